@@ -1,0 +1,18 @@
+//! rankduel: online ranker evaluation with dueling bandits, as an HTTP service.
+//!
+//! The modules, in reading order:
+//!
+//! 1. [`policy`]: the dueling-bandit policies, pure state machines: select a duel, observe an outcome.
+//! 2. [`preference`]: the matrix of `P(i beats j)`, its winners, and regret.
+//! 3. [`store`]: the append-only log and its two databases, behind one trait.
+//!
+//! 4. [`cli`]: the commands of the program.
+//!
+//! `policy` and `preference` know nothing of the rest; nothing points back.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod cli;
+pub mod policy;
+pub mod preference;
+pub mod store;

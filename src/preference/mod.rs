@@ -1,0 +1,1 @@
+//! The preference matrix, its winners, and regret.

@@ -1,0 +1,142 @@
+//! The append-only log and the databases that hold it.
+//!
+//! One narrow trait, in the language of the use cases. `sqlite.rs` and `postgres.rs` implement it; one contract suite
+//! (`tests/store_contract.rs`) runs on both. Nothing here knows what an event means to a policy.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub mod record;
+
+pub use record::*;
+
+/// Why the store did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database cannot be reached, is read-only, full, shutting down or too slow. Whether a write that failed so
+    /// was kept is not known; doing it again is safe, because everything that is appended carries a nonce.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(#[source] sqlx::Error),
+    /// The schema is older or newer than this program's.
+    #[error("the database schema is not this program's: {0}")]
+    Schema(String),
+    /// A row that this program cannot have written, named.
+    #[error("the store holds something unreadable: {0}")]
+    Corrupt(String),
+    /// A defect: the statement itself was refused.
+    #[error("the database refused a statement: {0}")]
+    Refused(#[source] sqlx::Error),
+}
+
+/// What came of [`Store::create_experiment`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Created {
+    /// It is new.
+    New(ExperimentRecord),
+    /// The name was taken; this is the experiment that has it. Nothing was changed.
+    Taken(ExperimentRecord),
+}
+
+/// What came of [`Store::change_experiment`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Changed {
+    /// Done; the record after it.
+    Done(ExperimentRecord),
+    /// The record's version is not the expected one; the record as it is. Nothing was changed.
+    Stale(ExperimentRecord),
+    /// There is no such experiment.
+    Missing,
+}
+
+/// What came of one appended event, in the order they were given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Appended {
+    /// It is in the log at this position, durably.
+    Recorded(u64),
+    /// The same event with this nonce was in the log already, at this position.
+    Duplicate(u64),
+    /// Another event with this nonce is in the log, at this position; that one stands.
+    Conflict(u64),
+    /// The experiment does not exist.
+    Missing,
+}
+
+/// The log of every experiment, their records, snapshots and signing keys.
+///
+/// Implementations are cheap to share, safe to call from many tasks, and durable: a write that returned `Ok` survives
+/// a crash of the program, of the database and of the machine.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Which database this is, for messages: `sqlite` or `postgres`.
+    fn kind(&self) -> &'static str;
+
+    /// Bring the schema up to this program's.
+    async fn migrate(&self) -> Result<(), StoreError>;
+
+    /// Whether the database answers and its schema is exactly this program's.
+    async fn check(&self) -> Result<(), StoreError>;
+
+    /// Create an experiment, or find that the name is taken (also by an archived one).
+    async fn create_experiment(&self, new: &NewExperiment) -> Result<Created, StoreError>;
+
+    /// The experiment with this name, archived or not.
+    async fn experiment(&self, name: &str) -> Result<Option<ExperimentRecord>, StoreError>;
+
+    /// Experiments that are not archived, by name, after `after`; at most `limit`.
+    async fn experiments(&self, after: Option<&str>, limit: u32)
+    -> Result<Vec<ExperimentRecord>, StoreError>;
+
+    /// Version and log head of each of these experiments; an unknown one is left out.
+    async fn heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError>;
+
+    /// Change status, winner or archival of an experiment whose version is `expected_version`, and append the event
+    /// that says so, in one transaction. `recorded_at` in unix milliseconds.
+    async fn change_experiment(
+        &self,
+        experiment: ExperimentId,
+        expected_version: u64,
+        change: &Change,
+        event: NewEvent,
+        recorded_at: i64,
+    ) -> Result<Changed, StoreError>;
+
+    /// Append events, of any number of experiments, in one transaction: all or nothing is kept. Each experiment's log
+    /// stays dense and in the order given. A nonce counts once per experiment, within the call and against the log.
+    /// `recorded_at` in unix milliseconds.
+    async fn append(
+        &self,
+        events: &[(ExperimentId, NewEvent)],
+        recorded_at: i64,
+    ) -> Result<Vec<Appended>, StoreError>;
+
+    /// Log entries after position `after`, in order, at most `limit`.
+    async fn read(
+        &self,
+        experiment: ExperimentId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<LogEntry>, StoreError>;
+
+    /// Keep a snapshot; older ones of the experiment go, except those newer than its position.
+    async fn save_snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError>;
+
+    /// The newest snapshot of the experiment whose `format` is the given one.
+    async fn newest_snapshot(
+        &self,
+        experiment: ExperimentId,
+        format: u32,
+    ) -> Result<Option<Snapshot>, StoreError>;
+
+    /// Signing keys, newest first.
+    async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError>;
+
+    /// Add `key` if there is none yet; the keys after that, newest first. Any number of processes may race.
+    async fn ensure_signing_key(&self, key: &SigningKey) -> Result<Vec<SigningKey>, StoreError>;
+
+    /// Close connections after the running statements.
+    async fn close(&self);
+}
+
+/// A store as it is shared.
+pub type SharedStore = Arc<dyn Store>;

@@ -1,0 +1,213 @@
+//! The plain records that go into and come out of a store.
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::Answer;
+
+/// An experiment's number in its database.
+pub type ExperimentId = i64;
+
+/// Names an event once and for all: a repeat carries the same nonce. 128 bits.
+pub type Nonce = u128;
+
+/// Whether an experiment hands out duels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Duels are handed out and feedback counts.
+    Running,
+    /// No duels; feedback of duels that are out still counts.
+    Paused,
+    /// Decided: the winner is shown, alone.
+    Concluded,
+}
+
+/// An experiment as the database has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExperimentRecord {
+    /// Its number.
+    pub id: ExperimentId,
+    /// Its name, unique for ever.
+    pub name: String,
+    /// What it was created with, as canonical JSON; the store does not look inside.
+    pub spec: String,
+    /// Seed of everything that is drawn while folding.
+    pub seed: u64,
+    /// Running, paused or concluded.
+    pub status: Status,
+    /// Index of the winner that was concluded on.
+    pub winner: Option<u16>,
+    /// Counts the changes of this record, from 1.
+    pub version: u64,
+    /// Position of the newest log entry; 0 before the first.
+    pub head: u64,
+    /// Unix milliseconds.
+    pub created_at: i64,
+    /// Unix milliseconds of the newest change of this record (not of its log).
+    pub updated_at: i64,
+    /// Unix milliseconds; archived experiments are not listed, and their log is kept.
+    pub archived_at: Option<i64>,
+}
+
+/// What an experiment is created from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewExperiment {
+    /// Its name.
+    pub name: String,
+    /// Canonical JSON.
+    pub spec: String,
+    /// Seed of everything that is drawn while folding.
+    pub seed: u64,
+    /// Unix milliseconds.
+    pub created_at: i64,
+}
+
+/// A change of an experiment's record; `None` leaves a field as it is.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Change {
+    /// New status.
+    pub status: Option<Status>,
+    /// New winner: `Some(None)` takes it away.
+    pub winner: Option<Option<u16>>,
+    /// Archive at this time, unix milliseconds.
+    pub archived_at: Option<i64>,
+}
+
+/// How far an experiment is, for those who follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// Which experiment.
+    pub experiment: ExperimentId,
+    /// Its record's version.
+    pub version: u64,
+    /// Position of its newest log entry.
+    pub head: u64,
+}
+
+/// An event on its way into the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewEvent {
+    /// Names it once and for all.
+    pub nonce: Nonce,
+    /// What happened.
+    pub event: Event,
+}
+
+/// An event in the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogEntry {
+    /// 1, 2, 3, … without a gap.
+    pub position: u64,
+    /// Names it once and for all.
+    pub nonce: Nonce,
+    /// Unix milliseconds at which it was appended.
+    pub recorded_at: i64,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What can happen to an experiment. Two events with one nonce are the same when they are equal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A duel was answered.
+    Outcome(OutcomeEvent),
+    /// Something rarer; kept as JSON.
+    Other(OtherEvent),
+}
+
+/// A duel and its answer. All but the answer comes from the duel's token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutcomeEvent {
+    /// First ranker of the ordered pair that the policy chose.
+    pub first: u16,
+    /// Second ranker; equal to `first` for a self-duel, which teaches nothing.
+    pub second: u16,
+    /// Whether the first was shown left.
+    pub first_left: bool,
+    /// What the searcher said.
+    pub answer: Answer,
+    /// The batch it was selected in.
+    pub batch: Option<u32>,
+    /// What the policy wanted to remember of its selection.
+    pub ticket: u64,
+    /// Log position that it was selected at.
+    pub chosen_at: u64,
+    /// Unix milliseconds at which it was handed out.
+    pub issued_at: i64,
+}
+
+/// The rarer events. New kinds and new optional fields may be added; a program refuses a log with a kind it does not
+/// know rather than fold it wrongly.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum OtherEvent {
+    /// Self-duels that were handed out since the last such event: pairs of ranker and count.
+    SelfDuels {
+        /// `[ranker, count]`, each ranker once, in ascending order.
+        counts: Vec<(u16, u64)>,
+    },
+    /// A whole batch that was run elsewhere.
+    BatchResults {
+        /// Its number.
+        batch: u32,
+        /// One row a pair of the batch.
+        results: Vec<PairResult>,
+    },
+    /// The experiment's record changed.
+    Status {
+        /// Status from here on.
+        status: Status,
+        /// Winner, when concluded.
+        winner: Option<u16>,
+        /// Whether it was archived with this change.
+        archived: bool,
+    },
+}
+
+/// Counts of one pair of a batch that was run elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairResult {
+    /// First ranker of the batch's ordered pair.
+    pub first: u16,
+    /// Second ranker.
+    pub second: u16,
+    /// Comparisons that the first won.
+    pub first_wins: u32,
+    /// Comparisons that the second won.
+    pub second_wins: u32,
+    /// Comparisons without a winner.
+    pub ties: u32,
+}
+
+/// A fold's state at a log position. A cache: losing one costs a start time, never an outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// Which experiment.
+    pub experiment: ExperimentId,
+    /// Log position that it holds.
+    pub position: u64,
+    /// Layout of the bytes; a snapshot of another layout is not read.
+    pub format: u32,
+    /// The state.
+    pub state: Vec<u8>,
+    /// Unix milliseconds.
+    pub created_at: i64,
+}
+
+/// A key that duels are signed with. Its `Debug` shows no secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SigningKey {
+    /// Its number, carried by each token.
+    pub id: u32,
+    /// 32 random bytes.
+    pub secret: [u8; 32],
+    /// Unix milliseconds.
+    pub created_at: i64,
+}
+
+impl std::fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SigningKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
