@@ -6,13 +6,19 @@
 //! 2. [`preference`]: the matrix of `P(i beats j)`, its winners, and regret.
 //! 3. [`store`]: the append-only log and its two databases, behind one trait.
 //!
-//! 4. [`cli`]: the commands of the program.
+//! 4. [`experiment`]: the fold of the log, signed duels, and the use cases.
+//! 5. [`cli`]: the commands of the program.
+//!
+//! [`clock`] and [`entropy`] are where time and chance come in.
 //!
 //! `policy` and `preference` know nothing of the rest; nothing points back.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod cli;
+pub mod clock;
+pub mod entropy;
+pub mod experiment;
 pub mod policy;
 pub mod preference;
 pub mod store;

@@ -137,6 +137,12 @@ pub trait Policy: Send + Sync + std::fmt::Debug {
     /// were handed out and not answered; a policy may let them narrow its bounds or fill its batch.
     fn select(&self, in_flight: &InFlight, chance: &mut Chance) -> Selection;
 
+    /// Whether [`Policy::select`] looks at `in_flight`. Where it does not, requests may select without waiting for
+    /// each other.
+    fn uses_in_flight(&self) -> bool {
+        true
+    }
+
     /// Fold one answered duel. Deterministic.
     fn observe(&mut self, observation: &Observation);
 

@@ -51,6 +51,10 @@ impl Policy for UniformPairs {
         Selection::of(chance.random_range(0..k), chance.random_range(0..k))
     }
 
+    fn uses_in_flight(&self) -> bool {
+        false
+    }
+
     fn observe(&mut self, observation: &Observation) {
         self.tally.record(observation.duel, observation.outcome);
     }

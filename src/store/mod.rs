@@ -118,6 +118,13 @@ pub trait Store: Send + Sync {
         limit: u32,
     ) -> Result<Vec<LogEntry>, StoreError>;
 
+    /// What the log holds under each of these nonces, in the order given.
+    async fn find(
+        &self,
+        experiment: ExperimentId,
+        nonces: &[Nonce],
+    ) -> Result<Vec<Option<LogEntry>>, StoreError>;
+
     /// Keep a snapshot; older ones of the experiment go, except those newer than its position.
     async fn save_snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError>;
 

@@ -1,0 +1,51 @@
+//! Time as an argument: the one place that reads the system's clock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Tells the time. Everything that depends on "now" is given one.
+pub trait Clock: Send + Sync + std::fmt::Debug {
+    /// Unix time in milliseconds.
+    fn now_ms(&self) -> i64;
+}
+
+/// A clock as it is shared.
+pub type SharedClock = Arc<dyn Clock>;
+
+/// The system's wall clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
+    fn now_ms(&self) -> i64 {
+        jiff::Timestamp::now().as_millisecond()
+    }
+}
+
+/// A clock that stands still until it is moved. Clones share the hand.
+#[derive(Debug, Clone, Default)]
+pub struct ManualClock(Arc<AtomicI64>);
+
+impl ManualClock {
+    /// A clock that shows this unix time in milliseconds.
+    pub fn at(now_ms: i64) -> Self {
+        Self(Arc::new(AtomicI64::new(now_ms)))
+    }
+
+    /// Move the hand by this many milliseconds, forwards or backwards.
+    pub fn advance_ms(&self, milliseconds: i64) {
+        self.0.fetch_add(milliseconds, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now_ms(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// A unix time in milliseconds as RFC 3339 text, for people and JSON.
+pub fn rfc3339(unix_ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(unix_ms).map_or_else(|_| unix_ms.to_string(), |time| time.to_string())
+}
