@@ -29,6 +29,11 @@ impl InFlight {
         self.total
     }
 
+    /// The pairs with duels in flight, `(i, j, count)` with `i ≤ j`, in no fixed order: for selecting only.
+    pub fn pairs(&self) -> impl Iterator<Item = (usize, usize, u32)> {
+        self.pairs.iter().map(|(&(i, j), &count)| (usize::from(i), usize::from(j), count))
+    }
+
     /// `count` more duels of `{i, j}` were handed out.
     pub fn add(&mut self, i: usize, j: usize, count: u32) {
         if count > 0 {

@@ -7,11 +7,32 @@ use super::{Duel, Outcome};
 /// `W` and `t` of the papers. Wins are kept in halves of a win, so that a tie that counts half stays an integer and
 /// every comparison with 1/2 is exact (`algorithms-comparators.md` §1.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Layout")]
 pub struct Tally {
     rankers: usize,
     steps: u64,
     /// Row-major `K × K`, row = winner, in half wins.
     half_wins: Vec<u32>,
+}
+
+/// A [`Tally`] as it is stored, before its shape is checked.
+#[derive(Deserialize)]
+struct Layout {
+    rankers: usize,
+    steps: u64,
+    half_wins: Vec<u32>,
+}
+
+impl TryFrom<Layout> for Tally {
+    type Error = &'static str;
+
+    fn try_from(Layout { rankers, steps, half_wins }: Layout) -> Result<Self, Self::Error> {
+        if rankers.checked_mul(rankers) == Some(half_wins.len()) {
+            Ok(Self { rankers, steps, half_wins })
+        } else {
+            Err("a tally of K rankers has K × K win counts")
+        }
+    }
 }
 
 impl Tally {

@@ -4,7 +4,7 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Description, InvalidPolicy, PolicyParameters, Setup};
-use super::{Chance, InFlight, Observation, Policy, Selection, Tally, save_state};
+use super::{Chance, InFlight, Observation, Policy, Selection, Tally, load_state, save_state};
 
 const FORMAT: u32 = 1;
 
@@ -30,9 +30,11 @@ impl PolicyParameters for Uniform {
         Box::new(UniformPairs { tally: Tally::new(setup.rankers) })
     }
 
-    fn restore(&self, _setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
+    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
-        Some(Box::new(UniformPairs { tally: postcard::from_bytes(state).ok()? }))
+        let tally: Tally = load_state(state)?;
+        (tally.rankers() == setup.rankers).then_some(())?;
+        Some(Box::new(UniformPairs { tally }))
     }
 }
 
