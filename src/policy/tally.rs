@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Duel, Outcome};
+use super::{Duel, MAX_RANKERS, Outcome};
 
 /// `W` and `t` of the papers. Wins are kept in halves of a win, so that a tie that counts half stays an integer and
 /// every comparison with 1/2 is exact (`algorithms-comparators.md` §1.1).
@@ -27,13 +27,21 @@ impl TryFrom<Layout> for Tally {
     type Error = &'static str;
 
     fn try_from(Layout { rankers, steps, half_wins }: Layout) -> Result<Self, Self::Error> {
-        if rankers.checked_mul(rankers) == Some(half_wins.len()) {
-            Ok(Self { rankers, steps, half_wins })
-        } else {
-            Err("a tally of K rankers has K × K win counts")
+        if !(1..=MAX_RANKERS).contains(&rankers) || half_wins.len() != rankers * rankers {
+            return Err("a tally of K rankers has K × K win counts");
         }
+        if (0..rankers).any(|i| half_wins[i * rankers + i] != 0) {
+            return Err("a ranker has no counts against itself");
+        }
+        if steps > MAX_STEPS {
+            return Err("the number of steps is beyond what can have been counted");
+        }
+        Ok(Self { rankers, steps, half_wins })
     }
 }
+
+/// Every step number up to this one is exact as an `f64`: three centuries at a million steps a second.
+const MAX_STEPS: u64 = 1 << 53;
 
 impl Tally {
     /// No comparison yet among `rankers`.
@@ -117,14 +125,22 @@ impl Tally {
     /// The ranker with the largest empirical Copeland score; ties go to the larger mean `p̂` (1/2 where never
     /// compared), then to the lowest index.
     pub fn copeland_leader(&self) -> usize {
-        let mean = |i: usize| -> f64 {
-            (0..self.rankers).filter(|&j| j != i).map(|j| self.mean(i, j).unwrap_or(0.5)).sum()
+        self.copeland_leader_among(&(0..self.rankers).collect::<Vec<_>>())
+    }
+
+    /// [`Tally::copeland_leader`] of the tournament among `rankers` alone; 0 when there are none.
+    pub fn copeland_leader_among(&self, rankers: &[usize]) -> usize {
+        let standing = |i: usize| -> (usize, f64) {
+            let others = || rankers.iter().filter(move |&&j| j != i);
+            let score = others().filter(|&&j| self.leads(i, j)).count();
+            (score, others().map(|&j| self.mean(i, j).unwrap_or(0.5)).sum())
         };
-        let mut best = (0, self.copeland_score(0), mean(0));
-        for i in 1..self.rankers {
-            let (score, mean) = (self.copeland_score(i), mean(i));
-            if score > best.1 || (score == best.1 && mean > best.2) {
-                best = (i, score, mean);
+        let Some((&first, rest)) = rankers.split_first() else { return 0 };
+        let mut best = (first, standing(first));
+        for &i in rest {
+            let (score, mean) = standing(i);
+            if score > best.1.0 || (score == best.1.0 && mean > best.1.1) {
+                best = (i, (score, mean));
             }
         }
         best.0
