@@ -7,7 +7,9 @@
 //! 3. [`store`]: the append-only log and its two databases, behind one trait.
 //!
 //! 4. [`experiment`]: the fold of the log, signed duels, and the use cases.
-//! 5. [`cli`]: the commands of the program.
+//! 5. [`http`]: the API over the use cases, and the shell around it.
+//! 6. [`telemetry`]: metrics and logs.
+//! 7. [`cli`]: the commands of the program.
 //!
 //! [`clock`] and [`entropy`] are where time and chance come in.
 //!
@@ -19,6 +21,8 @@ pub mod cli;
 pub mod clock;
 pub mod entropy;
 pub mod experiment;
+pub mod http;
 pub mod policy;
 pub mod preference;
 pub mod store;
+pub mod telemetry;

@@ -1,0 +1,156 @@
+//! Reading requests: axum's extractors, but what they refuse is a [`Problem`] that says where the error is.
+
+use axum::body::Bytes;
+use axum::extract::path::ErrorKind;
+use axum::extract::rejection::{BytesRejection, FailedToBufferBody, PathRejection};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+use serde_path_to_error::Segment;
+
+use super::problem::{Problem, ProblemKind};
+
+/// A JSON body. `T` should `deny_unknown_fields`, so that a misspelt field is refused and not ignored.
+#[derive(Debug, Clone, Copy)]
+pub struct JsonBody<T>(pub T);
+
+/// The path's parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct PathOf<T>(pub T);
+
+/// The query's parameters. `T` must be a struct that says `deny_unknown_fields`, so that a misspelt parameter is
+/// refused and not ignored.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryOf<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        require_json(request.headers())?;
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
+            BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
+                Problem::new(ProblemKind::PayloadTooLarge, "The body is larger than this server accepts.")
+            }
+            other => Problem::new(
+                ProblemKind::MalformedJson,
+                format!("The body did not arrive whole: {}.", other.body_text()),
+            ),
+        })?;
+        json(&bytes).map(Self)
+    }
+}
+
+/// `application/json`, with any parameters, or another type whose suffix is `+json`.
+fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let problem = |detail: String| Problem::new(ProblemKind::UnsupportedMediaType, detail);
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return Err(problem("The request has no Content-Type; send application/json.".into()));
+    };
+    let text = String::from_utf8_lossy(value.as_bytes());
+    let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {
+        Ok(())
+    } else {
+        Err(problem(format!("The Content-Type is {text:?}; send application/json.")))
+    }
+}
+
+/// Read one JSON value, and nothing after it.
+pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    if bytes.is_empty() {
+        return Err(Problem::new(ProblemKind::MalformedJson, "The body is empty; send a JSON value."));
+    }
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let pointer = pointer(error.path());
+        json_problem(&error.into_inner(), pointer)
+    })?;
+    deserializer.end().map_err(|error| json_problem(&error, String::new()))?;
+    Ok(value)
+}
+
+fn json_problem(error: &serde_json::Error, pointer: String) -> Problem {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let what = text.strip_suffix(&place).unwrap_or(&text);
+    match error.classify() {
+        Category::Data => {
+            let at = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
+            Problem::new(ProblemKind::InvalidRequest, format!("The body is not as it should be{at}: {what}."))
+                .field(pointer, what)
+        }
+        Category::Syntax | Category::Eof | Category::Io => Problem::new(
+            ProblemKind::MalformedJson,
+            format!("The body is not JSON: {what} (line {}, column {}).", error.line(), error.column()),
+        ),
+    }
+}
+
+/// A JSON pointer (RFC 6901), as far as the path is known.
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    let mut pointer = String::new();
+    for segment in path {
+        let token = match segment {
+            Segment::Seq { index } => index.to_string(),
+            Segment::Map { key } => key.clone(),
+            Segment::Enum { variant } => variant.clone(),
+            Segment::Unknown => break,
+        };
+        pointer.push('/');
+        pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));
+    }
+    pointer
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryOf<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let query = parts.uri.query().unwrap_or_default();
+        let deserializer = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+        serde_path_to_error::deserialize(deserializer).map(Self).map_err(|error| {
+            let name = match error.path().iter().next() {
+                Some(Segment::Map { key }) => key.clone(),
+                _ => String::new(),
+            };
+            let what = error.inner().to_string();
+            let which = if name.is_empty() { String::new() } else { format!(" {name:?}") };
+            Problem::new(
+                ProblemKind::InvalidRequest,
+                format!("The query parameter{which} is not as it should be: {what}."),
+            )
+            .query(name, what)
+        })
+    }
+}
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathOf<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(value)) => Ok(Self(value)),
+            Err(PathRejection::FailedToDeserializePathParams(rejection)) => {
+                let what = rejection.body_text();
+                let name = match rejection.into_kind() {
+                    ErrorKind::ParseErrorAtKey { key, .. }
+                    | ErrorKind::InvalidUtf8InPathParam { key }
+                    | ErrorKind::DeserializeError { key, .. } => key,
+                    ErrorKind::WrongNumberOfParameters { .. } | ErrorKind::UnsupportedType { .. } => {
+                        return Err(Problem::internal(what));
+                    }
+                    _ => String::new(),
+                };
+                Err(Problem::new(
+                    ProblemKind::InvalidRequest,
+                    format!("The path is not as it should be: {what}."),
+                )
+                .path(name, what))
+            }
+            Err(other) => Err(Problem::internal(other)),
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What ops can see of a running server: metrics and logs.
+
+pub mod metrics;
