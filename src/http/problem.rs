@@ -503,7 +503,7 @@ impl IntoResponse for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(_) => {
+            StoreError::Unavailable(_) | StoreError::Slow(_) => {
                 tracing::warn!(error = %error, "the database did not answer");
                 Self::new(ProblemKind::Unavailable, "The server's database does not answer.")
             }

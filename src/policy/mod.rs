@@ -181,6 +181,11 @@ pub trait Policy: Send + Sync + std::fmt::Debug {
         self.tally().copeland_leader()
     }
 
+    /// Whether the policy commits to batches and adapts between them only.
+    fn runs_in_batches(&self) -> bool {
+        false
+    }
+
     /// Number of the open batch, from 1; `None` for policies without batches and when no batch is open.
     fn batch(&self) -> Option<u32> {
         None

@@ -18,6 +18,9 @@ pub enum StoreError {
     /// was kept is not known; doing it again is safe, because everything that is appended carries a nonce.
     #[error("the database is unavailable: {0}")]
     Unavailable(#[source] sqlx::Error),
+    /// The database did not answer in time; as with [`StoreError::Unavailable`], doing it again is safe.
+    #[error("the database did not answer within {0:?}")]
+    Slow(std::time::Duration),
     /// The schema is older or newer than this program's.
     #[error("the database schema is not this program's: {0}")]
     Schema(String),
