@@ -1,14 +1,21 @@
 //! The append-only log and the databases that hold it.
 //!
 //! One narrow trait, in the language of the use cases. `sqlite.rs` and `postgres.rs` implement it; one contract suite
-//! (`tests/store_contract.rs`) runs on both. Nothing here knows what an event means to a policy.
+//! (`tests/store_contract`) runs on both. Nothing here knows what an event means to a policy.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+mod append;
+mod connect;
+mod error;
 pub mod record;
+mod row;
+mod schema;
+pub mod sqlite;
 
+pub use connect::{ConnectError, connect};
 pub use record::*;
 
 /// Why the store did not do what was asked.
@@ -128,7 +135,8 @@ pub trait Store: Send + Sync {
         nonces: &[Nonce],
     ) -> Result<Vec<Option<LogEntry>>, StoreError>;
 
-    /// Keep a snapshot; older ones of the experiment go, except those newer than its position.
+    /// Keep a snapshot. Older ones of the experiment in the same format go; those of another format stay, so that the
+    /// program before an upgrade still has one if it must come back.
     async fn save_snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError>;
 
     /// The newest snapshot of the experiment whose `format` is the given one.

@@ -73,6 +73,21 @@ pub struct Change {
     pub archived_at: Option<i64>,
 }
 
+impl Change {
+    /// The record after this change, which is logged as its next entry.
+    pub fn applied_to(&self, before: &ExperimentRecord, now: i64) -> ExperimentRecord {
+        ExperimentRecord {
+            status: self.status.unwrap_or(before.status),
+            winner: self.winner.unwrap_or(before.winner),
+            archived_at: self.archived_at.or(before.archived_at),
+            version: before.version + 1,
+            head: before.head + 1,
+            updated_at: now,
+            ..before.clone()
+        }
+    }
+}
+
 /// How far an experiment is, for those who follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {

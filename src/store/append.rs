@@ -1,0 +1,50 @@
+//! Which events of an append become log entries, and at which positions. Decided here, once, for both databases.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{Appended, Event, ExperimentId, LogEntry, NewEvent, Nonce};
+
+/// What an append writes, and what it answers.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    /// The new log entries.
+    pub entries: Vec<(ExperimentId, u64, &'a NewEvent)>,
+    /// The experiments that get new entries, and their heads after it.
+    pub heads: BTreeMap<ExperimentId, u64>,
+    /// One answer an event, in the order given.
+    pub answers: Vec<Appended>,
+}
+
+/// Plan to append `events` to experiments with these `heads`, locked against other writers. `known` holds the entries
+/// of these logs that carry one of the events' nonces.
+pub(super) fn plan<'a>(
+    events: &'a [(ExperimentId, NewEvent)],
+    mut heads: BTreeMap<ExperimentId, u64>,
+    known: &'a [(ExperimentId, LogEntry)],
+) -> Plan<'a> {
+    let mut seen: HashMap<(ExperimentId, Nonce), (u64, &Event)> = HashMap::with_capacity(events.len());
+    for (experiment, entry) in known {
+        seen.insert((*experiment, entry.nonce), (entry.position, &entry.event));
+    }
+    let mut entries = Vec::with_capacity(events.len());
+    let mut answers = Vec::with_capacity(events.len());
+    let mut changed = BTreeMap::new();
+    for (experiment, new) in events {
+        let Some(head) = heads.get_mut(experiment) else {
+            answers.push(Appended::Missing);
+            continue;
+        };
+        answers.push(match seen.get(&(*experiment, new.nonce)) {
+            Some((position, event)) if **event == new.event => Appended::Duplicate(*position),
+            Some((position, _)) => Appended::Conflict(*position),
+            None => {
+                *head += 1;
+                seen.insert((*experiment, new.nonce), (*head, &new.event));
+                entries.push((*experiment, *head, new));
+                changed.insert(*experiment, *head);
+                Appended::Recorded(*head)
+            }
+        });
+    }
+    Plan { entries, heads: changed, answers }
+}

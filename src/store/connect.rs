@@ -1,0 +1,78 @@
+//! From a URL to a store.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use sqlx::sqlite::SqliteConnectOptions;
+
+use super::sqlite::SqliteStore;
+use super::{SharedStore, StoreError};
+
+/// Why there is no store behind a URL. No message repeats the URL: it may hold a password.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The URL itself is the trouble.
+    #[error("{0}")]
+    Url(String),
+    /// The database is.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Open the store that `url` names.
+///
+/// - `sqlite://PATH`: that file, made if there is none. `?mode=rw` does not make it, `?mode=ro` only reads.
+/// - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`: that database. It is first spoken to by the first call, so that a
+///   service can start before its database does.
+///
+/// The schema is left as it is: see [`super::Store::check`] and [`super::Store::migrate`].
+pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
+    match url.split_once(':') {
+        Some(("sqlite", rest)) => {
+            let (options, read_only) = sqlite_options(rest)?;
+            Ok(Arc::new(SqliteStore::open(options, read_only).await?))
+        }
+        Some(("postgres" | "postgresql", _)) => Err(refuse("PostgreSQL is not built in yet")),
+        Some((scheme, _))
+            if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) =>
+        {
+            Err(refuse(format!("there is no store for {scheme:?}: {FORMS}")))
+        }
+        _ => Err(refuse(format!("this is no database URL: {FORMS}"))),
+    }
+}
+
+const FORMS: &str = "it must be sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE";
+
+fn refuse(why: impl Into<String>) -> ConnectError {
+    ConnectError::Url(why.into())
+}
+
+/// What follows `sqlite:`, as options and whether to only read.
+fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectError> {
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
+    let (path, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    if path.is_empty() {
+        return Err(refuse("the SQLite URL names no file: it must be sqlite://PATH"));
+    }
+    // SQLite reads a name that starts with `file:` as a URL of its own, with options of its own
+    if path.contains(":memory:") || path.starts_with("file:") || parameters.contains("mode=memory") {
+        return Err(refuse(
+            "a store must outlive its process: give the path of a file, sqlite://PATH, not a database in memory",
+        ));
+    }
+    let (create, read_only) = match parameters {
+        "" | "mode=rwc" => (true, false),
+        "mode=rw" => (false, false),
+        "mode=ro" => (false, true),
+        other => {
+            return Err(refuse(format!(
+                "{other:?} is no option of an SQLite store: it takes mode=rwc (make the file if there is none; the \
+                 default), mode=rw or mode=ro"
+            )));
+        }
+    };
+    let options = SqliteConnectOptions::from_str(&format!("sqlite://{path}"))
+        .map_err(|error| refuse(format!("the path in the SQLite URL cannot be read: {error}")))?;
+    Ok((options.create_if_missing(create), read_only))
+}

@@ -1,0 +1,417 @@
+//! The store in an SQLite file.
+//!
+//! The file is in write-ahead-log mode and every commit is synced (`synchronous=FULL`). Writes go through one
+//! connection, one transaction at a time; reads have connections of their own and wait for nobody. Every transaction
+//! that writes begins with `begin immediate`: one that reads first and writes then can be refused at once when another
+//! process has written in between, which no timeout waits for.
+//!
+//! Several processes on one machine may share the file: SQLite lets one of them write at a time and the others wait,
+//! so positions stay dense and a nonce still counts once. They must see one file on a local disk, not over a network
+//! file system.
+//!
+//! A connection runs on a thread of its own and each statement is a trip there and back. What an append does to many
+//! rows is therefore one statement over a JSON array.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Serialize, Serializer};
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Connection, Sqlite, SqliteConnection, SqlitePool, Transaction};
+
+use super::append::plan;
+use super::row::{
+    EventColumns, ExperimentRow, HeadRow, LogRow, SigningKeyRow, SnapshotRow, ascending, counted,
+    experiment_columns, in_order_of, log_columns, records, sql, status_name,
+};
+use super::{
+    Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, LogEntry, NewEvent,
+    NewExperiment, Nonce, SigningKey, Snapshot, Store, StoreError, schema,
+};
+
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+
+/// How long a statement waits while another process writes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a call waits for a connection: for its turn to write, mostly.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections that read.
+const READERS: u32 = 4;
+/// How large the write-ahead log stays on disk once it has been copied into the database.
+const WAL_SIZE_LIMIT_BYTES: &str = "67108864";
+/// Page cache of the writing connection, in KiB (SQLite takes a negative number as KiB): nonces are random, so an
+/// append touches pages all over their index.
+const WRITER_CACHE: &str = "-65536";
+
+/// A [`Store`] in an SQLite file.
+#[derive(Debug)]
+pub struct SqliteStore {
+    writer: SqlitePool,
+    readers: SqlitePool,
+}
+
+impl SqliteStore {
+    /// Open the file, and make it if the options say so. It is put into write-ahead-log mode here, once; the mode
+    /// stays with the file.
+    pub(super) async fn open(options: SqliteConnectOptions, read_only: bool) -> Result<Self, StoreError> {
+        let options = options
+            .read_only(read_only)
+            .busy_timeout(BUSY_TIMEOUT)
+            .foreign_keys(true)
+            .synchronous(SqliteSynchronous::Full)
+            .pragma("fullfsync", "1") // on macOS an fsync alone does not reach the disk
+            .pragma("checkpoint_fullfsync", "1")
+            .pragma("journal_size_limit", WAL_SIZE_LIMIT_BYTES);
+        let pool = || {
+            SqlitePoolOptions::new()
+                .acquire_timeout(ACQUIRE_TIMEOUT)
+                .idle_timeout(None)
+                .max_lifetime(None)
+                .test_before_acquire(false) // a thread of our own process; a broken one is dropped on release
+        };
+        let writer = pool()
+            .max_connections(1)
+            // SQLite itself rolls back after some errors (a full disk, for one) and the driver then goes on believing
+            // in a transaction: such a connection is closed and the next call opens another
+            .after_release(|connection, _| {
+                Box::pin(async move {
+                    connection.ping().await?;
+                    Ok(!connection.is_in_transaction())
+                })
+            })
+            .connect_lazy_with(options.clone().pragma("cache_size", WRITER_CACHE));
+        // only the writer may make the file: a reader that found none would read from an empty one
+        let readers = pool()
+            .max_connections(READERS)
+            .connect_lazy_with(options.create_if_missing(false).pragma("query_only", "1"));
+        if !read_only {
+            enter_wal_mode(&writer).await?;
+        }
+        Ok(Self { writer, readers })
+    }
+
+    async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        Ok(self.writer.begin_with("begin immediate").await?)
+    }
+}
+
+/// Changing the mode needs the file for itself, and the busy timeout does not wait for that: several processes that
+/// open a new file at once have to take turns.
+async fn enter_wal_mode(writer: &SqlitePool) -> Result<(), StoreError> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let mut pauses = BUSY_TIMEOUT.as_millis() / PAUSE.as_millis();
+    loop {
+        match sqlx::query_scalar::<_, String>("pragma journal_mode = wal").fetch_one(writer).await {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => {
+                return Err(StoreError::Unavailable(sqlx::Error::Configuration(
+                    format!("SQLite cannot keep a write-ahead log here (its journal mode stays {mode:?})")
+                        .into(),
+                )));
+            }
+            Err(error) if pauses == 0 || !is_busy(&error) => return Err(error.into()),
+            Err(_) => {
+                pauses -= 1;
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// SQLITE_BUSY, in any of its forms.
+fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| code & 0xff == 5)
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    fn kind(&self) -> &'static str {
+        "sqlite"
+    }
+
+    async fn migrate(&self) -> Result<(), StoreError> {
+        // in one transaction: whoever comes second waits, and finds nothing left to do
+        let mut transaction = self.begin().await?;
+        // `run` says the same, but its future cannot be proven `Send` inside this one
+        MIGRATIONS.run_direct(None, &mut *transaction, false).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        let migrated: bool =
+            sqlx::query_scalar("select exists (select 1 from sqlite_schema where name = '_sqlx_migrations')")
+                .fetch_one(&self.readers)
+                .await?;
+        let applied = if migrated {
+            Some(sqlx::query_as(sql::MIGRATIONS).fetch_all(&self.readers).await?)
+        } else {
+            None
+        };
+        schema::compare(&MIGRATIONS, applied)
+    }
+
+    async fn create_experiment(&self, new: &NewExperiment) -> Result<Created, StoreError> {
+        let mut transaction = self.begin().await?;
+        let created: Option<ExperimentRow> = sqlx::query_as(sql::CREATE_EXPERIMENT)
+            .bind(&new.name)
+            .bind(&new.spec)
+            .bind(new.seed.cast_signed())
+            .bind(new.created_at)
+            .fetch_optional(&mut *transaction)
+            .await?;
+        let taken: Option<ExperimentRow> = match created {
+            Some(_) => None,
+            None => Some(sqlx::query_as(sql::EXPERIMENT).bind(&new.name).fetch_one(&mut *transaction).await?),
+        };
+        transaction.commit().await?;
+        match (created, taken) {
+            (Some(row), _) => Ok(Created::New(row.try_into()?)),
+            (None, Some(row)) => Ok(Created::Taken(row.try_into()?)),
+            (None, None) => Err(sqlx::Error::RowNotFound.into()),
+        }
+    }
+
+    async fn experiment(&self, name: &str) -> Result<Option<ExperimentRecord>, StoreError> {
+        let row: Option<ExperimentRow> =
+            sqlx::query_as(sql::EXPERIMENT).bind(name).fetch_optional(&self.readers).await?;
+        row.map(TryInto::try_into).transpose()
+    }
+
+    async fn experiments(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<ExperimentRecord>, StoreError> {
+        let query = match after {
+            None => sqlx::query_as(sql::EXPERIMENTS),
+            Some(after) => sqlx::query_as(sql::EXPERIMENTS_AFTER).bind(after),
+        };
+        let rows: Vec<ExperimentRow> = query.bind(i64::from(limit)).fetch_all(&self.readers).await?;
+        records(rows)
+    }
+
+    async fn heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError> {
+        let rows: Vec<HeadRow> = sqlx::query_as(HEADS)
+            .bind(json(ascending(experiments.iter().copied())))
+            .fetch_all(&self.readers)
+            .await?;
+        records(rows)
+    }
+
+    async fn change_experiment(
+        &self,
+        experiment: ExperimentId,
+        expected_version: u64,
+        change: &Change,
+        event: NewEvent,
+        recorded_at: i64,
+    ) -> Result<Changed, StoreError> {
+        let mut transaction = self.begin().await?;
+        let row: Option<ExperimentRow> =
+            sqlx::query_as(EXPERIMENT_BY_ID).bind(experiment).fetch_optional(&mut *transaction).await?;
+        let Some(row) = row else { return Ok(Changed::Missing) };
+        let before = ExperimentRecord::try_from(row)?;
+        if before.version != expected_version {
+            return Ok(Changed::Stale(before));
+        }
+        let after = change.applied_to(&before, recorded_at);
+        sqlx::query(sql::CHANGE_EXPERIMENT)
+            .bind(status_name(after.status))
+            .bind(after.winner.map(i32::from))
+            .bind(after.archived_at)
+            .bind(after.updated_at)
+            .bind(experiment)
+            .bind(counted("version", before.version)?)
+            .execute(&mut *transaction)
+            .await?;
+        insert_entries(&mut transaction, &[(experiment, after.head, &event)], recorded_at).await?;
+        transaction.commit().await?;
+        Ok(Changed::Done(after))
+    }
+
+    async fn append(
+        &self,
+        events: &[(ExperimentId, NewEvent)],
+        recorded_at: i64,
+    ) -> Result<Vec<Appended>, StoreError> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut transaction = self.begin().await?;
+        let ids = ascending(events.iter().map(|(experiment, _)| *experiment));
+        let rows: Vec<HeadRow> = sqlx::query_as(HEADS).bind(json(ids)).fetch_all(&mut *transaction).await?;
+        let heads = records::<_, Head>(rows)?;
+        let nonces = events.iter().map(|(experiment, new)| (*experiment, new.nonce));
+        let known = known_nonces(&mut transaction, nonces).await?;
+        let heads: BTreeMap<_, _> = heads.into_iter().map(|head| (head.experiment, head.head)).collect();
+        let plan = plan(events, heads, &known);
+        if !plan.entries.is_empty() {
+            insert_entries(&mut transaction, &plan.entries, recorded_at).await?;
+            let heads: Vec<_> = plan.heads.iter().collect();
+            sqlx::query(MOVE_HEADS).bind(json(heads)).execute(&mut *transaction).await?;
+            transaction.commit().await?;
+        }
+        Ok(plan.answers)
+    }
+
+    async fn read(
+        &self,
+        experiment: ExperimentId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<LogEntry>, StoreError> {
+        let rows: Vec<LogRow> = sqlx::query_as(sql::READ)
+            .bind(experiment)
+            .bind(i64::try_from(after).unwrap_or(i64::MAX))
+            .bind(i64::from(limit))
+            .fetch_all(&self.readers)
+            .await?;
+        records(rows)
+    }
+
+    async fn find(
+        &self,
+        experiment: ExperimentId,
+        nonces: &[Nonce],
+    ) -> Result<Vec<Option<LogEntry>>, StoreError> {
+        let mut connection = self.readers.acquire().await?;
+        let known = known_nonces(&mut connection, nonces.iter().map(|nonce| (experiment, *nonce))).await?;
+        Ok(in_order_of(nonces, known))
+    }
+
+    async fn save_snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
+        let position = counted("snapshot position", snapshot.position)?;
+        let mut transaction = self.begin().await?;
+        sqlx::query(sql::SAVE_SNAPSHOT)
+            .bind(snapshot.experiment)
+            .bind(i64::from(snapshot.format))
+            .bind(position)
+            .bind(&snapshot.state)
+            .bind(snapshot.created_at)
+            .execute(&mut *transaction)
+            .await?;
+        sqlx::query(sql::FORGET_SNAPSHOTS)
+            .bind(snapshot.experiment)
+            .bind(i64::from(snapshot.format))
+            .bind(position)
+            .execute(&mut *transaction)
+            .await?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn newest_snapshot(
+        &self,
+        experiment: ExperimentId,
+        format: u32,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        let row: Option<SnapshotRow> = sqlx::query_as(sql::NEWEST_SNAPSHOT)
+            .bind(experiment)
+            .bind(i64::from(format))
+            .fetch_optional(&self.readers)
+            .await?;
+        row.map(TryInto::try_into).transpose()
+    }
+
+    async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
+        let rows: Vec<SigningKeyRow> = sqlx::query_as(sql::SIGNING_KEYS).fetch_all(&self.readers).await?;
+        records(rows)
+    }
+
+    async fn ensure_signing_key(&self, key: &SigningKey) -> Result<Vec<SigningKey>, StoreError> {
+        let mut transaction = self.begin().await?;
+        sqlx::query(sql::ENSURE_SIGNING_KEY)
+            .bind(i64::from(key.id))
+            .bind(key.secret.as_slice())
+            .bind(key.created_at)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        self.signing_keys().await
+    }
+
+    async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+}
+
+const EXPERIMENT_BY_ID: &str = concat!("select ", experiment_columns!(), " from experiment where id = $1");
+
+const HEADS: &str = "select id, version, head from experiment
+     where id in (select value from json_each($1)) order by id";
+
+/// `cross join` keeps the order: for each given nonce, look into the index.
+const KNOWN_NONCES: &str = concat!(
+    "select ",
+    log_columns!(),
+    " from json_each($1) as given cross join log
+      on experiment_id = given.value ->> 0 and nonce = unhex(given.value ->> 1)"
+);
+
+const INSERT_ENTRIES: &str = concat!(
+    "insert into log (",
+    log_columns!(),
+    ") select value ->> 0, value ->> 1, unhex(value ->> 2), $2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+         value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12
+       from json_each($1)"
+);
+
+const MOVE_HEADS: &str = "update experiment set head = moved.value ->> 1
+     from json_each($1) as moved where experiment.id = moved.value ->> 0";
+
+/// The log entries under these nonces, in no order.
+async fn known_nonces(
+    connection: &mut SqliteConnection,
+    nonces: impl Iterator<Item = (ExperimentId, Nonce)>,
+) -> Result<Vec<(ExperimentId, LogEntry)>, StoreError> {
+    let nonces: Vec<_> = nonces.map(|(experiment, nonce)| (experiment, Hex(nonce))).collect();
+    let rows: Vec<LogRow> = sqlx::query_as(KNOWN_NONCES).bind(json(nonces)).fetch_all(connection).await?;
+    rows.into_iter().map(|row| Ok((row.experiment_id, row.try_into()?))).collect()
+}
+
+async fn insert_entries(
+    connection: &mut SqliteConnection,
+    entries: &[(ExperimentId, u64, &NewEvent)],
+    recorded_at: i64,
+) -> Result<(), StoreError> {
+    let rows: Vec<_> = entries
+        .iter()
+        .map(|(experiment, position, new)| {
+            let event = EventColumns::from(&new.event);
+            (
+                experiment,
+                position,
+                Hex(new.nonce),
+                event.kind,
+                event.first_ranker,
+                event.second_ranker,
+                event.first_left,
+                event.answer,
+                event.batch,
+                event.ticket,
+                event.chosen_at,
+                event.issued_at_ms,
+                event.detail,
+            )
+        })
+        .collect();
+    sqlx::query(INSERT_ENTRIES).bind(json(rows)).bind(recorded_at).execute(connection).await?;
+    Ok(())
+}
+
+/// Rows as a parameter.
+fn json(rows: impl Serialize) -> String {
+    serde_json::to_string(&rows).expect("numbers, strings and lists always serialise")
+}
+
+/// A nonce in JSON: 32 hexadecimal digits, which `unhex` makes 16 bytes of.
+struct Hex(u128);
+
+impl Serialize for Hex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:032x}", self.0))
+    }
+}
