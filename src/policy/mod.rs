@@ -11,6 +11,7 @@ use rand::SeedableRng;
 
 pub mod in_flight;
 pub mod outcome;
+pub mod scb;
 pub mod spec;
 pub mod tally;
 pub mod uniform;

@@ -142,6 +142,8 @@ macro_rules! policies {
 policies! {
     /// Uniform pairs: the yardstick.
     Uniform(super::uniform::Uniform) = "uniform",
+    /// Rounds that identify a Copeland winner, for many rankers.
+    Scb(super::scb::Scb) = "scb",
 }
 
 impl PolicySpec {

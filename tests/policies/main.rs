@@ -1,0 +1,5 @@
+//! The policies, through their trait.
+
+mod arena;
+mod resume;
+mod scb;
