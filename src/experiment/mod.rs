@@ -1,7 +1,23 @@
 //! Experiments as they live in a server: the fold of the log, the duels that are out, and the use cases of the API.
 //!
-//! The only place where policy, store and clock meet. It knows nothing of HTTP.
+//! The only place where policy, store and clock meet. It knows nothing of HTTP. In reading order: [`spec`] (what an
+//! experiment is), [`token`] (a duel's signed name), [`fold`] (from log to state), [`live`] (one experiment in
+//! memory), [`writer`] (group commit), [`service`] (the use cases), [`standings`] and [`batches`] (what came of it).
 
+pub mod batches;
+pub mod counts;
+pub mod error;
+pub mod fold;
+pub mod live;
+pub mod outstanding;
+pub mod registry;
 pub mod service;
+pub mod spec;
+pub mod standings;
+pub mod token;
+pub mod writer;
 
-pub use service::{Service, ServiceSettings};
+pub use error::ServiceError;
+pub use live::Live;
+pub use service::{Feedback, IssuedDuel, Received, Service, ServiceSettings, ShownOutcome};
+pub use spec::{ExperimentSpec, Ranker};

@@ -14,9 +14,15 @@ use crate::experiment::Service;
 use crate::telemetry::metrics::Metrics;
 
 pub mod auth;
+pub mod batch;
+pub mod duels;
+pub mod experiments;
 pub mod extract;
+pub mod feedback;
 mod openapi;
 pub mod problem;
+mod refusals;
+pub mod standings;
 
 pub use extract::{JsonBody, PathOf, QueryOf};
 pub use problem::{ApiResult, Problem, ProblemKind};
@@ -33,6 +39,11 @@ pub struct AppState {
 /// The resources of the API, each with its paths below `/v1`. A new resource is added here.
 fn resources() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(OpenApi::default())
+        .merge(experiments::routes())
+        .merge(duels::routes())
+        .merge(feedback::routes())
+        .merge(standings::routes())
+        .merge(batch::routes())
 }
 
 /// The whole API and its description.

@@ -10,8 +10,6 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::store::StoreError;
-
 /// The media type of every problem.
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
@@ -497,17 +495,5 @@ impl IntoResponse for Problem {
         *response.headers_mut() = self.0.headers.clone();
         response.extensions_mut().insert(self);
         response
-    }
-}
-
-impl From<StoreError> for Problem {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Unavailable(_) | StoreError::Slow(_) => {
-                tracing::warn!(error = %error, "the database did not answer");
-                Self::new(ProblemKind::Unavailable, "The server's database does not answer.")
-            }
-            StoreError::Schema(_) | StoreError::Corrupt(_) | StoreError::Refused(_) => Self::internal(error),
-        }
     }
 }

@@ -1,0 +1,126 @@
+//! What happened, counted: the raw answers per pair, apart from what a policy makes of them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::{Answer, Duel};
+
+/// Raw counts of an experiment's log. Shapes: `K × K` for wins (row = winner), the upper triangle for ties and
+/// pages without a click.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    rankers: usize,
+    wins: Vec<u32>,
+    ties: Vec<u32>,
+    no_signal: Vec<u32>,
+    /// Places on pages: a duel gives one to each of its two rankers, a self-duel two to its ranker.
+    appearances: Vec<u64>,
+    /// Self-duels that were handed out.
+    pub self_duels: u64,
+    /// Answers by what was shown left and right, over all duels: left won, right won, tie, no click.
+    pub shown: [u64; 4],
+}
+
+/// One pair's answers, seen from its first ranker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PairTotals {
+    /// Comparisons that the first won.
+    pub wins: u64,
+    /// Comparisons that the second won.
+    pub losses: u64,
+    /// Ties.
+    pub ties: u64,
+    /// Pages without a click.
+    pub no_signal: u64,
+}
+
+impl Counts {
+    /// Nothing counted among `rankers`.
+    pub fn new(rankers: usize) -> Self {
+        let pairs = rankers * (rankers - 1) / 2;
+        Self {
+            rankers,
+            wins: vec![0; rankers * rankers],
+            ties: vec![0; pairs],
+            no_signal: vec![0; pairs],
+            appearances: vec![0; rankers],
+            self_duels: 0,
+            shown: [0; 4],
+        }
+    }
+
+    /// One answered duel, not a self-duel.
+    pub fn record(&mut self, duel: Duel, answer: Answer, first_left: bool) {
+        self.add(duel, answer, 1);
+        let side = match (answer, first_left) {
+            (Answer::First, true) | (Answer::Second, false) => 0,
+            (Answer::Second, true) | (Answer::First, false) => 1,
+            (Answer::Tie, _) => 2,
+            (Answer::None, _) => 3,
+        };
+        self.shown[side] += 1;
+    }
+
+    /// `count` equal answers of a pair whose sides on the page are not known.
+    pub fn add(&mut self, duel: Duel, answer: Answer, count: u32) {
+        let Duel { first, second } = duel;
+        let cell = match answer {
+            Answer::First => &mut self.wins[first * self.rankers + second],
+            Answer::Second => &mut self.wins[second * self.rankers + first],
+            Answer::Tie => &mut self.ties[pair_index(first, second)],
+            Answer::None => &mut self.no_signal[pair_index(first, second)],
+        };
+        *cell = cell.saturating_add(count);
+        self.appearances[first] += u64::from(count);
+        self.appearances[second] += u64::from(count);
+    }
+
+    /// `count` self-duels of `ranker` were handed out.
+    pub fn record_self_duels(&mut self, ranker: usize, count: u64) {
+        self.self_duels += count;
+        self.appearances[ranker] += 2 * count;
+    }
+
+    /// The answers of the pair (i, j), seen from `i`.
+    pub fn pair(&self, i: usize, j: usize) -> PairTotals {
+        PairTotals {
+            wins: self.wins[i * self.rankers + j].into(),
+            losses: self.wins[j * self.rankers + i].into(),
+            ties: self.ties[pair_index(i, j)].into(),
+            no_signal: self.no_signal[pair_index(i, j)].into(),
+        }
+    }
+
+    /// The answers of all of a ranker's pairs, seen from it.
+    pub fn ranker(&self, i: usize) -> PairTotals {
+        let mut total = PairTotals::default();
+        for j in (0..self.rankers).filter(|&j| j != i) {
+            let pair = self.pair(i, j);
+            total.wins += pair.wins;
+            total.losses += pair.losses;
+            total.ties += pair.ties;
+            total.no_signal += pair.no_signal;
+        }
+        total
+    }
+
+    /// Places on pages of each ranker; they add up to twice the time-steps.
+    pub fn appearances(&self) -> &[u64] {
+        &self.appearances
+    }
+
+    /// Whether the shapes fit together; a decoded one may not.
+    pub fn is_sound(&self, rankers: usize) -> bool {
+        let pairs = rankers * rankers.saturating_sub(1) / 2;
+        self.rankers == rankers
+            && self.wins.len() == rankers * rankers
+            && self.ties.len() == pairs
+            && self.no_signal.len() == pairs
+            && self.appearances.len() == rankers
+    }
+}
+
+/// Index of the unordered pair in the upper triangle, column by column, so that one more ranker appends.
+fn pair_index(i: usize, j: usize) -> usize {
+    let (low, high) = if i < j { (i, j) } else { (j, i) };
+    high * (high - 1) / 2 + low
+}

@@ -1,0 +1,203 @@
+//! `state = fold(observe, initial(spec, seed), log)`: the one way from an experiment's log to its state.
+//!
+//! Pure: the same log gives the same state on every replica and after every crash.
+
+use serde::{Deserialize, Serialize};
+
+use super::counts::Counts;
+use super::spec::ExperimentSpec;
+use crate::policy::spec::Setup;
+use crate::policy::{Answer, Duel, Observation, PairCounts, Policy, TieRule};
+use crate::store::{Event, LogEntry, OtherEvent, OutcomeEvent, PairResult};
+
+/// Layout of a saved fold, apart from the policy's own; the two together make a snapshot's `format`.
+const FORMAT: u32 = 1;
+
+/// An experiment's state at a log position.
+#[derive(Debug)]
+pub struct Fold {
+    position: u64,
+    kind: &'static str,
+    ties: TieRule,
+    seed: u64,
+    policy: Box<dyn Policy>,
+    counts: Counts,
+    /// Unix milliseconds at which the open batch opened: when the entry that closed the one before was recorded.
+    batch_opened_at: i64,
+}
+
+/// A log entry that cannot be folded: the log is not one that this program wrote for this experiment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("log entry {position}: {detail}")]
+pub struct FoldError {
+    /// Position of the entry.
+    pub position: u64,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    position: u64,
+    kind: String,
+    policy: Vec<u8>,
+    counts: Counts,
+    batch_opened_at: i64,
+}
+
+impl Fold {
+    /// The state before the first log entry.
+    pub fn start(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
+        let rankers = spec.rankers.len();
+        Self {
+            position: 0,
+            kind: spec.policy.kind(),
+            ties: spec.ties,
+            seed,
+            policy: spec.policy.start(Setup { rankers, seed }),
+            counts: Counts::new(rankers),
+            batch_opened_at: created_at,
+        }
+    }
+
+    /// The state as [`Fold::save`] left it; `None` when the bytes are not what this program can read.
+    pub fn restore(spec: &ExperimentSpec, seed: u64, bytes: &[u8]) -> Option<Self> {
+        let saved: Saved = postcard::from_bytes(bytes).ok()?;
+        let rankers = spec.rankers.len();
+        if saved.kind != spec.policy.kind() || !saved.counts.is_sound(rankers) {
+            return None;
+        }
+        let setup = Setup { rankers, seed };
+        let format = spec.policy.start(setup).format();
+        Some(Self {
+            position: saved.position,
+            kind: spec.policy.kind(),
+            ties: spec.ties,
+            seed,
+            policy: spec.policy.restore(setup, format, &saved.policy)?,
+            counts: saved.counts,
+            batch_opened_at: saved.batch_opened_at,
+        })
+    }
+
+    /// The state as bytes, for a snapshot of [`Fold::format`].
+    pub fn save(&self) -> Vec<u8> {
+        let saved = Saved {
+            position: self.position,
+            kind: self.kind.into(),
+            policy: self.policy.save(),
+            counts: self.counts.clone(),
+            batch_opened_at: self.batch_opened_at,
+        };
+        postcard::to_stdvec(&saved).expect("numbers, strings and vectors of them always serialise")
+    }
+
+    /// Number of the layout that [`Fold::save`] writes.
+    pub fn format(&self) -> u32 {
+        FORMAT << 16 | self.policy.format()
+    }
+
+    /// Position of the last entry that was folded.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The policy at this position.
+    pub fn policy(&self) -> &dyn Policy {
+        &*self.policy
+    }
+
+    /// What happened up to this position.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Unix milliseconds at which the open batch opened.
+    pub fn batch_opened_at(&self) -> i64 {
+        self.batch_opened_at
+    }
+
+    /// Fold the next entry. On an error nothing has changed.
+    pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
+        let refuse = |detail: String| FoldError { position: entry.position, detail };
+        if entry.position != self.position + 1 {
+            return Err(refuse(format!("it cannot follow position {}", self.position)));
+        }
+        let batch_before = self.policy.batch();
+        match &entry.event {
+            Event::Outcome(outcome) => self.apply_outcome(outcome).map_err(refuse)?,
+            Event::Other(OtherEvent::SelfDuels { counts }) => {
+                for &(ranker, _) in counts {
+                    self.check_ranker(ranker).map_err(refuse)?;
+                }
+                for &(ranker, count) in counts {
+                    self.counts.record_self_duels(ranker.into(), count);
+                    self.policy.observe_self_duels(ranker.into(), count);
+                }
+            }
+            Event::Other(OtherEvent::BatchResults { batch, results }) => {
+                for result in results {
+                    self.check_pair(result.first, result.second).map_err(refuse)?;
+                }
+                for result in results {
+                    self.apply_result(*batch, result);
+                }
+            }
+            Event::Other(OtherEvent::Status { .. }) => {}
+        }
+        if self.policy.batch() != batch_before {
+            self.batch_opened_at = entry.recorded_at;
+        }
+        self.position = entry.position;
+        Ok(())
+    }
+
+    fn apply_outcome(&mut self, outcome: &OutcomeEvent) -> Result<(), String> {
+        self.check_ranker(outcome.first)?;
+        self.check_ranker(outcome.second)?;
+        let duel = Duel::new(outcome.first.into(), outcome.second.into());
+        if duel.is_self() {
+            // its step was counted when it was handed out; its answer says nothing
+            return Ok(());
+        }
+        self.counts.record(duel, outcome.answer, outcome.first_left);
+        let observation = Observation {
+            duel,
+            outcome: self.ties.resolve(outcome.answer, self.seed, self.policy.tally().steps()),
+            batch: outcome.batch,
+            ticket: outcome.ticket,
+        };
+        self.policy.observe(&observation);
+        Ok(())
+    }
+
+    fn apply_result(&mut self, batch: u32, result: &PairResult) {
+        let duel = Duel::new(result.first.into(), result.second.into());
+        self.counts.add(duel, Answer::First, result.first_wins);
+        self.counts.add(duel, Answer::Second, result.second_wins);
+        self.counts.add(duel, Answer::Tie, result.ties);
+        let counts = PairCounts {
+            duel,
+            first_wins: result.first_wins,
+            second_wins: result.second_wins,
+            ties: result.ties,
+        };
+        let (ties, seed) = (self.ties, self.seed);
+        self.policy.observe_counts(&counts, Some(batch), &mut |step| ties.resolve(Answer::Tie, seed, step));
+    }
+
+    fn check_ranker(&self, ranker: u16) -> Result<(), String> {
+        let rankers = self.policy.tally().rankers();
+        if usize::from(ranker) < rankers {
+            Ok(())
+        } else {
+            Err(format!("ranker {ranker} is out of range: the experiment has {rankers}"))
+        }
+    }
+
+    fn check_pair(&self, first: u16, second: u16) -> Result<(), String> {
+        self.check_ranker(first)?;
+        self.check_ranker(second)?;
+        if first == second { Err(format!("ranker {first} is paired with itself")) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,243 @@
+//! One experiment in memory: its record, the fold of its log, and what is out.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+use super::error::ServiceError;
+use super::fold::Fold;
+use super::outstanding::Outstanding;
+use super::spec::ExperimentSpec;
+use crate::policy::{Chance, InFlight, Selection};
+use crate::store::{Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, Snapshot, Store, StoreError};
+
+/// Log entries fetched at a time while catching up.
+const PAGE: u32 = 10_000;
+
+/// Self-duels on their way into the log: under which nonce, and `(ranker, count)` in ascending order.
+pub type Flush = (Nonce, Vec<(u16, u64)>);
+
+/// An experiment that this process serves.
+#[derive(Debug)]
+pub struct Live {
+    /// Its number in the store.
+    pub id: ExperimentId,
+    /// Its name.
+    pub name: String,
+    /// What it was created from.
+    pub spec: ExperimentSpec,
+    record: RwLock<ExperimentRecord>,
+    fold: RwLock<Fold>,
+    outstanding: Mutex<Outstanding>,
+    /// Self-duels handed out and not yet in the log, per ranker.
+    self_duels: Vec<AtomicU64>,
+    /// A flush of self-duels whose commit is not known to have happened; it is tried again as it is.
+    unsettled_flush: Mutex<Option<Flush>>,
+    catching_up: tokio::sync::Mutex<()>,
+    /// High half of this process's nonces: its own duels are settled when their answers are folded.
+    process: u64,
+    snapshot_position: AtomicU64,
+    broken: AtomicBool,
+}
+
+impl Live {
+    /// Bring an experiment into memory: newest readable snapshot, then the log from there.
+    pub async fn open(
+        store: &dyn Store,
+        record: ExperimentRecord,
+        process: u64,
+    ) -> Result<Self, ServiceError> {
+        let spec: ExperimentSpec = serde_json::from_str(&record.spec).map_err(|error| {
+            StoreError::Corrupt(format!("the spec of experiment `{}`: {error}", record.name))
+        })?;
+        let mut fold = Fold::start(&spec, record.seed, record.created_at);
+        if let Some(snapshot) = store.newest_snapshot(record.id, fold.format()).await? {
+            match Fold::restore(&spec, record.seed, &snapshot.state) {
+                Some(restored) if restored.position() == snapshot.position => fold = restored,
+                _ => tracing::warn!(
+                    experiment = record.name,
+                    position = snapshot.position,
+                    "snapshot cannot be read; folding the log from the start"
+                ),
+            }
+        }
+        let live = Self {
+            id: record.id,
+            name: record.name.clone(),
+            outstanding: Mutex::new(Outstanding::new(i64::from(spec.duel_ttl_seconds) * 1000)),
+            self_duels: spec.rankers.iter().map(|_| AtomicU64::new(0)).collect(),
+            unsettled_flush: Mutex::new(None),
+            catching_up: tokio::sync::Mutex::new(()),
+            snapshot_position: AtomicU64::new(fold.position()),
+            process,
+            broken: AtomicBool::new(false),
+            record: RwLock::new(record),
+            fold: RwLock::new(fold),
+            spec,
+        };
+        live.catch_up(store).await?;
+        Ok(live)
+    }
+
+    /// The fold as it stands.
+    pub fn fold(&self) -> Result<RwLockReadGuard<'_, Fold>, ServiceError> {
+        self.fold.read().map_err(|_| self.broke("folding it panicked"))
+    }
+
+    /// The record as it was last read.
+    pub fn record(&self) -> ExperimentRecord {
+        self.record.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Look at the record without copying it.
+    pub fn with_record<T>(&self, look: impl FnOnce(&ExperimentRecord) -> T) -> T {
+        look(&self.record.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Take over a newer record.
+    pub fn set_record(&self, record: ExperimentRecord) {
+        let mut current = self.record.write().unwrap_or_else(PoisonError::into_inner);
+        if record.version >= current.version {
+            *current = record;
+        }
+    }
+
+    /// Whether the state in memory can no longer be trusted and must be folded anew.
+    pub fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+
+    fn broke(&self, why: &str) -> ServiceError {
+        self.broken.store(true, Ordering::Relaxed);
+        ServiceError::Internal(format!(
+            "the state of experiment `{}` is lost ({why}); it is folded anew",
+            self.name
+        ))
+    }
+
+    /// Choose a duel and note that it is out. Returns the log position that it was chosen at.
+    pub fn select(&self, chance: &mut Chance, now_ms: i64) -> Result<(Selection, u64), ServiceError> {
+        let fold = self.fold()?;
+        let policy = fold.policy();
+        let selection = if policy.uses_in_flight() {
+            let mut outstanding = self.lock_outstanding();
+            let selection = policy.select(outstanding.at(now_ms, policy.batch()), chance);
+            outstanding.issue(&selection, now_ms);
+            selection
+        } else {
+            let selection = policy.select(&InFlight::new(), chance);
+            let mut outstanding = self.lock_outstanding();
+            outstanding.at(now_ms, policy.batch());
+            outstanding.issue(&selection, now_ms);
+            selection
+        };
+        Ok((selection, fold.position()))
+    }
+
+    /// What this process has out now.
+    pub fn outstanding<T>(&self, now_ms: i64, look: impl FnOnce(&InFlight) -> T) -> Result<T, ServiceError> {
+        let batch = self.fold()?.policy().batch();
+        Ok(look(self.lock_outstanding().at(now_ms, batch)))
+    }
+
+    fn lock_outstanding(&self) -> MutexGuard<'_, Outstanding> {
+        // counts of what is out steer, they decide nothing: a panic while they were held does no harm
+        self.outstanding.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A self-duel was handed out.
+    pub fn count_self_duel(&self, ranker: usize) {
+        self.self_duels[ranker].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Self-duels to append now, under which nonce; none when there are none. What is returned stays unsettled until
+    /// [`Live::self_duels_settled`].
+    pub fn self_duels_to_flush(&self, fresh_nonce: impl FnOnce() -> Nonce) -> Option<Flush> {
+        let mut unsettled = self.unsettled_flush.lock().unwrap_or_else(PoisonError::into_inner);
+        if unsettled.is_none() {
+            let counts: Vec<_> = (0u16..)
+                .zip(&self.self_duels)
+                .map(|(ranker, count)| (ranker, count.swap(0, Ordering::Relaxed)))
+                .filter(|&(_, count)| count > 0)
+                .collect();
+            if !counts.is_empty() {
+                *unsettled = Some((fresh_nonce(), counts));
+            }
+        }
+        unsettled.clone()
+    }
+
+    /// The flush with this nonce is in the log.
+    pub fn self_duels_settled(&self, nonce: Nonce) {
+        let mut unsettled = self.unsettled_flush.lock().unwrap_or_else(PoisonError::into_inner);
+        if unsettled.as_ref().is_some_and(|(pending, _)| *pending == nonce) {
+            *unsettled = None;
+        }
+    }
+
+    /// Fold entries that follow on what is folded; entries that are folded already are passed over. Returns whether
+    /// nothing is missing in between.
+    pub fn absorb(&self, entries: &[LogEntry]) -> Result<bool, ServiceError> {
+        let mut fold = self.fold.write().map_err(|_| self.broke("folding it panicked"))?;
+        for entry in entries {
+            if entry.position <= fold.position() {
+                continue;
+            }
+            if entry.position > fold.position() + 1 {
+                return Ok(false);
+            }
+            fold.apply(entry).inspect_err(|_| self.broken.store(true, Ordering::Relaxed))?;
+            if let Event::Outcome(outcome) = &entry.event
+                && (entry.nonce >> 64) as u64 == self.process
+            {
+                self.lock_outstanding().settle(
+                    outcome.first.into(),
+                    outcome.second.into(),
+                    outcome.batch,
+                    outcome.issued_at,
+                );
+            }
+        }
+        Ok(true)
+    }
+
+    /// Fold what the log has beyond what is folded.
+    pub async fn catch_up(&self, store: &dyn Store) -> Result<(), ServiceError> {
+        let _one_at_a_time = self.catching_up.lock().await;
+        loop {
+            let after = self.fold()?.position();
+            let page = store.read(self.id, after, PAGE).await?;
+            let full = page.len() == PAGE as usize;
+            if !self.absorb(&page)? {
+                return Err(StoreError::Corrupt(format!(
+                    "the log of experiment `{}` has a gap after position {after}",
+                    self.name
+                ))
+                .into());
+            }
+            if !full {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A snapshot, if `every` entries or more were folded since the last one.
+    pub fn snapshot_if_due(&self, every: u64, now_ms: i64) -> Result<Option<Snapshot>, ServiceError> {
+        let fold = self.fold()?;
+        let position = fold.position();
+        if position < self.snapshot_position.load(Ordering::Relaxed) + every {
+            return Ok(None);
+        }
+        Ok(Some(Snapshot {
+            experiment: self.id,
+            position,
+            format: fold.format(),
+            state: fold.save(),
+            created_at: now_ms,
+        }))
+    }
+
+    /// A snapshot at this position is kept.
+    pub fn snapshot_kept(&self, position: u64) {
+        self.snapshot_position.fetch_max(position, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,167 @@
+//! What an experiment is created from, and what is wrong with it when it cannot be.
+
+use std::collections::HashMap;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::policy::{MAX_RANKERS, MIN_RANKERS, PolicySpec, TieRule};
+
+/// How long a duel may stay unanswered unless the experiment says otherwise.
+pub const DEFAULT_DUEL_TTL_SECONDS: u32 = 3600;
+/// Longest time that a duel may stay unanswered: 30 days.
+pub const MAX_DUEL_TTL_SECONDS: u32 = 30 * 24 * 3600;
+const MAX_NAME_BYTES: usize = 64;
+const MAX_RANKER_ID_CHARS: usize = 128;
+const MAX_DESCRIPTION_CHARS: usize = 1000;
+
+/// One version of the ranking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Ranker {
+    /// What the search backend calls it; unique within the experiment.
+    pub id: String,
+    /// For people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// A ranker is written as its id alone or as an object.
+impl<'de> Deserialize<'de> for Ranker {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Object {
+            id: String,
+            description: Option<String>,
+        }
+        struct StringOrObject;
+        impl<'de> Visitor<'de> for StringOrObject {
+            type Value = Ranker;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("a ranker: its id as a string, or an object with `id` and `description`")
+            }
+            fn visit_str<E>(self, id: &str) -> Result<Ranker, E> {
+                Ok(Ranker { id: id.into(), description: None })
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Ranker, A::Error> {
+                let Object { id, description } = Object::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Ranker { id, description })
+            }
+        }
+        deserializer.deserialize_any(StringOrObject)
+    }
+}
+
+/// An experiment as it was asked for, defaults filled in. Two requests for one name are the same request when their
+/// specs are equal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExperimentSpec {
+    /// 2 to 1024 rankers.
+    pub rankers: Vec<Ranker>,
+    /// Which policy chooses.
+    pub policy: PolicySpec,
+    /// What a tie counts.
+    pub ties: TieRule,
+    /// How long a duel may stay unanswered.
+    pub duel_ttl_seconds: u32,
+    /// The seed that was asked for; without one the service draws it.
+    pub seed: Option<u64>,
+}
+
+/// One thing that is wrong with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldError {
+    /// JSON pointer into the request.
+    pub pointer: String,
+    /// What is wrong and what would be right.
+    pub detail: String,
+}
+
+impl FieldError {
+    /// `detail` about the value at `pointer`.
+    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), detail: detail.into() }
+    }
+}
+
+/// What is wrong with an experiment's name; `None` when it is right.
+pub fn name_error(name: &str) -> Option<FieldError> {
+    let starts = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let right = name.len() <= MAX_NAME_BYTES
+        && name.starts_with(starts)
+        && name.chars().all(|c| starts(c) || matches!(c, '.' | '_' | '-'));
+    (!right).then(|| {
+        FieldError::new(
+            "/name",
+            "an experiment's name is 1 to 64 of a-z, 0-9, `.`, `_`, `-`, and starts with a letter or digit",
+        )
+    })
+}
+
+impl ExperimentSpec {
+    /// Everything that is wrong with it; empty when it can be created.
+    pub fn errors(&self) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let count = self.rankers.len();
+        if !(MIN_RANKERS..=MAX_RANKERS).contains(&count) {
+            errors.push(FieldError::new(
+                "/rankers",
+                format!("an experiment has {MIN_RANKERS} to {MAX_RANKERS} rankers; this one has {count}"),
+            ));
+        }
+        let mut seen = HashMap::new();
+        for (index, ranker) in self.rankers.iter().enumerate() {
+            let pointer = format!("/rankers/{index}");
+            let length = ranker.id.chars().count();
+            if length == 0 || length > MAX_RANKER_ID_CHARS || ranker.id.chars().any(char::is_control) {
+                errors.push(FieldError::new(
+                    &pointer,
+                    format!("a ranker's id is 1 to {MAX_RANKER_ID_CHARS} characters, none of them a control character"),
+                ));
+            }
+            if let Some(earlier) = seen.insert(ranker.id.as_str(), index) {
+                errors.push(FieldError::new(
+                    &pointer,
+                    format!("ranker `{}` is listed twice; it is also number {earlier} (from 0)", ranker.id),
+                ));
+            }
+            let description = ranker.description.as_deref().unwrap_or_default();
+            if description.chars().count() > MAX_DESCRIPTION_CHARS {
+                errors.push(FieldError::new(
+                    format!("{pointer}/description"),
+                    format!("a description has at most {MAX_DESCRIPTION_CHARS} characters"),
+                ));
+            }
+        }
+        if let Err(error) = self.policy.validate(count) {
+            let pointer = match error.parameter.as_str() {
+                "" => "/policy".to_string(),
+                parameter => format!("/policy/{parameter}"),
+            };
+            errors.push(FieldError::new(pointer, error.detail));
+        }
+        if let Some(reason) = self.policy.description().not_served {
+            errors.push(FieldError::new(
+                "/policy/kind",
+                format!("policy `{}` cannot serve an experiment: {reason}", self.policy.kind()),
+            ));
+        }
+        if !(1..=MAX_DUEL_TTL_SECONDS).contains(&self.duel_ttl_seconds) {
+            errors.push(FieldError::new(
+                "/duel_ttl_seconds",
+                format!(
+                    "`duel_ttl_seconds` is {}; it must be 1 to {MAX_DUEL_TTL_SECONDS}",
+                    self.duel_ttl_seconds
+                ),
+            ));
+        }
+        errors
+    }
+
+    /// Index of the ranker with this id.
+    pub fn ranker_index(&self, id: &str) -> Option<usize> {
+        self.rankers.iter().position(|ranker| ranker.id == id)
+    }
+}

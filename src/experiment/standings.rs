@@ -1,0 +1,179 @@
+//! What came of an experiment so far: counts, scores, leaders, and what exploring has cost.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::error::ServiceError;
+use super::fold::Fold;
+use super::live::Live;
+use crate::policy::Tally;
+use crate::preference::Regret;
+
+/// An experiment's counts and scores at a log position.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Standings {
+    /// The experiment's name.
+    #[schema(example = "search-ranking")]
+    pub experiment: String,
+    /// Log position that everything here is at; the next feedback makes it larger.
+    pub position: u64,
+    /// Duels that were answered, self-duels apart.
+    pub duels: u64,
+    /// Self-duels that were handed out: pages that show one ranker alone.
+    pub self_duels: u64,
+    /// Answers by what was shown.
+    pub outcomes: OutcomeCounts,
+    /// Ids of the rankers that lead: the largest Copeland score; more than one when they are level.
+    pub leaders: Vec<String>,
+    /// Id of the ranker that the policy would recommend if it had to end now.
+    pub champion: String,
+    /// One row a ranker, in the experiment's order.
+    pub rankers: Vec<RankerStanding>,
+    /// `wins[i][j]`: duels that ranker `i` won against ranker `j`, in the order of `rankers`. Ties are not in it.
+    pub wins: Vec<Vec<u64>>,
+    /// `ties[i][j]`: duels of `i` and `j` without a winner; symmetric.
+    pub ties: Vec<Vec<u64>>,
+}
+
+/// Answers by what was shown left and right. Batch results that were posted as counts have no sides and are not in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct OutcomeCounts {
+    /// The left ranker won.
+    pub left: u64,
+    /// The right ranker won.
+    pub right: u64,
+    /// Equal credit.
+    pub tie: u64,
+    /// No click.
+    pub none: u64,
+}
+
+/// One ranker's counts and scores.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct RankerStanding {
+    /// The ranker's id.
+    pub id: String,
+    /// Share of the other rankers that it has beaten more often than not, 0 to 1.
+    pub copeland_score: f64,
+    /// Mean of its win rates against each of the others, 0 to 1; a pair that was never compared counts 1/2.
+    pub borda_score: f64,
+    /// Duels that it won.
+    pub wins: u64,
+    /// Duels that it lost.
+    pub losses: u64,
+    /// Duels without a winner.
+    pub ties: u64,
+    /// Duels whose page got no click.
+    pub no_signal: u64,
+    /// Places on pages: one for a duel, two for a self-duel.
+    pub appearances: u64,
+    /// Whether it leads.
+    pub leader: bool,
+}
+
+/// What exploring has cost, estimated. Nobody knows the true preferences of a live experiment: this prices its duels
+/// with the scores of today's counts, and early in an experiment it is rough.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct RegretEstimate {
+    /// The experiment's name.
+    pub experiment: String,
+    /// Log position that it is at.
+    pub position: u64,
+    /// How it was estimated: `plug-in`, the logged duels priced with the Copeland scores of today's win rates.
+    #[schema(example = "plug-in")]
+    pub method: &'static str,
+    /// Time-steps that were priced: answered duels and self-duels.
+    pub steps: u64,
+    /// Cumulative Copeland regret: over all steps, the best score less the mean score of the two rankers shown; 0 is
+    /// a step that showed the best ranker twice, 1 the most that a step can cost.
+    pub copeland_regret: f64,
+    /// What uniform pairs would have cost over as many steps.
+    pub uniform_copeland_regret: f64,
+    /// `1 - copeland_regret / uniform_copeland_regret`: the part of that cost which the policy has saved; `null` while
+    /// uniform pairs would have cost nothing.
+    pub saved: Option<f64>,
+}
+
+/// Unnormalised empirical Copeland scores of all rankers, under the experiment's tie rule.
+fn copeland_scores(tally: &Tally) -> Vec<usize> {
+    (0..tally.rankers()).map(|i| tally.copeland_score(i)).collect()
+}
+
+fn borda_score(tally: &Tally, i: usize) -> f64 {
+    let others = tally.rankers() - 1;
+    let rates: f64 = (0..=others).filter(|&j| j != i).map(|j| tally.mean(i, j).unwrap_or(0.5)).sum();
+    rates / others as f64
+}
+
+impl Live {
+    /// Counts and scores at the current log position.
+    pub fn standings(&self) -> Result<Standings, ServiceError> {
+        let fold = self.fold()?;
+        let (counts, tally) = (fold.counts(), fold.policy().tally());
+        let scores = copeland_scores(tally);
+        let best = scores.iter().copied().max().unwrap_or(0);
+        let rankers: Vec<_> = self
+            .spec
+            .rankers
+            .iter()
+            .enumerate()
+            .map(|(i, ranker)| {
+                let totals = counts.ranker(i);
+                RankerStanding {
+                    id: ranker.id.clone(),
+                    copeland_score: scores[i] as f64 / (scores.len() - 1) as f64,
+                    borda_score: borda_score(tally, i),
+                    wins: totals.wins,
+                    losses: totals.losses,
+                    ties: totals.ties,
+                    no_signal: totals.no_signal,
+                    appearances: counts.appearances()[i],
+                    leader: scores[i] == best,
+                }
+            })
+            .collect();
+        let matrix = |cell: fn(super::counts::PairTotals) -> u64| -> Vec<Vec<u64>> {
+            let k = scores.len();
+            (0..k)
+                .map(|i| (0..k).map(|j| if i == j { 0 } else { cell(counts.pair(i, j)) }).collect())
+                .collect()
+        };
+        let [left, right, tie, none] = counts.shown;
+        Ok(Standings {
+            experiment: self.name.clone(),
+            position: fold.position(),
+            duels: answered_duels(&fold),
+            self_duels: counts.self_duels,
+            outcomes: OutcomeCounts { left, right, tie, none },
+            leaders: rankers.iter().filter(|row| row.leader).map(|row| row.id.clone()).collect(),
+            champion: self.spec.rankers[fold.policy().champion()].id.clone(),
+            wins: matrix(|pair| pair.wins),
+            ties: matrix(|pair| pair.ties),
+            rankers,
+        })
+    }
+
+    /// What exploring has cost, as the plug-in estimate.
+    pub fn regret(&self) -> Result<RegretEstimate, ServiceError> {
+        let fold = self.fold()?;
+        let counts = fold.counts();
+        let steps = answered_duels(&fold) + counts.self_duels;
+        let priced = Regret::from_copeland_scores(&copeland_scores(fold.policy().tally()));
+        let cost = priced.of_appearances(counts.appearances());
+        let uniform = priced.of_uniform_pairs(steps);
+        Ok(RegretEstimate {
+            experiment: self.name.clone(),
+            position: fold.position(),
+            method: "plug-in",
+            steps,
+            copeland_regret: cost,
+            uniform_copeland_regret: uniform,
+            saved: (uniform > 0.0).then(|| 1.0 - cost / uniform),
+        })
+    }
+}
+
+fn answered_duels(fold: &Fold) -> u64 {
+    let counts = fold.counts();
+    counts.appearances().iter().sum::<u64>() / 2 - counts.self_duels
+}

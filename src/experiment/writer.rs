@@ -1,0 +1,172 @@
+//! Group commit: one task that appends everything that has arrived while the last commit was under way, in one
+//! transaction, folds it, and only then answers those who wait.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+use super::error::ServiceError;
+use super::live::Live;
+use crate::clock::SharedClock;
+use crate::store::{Appended, LogEntry, NewEvent, SharedStore, StoreError};
+use crate::telemetry::metrics::Metrics;
+
+/// Most events of one commit; what has arrived beyond that waits for the next.
+const COMMIT_EVENTS_MAX: usize = 10_000;
+/// A commit that takes longer is given up on: whether it was kept is then unknown, and a repeat finds out.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Takes events and answers when they are durable.
+#[derive(Clone)]
+pub struct Writer {
+    queue: mpsc::UnboundedSender<Submission>,
+    room: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
+}
+
+struct Submission {
+    live: Arc<Live>,
+    events: Vec<NewEvent>,
+    reply: oneshot::Sender<Result<Vec<Appended>, ServiceError>>,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Writer {
+    /// Start the task. At most `queue_events_max` events wait; `process` is the high half of this process's nonces.
+    pub fn start(
+        store: SharedStore,
+        clock: SharedClock,
+        metrics: Arc<Metrics>,
+        queue_events_max: usize,
+    ) -> Self {
+        let (queue, submissions) = mpsc::unbounded_channel();
+        let room = Arc::new(Semaphore::new(queue_events_max));
+        tokio::spawn(run(store, clock, Arc::clone(&metrics), submissions));
+        Self { queue, room, metrics }
+    }
+
+    /// Append `events` to one experiment's log. Answers when they are durable and folded.
+    pub async fn append(
+        &self,
+        live: &Arc<Live>,
+        events: Vec<NewEvent>,
+    ) -> Result<Vec<Appended>, ServiceError> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let wanted = u32::try_from(events.len()).map_err(|_| ServiceError::Overloaded)?;
+        let room =
+            Arc::clone(&self.room).try_acquire_many_owned(wanted).map_err(|_| ServiceError::Overloaded)?;
+        self.metrics.queue_events.inc_by(i64::from(wanted));
+        let (reply, answer) = oneshot::channel();
+        let submission = Submission { live: Arc::clone(live), events, reply, _room: room };
+        let gone = || ServiceError::Internal("the writer has stopped".into());
+        let sent = self.queue.send(submission);
+        let result = match sent {
+            Ok(()) => answer.await.unwrap_or_else(|_| Err(gone())),
+            Err(_) => Err(gone()),
+        };
+        self.metrics.queue_events.dec_by(i64::from(wanted));
+        result
+    }
+}
+
+async fn run(
+    store: SharedStore,
+    clock: SharedClock,
+    metrics: Arc<Metrics>,
+    mut submissions: mpsc::UnboundedReceiver<Submission>,
+) {
+    let mut held_over = None;
+    loop {
+        let first = match held_over.take() {
+            Some(submission) => submission,
+            None => match submissions.recv().await {
+                Some(submission) => submission,
+                None => return,
+            },
+        };
+        let mut size = first.events.len();
+        let mut group = vec![first];
+        while let Ok(next) = submissions.try_recv() {
+            if size + next.events.len() > COMMIT_EVENTS_MAX {
+                held_over = Some(next);
+                break;
+            }
+            size += next.events.len();
+            group.push(next);
+        }
+        commit(&store, clock.now_ms(), &metrics, group).await;
+    }
+}
+
+async fn commit(store: &SharedStore, now_ms: i64, metrics: &Metrics, group: Vec<Submission>) {
+    let events: Vec<_> = group
+        .iter()
+        .flat_map(|submission| submission.events.iter().map(|event| (submission.live.id, event.clone())))
+        .collect();
+    let started = Instant::now();
+    let result = match tokio::time::timeout(COMMIT_TIMEOUT, store.append(&events, now_ms)).await {
+        Ok(result) => result,
+        Err(_) => Err(StoreError::Slow(COMMIT_TIMEOUT)),
+    };
+    match result {
+        Ok(appended) => {
+            metrics.commit_events.observe(events.len() as f64);
+            metrics.commit_duration_seconds.observe(started.elapsed().as_secs_f64());
+            fold_committed(store, &group, &events, &appended, now_ms).await;
+            let mut appended = appended.into_iter();
+            for submission in group {
+                let own = appended.by_ref().take(submission.events.len()).collect();
+                // nobody waits any more when the request was cut off; what was written stays
+                let _ = submission.reply.send(Ok(own));
+            }
+        }
+        Err(error) => {
+            metrics.commit_failures.inc();
+            tracing::error!(%error, events = events.len(), "commit failed");
+            let error = Arc::new(error);
+            for submission in group {
+                let _ = submission.reply.send(Err(ServiceError::Store(Arc::clone(&error))));
+            }
+        }
+    }
+}
+
+/// Fold what was recorded, experiment by experiment in log order, before anyone is answered.
+async fn fold_committed(
+    store: &SharedStore,
+    group: &[Submission],
+    events: &[(crate::store::ExperimentId, NewEvent)],
+    appended: &[Appended],
+    now_ms: i64,
+) {
+    let mut recorded: HashMap<_, Vec<LogEntry>> = HashMap::new();
+    for ((experiment, new), result) in events.iter().zip(appended) {
+        if let Appended::Recorded(position) = *result {
+            recorded.entry(*experiment).or_default().push(LogEntry {
+                position,
+                nonce: new.nonce,
+                recorded_at: now_ms,
+                event: new.event.clone(),
+            });
+        }
+    }
+    for submission in group {
+        // the first submission of each experiment takes its entries
+        let Some(entries) = recorded.remove(&submission.live.id) else { continue };
+        let live = &submission.live;
+        let folded = match live.absorb(&entries) {
+            Ok(true) => Ok(()),
+            // another process has appended in between
+            Ok(false) => live.catch_up(&**store).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = folded {
+            // it is durable, so it is acknowledged all the same; the follower folds it later
+            tracing::error!(%error, experiment = live.name, "an appended outcome could not be folded yet");
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! `/v1/experiments`: create, list, read, change, archive.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::problem::{FieldError, ProblemDocument};
+use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind, QueryOf};
+use crate::clock::rfc3339;
+use crate::experiment::spec::DEFAULT_DUEL_TTL_SECONDS;
+use crate::experiment::{ExperimentSpec, Ranker};
+use crate::policy::spec::InvalidPolicy;
+use crate::policy::{PolicySpec, TieRule};
+use crate::store::{ExperimentRecord, Status};
+
+const LIST_DEFAULT: u32 = 50;
+const LIST_MAX: u32 = 500;
+/// The policy of an experiment that names none.
+const DEFAULT_POLICY: &str = "d-ts-plus";
+
+/// The routes of this file.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default().routes(routes!(create, list)).routes(routes!(read, change, archive))
+}
+
+/// What an experiment is created from.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewExperimentBody {
+    /// `[a-z0-9][a-z0-9._-]{0,63}`, unique for ever.
+    #[schema(example = "search-ranking", pattern = "^[a-z0-9][a-z0-9._-]{0,63}$")]
+    name: String,
+    /// 2 to 1024 rankers, each its id or an object.
+    #[schema(value_type = Vec<RankerBody>, example = json!(["bm25", "bm25-title", {"id": "neural", "description": "two towers"}]), min_items = 2, max_items = 1024)]
+    rankers: Vec<Ranker>,
+    /// Which policy chooses the duels; `d-ts-plus` unless said otherwise.
+    #[schema(value_type = Option<PolicySpec>, nullable = false)]
+    policy: Option<Map<String, Value>>,
+    /// What a tie counts; `skip` unless said otherwise.
+    #[serde(default)]
+    ties: TieRule,
+    /// How long a duel may stay unanswered; 3600 unless said otherwise.
+    #[serde(default = "default_ttl")]
+    #[schema(default = 3600, minimum = 1, maximum = 2_592_000)]
+    duel_ttl_seconds: u32,
+    /// Seed of everything that is drawn while folding the log; drawn unless given.
+    #[schema(nullable = false)]
+    seed: Option<u64>,
+}
+
+/// A ranker: its id, or an object.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "says in the description of the API what `Ranker` reads")]
+enum RankerBody {
+    /// Its id.
+    Id(String),
+    /// Its id and more.
+    Object(Ranker),
+}
+
+fn default_ttl() -> u32 {
+    DEFAULT_DUEL_TTL_SECONDS
+}
+
+/// An experiment.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Experiment {
+    /// Its name.
+    #[schema(example = "search-ranking")]
+    pub name: String,
+    /// Whether it hands out duels.
+    pub status: Status,
+    /// Id of the ranker that it was concluded on.
+    pub winner: Option<String>,
+    /// Its rankers, in the order that every matrix of the API has.
+    pub rankers: Vec<Ranker>,
+    /// Its policy with all parameters.
+    pub policy: PolicySpec,
+    /// What must hold for the policy's guarantee.
+    #[schema(example = "no pair of rankers that are exactly equal")]
+    pub policy_assumes: &'static str,
+    /// What a tie counts.
+    pub ties: TieRule,
+    /// How long a duel may stay unanswered.
+    pub duel_ttl_seconds: u32,
+    /// Seed of everything that is drawn while folding the log.
+    pub seed: u64,
+    /// Counts its changes, from 1; also its `ETag`.
+    pub version: u64,
+    /// When it was created.
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    /// When it was last changed (its log apart).
+    #[schema(format = DateTime)]
+    pub updated_at: String,
+    /// When it was archived.
+    #[schema(format = DateTime)]
+    pub archived_at: Option<String>,
+}
+
+impl Experiment {
+    fn new(record: &ExperimentRecord, spec: &ExperimentSpec) -> Self {
+        Self {
+            name: record.name.clone(),
+            status: record.status,
+            winner: record
+                .winner
+                .and_then(|winner| spec.rankers.get(usize::from(winner)))
+                .map(|ranker| ranker.id.clone()),
+            rankers: spec.rankers.clone(),
+            policy: spec.policy.clone(),
+            policy_assumes: spec.policy.description().assumes,
+            ties: spec.ties,
+            duel_ttl_seconds: spec.duel_ttl_seconds,
+            seed: record.seed,
+            version: record.version,
+            created_at: rfc3339(record.created_at),
+            updated_at: rfc3339(record.updated_at),
+            archived_at: record.archived_at.map(rfc3339),
+        }
+    }
+
+    fn into_response(self, status: StatusCode, headers: &[(HeaderName, String)]) -> Response {
+        let mut response = (status, Json(&self)).into_response();
+        for (name, value) in headers.iter().chain(&[(header::ETAG, format!("\"{}\"", self.version))]) {
+            // names and numbers are plain ASCII
+            if let Ok(value) = HeaderValue::from_str(value) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response
+    }
+}
+
+/// Create an experiment
+///
+/// The same body again answers 200 with the experiment: creating may be repeated safely.
+#[utoipa::path(post, path = "/experiments", tag = "experiments", request_body = NewExperimentBody,
+    responses(
+        (status = 201, body = Experiment, description = "Created.", headers(("location" = String), ("etag" = String))),
+        (status = 200, body = Experiment, description = "The same request created it before.", headers(("etag" = String))),
+        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-exists`: the name is taken by an experiment that was asked for differently. `experiment-archived`: by an archived one."),
+        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`: `errors` says what is wrong where."),
+    ))]
+async fn create(
+    State(state): State<AppState>,
+    JsonBody(body): JsonBody<NewExperimentBody>,
+) -> ApiResult<Response> {
+    let policy = match body.policy {
+        Some(object) => PolicySpec::from_json(object),
+        None => PolicySpec::from_parameters(DEFAULT_POLICY, Map::new()),
+    }
+    .map_err(invalid_policy)?;
+    let spec = ExperimentSpec {
+        rankers: body.rankers,
+        policy,
+        ties: body.ties,
+        duel_ttl_seconds: body.duel_ttl_seconds,
+        seed: body.seed,
+    };
+    let (live, is_new) = state.service.create(&body.name, &spec).await?;
+    let experiment = Experiment::new(&live.record(), &live.spec);
+    Ok(if is_new {
+        let location = (header::LOCATION, format!("/v1/experiments/{}", experiment.name));
+        experiment.into_response(StatusCode::CREATED, &[location])
+    } else {
+        experiment.into_response(StatusCode::OK, &[])
+    })
+}
+
+fn invalid_policy(error: InvalidPolicy) -> Problem {
+    let pointer = match error.parameter.as_str() {
+        "" => "/policy".to_string(),
+        parameter => format!("/policy/{}", parameter.replace('~', "~0").replace('/', "~1")),
+    };
+    Problem::new(ProblemKind::InvalidRequest, format!("The policy is not as it should be: {}.", error.detail))
+        .field(pointer, error.detail)
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListQuery {
+    /// How many at most, 1 to 500; 50 unless said otherwise.
+    #[param(minimum = 1, maximum = 500, nullable = false)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    #[param(nullable = false)]
+    cursor: Option<String>,
+}
+
+/// One page of experiments.
+#[derive(Debug, Serialize, ToSchema)]
+struct ExperimentPage {
+    /// By name; archived ones are left out.
+    experiments: Vec<Experiment>,
+    /// Cursor of the next page; `null` on the last one.
+    next: Option<String>,
+}
+
+/// List experiments
+///
+/// By name, a page at a time. Archived experiments are left out; each can still be read under its name.
+#[utoipa::path(get, path = "/experiments", tag = "experiments", params(ListQuery),
+    responses(
+        (status = 200, body = ExperimentPage, description = "A page."),
+        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`: a cursor or limit that is none."),
+    ))]
+async fn list(
+    State(state): State<AppState>,
+    QueryOf(query): QueryOf<ListQuery>,
+) -> ApiResult<Json<ExperimentPage>> {
+    let limit = query.limit.unwrap_or(LIST_DEFAULT);
+    if !(1..=LIST_MAX).contains(&limit) {
+        let detail = format!("`limit` is {limit}; it must be 1 to {LIST_MAX}");
+        return Err(Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).query("limit", detail));
+    }
+    let after = query.cursor.as_deref().map(read_cursor).transpose()?;
+    let mut records = state.service.list(after.as_deref(), limit + 1).await?;
+    let more = records.len() > limit as usize;
+    records.truncate(limit as usize);
+    let next = match records.last() {
+        Some(last) if more => Some(URL_SAFE_NO_PAD.encode(&last.name)),
+        _ => None,
+    };
+    let experiments = records.iter().map(view).collect::<ApiResult<_>>()?;
+    Ok(Json(ExperimentPage { experiments, next }))
+}
+
+fn view(record: &ExperimentRecord) -> ApiResult<Experiment> {
+    let spec = serde_json::from_str(&record.spec).map_err(Problem::internal)?;
+    Ok(Experiment::new(record, &spec))
+}
+
+fn read_cursor(cursor: &str) -> ApiResult<String> {
+    URL_SAFE_NO_PAD
+        .decode(cursor)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .filter(|name| !name.contains('\0'))
+        .ok_or_else(|| {
+            let detail = "`cursor` is not one that this list gave; use `next` of the page before";
+            Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).query("cursor", detail)
+        })
+}
+
+/// Read an experiment
+#[utoipa::path(get, path = "/experiments/{name}", tag = "experiments",
+    params(("name" = String, Path, description = "The experiment's name.")),
+    responses(
+        (status = 200, body = Experiment, description = "The experiment.", headers(("etag" = String))),
+        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
+    ))]
+async fn read(State(state): State<AppState>, PathOf(name): PathOf<String>) -> ApiResult<Response> {
+    let live = state.service.experiment(&name).await?;
+    Ok(Experiment::new(&live.record(), &live.spec).into_response(StatusCode::OK, &[]))
+}
+
+/// What can be changed of an experiment.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ExperimentChange {
+    /// `paused` hands out no duels and still takes feedback; `concluded` shows the winner alone; `running` goes on.
+    status: Status,
+    /// With `concluded`: id of the winner; the policy's champion unless given.
+    #[schema(nullable = false)]
+    winner: Option<String>,
+}
+
+/// Pause, continue or conclude an experiment
+///
+/// `If-Match` carries the `ETag` that the decision was made on, or `*` for whatever it is now.
+#[utoipa::path(patch, path = "/experiments/{name}", tag = "experiments", request_body = ExperimentChange,
+    params(
+        ("name" = String, Path, description = "The experiment's name."),
+        ("if-match" = String, Header, description = "`ETag` of the experiment as it was read, or `*`."),
+    ),
+    responses(
+        (status = 200, body = Experiment, description = "Changed, or as it was asked for already.", headers(("etag" = String))),
+        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
+        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-archived`."),
+        (status = 412, body = ProblemDocument, content_type = "application/problem+json", description = "`precondition-failed`: somebody else has changed it."),
+        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`."),
+        (status = 428, body = ProblemDocument, content_type = "application/problem+json", description = "`precondition-required`: send `If-Match`."),
+    ))]
+async fn change(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody<ExperimentChange>,
+) -> ApiResult<Response> {
+    let version = expected_version(&headers)?.ok_or_else(|| {
+        Problem::new(
+            ProblemKind::PreconditionRequired,
+            "Send `If-Match` with the experiment's `ETag` as you read it, or `If-Match: *` to change it whatever it is now.",
+        )
+    })?;
+    let live = state.service.set_status(&name, version.0, body.status, body.winner.as_deref()).await?;
+    Ok(Experiment::new(&live.record(), &live.spec).into_response(StatusCode::OK, &[]))
+}
+
+/// Archive an experiment
+///
+/// Only a concluded one. It is listed no more and takes nothing in; its log is kept, and its name stays taken. Done
+/// twice is done.
+#[utoipa::path(delete, path = "/experiments/{name}", tag = "experiments",
+    params(
+        ("name" = String, Path, description = "The experiment's name."),
+        ("if-match" = Option<String>, Header, description = "`ETag` of the experiment as it was read."),
+    ),
+    responses(
+        (status = 204, description = "Archived."),
+        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
+        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`not-concluded`: conclude it first."),
+        (status = 412, body = ProblemDocument, content_type = "application/problem+json", description = "`precondition-failed`: somebody else has changed it."),
+    ))]
+async fn archive(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    headers: HeaderMap,
+) -> ApiResult<StatusCode> {
+    let version = expected_version(&headers)?.and_then(|expected| expected.0);
+    state.service.archive(&name, version).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A version that the caller insists on; `None` inside for `*`.
+struct Expected(Option<u64>);
+
+fn expected_version(headers: &HeaderMap) -> ApiResult<Option<Expected>> {
+    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default().trim();
+    if text == "*" {
+        return Ok(Some(Expected(None)));
+    }
+    let version =
+        text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(|digits| digits.parse().ok());
+    match version {
+        Some(version) => Ok(Some(Expected(Some(version)))),
+        None => {
+            let detail = "`If-Match` takes one `ETag` as it was given, such as \"3\" with its quotes, or *";
+            Err(Problem::new(ProblemKind::InvalidRequest, format!("{detail}."))
+                .error(FieldError::Header { name: "if-match".into(), detail: detail.into() }))
+        }
+    }
+}

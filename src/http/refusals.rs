@@ -1,0 +1,54 @@
+//! From what a use case refused to the problem that is sent.
+
+use super::problem::{Problem, ProblemKind};
+use crate::experiment::ServiceError;
+use crate::store::StoreError;
+
+impl From<ServiceError> for Problem {
+    fn from(error: ServiceError) -> Self {
+        let detail = sentence(&error.to_string());
+        match error {
+            ServiceError::NotFound(_) => Self::new(ProblemKind::ExperimentNotFound, detail),
+            ServiceError::Invalid(errors) => {
+                errors.into_iter().fold(Self::new(ProblemKind::InvalidRequest, detail), |problem, error| {
+                    problem.field(error.pointer, error.detail)
+                })
+            }
+            ServiceError::Exists(_) => Self::new(ProblemKind::ExperimentExists, detail),
+            ServiceError::Stale { .. } => Self::new(ProblemKind::PreconditionFailed, detail),
+            ServiceError::Paused(_) => Self::new(ProblemKind::ExperimentPaused, detail),
+            ServiceError::NotConcluded(_) => Self::new(ProblemKind::NotConcluded, detail),
+            ServiceError::Archived(_) => Self::new(ProblemKind::ExperimentArchived, detail),
+            ServiceError::NotInBatches(_) => Self::new(ProblemKind::NotABatchPolicy, detail),
+            ServiceError::BatchNotOpen { .. } => Self::new(ProblemKind::BatchNotOpen, detail),
+            ServiceError::Conflict(_) => Self::new(ProblemKind::FeedbackConflict, detail),
+            ServiceError::Overloaded => Self::new(ProblemKind::Overloaded, detail),
+            ServiceError::Store(error) => Self::from(&*error),
+            ServiceError::Fold(_) | ServiceError::Internal(_) => Self::internal(error),
+        }
+    }
+}
+
+impl From<&StoreError> for Problem {
+    fn from(error: &StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(_) | StoreError::Slow(_) => {
+                tracing::warn!(%error, "the database did not answer");
+                Self::new(
+                    ProblemKind::Unavailable,
+                    "The server's database does not answer. Nothing is lost: send the same request again.",
+                )
+            }
+            StoreError::Schema(_) | StoreError::Corrupt(_) | StoreError::Refused(_) => Self::internal(error),
+        }
+    }
+}
+
+/// Our messages start small, as parts of a line on a terminal do; in a problem they are sentences.
+fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    match letters.next() {
+        Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.')),
+        None => String::new(),
+    }
+}
