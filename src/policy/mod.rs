@@ -9,11 +9,14 @@
 
 use rand::SeedableRng;
 
+mod coin;
 pub mod in_flight;
 pub mod outcome;
 pub mod scb;
+pub mod sparring;
 pub mod spec;
 pub mod tally;
+mod ucb;
 pub mod uniform;
 
 pub use in_flight::InFlight;

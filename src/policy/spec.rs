@@ -144,6 +144,8 @@ policies! {
     Uniform(super::uniform::Uniform) = "uniform",
     /// Rounds that identify a Copeland winner, for many rankers.
     Scb(super::scb::Scb) = "scb",
+    /// Two bandits that play against each other.
+    Sparring(super::sparring::Sparring) = "sparring",
 }
 
 impl PolicySpec {

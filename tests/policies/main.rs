@@ -3,3 +3,4 @@
 mod arena;
 mod resume;
 mod scb;
+mod sparring;
