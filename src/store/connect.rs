@@ -3,8 +3,10 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
+use super::postgres::PostgresStore;
 use super::sqlite::SqliteStore;
 use super::{SharedStore, StoreError};
 
@@ -32,7 +34,7 @@ pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
             let (options, read_only) = sqlite_options(rest)?;
             Ok(Arc::new(SqliteStore::open(options, read_only).await?))
         }
-        Some(("postgres" | "postgresql", _)) => Err(refuse("PostgreSQL is not built in yet")),
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PostgresStore::new(postgres_options(url)?))),
         Some((scheme, _))
             if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) =>
         {
@@ -76,3 +78,44 @@ fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectErr
         .map_err(|error| refuse(format!("the path in the SQLite URL cannot be read: {error}")))?;
     Ok((options.create_if_missing(create), read_only))
 }
+
+/// What may follow the `?` of a PostgreSQL URL. The driver passes over what it does not know, and a misspelt `sslmode`
+/// would go unnoticed.
+const POSTGRES_PARAMETERS: [&str; 14] = [
+    "application_name",
+    "dbname",
+    "host",
+    "hostaddr",
+    "options",
+    "password",
+    "port",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    "ssl-mode",
+    "statement-cache-capacity",
+    "user",
+];
+
+fn postgres_options(url: &str) -> Result<PgConnectOptions, ConnectError> {
+    let parameters = url.split_once('?').map_or("", |(_, parameters)| parameters);
+    let names: Vec<&str> = parameters
+        .split('&')
+        .map(|parameter| parameter.split_once('=').map_or(parameter, |(name, _)| name))
+        .filter(|name| !name.is_empty())
+        .collect();
+    // no value is repeated, nor what is no parameter at all but the tail of a password with a bare `?`
+    if names.iter().any(|name| !POSTGRES_PARAMETERS.contains(name)) {
+        return Err(refuse(format!(
+            "the PostgreSQL URL has a parameter that is not known; known are {}. {ENCODE}",
+            POSTGRES_PARAMETERS.join(", ")
+        )));
+    }
+    let options = PgConnectOptions::from_str(url)
+        .map_err(|_| refuse(format!("the PostgreSQL URL cannot be read: {FORMS}. {ENCODE}")))?;
+    Ok(if names.contains(&"application_name") { options } else { options.application_name("rankduel") })
+}
+
+const ENCODE: &str =
+    "Special characters in a user name or password must be percent-encoded (`@` as %40, `/` as %2F)";

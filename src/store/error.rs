@@ -113,6 +113,14 @@ fn of_sqlite(code: &str, message: &str) -> Meaning {
     }
 }
 
+/// Whether the same transaction, run again, can be expected to succeed: the database broke a deadlock or a
+/// serialisation conflict by giving up this one.
+pub(super) fn is_worth_another_try(error: &StoreError) -> bool {
+    let StoreError::Unavailable(sqlx::Error::Database(database)) = error else { return false };
+    matches!(database.code().as_deref(), Some("40001" | "40P01"))
+        && database.try_downcast_ref::<PgDatabaseError>().is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 mod append;
 mod connect;
 mod error;
+pub mod postgres;
 pub mod record;
 mod row;
 mod schema;

@@ -22,6 +22,14 @@ macro_rules! on_both_databases {
                 }
             )*
         }
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $test() {
+                    super::$test(super::fresh_database(super::Kind::Postgres).await).await;
+                }
+            )*
+        }
     };
 }
 

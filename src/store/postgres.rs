@@ -1,0 +1,477 @@
+//! The store in PostgreSQL, 14 or later; any number of processes share one database.
+//!
+//! Appending locks the rows of its experiments, in ascending order so that no two appends wait for each other in a
+//! circle. Positions are taken under that lock, so each log is dense and totally ordered whoever appends. A commit
+//! tells those who listen on the channel [`CHANNEL`] which experiments have moved; a notification can be lost, and
+//! whoever follows a log must also look from time to time ([`Store::heads`]).
+//!
+//! Sessions are set up so that a commit is durable whatever the server's default, and so that nothing waits for
+//! ever: not for a lock, not for a statement, not for a server that no longer answers. A connection pooler between
+//! rankduel and the server must keep a session together (PgBouncer: `pool_mode = session`).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::types::Uuid;
+use sqlx::{ConnectOptions, Connection, Executor, PgConnection, PgPool};
+
+use super::append::{Plan, plan};
+use super::error::is_worth_another_try;
+use super::row::{
+    EventColumns, ExperimentRow, HeadRow, LogRow, SigningKeyRow, SnapshotRow, ascending, counted,
+    experiment_columns, in_order_of, log_columns, records, sql, status_name,
+};
+use super::{
+    Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, LogEntry, NewEvent,
+    NewExperiment, Nonce, SigningKey, Snapshot, Store, StoreError, schema,
+};
+
+/// The channel of notifications. A payload is `ID HEAD`: an experiment's number and its new head.
+pub const CHANNEL: &str = "rankduel";
+
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// The oldest version, as the server counts (`server_version_num`).
+const OLDEST_SERVER: i32 = 14_00_00;
+/// Connections of one process, at most.
+const CONNECTIONS: u32 = 10;
+/// How long a call waits for a connection.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a whole call takes, at most. The server's own limits below come first; this one is for a server that has
+/// fallen silent.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a transaction that the server broke off (deadlock, serialisation) is tried in all.
+const TRIES: u32 = 4;
+
+/// What every session starts with. `synchronous_commit` is raised to `on` and never lowered: `remote_apply` waits for
+/// more. Just-in-time compilation would cost more than it saves on each large append.
+const SESSION: &str = "
+    set statement_timeout = '15s';
+    set lock_timeout = '5s';
+    set idle_in_transaction_session_timeout = '15s';
+    set default_transaction_isolation = 'read committed';
+    set jit = off;
+    select set_config('synchronous_commit', 'on', false)
+        where current_setting('synchronous_commit') not in ('on', 'remote_apply');
+";
+
+/// A [`Store`] in PostgreSQL.
+#[derive(Debug)]
+pub struct PostgresStore {
+    options: PgConnectOptions,
+    pool: PgPool,
+}
+
+impl PostgresStore {
+    /// A store that connects when it is first called.
+    pub(super) fn new(options: PgConnectOptions) -> Self {
+        let pool = PgPoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .after_connect(|connection, _| {
+                Box::pin(async move {
+                    connection.execute(SESSION).await?;
+                    Ok(())
+                })
+            })
+            .connect_lazy_with(options.clone());
+        Self { options, pool }
+    }
+
+    /// Run a call: again when the server broke it off to break a deadlock, and not for ever.
+    async fn call<T, F: Future<Output = Result<T, StoreError>>>(
+        &self,
+        attempt: impl Fn() -> F,
+    ) -> Result<T, StoreError> {
+        let attempts = async {
+            for _ in 1..TRIES {
+                match attempt().await {
+                    Err(error) if is_worth_another_try(&error) => {}
+                    answer => return answer,
+                }
+            }
+            attempt().await
+        };
+        tokio::time::timeout(CALL_TIMEOUT, attempts).await.unwrap_or_else(|_| {
+            let silent = format!("no answer within {} s", CALL_TIMEOUT.as_secs());
+            Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, silent)).into())
+        })
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    fn kind(&self) -> &'static str {
+        "postgres"
+    }
+
+    async fn migrate(&self) -> Result<(), StoreError> {
+        // On a connection of its own and without the limits of a session: whoever comes second waits on an advisory
+        // lock until the first is done, and a large table takes its time. Closing the connection gives up the lock.
+        let mut connection = self.options.connect().await?;
+        require_supported_server(&mut connection).await?;
+        connection.execute("set statement_timeout = 0; set lock_timeout = 0;").await?;
+        // `run` says the same, but its future cannot be proven `Send` inside this one
+        MIGRATIONS.run_direct(None, &mut connection, false).await?;
+        Ok(connection.close().await?)
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.call(move || async move {
+            let mut connection = self.pool.acquire().await?;
+            require_supported_server(&mut connection).await?;
+            let migrated: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
+                .fetch_one(&mut *connection)
+                .await?;
+            let applied = if migrated {
+                Some(sqlx::query_as(sql::MIGRATIONS).fetch_all(&mut *connection).await?)
+            } else {
+                None
+            };
+            schema::compare(&MIGRATIONS, applied)
+        })
+        .await
+    }
+
+    async fn create_experiment(&self, new: &NewExperiment) -> Result<Created, StoreError> {
+        self.call(move || async move {
+            let mut transaction = self.pool.begin().await?;
+            let created: Option<ExperimentRow> = sqlx::query_as(sql::CREATE_EXPERIMENT)
+                .bind(&new.name)
+                .bind(&new.spec)
+                .bind(new.seed.cast_signed())
+                .bind(new.created_at)
+                .fetch_optional(&mut *transaction)
+                .await?;
+            let answer = match created {
+                Some(row) => Created::New(row.try_into()?),
+                None => {
+                    let row: ExperimentRow =
+                        sqlx::query_as(sql::EXPERIMENT).bind(&new.name).fetch_one(&mut *transaction).await?;
+                    Created::Taken(row.try_into()?)
+                }
+            };
+            transaction.commit().await?;
+            Ok(answer)
+        })
+        .await
+    }
+
+    async fn experiment(&self, name: &str) -> Result<Option<ExperimentRecord>, StoreError> {
+        self.call(move || async move {
+            let row: Option<ExperimentRow> =
+                sqlx::query_as(sql::EXPERIMENT).bind(name).fetch_optional(&self.pool).await?;
+            row.map(TryInto::try_into).transpose()
+        })
+        .await
+    }
+
+    async fn experiments(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<ExperimentRecord>, StoreError> {
+        self.call(move || async move {
+            let query = match after {
+                None => sqlx::query_as(sql::EXPERIMENTS),
+                Some(after) => sqlx::query_as(sql::EXPERIMENTS_AFTER).bind(after),
+            };
+            let rows: Vec<ExperimentRow> = query.bind(i64::from(limit)).fetch_all(&self.pool).await?;
+            records(rows)
+        })
+        .await
+    }
+
+    async fn heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError> {
+        self.call(move || async move {
+            let rows: Vec<HeadRow> = sqlx::query_as(HEADS)
+                .bind(ascending(experiments.iter().copied()))
+                .fetch_all(&self.pool)
+                .await?;
+            records(rows)
+        })
+        .await
+    }
+
+    async fn change_experiment(
+        &self,
+        experiment: ExperimentId,
+        expected_version: u64,
+        change: &Change,
+        event: NewEvent,
+        recorded_at: i64,
+    ) -> Result<Changed, StoreError> {
+        let event = &event;
+        self.call(move || async move {
+            let mut transaction = self.pool.begin().await?;
+            let row: Option<ExperimentRow> =
+                sqlx::query_as(LOCK_EXPERIMENT).bind(experiment).fetch_optional(&mut *transaction).await?;
+            let Some(row) = row else { return Ok(Changed::Missing) };
+            let before = ExperimentRecord::try_from(row)?;
+            if before.version != expected_version {
+                return Ok(Changed::Stale(before));
+            }
+            let after = change.applied_to(&before, recorded_at);
+            sqlx::query(sql::CHANGE_EXPERIMENT)
+                .bind(status_name(after.status))
+                .bind(after.winner.map(i32::from))
+                .bind(after.archived_at)
+                .bind(after.updated_at)
+                .bind(experiment)
+                .bind(counted("version", before.version)?)
+                .execute(&mut *transaction)
+                .await?;
+            let heads = BTreeMap::from([(experiment, after.head)]);
+            write_entries(&mut transaction, &[(experiment, after.head, event)], &heads, recorded_at).await?;
+            transaction.commit().await?;
+            Ok(Changed::Done(after))
+        })
+        .await
+    }
+
+    async fn append(
+        &self,
+        events: &[(ExperimentId, NewEvent)],
+        recorded_at: i64,
+    ) -> Result<Vec<Appended>, StoreError> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.call(move || async move {
+            let mut transaction = self.pool.begin().await?;
+            let rows: Vec<HeadRow> = sqlx::query_as(LOCK_HEADS)
+                .bind(ascending(events.iter().map(|(experiment, _)| *experiment)))
+                .fetch_all(&mut *transaction)
+                .await?;
+            let heads =
+                records::<_, Head>(rows)?.into_iter().map(|head| (head.experiment, head.head)).collect();
+            // after the lock: what other writers have committed is seen
+            let nonces = events.iter().map(|(experiment, new)| (*experiment, new.nonce));
+            let known = known_nonces(&mut transaction, nonces).await?;
+            let Plan { entries, heads, answers } = plan(events, heads, &known);
+            if !entries.is_empty() {
+                write_entries(&mut transaction, &entries, &heads, recorded_at).await?;
+                transaction.commit().await?;
+            }
+            Ok(answers)
+        })
+        .await
+    }
+
+    async fn read(
+        &self,
+        experiment: ExperimentId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<LogEntry>, StoreError> {
+        self.call(move || async move {
+            let rows: Vec<LogRow> = sqlx::query_as(sql::READ)
+                .bind(experiment)
+                .bind(i64::try_from(after).unwrap_or(i64::MAX))
+                .bind(i64::from(limit))
+                .fetch_all(&self.pool)
+                .await?;
+            records(rows)
+        })
+        .await
+    }
+
+    async fn find(
+        &self,
+        experiment: ExperimentId,
+        nonces: &[Nonce],
+    ) -> Result<Vec<Option<LogEntry>>, StoreError> {
+        self.call(move || async move {
+            let mut connection = self.pool.acquire().await?;
+            let known =
+                known_nonces(&mut connection, nonces.iter().map(|nonce| (experiment, *nonce))).await?;
+            Ok(in_order_of(nonces, known))
+        })
+        .await
+    }
+
+    async fn save_snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
+        let position = counted("snapshot position", snapshot.position)?;
+        self.call(move || async move {
+            let mut transaction = self.pool.begin().await?;
+            sqlx::query(sql::SAVE_SNAPSHOT)
+                .bind(snapshot.experiment)
+                .bind(i64::from(snapshot.format))
+                .bind(position)
+                .bind(&snapshot.state)
+                .bind(snapshot.created_at)
+                .execute(&mut *transaction)
+                .await?;
+            sqlx::query(sql::FORGET_SNAPSHOTS)
+                .bind(snapshot.experiment)
+                .bind(i64::from(snapshot.format))
+                .bind(position)
+                .execute(&mut *transaction)
+                .await?;
+            Ok(transaction.commit().await?)
+        })
+        .await
+    }
+
+    async fn newest_snapshot(
+        &self,
+        experiment: ExperimentId,
+        format: u32,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        self.call(move || async move {
+            let row: Option<SnapshotRow> = sqlx::query_as(sql::NEWEST_SNAPSHOT)
+                .bind(experiment)
+                .bind(i64::from(format))
+                .fetch_optional(&self.pool)
+                .await?;
+            row.map(TryInto::try_into).transpose()
+        })
+        .await
+    }
+
+    async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
+        self.call(move || async move {
+            let rows: Vec<SigningKeyRow> = sqlx::query_as(sql::SIGNING_KEYS).fetch_all(&self.pool).await?;
+            records(rows)
+        })
+        .await
+    }
+
+    async fn ensure_signing_key(&self, key: &SigningKey) -> Result<Vec<SigningKey>, StoreError> {
+        let keys = self.signing_keys().await?;
+        if !keys.is_empty() {
+            return Ok(keys);
+        }
+        self.call(move || async move {
+            let mut transaction = self.pool.begin().await?;
+            // "if there is none" cannot be a constraint: only one at a time may look and add
+            sqlx::query("lock table signing_key in share row exclusive mode")
+                .execute(&mut *transaction)
+                .await?;
+            sqlx::query(sql::ENSURE_SIGNING_KEY)
+                .bind(i64::from(key.id))
+                .bind(key.secret.as_slice())
+                .bind(key.created_at)
+                .execute(&mut *transaction)
+                .await?;
+            Ok(transaction.commit().await?)
+        })
+        .await?;
+        self.signing_keys().await
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+const HEADS: &str = "select id, version, head from experiment where id = any($1) order by id";
+
+/// Rows are locked in the order that they come out in. `no key`: nothing that only refers to an experiment has to wait.
+const LOCK_HEADS: &str =
+    "select id, version, head from experiment where id = any($1) order by id for no key update";
+
+const LOCK_EXPERIMENT: &str =
+    concat!("select ", experiment_columns!(), " from experiment where id = $1 for no key update");
+
+/// `offset 0` keeps the inner select as it is, one look into the index for each nonce. As a plain join it could be
+/// planned as a scan of the whole log, which is right only while the log is short.
+const KNOWN_NONCES: &str = concat!(
+    "select known.* from unnest($1::bigint[], $2::uuid[]) as given (experiment_id, nonce)
+     cross join lateral (
+         select ",
+    log_columns!(),
+    " from log where log.experiment_id = given.experiment_id and log.nonce = given.nonce offset 0
+     ) as known"
+);
+
+/// Entries, heads and notifications in one trip.
+const WRITE_ENTRIES: &str = concat!(
+    "with entries as (
+         insert into log (",
+    log_columns!(),
+    ") select experiment_id, position, nonce, $14, kind, first_ranker, second_ranker, first_left, answer,
+             batch, ticket, chosen_at, issued_at_ms, detail
+         from unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::smallint[], $5::integer[], $6::integer[],
+                 $7::boolean[], $8::smallint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
+                 $13::text[])
+             as entry (experiment_id, position, nonce, kind, first_ranker, second_ranker, first_left, answer,
+                 batch, ticket, chosen_at, issued_at_ms, detail)
+     ), moved as (
+         update experiment set head = moved.head
+         from unnest($15::bigint[], $16::bigint[]) as moved (id, head) where experiment.id = moved.id
+         returning experiment.id, experiment.head
+     )
+     select pg_notify($17, id || ' ' || head) from moved"
+);
+
+async fn require_supported_server(connection: &mut PgConnection) -> Result<(), StoreError> {
+    let version: i32 = sqlx::query_scalar("select current_setting('server_version_num')::integer")
+        .fetch_one(connection)
+        .await?;
+    if version >= OLDEST_SERVER {
+        return Ok(());
+    }
+    Err(StoreError::Schema(format!(
+        "the server is PostgreSQL {}; rankduel needs {} or later",
+        version / 10_000,
+        OLDEST_SERVER / 10_000
+    )))
+}
+
+/// The log entries under these nonces, in no order.
+async fn known_nonces(
+    connection: &mut PgConnection,
+    nonces: impl Iterator<Item = (ExperimentId, Nonce)>,
+) -> Result<Vec<(ExperimentId, LogEntry)>, StoreError> {
+    let (experiments, nonces): (Vec<_>, Vec<_>) =
+        nonces.map(|(experiment, nonce)| (experiment, Uuid::from_u128(nonce))).unzip();
+    let rows: Vec<LogRow> =
+        sqlx::query_as(KNOWN_NONCES).bind(experiments).bind(nonces).fetch_all(connection).await?;
+    rows.into_iter().map(|row| Ok((row.experiment_id, row.try_into()?))).collect()
+}
+
+/// Add entries and set the heads of their experiments.
+async fn write_entries(
+    connection: &mut PgConnection,
+    entries: &[(ExperimentId, u64, &NewEvent)],
+    heads: &BTreeMap<ExperimentId, u64>,
+    recorded_at: i64,
+) -> Result<(), StoreError> {
+    let mut columns: Vec<EventColumns> =
+        entries.iter().map(|(_, _, new)| EventColumns::from(&new.event)).collect();
+    let details: Vec<Option<String>> = columns.iter_mut().map(|event| event.detail.take()).collect();
+    let positions = entries
+        .iter()
+        .map(|(_, position, _)| counted("position", *position))
+        .collect::<Result<Vec<i64>, _>>()?;
+    let new_heads = heads.values().map(|head| counted("head", *head)).collect::<Result<Vec<i64>, _>>()?;
+    fn column<T>(columns: &[EventColumns], of: impl Fn(&EventColumns) -> T) -> Vec<T> {
+        columns.iter().map(of).collect()
+    }
+    sqlx::query(WRITE_ENTRIES)
+        .bind(entries.iter().map(|(experiment, _, _)| *experiment).collect::<Vec<i64>>())
+        .bind(positions)
+        .bind(entries.iter().map(|(_, _, new)| Uuid::from_u128(new.nonce)).collect::<Vec<Uuid>>())
+        .bind(column(&columns, |event| event.kind))
+        .bind(column(&columns, |event| event.first_ranker))
+        .bind(column(&columns, |event| event.second_ranker))
+        .bind(column(&columns, |event| event.first_left))
+        .bind(column(&columns, |event| event.answer))
+        .bind(column(&columns, |event| event.batch))
+        .bind(column(&columns, |event| event.ticket))
+        .bind(column(&columns, |event| event.chosen_at))
+        .bind(column(&columns, |event| event.issued_at_ms))
+        .bind(details)
+        .bind(recorded_at)
+        .bind(heads.keys().copied().collect::<Vec<i64>>())
+        .bind(new_heads)
+        .bind(CHANNEL)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
