@@ -9,7 +9,9 @@
 
 use rand::SeedableRng;
 
+pub mod batch;
 mod coin;
+pub mod comp;
 pub mod in_flight;
 pub mod outcome;
 pub mod scb;

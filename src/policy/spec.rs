@@ -146,6 +146,12 @@ policies! {
     Scb(super::scb::Scb) = "scb",
     /// Two bandits that play against each other.
     Sparring(super::sparring::Sparring) = "sparring",
+    /// PCOMP: all pairs, in batches.
+    Pcomp(super::comp::pcomp::Pcomp) = "pcomp",
+    /// SCOMP: a seed set against all, in batches.
+    Scomp(super::comp::scomp::Scomp) = "scomp",
+    /// SCOMP2: the best of a seed set against all, in batches.
+    Scomp2(super::comp::scomp2::Scomp2) = "scomp2",
 }
 
 impl PolicySpec {

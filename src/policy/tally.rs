@@ -92,12 +92,18 @@ impl Tally {
 
     /// One step: add what `outcome` says about `duel`, and advance `t` by one.
     pub fn record(&mut self, duel: Duel, outcome: Outcome) {
-        self.steps += 1;
+        self.record_run(duel, outcome, 1);
+    }
+
+    /// `count` steps that all said the same; as [`Tally::record`] `count` times.
+    pub fn record_run(&mut self, duel: Duel, outcome: Outcome, count: u32) {
+        self.steps += u64::from(count);
         let (first, second) = outcome.half_wins();
         let (i, j) = (duel.first, duel.second);
         let k = self.rankers;
-        self.half_wins[i * k + j] = self.half_wins[i * k + j].saturating_add(first);
-        self.half_wins[j * k + i] = self.half_wins[j * k + i].saturating_add(second);
+        for (cell, half_wins) in [(i * k + j, first), (j * k + i, second)] {
+            self.half_wins[cell] = self.half_wins[cell].saturating_add(half_wins.saturating_mul(count));
+        }
     }
 
     /// `count` steps without a comparison.

@@ -1,6 +1,7 @@
 //! The policies, through their trait.
 
 mod arena;
+mod batch;
 mod resume;
 mod scb;
 mod sparring;
