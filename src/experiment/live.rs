@@ -1,5 +1,6 @@
 //! One experiment in memory: its record, the fold of its log, and what is out.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
@@ -185,7 +186,10 @@ impl Live {
             if entry.position > fold.position() + 1 {
                 return Ok(false);
             }
-            fold.apply(entry).inspect_err(|_| self.broken.store(true, Ordering::Relaxed))?;
+            // a policy with a defect must cost its own experiment only, not the task that writes for all
+            catch_unwind(AssertUnwindSafe(|| fold.apply(entry)))
+                .map_err(|_| self.broke("folding it panicked"))?
+                .inspect_err(|_| self.broken.store(true, Ordering::Relaxed))?;
             if let Event::Outcome(outcome) = &entry.event
                 && (entry.nonce >> 64) as u64 == self.process
             {

@@ -391,6 +391,11 @@ impl Service {
         self.nonce(self.counter.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Duels of an experiment that this process has handed out and that are neither answered nor expired.
+    pub fn in_flight(&self, live: &Live) -> Result<u64, ServiceError> {
+        live.outstanding(self.clock.now_ms(), |in_flight| in_flight.total())
+    }
+
     /// Take in answers. Returns when what counts is durable; one result each, in order.
     pub async fn receive(&self, name: &str, feedback: &[Feedback]) -> Result<Vec<Received>, ServiceError> {
         let live = self.experiment(name).await?;

@@ -22,15 +22,28 @@ const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Writer {
     queue: mpsc::UnboundedSender<Submission>,
-    room: Arc<Semaphore>,
+    room: Room,
+}
+
+/// Places in the queue.
+#[derive(Clone)]
+struct Room {
+    places: Arc<Semaphore>,
+    events_max: usize,
     metrics: Arc<Metrics>,
+}
+
+impl Room {
+    fn measure(&self) {
+        self.metrics.queue_events.set((self.events_max - self.places.available_permits()) as i64);
+    }
 }
 
 struct Submission {
     live: Arc<Live>,
     events: Vec<NewEvent>,
     reply: oneshot::Sender<Result<Vec<Appended>, ServiceError>>,
-    _room: OwnedSemaphorePermit,
+    _places: OwnedSemaphorePermit,
 }
 
 impl Writer {
@@ -42,9 +55,10 @@ impl Writer {
         queue_events_max: usize,
     ) -> Self {
         let (queue, submissions) = mpsc::unbounded_channel();
-        let room = Arc::new(Semaphore::new(queue_events_max));
-        tokio::spawn(run(store, clock, Arc::clone(&metrics), submissions));
-        Self { queue, room, metrics }
+        let events_max = queue_events_max.min(Semaphore::MAX_PERMITS);
+        let room = Room { places: Arc::new(Semaphore::new(events_max)), events_max, metrics };
+        tokio::spawn(run(store, clock, room.clone(), submissions));
+        Self { queue, room }
     }
 
     /// Append `events` to one experiment's log. Answers when they are durable and folded.
@@ -57,26 +71,22 @@ impl Writer {
             return Ok(Vec::new());
         }
         let wanted = u32::try_from(events.len()).map_err(|_| ServiceError::Overloaded)?;
-        let room =
-            Arc::clone(&self.room).try_acquire_many_owned(wanted).map_err(|_| ServiceError::Overloaded)?;
-        self.metrics.queue_events.inc_by(i64::from(wanted));
+        let places = Arc::clone(&self.room.places)
+            .try_acquire_many_owned(wanted)
+            .map_err(|_| ServiceError::Overloaded)?;
+        self.room.measure();
         let (reply, answer) = oneshot::channel();
-        let submission = Submission { live: Arc::clone(live), events, reply, _room: room };
+        let submission = Submission { live: Arc::clone(live), events, reply, _places: places };
         let gone = || ServiceError::Internal("the writer has stopped".into());
-        let sent = self.queue.send(submission);
-        let result = match sent {
-            Ok(()) => answer.await.unwrap_or_else(|_| Err(gone())),
-            Err(_) => Err(gone()),
-        };
-        self.metrics.queue_events.dec_by(i64::from(wanted));
-        result
+        self.queue.send(submission).map_err(|_| gone())?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
     }
 }
 
 async fn run(
     store: SharedStore,
     clock: SharedClock,
-    metrics: Arc<Metrics>,
+    room: Room,
     mut submissions: mpsc::UnboundedReceiver<Submission>,
 ) {
     let mut held_over = None;
@@ -98,7 +108,8 @@ async fn run(
             size += next.events.len();
             group.push(next);
         }
-        commit(&store, clock.now_ms(), &metrics, group).await;
+        commit(&store, clock.now_ms(), &room.metrics, group).await;
+        room.measure();
     }
 }
 
