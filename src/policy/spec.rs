@@ -174,6 +174,12 @@ impl PolicySpec {
 
     /// A spec as it is written on a command line: `KIND` or `KIND:name=value,name=value`.
     pub fn from_text(text: &str) -> Result<Self, InvalidPolicy> {
+        Self::from_text_with(text, &[])
+    }
+
+    /// [`PolicySpec::from_text`], with values for parameters that the text leaves out. Those that the kind does not have
+    /// are passed over: `horizon` means nothing to a policy without one.
+    pub fn from_text_with(text: &str, fallbacks: &[(&str, Value)]) -> Result<Self, InvalidPolicy> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let mut parameters = Map::new();
         for part in rest.split(',').filter(|part| !part.trim().is_empty()) {
@@ -186,7 +192,17 @@ impl PolicySpec {
                 return Err(InvalidPolicy::new(name, format!("`{name}` is given twice in `{text}`")));
             }
         }
-        Self::from_parameters(kind.trim(), parameters)
+        let kind = kind.trim();
+        if let Some((_, description)) = Self::KINDS.iter().find(|(known, _)| *known == kind) {
+            for (name, value) in fallbacks {
+                if description.parameters.iter().any(|parameter| parameter.name == *name)
+                    && !parameters.contains_key(*name)
+                {
+                    parameters.insert((*name).into(), value.clone());
+                }
+            }
+        }
+        Self::from_parameters(kind, parameters)
     }
 }
 
