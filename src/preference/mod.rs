@@ -15,7 +15,7 @@ pub mod winners;
 pub use builtin::InvalidName;
 pub use csv::CsvError;
 pub use matrix::{InvalidMatrix, PreferenceMatrix};
-pub use regret::{NoCondorcetWinner, Regret};
+pub use regret::{NoCondorcetWinner, Regret, RegretKind};
 
 /// A matrix that could not be had from what the user gave.
 #[derive(Debug, thiserror::Error)]

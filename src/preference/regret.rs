@@ -6,6 +6,16 @@
 
 use super::PreferenceMatrix;
 
+/// Which regret is meant. Every report says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RegretKind {
+    /// [`Regret::copeland`].
+    Copeland,
+    /// [`Regret::condorcet`].
+    Condorcet,
+}
+
 /// The matrix has no ranker that beats all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it has no Condorcet winner, so Condorcet regret is not defined; use Copeland regret")]
@@ -18,6 +28,14 @@ pub struct Regret {
 }
 
 impl Regret {
+    /// Regret of `kind` under `matrix`.
+    pub fn of_kind(kind: RegretKind, matrix: &PreferenceMatrix) -> Result<Self, NoCondorcetWinner> {
+        match kind {
+            RegretKind::Copeland => Ok(Self::copeland(matrix)),
+            RegretKind::Condorcet => Self::condorcet(matrix),
+        }
+    }
+
     /// Copeland regret, `cpld* - (cpld(i) + cpld(j)) / 2` a step, with scores normalised by `K - 1` (Wu and Liu, NIPS
     /// 2016; Zoghi et al., NIPS 2015, count twice this).
     pub fn copeland(matrix: &PreferenceMatrix) -> Self {
