@@ -9,7 +9,8 @@
 //! 4. [`experiment`]: the fold of the log, signed duels, and the use cases.
 //! 5. [`http`]: the API over the use cases, and the shell around it.
 //! 6. [`telemetry`]: metrics and logs.
-//! 7. [`cli`]: the commands of the program.
+//! 7. [`simulate`]: policies on known matrices, many runs, the true regret.
+//! 8. [`cli`]: the commands of the program.
 //!
 //! [`clock`] and [`entropy`] are where time and chance come in.
 //!
@@ -24,5 +25,6 @@ pub mod experiment;
 pub mod http;
 pub mod policy;
 pub mod preference;
+pub mod simulate;
 pub mod store;
 pub mod telemetry;

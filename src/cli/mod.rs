@@ -6,6 +6,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod simulate;
+mod values;
+mod watched;
+
 /// Online ranker evaluation with dueling bandits.
 #[derive(Debug, Parser)]
 #[command(name = "rankduel", version, about, max_term_width = 100)]
@@ -15,7 +19,9 @@ struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    Simulate(simulate::Arguments),
+}
 
 /// A command that did not do what it was asked, as it is told to the person who ran it.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +37,9 @@ pub enum CommandError {
 /// Parse the command line, run the command, and say on standard error what went wrong.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
-    let result: Result<(), CommandError> = match cli.command {};
+    let result: Result<(), CommandError> = match cli.command {
+        Command::Simulate(arguments) => simulate::run(&arguments),
+    };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

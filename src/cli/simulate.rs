@@ -1,0 +1,246 @@
+//! `rankduel simulate`: policies on known preference matrices.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+
+use anyhow::{Context, anyhow};
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::CommandError;
+use super::values::{count, delay, probability};
+use super::watched::run_watched;
+use crate::policy::{PolicySpec, TieRule};
+use crate::preference::{PreferenceMatrix, RegretKind};
+use crate::simulate::{Delay, Entrant, Feedback, Report, Tournament, report};
+
+/// Measure the regret of policies on known preference matrices
+///
+/// Runs each policy on each matrix, many times, through the same code that the service runs, and reports the true
+/// cumulative regret at logarithmically spaced steps: mean, standard error, standard deviation. A step is one duel shown;
+/// a self-duel (a ranker shown alone) is a step too. The same seed gives the same numbers on any number of threads.
+///
+/// Only the result goes to standard output. Ctrl-C stops early and reports the runs that every policy has finished (or,
+/// before the first is finished, the steps that every policy has reached); the report's `runs` and `horizon` are what was
+/// really done.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// A policy: KIND or KIND:name=value,name=value (repeat for several)
+    ///
+    /// `rankduel policies` lists kinds and parameters. A policy that takes `horizon` and is not given one gets the
+    /// simulation's.
+    #[arg(long = "policy", value_name = "POLICY", required = true)]
+    policies: Vec<String>,
+
+    /// A preference matrix: a CSV file or a built-in name (repeat for several)
+    ///
+    /// A CSV file has K rows of K numbers, no header: row i, column j is the probability that ranker i beats ranker j.
+    /// Opposite entries add up to 1 (within 1e-9) and the diagonal is 0.5; 2 to 1024 rankers; blank lines and lines that
+    /// start with # are skipped.
+    ///
+    /// Built in: arxiv-6, cyclic-4, arithmetic-8 (published); btl:K:SEED (Bradley-Terry-Luce), hard:K:SEED[:GAP] (one
+    /// ranker beats all others by GAP, 0.2 unless given; all others are tied), cycle:K:SEED (three Copeland winners in a
+    /// cycle, no Condorcet winner), sst:K:SEED (strong stochastic transitivity).
+    #[arg(long, value_name = "MATRIX", required = true)]
+    preferences: Vec<String>,
+
+    /// Steps of each run; 1e5 is understood
+    #[arg(long, value_name = "STEPS", default_value = "100000", value_parser = |text: &str| count(text, 1, 1_000_000_000_000))]
+    horizon: u64,
+
+    /// Runs of each policy on each matrix
+    #[arg(long, value_name = "N", default_value = "20", value_parser = |text: &str| count(text, 1, 100_000))]
+    runs: u64,
+
+    /// Seed of everything random
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Which regret is counted
+    #[arg(long, value_enum, default_value_t = RegretChoice::Copeland)]
+    regret: RegretChoice,
+
+    /// Whether each run renames the rankers at random, so that no policy gains from their order in the file
+    #[arg(
+        long, value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = true,
+        default_missing_value = "true", num_args = 0..=1
+    )]
+    shuffle_arms: bool,
+
+    /// `alpha` of every policy that takes one and is not given its own
+    #[arg(long, value_name = "ALPHA")]
+    alpha: Option<f64>,
+
+    /// Threads [default: one a core]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    feedback: FeedbackArguments,
+
+    /// What goes to standard output
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// What happens between a duel and its outcome.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Searchers and feedback")]
+struct FeedbackArguments {
+    /// Probability that a page with clicks is a tie
+    #[arg(long, value_name = "P", default_value = "0", value_parser = probability)]
+    ties: f64,
+
+    /// What a tie means: nothing, half a win for both, or a win for one by coin
+    #[arg(long, value_enum, default_value_t = TieChoice::Skip)]
+    tie_rule: TieChoice,
+
+    /// Probability that a page gets no click, which says nothing (and is not a tie)
+    #[arg(long, value_name = "P", default_value = "0", value_parser = probability)]
+    no_click: f64,
+
+    /// Probability that an outcome never comes; self-duels need none
+    #[arg(long, value_name = "P", default_value = "0", value_parser = probability)]
+    loss: f64,
+
+    /// How many further duels are selected before an outcome is known: N or geometric:MEAN
+    #[arg(long, value_name = "STEPS", default_value = "0", value_parser = delay)]
+    delay: Delay,
+
+    /// Duels outstanding at once: each step, one of N that wait is answered, drawn at random
+    #[arg(long, value_name = "N", conflicts_with = "delay", value_parser = |text: &str| count(text, 1, 1_000_000))]
+    in_flight: Option<u64>,
+
+    /// Deliver outcomes together, after every N steps
+    #[arg(long, value_name = "N", default_value = "1", value_parser = |text: &str| count(text, 1, 1_000_000))]
+    feedback_batch: u64,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  How much better than uniform pairs is Double Thompson Sampling on six rankers?
+    rankduel simulate --preferences arxiv-6 --policy uniform --policy d-ts
+
+  Two settings of one policy on your own matrix, as JSON, reproducibly:
+    rankduel simulate --preferences mine.csv --policy d-ts:alpha=0.51 --policy d-ts:alpha=1 \\
+        --horizon 1e6 --runs 100 --seed 7 --format json
+
+  What does late feedback cost, with a thousand duels outstanding and one outcome in five lost?
+    rankduel simulate --preferences btl:50:1 --policy d-ts --in-flight 1000 --loss 0.2
+
+Regret of a step that shows rankers i and j:
+  copeland    c* - (c_i + c_j)/2, where c is the share of the others that a ranker beats and c* the largest c
+  condorcet   (e_i + e_j)/2, where e_i = P(w beats i) - 1/2 and w is the ranker that beats all others (it must exist)";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RegretChoice {
+    Copeland,
+    Condorcet,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TieChoice {
+    Skip,
+    Half,
+    Coin,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Table,
+    /// One object, or an array for several matrices
+    Json,
+}
+
+/// Run the command.
+pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    let tournaments = arguments.tournaments()?;
+    let watched = run_watched(&tournaments, arguments.threads)?;
+    for (tournament, report) in tournaments.iter().zip(&watched.reports) {
+        if let (true, Some(report)) = (watched.interrupted, report) {
+            eprintln!(
+                "rankduel: interrupted: `{}` has {} of {} runs of {} of {} steps",
+                tournament.name, report.runs, tournament.runs, report.horizon, tournament.horizon
+            );
+        }
+    }
+    let reports: Vec<Report> = watched.reports.into_iter().flatten().collect();
+    if reports.is_empty() {
+        return Err(
+            anyhow!("interrupted before every policy had made a step; there is nothing to report").into()
+        );
+    }
+    let text = match arguments.format {
+        Format::Table => reports.iter().map(report::table).collect::<Vec<_>>().join("\n"),
+        Format::Json => report::json(&reports).context("writing JSON")? + "\n",
+    };
+    std::io::stdout().write_all(text.as_bytes()).context("writing the result")?;
+    Ok(())
+}
+
+impl Arguments {
+    /// Everything that can be wrong with the call is found here, before the first step.
+    fn tournaments(&self) -> Result<Vec<Tournament>, CommandError> {
+        let entrants =
+            self.policies.iter().map(|text| self.entrant(text)).collect::<Result<Vec<_>, CommandError>>()?;
+        self.preferences.iter().map(|name| self.tournament(name, &entrants)).collect()
+    }
+
+    fn entrant(&self, text: &str) -> Result<Entrant, CommandError> {
+        let mut fallbacks = vec![("horizon", Value::from(self.horizon))];
+        fallbacks.extend(self.alpha.map(|alpha| ("alpha", Value::from(alpha))));
+        let spec = PolicySpec::from_text_with(text, &fallbacks)
+            .map_err(|error| CommandError::Usage(format!("--policy {text}: {error}")))?;
+        Ok(Entrant { text: text.into(), spec })
+    }
+
+    fn tournament(&self, name: &str, entrants: &[Entrant]) -> Result<Tournament, CommandError> {
+        let wrong =
+            |error: &dyn std::fmt::Display| CommandError::Usage(format!("--preferences {name}: {error}"));
+        let matrix = PreferenceMatrix::load(name).map_err(|error| wrong(&error))?;
+        for entrant in entrants {
+            entrant.spec.validate(matrix.rankers()).map_err(|error| {
+                CommandError::Usage(format!(
+                    "--policy {} on `{name}` ({} rankers): {error}",
+                    entrant.text,
+                    matrix.rankers()
+                ))
+            })?;
+        }
+        let regret = match self.regret {
+            RegretChoice::Copeland => RegretKind::Copeland,
+            RegretChoice::Condorcet => RegretKind::Condorcet,
+        };
+        let tournament = Tournament::new(name, matrix, regret, entrants.to_vec(), self.horizon)
+            .map_err(|error| wrong(&format!("{error} (--regret copeland)")))?;
+        Ok(Tournament {
+            runs: self.runs,
+            seed: self.seed,
+            shuffle_rankers: self.shuffle_arms,
+            feedback: self.feedback.feedback(),
+            ..tournament
+        })
+    }
+}
+
+impl FeedbackArguments {
+    fn feedback(&self) -> Feedback {
+        Feedback {
+            no_click: self.no_click,
+            ties: self.ties,
+            tie_rule: match self.tie_rule {
+                TieChoice::Skip => TieRule::Skip,
+                TieChoice::Half => TieRule::Half,
+                TieChoice::Coin => TieRule::Coin,
+            },
+            loss: self.loss,
+            delay: match self.in_flight {
+                Some(most) => Delay::Outstanding(usize::try_from(most).unwrap_or(usize::MAX)),
+                None => self.delay,
+            },
+            batch_steps: self.feedback_batch,
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Simulation: any policy on a known preference matrix, many runs, the true regret.
+//!
+//! - [`feedback`]: what happens between a duel and its outcome: ties, no clicks, delay, loss.
+//! - `environment`: the searchers: a shuffled matrix that answers duels.
+//! - `run`: one policy for one run, through the very [`Policy`](crate::policy::Policy) trait that the server uses.
+//! - [`tournament`]: many runs of many policies on all cores, and the curves of their regret.
+//! - [`report`]: those curves as JSON and as a table.
+
+mod environment;
+pub mod feedback;
+pub mod report;
+mod run;
+pub mod tournament;
+
+pub use feedback::{Delay, Feedback};
+pub use report::{Curve, Point, Report};
+pub use tournament::{Entrant, Tournament, Watch};

@@ -1,0 +1,310 @@
+//! `rankduel simulate` as a process: what it prints, what it refuses, and that its numbers are right.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn simulate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rankduel"))
+        .arg("simulate")
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = simulate(&[arguments, &["--format", "json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    serde_json::from_slice(&output.stdout).expect("standard output is JSON alone")
+}
+
+/// Refused with exit code 2, nothing on standard output, and a message that holds `expected`.
+#[track_caller]
+fn refused(arguments: &[&str], expected: &str) {
+    let output = simulate(arguments);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+    assert!(output.stdout.is_empty());
+    assert!(message.contains(expected), "{arguments:?} said: {message}");
+}
+
+fn last(report: &Value, policy: usize) -> (f64, f64) {
+    let point = report["policies"][policy]["checkpoints"].as_array().unwrap().last().unwrap();
+    assert_eq!(point["step"], report["horizon"]);
+    (point["mean"].as_f64().unwrap(), point["standard_error"].as_f64().unwrap())
+}
+
+fn without_times(mut report: Value) -> Value {
+    for policy in report["policies"].as_array_mut().unwrap() {
+        let time = policy.as_object_mut().unwrap().remove("microseconds_per_step").unwrap();
+        assert!(time.as_f64().unwrap() > 0.0);
+    }
+    report
+}
+
+#[test]
+fn the_report_has_its_documented_shape() {
+    let report =
+        json(&["--policy", "uniform", "--preferences", "arxiv-6", "--horizon", "2_500", "--runs", "3"]);
+    assert_eq!(report["matrix"], "arxiv-6");
+    assert_eq!(report["horizon"], 2500);
+    assert_eq!(report["runs"], 3);
+    assert_eq!(report["regret"], "copeland");
+    assert_eq!(report["policies"][0]["policy"], "uniform");
+    let points = report["policies"][0]["checkpoints"].as_array().unwrap();
+    let steps: Vec<u64> = points.iter().map(|point| point["step"].as_u64().unwrap()).collect();
+    for step in [1, 10, 100, 1000, 2500] {
+        assert!(steps.contains(&step), "{step} in {steps:?}");
+    }
+    let means: Vec<f64> = points.iter().map(|point| point["mean"].as_f64().unwrap()).collect();
+    assert!(means.windows(2).all(|pair| pair[0] <= pair[1]));
+    for point in points {
+        let (error, deviation) = (&point["standard_error"], &point["standard_deviation"]);
+        let ratio = deviation.as_f64().unwrap() / 3.0_f64.sqrt() - error.as_f64().unwrap();
+        assert!(ratio.abs() < 1e-9);
+    }
+}
+
+#[test]
+fn several_matrices_make_an_array_in_their_order() {
+    let reports = json(&[
+        "--policy",
+        "uniform",
+        "--preferences",
+        "cyclic-4",
+        "--preferences",
+        "btl:5:1",
+        "--horizon",
+        "10",
+        "--runs",
+        "2",
+    ]);
+    let names: Vec<&Value> = reports.as_array().unwrap().iter().map(|report| &report["matrix"]).collect();
+    assert_eq!(names, ["cyclic-4", "btl:5:1"]);
+}
+
+#[test]
+fn a_seed_gives_the_same_numbers_on_any_number_of_threads() {
+    let run = |threads: &str, seed: &str| {
+        without_times(json(&[
+            "--policy",
+            "uniform",
+            "--policy",
+            "uniform",
+            "--preferences",
+            "arxiv-6",
+            "--horizon",
+            "1e4",
+            "--runs",
+            "7",
+            "--ties",
+            "0.1",
+            "--delay",
+            "geometric:5",
+            "--threads",
+            threads,
+            "--seed",
+            seed,
+        ]))
+    };
+    let one = run("1", "3");
+    assert_eq!(one, run("2", "3"));
+    assert_eq!(one, run("1", "3"));
+    assert_ne!(one, run("1", "4"));
+}
+
+#[test]
+fn uniform_pairs_cost_their_closed_form() {
+    // arxiv-6: scores 5 4 3 1 1 0 of 5, so a uniform step loses 1 - 14/30; its winner's margins are
+    // 0 .05 .05 .04 .11 .11, so it loses 0.36/6
+    for (regret, a_step) in [("copeland", 16.0 / 30.0), ("condorcet", 0.06)] {
+        let report = json(&[
+            "--policy",
+            "uniform",
+            "--preferences",
+            "arxiv-6",
+            "--horizon",
+            "1e4",
+            "--runs",
+            "100",
+            "--regret",
+            regret,
+        ]);
+        assert_eq!(report["regret"], regret);
+        let (mean, error) = last(&report, 0);
+        let expected = a_step * 1e4;
+        assert!(error > 0.0 && (mean - expected).abs() < 4.0 * error, "{mean} ± {error}, not {expected}");
+    }
+}
+
+#[test]
+fn the_uniform_policy_does_not_care_about_feedback() {
+    let run = |more: &[&str]| {
+        let common = ["--policy", "uniform", "--preferences", "arxiv-6", "--horizon", "1000", "--runs", "5"];
+        without_times(json(&[&common, more].concat()))
+    };
+    let plain = run(&[]);
+    let settings: [&[&str]; 7] = [
+        &["--loss", "1"],
+        &["--ties", "0.5", "--tie-rule", "coin"],
+        &["--no-click", "0.9"],
+        &["--delay", "100"],
+        &["--delay", "geometric:30"],
+        &["--in-flight", "64"],
+        &["--feedback-batch", "250"],
+    ];
+    for more in settings {
+        assert_eq!(plain, run(more), "{more:?}");
+    }
+}
+
+#[test]
+fn rankers_are_shuffled_unless_told_otherwise() {
+    let run = |shuffle: &str| {
+        without_times(json(&[
+            "--policy",
+            "uniform",
+            "--preferences",
+            "arxiv-6",
+            "--horizon",
+            "500",
+            "--runs",
+            "4",
+            "--shuffle-arms",
+            shuffle,
+        ]))
+    };
+    assert_ne!(run("true"), run("false"));
+}
+
+#[test]
+fn the_table_names_what_it_shows() {
+    let output = simulate(&["--policy", "uniform", "--preferences", "arxiv-6", "--horizon", "1e3"]);
+    assert!(output.status.success());
+    let table = String::from_utf8(output.stdout).unwrap();
+    for expected in ["arxiv-6", "Copeland regret", "20 runs", "t = 100", "t = 1000", "uniform", "µs/step"] {
+        assert!(table.contains(expected), "{expected} in:\n{table}");
+    }
+}
+
+#[test]
+fn each_malformed_matrix_is_refused_by_name_and_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let cases = [
+        ("empty", "", "it is empty"),
+        ("one", "0.5\n", "one ranker"),
+        ("tall", "0.5,0.6\n0.4,0.5\n0.1,0.2\n", "not square"),
+        ("ragged", "0.5,0.6\n0.4\n", "row 2 has 1 columns"),
+        ("range", "0.5,1.6\n-0.6,0.5\n", "row 1, column 2 is 1.6"),
+        ("sum", "0.5,0.6\n0.5,0.5\n", "must add up to 1"),
+        ("diagonal", "0.4,0.6\n0.4,0.5\n", "row 1, column 1 is 0.4"),
+        ("nan", "0.5,NaN\nNaN,0.5\n", "row 1, column 2 is NaN"),
+        ("word", "0.5,half\n0.4,0.5\n", "row 1, column 2 (line 1) is `half`"),
+    ];
+    for (name, text, expected) in cases {
+        let path = directory.path().join(format!("{name}.csv"));
+        std::fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        refused(&["--policy", "uniform", "--preferences", path], expected);
+        refused(&["--policy", "uniform", "--preferences", path], path);
+    }
+    let wide = directory.path().join("wide.csv");
+    std::fs::write(&wide, vec!["0.5"; 1025].join(",")).unwrap();
+    refused(&["--policy", "uniform", "--preferences", wide.to_str().unwrap()], "more than 1024 columns");
+    refused(&["--policy", "uniform", "--preferences", "absent.csv"], "cannot open");
+    refused(&["--policy", "uniform", "--preferences", "btl:1:1"], "`1` is not a number of rankers");
+}
+
+#[test]
+fn a_matrix_in_a_file_is_the_matrix_of_that_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cyclic.csv");
+    std::fs::write(&path, "0.5,0.6,0.6,0.6\n0.4,0.5,0.9,0.1\n0.4,0.1,0.5,0.9\n0.4,0.9,0.1,0.5\n").unwrap();
+    let run = |preferences: &str| {
+        let mut report = without_times(json(&[
+            "--policy",
+            "uniform",
+            "--preferences",
+            preferences,
+            "--horizon",
+            "300",
+            "--runs",
+            "2",
+        ]));
+        assert_eq!(report["matrix"], preferences);
+        report["matrix"].take();
+        report
+    };
+    assert_eq!(run(path.to_str().unwrap()), run("cyclic-4"));
+}
+
+#[test]
+fn condorcet_regret_needs_a_condorcet_winner() {
+    refused(
+        &["--policy", "uniform", "--preferences", "cycle:5:1", "--regret", "condorcet"],
+        "cycle:5:1: it has no Condorcet winner",
+    );
+}
+
+#[test]
+fn wrong_calls_are_refused() {
+    let with =
+        |more: &'static [&'static str]| [&["--policy", "uniform", "--preferences", "arxiv-6"], more].concat();
+    refused(&["--policy", "uniform"], "--preferences");
+    refused(&["--preferences", "arxiv-6"], "--policy");
+    refused(&["--policy", "no-such", "--preferences", "arxiv-6"], "there is no policy `no-such`");
+    refused(&["--policy", "uniform:alpha=1", "--preferences", "arxiv-6"], "has no parameter `alpha`");
+    refused(&with(&["--horizon", "0"]), "whole number from 1");
+    refused(&with(&["--horizon", "1.5"]), "whole number from 1");
+    refused(&with(&["--runs", "0"]), "whole number from 1");
+    refused(&with(&["--threads", "0"]), "--threads");
+    refused(&with(&["--ties", "1.1"]), "probability from 0 to 1");
+    refused(&with(&["--loss", "NaN"]), "probability from 0 to 1");
+    refused(&with(&["--delay", "geometric:-1"]), "the mean `-1`");
+    refused(&with(&["--in-flight", "0"]), "whole number from 1");
+    refused(&with(&["--in-flight", "5", "--delay", "5"]), "cannot be used with");
+    refused(&with(&["--regret", "borda"]), "copeland");
+    refused(&with(&["--tie-rule", "win"]), "half");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_reports_what_is_done() {
+    use std::fs::read_to_string;
+    use std::process::Stdio;
+
+    let child = Command::new(env!("CARGO_BIN_EXE_rankduel"))
+        .args(["simulate", "--policy", "uniform", "--preferences", "arxiv-6", "--format", "json"])
+        .args(["--horizon", "1e12", "--runs", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    // until it handles SIGINT (the second bit of the mask of caught signals) and has worked for 50 ms
+    loop {
+        let status = read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        let handled = u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0;
+        let stat = read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        // after the name in parentheses, user time is the twelfth field, in hundredths of a second
+        let ticks: u64 =
+            stat.rsplit(')').next().unwrap().split_whitespace().nth(11).unwrap().parse().unwrap();
+        if handled && ticks >= 5 {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    assert!(Command::new("sh").args(["-c", &format!("kill -INT {pid}")]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("interrupted: `arxiv-6` has 1 of 1 runs of"), "{told}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let horizon = report["horizon"].as_u64().unwrap();
+    assert!((1..1_000_000_000_000).contains(&horizon));
+    let points = report["policies"][0]["checkpoints"].as_array().unwrap();
+    assert_eq!(points.last().unwrap()["step"], horizon);
+    assert_eq!(points[0]["standard_error"], Value::Null);
+}
