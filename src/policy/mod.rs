@@ -20,6 +20,7 @@ pub mod spec;
 pub mod tally;
 mod ucb;
 pub mod uniform;
+pub mod winner_stays;
 
 pub use in_flight::InFlight;
 pub use outcome::{Answer, Outcome, TieRule};

@@ -146,6 +146,8 @@ policies! {
     Scb(super::scb::Scb) = "scb",
     /// Two bandits that play against each other.
     Sparring(super::sparring::Sparring) = "sparring",
+    /// A tournament in which the winner stays.
+    WinnerStays(super::winner_stays::WinnerStays) = "winner-stays",
     /// PCOMP: all pairs, in batches.
     Pcomp(super::comp::pcomp::Pcomp) = "pcomp",
     /// SCOMP: a seed set against all, in batches.

@@ -5,3 +5,4 @@ mod batch;
 mod resume;
 mod scb;
 mod sparring;
+mod winner_stays;
