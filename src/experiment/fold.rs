@@ -3,6 +3,7 @@
 //! Pure: the same log gives the same state on every replica and after every crash.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::counts::Counts;
 use super::spec::ExperimentSpec;
@@ -12,6 +13,9 @@ use crate::store::{Event, LogEntry, OtherEvent, OutcomeEvent, PairResult};
 
 /// Layout of a saved fold, apart from the policy's own; the two together make a snapshot's `format`.
 const FORMAT: u32 = 1;
+
+/// Bytes of the digest at the end of a saved fold: a damaged one must not be taken for a state that nobody folded.
+const DIGEST_BYTES: usize = 16;
 
 /// An experiment's state at a log position.
 #[derive(Debug)]
@@ -62,7 +66,11 @@ impl Fold {
 
     /// The state as [`Fold::save`] left it; `None` when the bytes are not what this program can read.
     pub fn restore(spec: &ExperimentSpec, seed: u64, bytes: &[u8]) -> Option<Self> {
-        let saved: Saved = postcard::from_bytes(bytes).ok()?;
+        let (content, found) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
+        if found != digest(content) {
+            return None;
+        }
+        let saved: Saved = postcard::from_bytes(content).ok()?;
         let rankers = spec.rankers.len();
         if saved.kind != spec.policy.kind() || !saved.counts.is_sound(rankers) {
             return None;
@@ -89,7 +97,11 @@ impl Fold {
             counts: self.counts.clone(),
             batch_opened_at: self.batch_opened_at,
         };
-        postcard::to_stdvec(&saved).expect("numbers, strings and vectors of them always serialise")
+        let mut bytes =
+            postcard::to_stdvec(&saved).expect("numbers, strings and vectors of them always serialise");
+        let digest = digest(&bytes);
+        bytes.extend_from_slice(&digest);
+        bytes
     }
 
     /// Number of the layout that [`Fold::save`] writes.
@@ -200,4 +212,11 @@ impl Fold {
         self.check_ranker(second)?;
         if first == second { Err(format!("ranker {first} is paired with itself")) } else { Ok(()) }
     }
+}
+
+fn digest(content: &[u8]) -> [u8; DIGEST_BYTES] {
+    std::array::from_fn({
+        let whole = Sha256::digest(content);
+        move |byte| whole[byte]
+    })
 }
