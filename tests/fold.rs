@@ -1,0 +1,385 @@
+//! What must always hold of `state = fold(log)`, for every kind of policy.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use rankduel::experiment::fold::Fold;
+use rankduel::experiment::{ExperimentSpec, Live, Ranker};
+use rankduel::policy::{Answer, BatchPair, Chance, InFlight, PolicySpec, Selection, TieRule, fold_chance};
+use rankduel::store::*;
+use support::{Kind, fresh_database};
+
+const CREATED_AT: i64 = 1_790_000_000_000;
+const SEED: u64 = 0xfeed;
+
+/// Every kind that the program has, with its defaults, and a small horizon where one must be given.
+fn policies() -> Vec<PolicySpec> {
+    PolicySpec::KINDS
+        .iter()
+        .map(|(kind, description)| {
+            let wants_horizon = description.parameters.iter().any(|parameter| parameter.name == "horizon");
+            let text = if wants_horizon { format!("{kind}:horizon=200") } else { (*kind).to_string() };
+            PolicySpec::from_text(&text).expect("a policy")
+        })
+        .collect()
+}
+
+fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSpec {
+    let rankers = (0..rankers).map(|i| Ranker { id: format!("ranker-{i}"), description: None }).collect();
+    ExperimentSpec { rankers, policy, ties, duel_ttl_seconds: 60, seed: Some(SEED) }
+}
+
+fn start(spec: &ExperimentSpec) -> Fold {
+    Fold::start(spec, SEED, CREATED_AT)
+}
+
+/// Something that happens to an experiment.
+#[derive(Debug, Clone)]
+enum Step {
+    /// A duel is selected; its answer comes `later` steps later, or never when the script ends before.
+    Duel { answer: Answer, first_left: bool, later: usize },
+    /// An answer of a pair that the policy did not ask for, as older programs or other states may have.
+    Stray { pair: (Index, Index), answer: Answer },
+    /// Self-duels are written.
+    SelfDuels { ranker: Index, count: u64 },
+    /// The open batch, if there is one, is run elsewhere; the pairs go as `wins` says.
+    Batch { wins: Vec<Index> },
+    /// The experiment is paused.
+    Paused,
+}
+
+fn answers() -> impl Strategy<Value = Answer> {
+    prop_oneof![
+        4 => Just(Answer::First),
+        3 => Just(Answer::Second),
+        1 => Just(Answer::Tie),
+        1 => Just(Answer::None),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        20 => (answers(), any::<bool>(), 0..6usize)
+            .prop_map(|(answer, first_left, later)| Step::Duel { answer, first_left, later }),
+        2 => (any::<(Index, Index)>(), answers()).prop_map(|(pair, answer)| Step::Stray { pair, answer }),
+        2 => (any::<Index>(), 1..50u64).prop_map(|(ranker, count)| Step::SelfDuels { ranker, count }),
+        1 => vec(any::<Index>(), 1..5).prop_map(|wins| Step::Batch { wins }),
+        1 => Just(Step::Paused),
+    ]
+}
+
+fn scripts() -> impl Strategy<Value = Vec<Step>> {
+    vec(steps(), 0..120)
+}
+
+fn tie_rules() -> impl Strategy<Value = TieRule> {
+    prop_oneof![Just(TieRule::Skip), Just(TieRule::Half), Just(TieRule::Coin)]
+}
+
+/// The log that a service writes while it follows the script.
+fn log_of(spec: &ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
+    let k = spec.rankers.len();
+    let mut fold = start(spec);
+    let mut chance: Chance = fold_chance(7, 7);
+    let mut log: Vec<LogEntry> = Vec::new();
+    let mut waiting: Vec<(usize, Event)> = Vec::new();
+    let write = |fold: &mut Fold, log: &mut Vec<LogEntry>, event| {
+        let position = log.len() as u64 + 1;
+        let recorded_at = CREATED_AT + 1000 * position as i64;
+        let entry = LogEntry { position, nonce: position.into(), recorded_at, event };
+        fold.apply(&entry).expect("an entry that follows");
+        log.push(entry);
+    };
+    for (now, step) in script.iter().enumerate() {
+        match step {
+            Step::Duel { answer, first_left, later } => {
+                let selection = fold.policy().select(&InFlight::new(), &mut chance);
+                let event = outcome(selection, *answer, *first_left, fold.position());
+                waiting.push((now + later, event));
+            }
+            Step::Stray { pair, answer } => {
+                let selection = Selection::of(pair.0.index(k), pair.1.index(k));
+                write(&mut fold, &mut log, outcome(selection, *answer, true, 0));
+            }
+            Step::SelfDuels { ranker, count } => {
+                let counts = vec![(ranker.index(k) as u16, *count)];
+                write(&mut fold, &mut log, Event::Other(OtherEvent::SelfDuels { counts }));
+            }
+            Step::Batch { wins } => {
+                if let Some(batch) = fold.policy().batch() {
+                    let results = results(&fold.policy().batch_pairs(), wins);
+                    write(&mut fold, &mut log, Event::Other(OtherEvent::BatchResults { batch, results }));
+                }
+            }
+            Step::Paused => {
+                let event = OtherEvent::Status { status: Status::Paused, winner: None, archived: false };
+                write(&mut fold, &mut log, Event::Other(event));
+            }
+        }
+        let due: Vec<_> = waiting.extract_if(.., |(at, _)| *at <= now).collect();
+        for (_, event) in due {
+            write(&mut fold, &mut log, event);
+        }
+    }
+    log
+}
+
+fn outcome(selection: Selection, answer: Answer, first_left: bool, chosen_at: u64) -> Event {
+    Event::Outcome(OutcomeEvent {
+        first: selection.duel.first as u16,
+        second: selection.duel.second as u16,
+        first_left,
+        answer,
+        batch: selection.batch,
+        ticket: selection.ticket,
+        chosen_at,
+        issued_at: CREATED_AT,
+    })
+}
+
+/// All that a batch still needs, with a winner of each comparison.
+fn results(pairs: &[BatchPair], wins: &[Index]) -> Vec<PairResult> {
+    pairs
+        .iter()
+        .filter(|pair| pair.answered < pair.needed)
+        .zip(wins.iter().cycle())
+        .map(|(pair, share)| {
+            let open = pair.needed - pair.answered;
+            let first_wins = share.index(open as usize + 1) as u32;
+            PairResult {
+                first: pair.duel.first as u16,
+                second: pair.duel.second as u16,
+                first_wins,
+                second_wins: open - first_wins,
+                ties: 0,
+            }
+        })
+        .collect()
+}
+
+fn fold_all<'a>(mut fold: Fold, log: impl IntoIterator<Item = &'a LogEntry>) -> Fold {
+    for entry in log {
+        fold.apply(entry).expect("an entry that follows");
+    }
+    fold
+}
+
+/// What two folds must agree in to be the same state.
+fn assert_same(one: &Fold, other: &Fold, what: &str) {
+    assert_eq!(one.save(), other.save(), "{what}");
+    assert_eq!(one.policy().champion(), other.policy().champion(), "{what}");
+    assert_eq!(one.policy().batch_pairs(), other.policy().batch_pairs(), "{what}");
+    assert_eq!(one.batch_opened_at(), other.batch_opened_at(), "{what}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_same_log_gives_the_same_state(script in scripts(), rankers in 2..6usize, ties in tie_rules()) {
+        for policy in policies() {
+            let spec = experiment(policy, rankers, ties);
+            let log = log_of(&spec, &script);
+            let (one, other) = (fold_all(start(&spec), &log), fold_all(start(&spec), &log));
+            assert_same(&one, &other, spec.policy.kind());
+            prop_assert_eq!(one.position(), log.len() as u64);
+        }
+    }
+
+    #[test]
+    fn a_snapshot_and_the_rest_of_the_log_give_the_same_state_at_every_cut(
+        script in scripts(), rankers in 2..6usize, ties in tie_rules(),
+    ) {
+        for policy in policies() {
+            let spec = experiment(policy, rankers, ties);
+            let log = log_of(&spec, &script);
+            let whole = fold_all(start(&spec), &log);
+            let mut before = start(&spec);
+            for cut in 0..=log.len() {
+                let restored = Fold::restore(&spec, SEED, &before.save()).expect("what this program saved");
+                assert_same(&restored, &before, spec.policy.kind());
+                // the whole rest from some cuts, and one step from all of them
+                if cut % 7 == 0 || cut == log.len() {
+                    assert_same(&fold_all(restored, &log[cut..]), &whole, spec.policy.kind());
+                }
+                if let Some(next) = log.get(cut) {
+                    let restored = Fold::restore(&spec, SEED, &before.save()).expect("what this program saved");
+                    before.apply(next).expect("an entry that follows");
+                    assert_same(&fold_all(restored, [next]), &before, spec.policy.kind());
+                }
+            }
+        }
+    }
+
+    /// Counts are sums: the raw counts and, unless a coin that depends on the step decides ties, the win counts and
+    /// the scores made of them do not depend on the order of the answers. More is promised for policies whose state
+    /// is these counts and nothing else: the whole state.
+    #[test]
+    fn the_order_of_answers_changes_no_count(
+        script in scripts(), order in vec(any::<u32>(), 200), rankers in 2..6usize,
+        ties in prop_oneof![Just(TieRule::Skip), Just(TieRule::Half)],
+    ) {
+        for policy in policies() {
+            let spec = experiment(policy, rankers, ties);
+            let outcomes: Vec<_> = log_of(&spec, &script)
+                .into_iter()
+                .filter(|entry| matches!(entry.event, Event::Outcome(_)))
+                .map(|entry| entry.event)
+                .collect();
+            let mut shuffled: Vec<_> = order.iter().zip(&outcomes).collect();
+            shuffled.sort_by_key(|(key, _)| **key);
+            let whole = fold_all(start(&spec), &entries(outcomes.iter().cloned()));
+            let other = fold_all(start(&spec), &entries(shuffled.into_iter().map(|(_, event)| event.clone())));
+            let kind = spec.policy.kind();
+            prop_assert_eq!(whole.counts(), other.counts(), "{}", kind);
+            prop_assert_eq!(whole.policy().tally(), other.policy().tally(), "{}", kind);
+            if STATE_IS_THE_COUNTS.contains(&kind) {
+                assert_same(&whole, &other, kind);
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_that_cannot_follow_is_refused_and_changes_nothing(
+        script in scripts(), rankers in 2..6usize, step in 2..1000u64, beyond in 0..1000u16,
+    ) {
+        for policy in policies() {
+            let spec = experiment(policy, rankers, TieRule::Half);
+            let mut fold = fold_all(start(&spec), &log_of(&spec, &script));
+            let before = fold.save();
+            let next = fold.position() + 1;
+            let outside = rankers as u16 + beyond;
+            let selection = |first: u16, second: u16| Selection::of(first.into(), second.into());
+            let pair = |first, second| PairResult { first, second, first_wins: 1, second_wins: 0, ties: 0 };
+            let of_batch = |results| Event::Other(OtherEvent::BatchResults { batch: 1, results });
+            let good = outcome(selection(0, 1), Answer::First, true, 0);
+            for (what, position, event) in [
+                ("a gap", fold.position() + step, good.clone()),
+                ("a repeat", fold.position(), good.clone()),
+                ("the past", fold.position().saturating_sub(step), good),
+                ("first out of range", next, outcome(selection(outside, 0), Answer::First, true, 0)),
+                ("second out of range", next, outcome(selection(0, outside), Answer::None, true, 0)),
+                ("a self-duel out of range", next, outcome(selection(outside, outside), Answer::First, true, 0)),
+                ("self-duels out of range", next, Event::Other(OtherEvent::SelfDuels {
+                    counts: vec![(0, 3), (outside, 1)],
+                })),
+                ("a result out of range", next, of_batch(vec![pair(0, 1), pair(1, outside)])),
+                ("a result against itself", next, of_batch(vec![pair(0, 1), pair(1, 1)])),
+            ] {
+                let entry = LogEntry { position, nonce: 1, recorded_at: CREATED_AT, event };
+                let refused = fold.apply(&entry).expect_err(what);
+                prop_assert_eq!(refused.position, position, "{}", what);
+                prop_assert_eq!(&fold.save(), &before, "{}: {}", spec.policy.kind(), what);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_snapshot_are_refused(bytes in vec(any::<u8>(), 0..300), rankers in 2..6usize) {
+        for policy in policies() {
+            let spec = experiment(policy, rankers, TieRule::Skip);
+            prop_assert!(Fold::restore(&spec, SEED, &bytes).is_none(), "{}", spec.policy.kind());
+        }
+    }
+
+    #[test]
+    fn a_damaged_snapshot_is_refused(
+        script in scripts(), place in any::<Index>(), flip in 1..=255u8, rankers in 2..6usize,
+    ) {
+        for policy in policies() {
+            let spec = experiment(policy, rankers, TieRule::Skip);
+            let saved = fold_all(start(&spec), &log_of(&spec, &script)).save();
+            let kind = spec.policy.kind();
+            let place = place.index(saved.len());
+            let mut damaged = saved.clone();
+            damaged[place] ^= flip;
+            prop_assert!(Fold::restore(&spec, SEED, &damaged).is_none(), "{}: byte {} changed", kind, place);
+            prop_assert!(Fold::restore(&spec, SEED, &saved[..place]).is_none(), "{}: cut at {}", kind, place);
+            prop_assert!(Fold::restore(&spec, SEED, &[&saved[..], &[flip]].concat()).is_none(), "{}: longer", kind);
+        }
+    }
+}
+
+/// The policies whose state is a function of the win counts and the number of steps.
+const STATE_IS_THE_COUNTS: &[&str] = &["uniform"];
+
+/// These events, numbered.
+fn entries(events: impl Iterator<Item = Event>) -> Vec<LogEntry> {
+    (1..)
+        .zip(events)
+        .map(|(position, event)| LogEntry {
+            position,
+            nonce: position.into(),
+            recorded_at: CREATED_AT,
+            event,
+        })
+        .collect()
+}
+
+#[test]
+fn a_snapshot_of_another_experiment_is_refused() {
+    let spec = |rankers, policy| {
+        experiment(PolicySpec::from_text(policy).expect("a policy"), rankers, TieRule::Skip)
+    };
+    let saved = start(&spec(4, "uniform")).save();
+    assert!(Fold::restore(&spec(4, "uniform"), SEED, &saved).is_some());
+    assert!(Fold::restore(&spec(5, "uniform"), SEED, &saved).is_none(), "of five rankers");
+    assert!(Fold::restore(&spec(4, "scb"), SEED, &saved).is_none(), "of another policy");
+}
+
+/// A page of the log may come twice, or overlap what is folded: it counts once.
+#[tokio::test]
+async fn what_comes_twice_counts_once() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let store = database.store().await;
+    for policy in policies() {
+        let spec = experiment(policy, 4, TieRule::Half);
+        let kind = spec.policy.kind();
+        let new = NewExperiment {
+            name: kind.into(),
+            spec: serde_json::to_string(&spec).expect("a spec serialises"),
+            seed: SEED,
+            created_at: CREATED_AT,
+        };
+        let Ok(Created::New(record)) = store.create_experiment(&new).await else { panic!("a new name") };
+        let live = Live::open(&*store, record.clone(), 1).await.expect("an experiment without a log");
+        let script = vec![Step::Duel { answer: Answer::First, first_left: true, later: 2 }; 60];
+        let log = log_of(&spec, &script);
+        assert_eq!(log.len(), 58, "the last two answers do not come");
+        let whole = fold_all(start(&spec), &log);
+
+        // every event three times: within a call, in the next one, and at the end
+        let events: Vec<_> = log
+            .iter()
+            .map(|entry| (record.id, NewEvent { nonce: entry.nonce, event: entry.event.clone() }))
+            .collect();
+        for (index, pair) in events.chunks(2).enumerate() {
+            let now = log[2 * index].recorded_at;
+            store.append(&[pair, pair].concat(), now).await.expect("an append");
+            store.append(pair, now).await.expect("an append");
+        }
+        store.append(&events, CREATED_AT).await.expect("an append");
+        let kept = store.read(record.id, 0, 1000).await.expect("the log");
+        assert_eq!(kept.len(), log.len(), "{kind}");
+
+        for start in (0..kept.len()).step_by(5) {
+            let end = (start + 9).min(kept.len());
+            assert!(live.absorb(&kept[start.saturating_sub(4)..end]).expect("they fold"), "{kind}");
+            assert!(live.absorb(&kept[..start]).expect("they are folded already"), "{kind}");
+        }
+        assert!(!live.absorb(&kept_after_a_gap(&kept)).expect("nothing is wrong with it"), "{kind}: a gap");
+        live.catch_up(&*store).await.expect("nothing is left");
+        let fold = live.fold().expect("it is whole");
+        assert_eq!(fold.counts(), whole.counts(), "{kind}");
+        assert_eq!(fold.policy().save(), whole.policy().save(), "{kind}");
+    }
+}
+
+/// An entry beyond the one that comes next.
+fn kept_after_a_gap(kept: &[LogEntry]) -> Vec<LogEntry> {
+    let last = kept.last().expect("a log").clone();
+    vec![LogEntry { position: last.position + 2, nonce: last.nonce + 2, ..last }]
+}
