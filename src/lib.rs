@@ -10,7 +10,7 @@
 //! 5. [`http`]: the API over the use cases, and the shell around it.
 //! 6. [`telemetry`]: metrics and logs.
 //! 7. [`simulate`]: policies on known matrices, many runs, the true regret.
-//! 8. [`cli`]: the commands of the program.
+//! 8. [`config`] and [`cli`]: what the program can be told, and its commands.
 //!
 //! [`clock`] and [`entropy`] are where time and chance come in.
 //!
@@ -20,6 +20,7 @@
 
 pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod entropy;
 pub mod experiment;
 pub mod http;

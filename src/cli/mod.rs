@@ -4,8 +4,15 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 
+use crate::config::{ServeArgs, StoreArgs};
+use crate::store::{ConnectError, SharedStore, connect};
+
+mod migrate;
+mod openapi;
+mod serve;
 mod simulate;
 mod values;
 mod watched;
@@ -20,6 +27,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run the server.
+    Serve(ServeArgs),
+    /// Bring a database's schema up to date.
+    Migrate(StoreArgs),
+    /// Print the description of the API (OpenAPI 3.1, YAML).
+    Openapi,
     Simulate(simulate::Arguments),
 }
 
@@ -38,6 +51,9 @@ pub enum CommandError {
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let result: Result<(), CommandError> = match cli.command {
+        Command::Serve(args) => serve::run(args),
+        Command::Migrate(args) => migrate::run(&args),
+        Command::Openapi => openapi::run(),
         Command::Simulate(arguments) => simulate::run(&arguments),
     };
     match result {
@@ -50,4 +66,21 @@ pub fn run() -> ExitCode {
             }
         }
     }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the asynchronous runtime cannot start")?)
+}
+
+/// The store of this URL; what is wrong with the URL itself is a wrong call.
+async fn open_store(url: &str) -> Result<SharedStore, CommandError> {
+    connect(url).await.map_err(|error| match error {
+        ConnectError::Url(what) => CommandError::Usage(format!("--database-url: {what}")),
+        ConnectError::Store(error) => {
+            CommandError::Failed(anyhow::Error::new(error).context("the database cannot be opened"))
+        }
+    })
 }

@@ -15,16 +15,22 @@ use crate::telemetry::metrics::Metrics;
 
 pub mod auth;
 pub mod batch;
+mod docs;
 pub mod duels;
 pub mod experiments;
 pub mod extract;
 pub mod feedback;
+pub mod health;
+pub mod middleware;
 mod openapi;
 pub mod problem;
 mod refusals;
+pub mod server;
 pub mod standings;
+pub mod trace;
 
 pub use extract::{JsonBody, PathOf, QueryOf};
+use middleware::ShellSettings;
 pub use problem::{ApiResult, Problem, ProblemKind};
 
 /// What every handler can reach. Cheap to clone.
@@ -34,11 +40,13 @@ pub struct AppState {
     pub service: Arc<Service>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// Whether the server should be sent requests.
+    pub readiness: Arc<health::Readiness>,
 }
 
 /// The resources of the API, each with its paths below `/v1`. A new resource is added here.
 fn resources() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(OpenApi::default())
+    openapi::part()
         .merge(experiments::routes())
         .merge(duels::routes())
         .merge(feedback::routes())
@@ -46,10 +54,28 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(batch::routes())
 }
 
-/// The whole API and its description.
+fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::with_openapi(openapi::ApiDoc::openapi()).nest("/v1", resources()).merge(health::routes())
+}
+
+/// Every route and the description of them all, without the shell around them.
 pub fn router(state: AppState) -> (Router, OpenApi) {
-    let (router, mut openapi) =
-        OpenApiRouter::with_openapi(openapi::ApiDoc::openapi()).nest("/v1", resources()).split_for_parts();
+    let (router, mut openapi) = routes().split_for_parts();
     openapi::complete(&mut openapi);
     (router.with_state(state), openapi)
+}
+
+/// The description of the API.
+pub fn description() -> OpenApi {
+    let mut openapi = routes().into_openapi();
+    openapi::complete(&mut openapi);
+    openapi
+}
+
+/// What a server serves: every route, its documentation, and the shell around them.
+pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<Router> {
+    let metrics = Arc::clone(&state.metrics);
+    let (router, openapi) = router(state);
+    let router = router.merge(docs::routes(&openapi)?);
+    Ok(middleware::wrap(router, settings, &metrics)?)
 }

@@ -1,16 +1,18 @@
 //! The description of the API: what the handlers' annotations do not say by themselves.
 //!
-//! A handler names the problems it can answer with by their slugs,
-//! `extensions(("x-problems" = json!(["experiment-not-found", "duel-expired"])))`, and [`complete`] writes the
-//! responses from that, along with those that any operation can give (no key, overload, a body that is not JSON, …).
+//! A handler names the problems it can answer with by their slugs, in backticks, in the description of a response of
+//! [`PROBLEM_JSON`]. [`complete`] adds those that any operation can give (no key, overload, a body that is not JSON, …)
+//! and describes each set once, with examples.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
+use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{Content, OpenApi, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{Modify, ToSchema as _};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
 
@@ -30,9 +32,26 @@ use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
     servers((url = "/", description = "This server")),
     components(schemas(ProblemDocument, FieldError)),
     security(("key" = []), ()),
+    tags(
+        (name = "experiments", description = "A named tournament among rankers, with one policy."),
+        (name = "duels", description = "The two calls of the hot path: ask which two rankers to interleave, and \
+            report what was clicked."),
+        (name = "results", description = "What is known so far, and what it has cost."),
+        (name = "batches", description = "For policies that commit to many comparisons at once."),
+        (name = OPERATIONS, description = "Probes and metrics.")
+    ),
     modifiers(&Key)
 )]
 pub(super) struct ApiDoc;
+
+/// Tag of what keeps the server running.
+pub(super) const OPERATIONS: &str = "operations";
+
+/// An empty description for a file of routes to add to. (`OpenApiRouter::new` would bring a title, an author and a
+/// licence of its own.)
+pub(super) fn part<S: Send + Sync + Clone + 'static>() -> OpenApiRouter<S> {
+    OpenApiRouter::with_openapi(OpenApi::default())
+}
 
 struct Key;
 
@@ -46,11 +65,9 @@ impl Modify for Key {
     }
 }
 
-/// Names the problems of an operation, by slug.
-const PROBLEMS: &str = "x-problems";
-
-/// Add to every operation the problems it can answer with.
+/// Add to every operation the problems it can answer with, as references to responses that are described once.
 pub(super) fn complete(openapi: &mut OpenApi) {
+    let mut described = BTreeMap::new();
     for (path, item) in &mut openapi.paths.paths {
         let operations = [
             &mut item.get,
@@ -63,22 +80,46 @@ pub(super) fn complete(openapi: &mut OpenApi) {
             &mut item.trace,
         ];
         for operation in operations.into_iter().flatten() {
-            add_problems(operation, super::auth::is_open(path));
+            add_problems(operation, super::auth::is_open(path), &mut described);
         }
+    }
+    openapi.components.get_or_insert_default().responses.extend(described);
+}
+
+fn add_problems(operation: &mut Operation, open: bool, described: &mut BTreeMap<String, RefOr<Response>>) {
+    let mut by_status: BTreeMap<u16, Vec<ProblemKind>> = BTreeMap::new();
+    for kind in problems_of(operation, open) {
+        by_status.entry(kind.status().as_u16()).or_default().push(kind);
+    }
+    for (status, kinds) in by_status {
+        let name = kinds.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join("Or");
+        let reference = RefOr::Ref(Ref::from_response_name(&name));
+        operation.responses.responses.entry(status.to_string()).or_insert(reference);
+        described.entry(name).or_insert_with(|| RefOr::T(response(&kinds)));
     }
 }
 
+/// The kinds of problem that a response's description names.
+pub(super) fn named(description: &str) -> impl Iterator<Item = ProblemKind> {
+    ProblemKind::ALL.iter().copied().filter(move |kind| description.contains(&format!("`{}`", kind.slug())))
+}
+
+/// The problems that an operation itself answers with; their responses are taken out of it.
+fn take_own_problems(operation: &mut Operation) -> Vec<ProblemKind> {
+    let mut kinds = Vec::new();
+    operation.responses.responses.retain(|_, response| match response {
+        RefOr::T(response) if response.content.contains_key(PROBLEM_JSON) => {
+            kinds.extend(named(&response.description));
+            false
+        }
+        _ => true,
+    });
+    kinds
+}
+
 /// The problems an operation can answer with: its own, and those that the shell around it gives.
-pub(super) fn problems_of(operation: &Operation, open: bool) -> Vec<ProblemKind> {
-    let mut kinds: Vec<ProblemKind> = operation
-        .extensions
-        .as_ref()
-        .and_then(|extensions| extensions.get(PROBLEMS))
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|slug| ProblemKind::of_slug(slug.as_str()?))
-        .collect();
+fn problems_of(operation: &mut Operation, open: bool) -> Vec<ProblemKind> {
+    let mut kinds = take_own_problems(operation);
     if operation.request_body.is_some() {
         kinds.extend([
             ProblemKind::MalformedJson,
@@ -95,36 +136,24 @@ pub(super) fn problems_of(operation: &Operation, open: bool) -> Vec<ProblemKind>
     }
     kinds.extend([ProblemKind::HeaderFieldsTooLarge, ProblemKind::Internal, ProblemKind::Timeout]);
     // In the order of `ALL`, each once.
-    ProblemKind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect()
+    ProblemKind::ALL.iter().copied().filter(|kind| kinds.contains(kind)).collect()
 }
 
-fn add_problems(operation: &mut Operation, open: bool) {
-    let mut by_status: BTreeMap<u16, Vec<ProblemKind>> = BTreeMap::new();
-    for kind in problems_of(operation, open) {
-        by_status.entry(kind.status().as_u16()).or_default().push(kind);
-    }
-    for (status, kinds) in by_status {
-        let status_text = status.to_string();
-        if operation.responses.responses.contains_key(&status_text) {
-            continue;
-        }
-        let description =
-            kinds.iter().map(|kind| format!("{} (`{}`)", kind.title(), kind.type_uri())).collect::<Vec<_>>();
-        let example = kinds.first().map(|kind| {
-            json!({
-                "type": kind.type_uri(),
-                "title": kind.title(),
-                "status": status,
-                "detail": kind.meaning(),
-                "instance": "/v1/experiments",
-                "request_id": "5f0c7a1be2d94c36-00000a1f",
-            })
+/// One response for problems that share a status, with an example of each.
+fn response(kinds: &[ProblemKind]) -> Response {
+    let titles: Vec<_> = kinds.iter().map(|kind| format!("`{}`: {}", kind.slug(), kind.title())).collect();
+    let mut content = Content::new(Some(RefOr::Ref(Ref::from_schema_name(ProblemDocument::name()))));
+    for kind in kinds {
+        let value = json!({
+            "type": kind.type_uri(),
+            "title": kind.title(),
+            "status": kind.status().as_u16(),
+            "detail": kind.meaning(),
+            "instance": "/v1/experiments",
+            "request_id": "5f0c7a1be2d94c36-00000a1f",
         });
-        let schema = RefOr::Ref(Ref::from_schema_name(ProblemDocument::name()));
-        let mut content = Content::new(Some(schema));
-        content.example = example;
-        let response =
-            ResponseBuilder::new().description(description.join("; ")).content(PROBLEM_JSON, content).build();
-        operation.responses.responses.insert(status_text, RefOr::T(response));
+        let example = ExampleBuilder::new().value(Some(value)).build();
+        content.examples.insert(kind.slug().to_owned(), RefOr::T(example));
     }
+    ResponseBuilder::new().description(titles.join("; ")).content(PROBLEM_JSON, content).build()
 }

@@ -25,254 +25,129 @@ struct Entry {
     remedy: &'static str,
 }
 
-/// Everything that can be wrong, each with one stable type URI and one status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each kind's meaning is text of the program: `ProblemKind::meaning`")]
-pub enum ProblemKind {
-    MalformedJson,
-    InvalidRequest,
-    Unauthorized,
-    Forbidden,
-    NotFound,
-    ExperimentNotFound,
-    MethodNotAllowed,
-    ExperimentExists,
-    ExperimentPaused,
-    ExperimentArchived,
-    NotConcluded,
-    NotABatchPolicy,
-    BatchNotOpen,
-    FeedbackConflict,
-    DuelExpired,
-    PreconditionFailed,
-    PayloadTooLarge,
-    UnsupportedMediaType,
-    InvalidDuel,
-    PreconditionRequired,
-    HeaderFieldsTooLarge,
-    Internal,
-    Overloaded,
-    Unavailable,
-    Timeout,
+macro_rules! problems {
+    ($($kind:ident: $slug:literal, $status:ident, $title:literal, $meaning:literal, $remedy:literal;)*) => {
+        /// Everything that can be wrong, each with one stable type URI and one status.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ProblemKind {
+            $(#[doc = $meaning] $kind,)*
+        }
+
+        impl ProblemKind {
+            /// Every kind, by status.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
+
+            fn entry(self) -> Entry {
+                match self {
+                    $(Self::$kind => Entry {
+                        slug: $slug,
+                        status: StatusCode::$status,
+                        title: $title,
+                        meaning: $meaning,
+                        remedy: $remedy,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+// Kind: slug, status, title, what it means, what to do.
+problems! {
+    MalformedJson: "malformed-json", BAD_REQUEST, "The body is not JSON",
+        "The request body could not be parsed as JSON. The detail names line and column of the first error.",
+        "Send the body as one JSON value in UTF-8. If it looks right, check that it was not cut off or \
+         encoded twice.";
+    Unauthorized: "unauthorized", UNAUTHORIZED, "An API key is needed",
+        "The server is configured with API keys, and the request has none, or one that the server does not \
+         know.",
+        "Send `Authorization: Bearer KEY` with one of the keys in the server's RANKDUEL_API_KEYS.";
+    Forbidden: "forbidden", FORBIDDEN, "Not allowed",
+        "The API key is known, but may not do this.",
+        "Use a key that may, or ask whoever runs the server.";
+    NotFound: "not-found", NOT_FOUND, "There is nothing here",
+        "The server has no route of this path.",
+        "Compare the path with the list of operations at /docs. Paths have no trailing slash.";
+    ExperimentNotFound: "experiment-not-found", NOT_FOUND, "No such experiment",
+        "There is no experiment of this name.",
+        "Check the spelling, or create the experiment first. Names are case-sensitive.";
+    MethodNotAllowed: "method-not-allowed", METHOD_NOT_ALLOWED, "The method is not allowed here",
+        "The path exists, but not with this method.",
+        "Use one of the methods in the `Allow` header.";
+    ExperimentExists: "experiment-exists", CONFLICT, "The name is taken",
+        "Another experiment has this name, with other rankers, policy or settings. Names are unique for \
+         ever, archived experiments included.",
+        "Choose another name. Repeating the request that created an experiment is safe and no conflict.";
+    ExperimentPaused: "experiment-paused", CONFLICT, "The experiment is paused",
+        "A paused experiment hands out no duels. Feedback of duels that are out still counts.",
+        "Show your default ranking, or resume the experiment.";
+    ExperimentArchived: "experiment-archived", CONFLICT, "The experiment is archived",
+        "An archived experiment cannot be changed and takes no duels or feedback. Its log is kept.",
+        "Create a new experiment under another name.";
+    NotConcluded: "not-concluded", CONFLICT, "The experiment is not concluded",
+        "This needs a concluded experiment, one whose winner is decided.",
+        "Conclude the experiment first.";
+    NotABatchPolicy: "not-a-batch-policy", CONFLICT, "The policy has no batches",
+        "The experiment's policy chooses one duel at a time; it has no batches to read or to answer.",
+        "Ask for single duels, or create the experiment with a batch policy.";
+    BatchNotOpen: "batch-not-open", CONFLICT, "That batch is not open",
+        "The batch that the request names is closed already, or not yet open. A batch's results count once.",
+        "Read the current batch and answer that one.";
+    FeedbackConflict: "feedback-conflict", CONFLICT, "The duel has another answer already",
+        "This duel was answered before, differently. The first answer counts and stands.",
+        "Nothing to do if the first answer is the right one. Send one answer for each duel; repeating the \
+         same answer is safe and no conflict.";
+    DuelExpired: "duel-expired", GONE, "The duel has expired",
+        "The feedback came later than the experiment accepts feedback. It was not counted.",
+        "Nothing to repair: drop the feedback. If this happens often, send feedback sooner, or create the \
+         experiment with a longer time for feedback.";
+    PreconditionFailed: "precondition-failed", PRECONDITION_FAILED, "The experiment has changed meanwhile",
+        "`If-Match` names another version than the current one: somebody changed the experiment since it \
+         was read.",
+        "Read the experiment again, decide whether the change still makes sense, and send it with the new \
+         `ETag`.";
+    PayloadTooLarge: "payload-too-large", PAYLOAD_TOO_LARGE, "The body is too large",
+        "The request body is larger than the server accepts.",
+        "Split the request. Whoever runs the server can raise the limit with --body-limit-bytes.";
+    UnsupportedMediaType: "unsupported-media-type", UNSUPPORTED_MEDIA_TYPE, "The body must be JSON",
+        "The request has a body whose `Content-Type` is missing or not JSON.",
+        "Send `Content-Type: application/json`.";
+    InvalidRequest: "invalid-request", UNPROCESSABLE_ENTITY, "The request is not valid",
+        "The request is well-formed, but a value is missing, unknown, of the wrong type or out of its \
+         range. `errors` lists what is wrong: a JSON pointer into the body, or the name of a query or path \
+         parameter.",
+        "Correct what `errors` names. Field names that the API does not know are refused rather than \
+         ignored, so check their spelling.";
+    InvalidDuel: "invalid-duel", UNPROCESSABLE_ENTITY, "Not a duel of this experiment",
+        "The `duel_id` is damaged, was not issued by this service, or belongs to another experiment.",
+        "Send the `duel_id` exactly as it was received, to the experiment that it came from.";
+    PreconditionRequired: "precondition-required", PRECONDITION_REQUIRED, "If-Match is needed",
+        "A change of an experiment must say which version it changes, so that two people cannot overwrite \
+         one another.",
+        "Read the experiment and send its `ETag` in `If-Match`.";
+    HeaderFieldsTooLarge: "header-fields-too-large", REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too large",
+        "The request's header fields are larger than the server accepts.",
+        "Send fewer or smaller headers; cookies are the usual cause, and the API needs none.";
+    Internal: "internal", INTERNAL_SERVER_ERROR, "Something is wrong in the server",
+        "The server failed in a way it should not. The cause is in its log, under the `request_id` of the \
+         answer.",
+        "Trying again may help. Tell whoever runs the server, with the `request_id`.";
+    Overloaded: "overloaded", SERVICE_UNAVAILABLE, "The server is overloaded",
+        "More requests are running, or more feedback is waiting, than the server takes on. This one was \
+         refused; nothing of it was done.",
+        "Wait as long as `Retry-After` says and try again. For a duel: show your default ranking instead.";
+    Unavailable: "unavailable", SERVICE_UNAVAILABLE, "The server cannot do this now",
+        "Something that the server needs, usually its database, does not answer, or the server is shutting \
+         down. Whether feedback was kept is not known.",
+        "Wait as long as `Retry-After` says and try again; feedback counts once however often it is sent.";
+    Timeout: "timeout", GATEWAY_TIMEOUT, "It took too long",
+        "The request was not finished within the server's time limit and was given up. Unlike 503, it may \
+         have been done.",
+        "Try again after `Retry-After`; feedback counts once however often it is sent. After a change, read \
+         the experiment first.";
 }
 
 impl ProblemKind {
-    /// Every kind, by status.
-    pub const ALL: [Self; 25] = [
-        Self::MalformedJson,
-        Self::Unauthorized,
-        Self::Forbidden,
-        Self::NotFound,
-        Self::ExperimentNotFound,
-        Self::MethodNotAllowed,
-        Self::ExperimentExists,
-        Self::ExperimentPaused,
-        Self::ExperimentArchived,
-        Self::NotConcluded,
-        Self::NotABatchPolicy,
-        Self::BatchNotOpen,
-        Self::FeedbackConflict,
-        Self::DuelExpired,
-        Self::PreconditionFailed,
-        Self::PayloadTooLarge,
-        Self::UnsupportedMediaType,
-        Self::InvalidRequest,
-        Self::InvalidDuel,
-        Self::PreconditionRequired,
-        Self::HeaderFieldsTooLarge,
-        Self::Internal,
-        Self::Overloaded,
-        Self::Unavailable,
-        Self::Timeout,
-    ];
-
-    fn entry(self) -> Entry {
-        let entry = |slug, status, title, meaning, remedy| Entry { slug, status, title, meaning, remedy };
-        match self {
-            Self::MalformedJson => entry(
-                "malformed-json",
-                StatusCode::BAD_REQUEST,
-                "The body is not JSON",
-                "The request body could not be parsed as JSON. The detail names line and column of the first error.",
-                "Send the body as one JSON value in UTF-8. If it looks right, check that it was not cut off or encoded twice.",
-            ),
-            Self::InvalidRequest => entry(
-                "invalid-request",
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "The request is not valid",
-                "The request is well-formed, but a value is missing, unknown, of the wrong type or out of its range. \
-                 `errors` lists what is wrong: a JSON pointer into the body, or the name of a query or path parameter.",
-                "Correct what `errors` names. Field names that the API does not know are refused rather than ignored, \
-                 so check their spelling.",
-            ),
-            Self::Unauthorized => entry(
-                "unauthorized",
-                StatusCode::UNAUTHORIZED,
-                "An API key is needed",
-                "The server is configured with API keys, and the request has none, or one that the server does not know.",
-                "Send `Authorization: Bearer KEY` with one of the keys in the server's RANKDUEL_API_KEYS.",
-            ),
-            Self::Forbidden => entry(
-                "forbidden",
-                StatusCode::FORBIDDEN,
-                "Not allowed",
-                "The API key is known, but may not do this.",
-                "Use a key that may, or ask whoever runs the server.",
-            ),
-            Self::NotFound => entry(
-                "not-found",
-                StatusCode::NOT_FOUND,
-                "There is nothing here",
-                "The server has no route of this path.",
-                "Compare the path with the list of operations at /docs. Paths have no trailing slash.",
-            ),
-            Self::ExperimentNotFound => entry(
-                "experiment-not-found",
-                StatusCode::NOT_FOUND,
-                "No such experiment",
-                "There is no experiment of this name.",
-                "Check the spelling, or create the experiment first. Names are case-sensitive.",
-            ),
-            Self::MethodNotAllowed => entry(
-                "method-not-allowed",
-                StatusCode::METHOD_NOT_ALLOWED,
-                "The method is not allowed here",
-                "The path exists, but not with this method.",
-                "Use one of the methods in the `Allow` header.",
-            ),
-            Self::ExperimentExists => entry(
-                "experiment-exists",
-                StatusCode::CONFLICT,
-                "The name is taken",
-                "Another experiment has this name, with other rankers, policy or settings. Names are unique for ever, \
-                 archived experiments included.",
-                "Choose another name. Repeating the request that created an experiment is safe and no conflict.",
-            ),
-            Self::ExperimentPaused => entry(
-                "experiment-paused",
-                StatusCode::CONFLICT,
-                "The experiment is paused",
-                "A paused experiment hands out no duels. Feedback of duels that are out still counts.",
-                "Show your default ranking, or resume the experiment.",
-            ),
-            Self::ExperimentArchived => entry(
-                "experiment-archived",
-                StatusCode::CONFLICT,
-                "The experiment is archived",
-                "An archived experiment cannot be changed and takes no duels or feedback. Its log is kept.",
-                "Create a new experiment under another name.",
-            ),
-            Self::NotConcluded => entry(
-                "not-concluded",
-                StatusCode::CONFLICT,
-                "The experiment is not concluded",
-                "This needs a concluded experiment, one whose winner is decided.",
-                "Conclude the experiment first.",
-            ),
-            Self::NotABatchPolicy => entry(
-                "not-a-batch-policy",
-                StatusCode::CONFLICT,
-                "The policy has no batches",
-                "The experiment's policy chooses one duel at a time; it has no batches to read or to answer.",
-                "Ask for single duels, or create the experiment with a batch policy.",
-            ),
-            Self::BatchNotOpen => entry(
-                "batch-not-open",
-                StatusCode::CONFLICT,
-                "That batch is not open",
-                "The batch that the request names is closed already, or not yet open. A batch's results count once.",
-                "Read the current batch and answer that one.",
-            ),
-            Self::FeedbackConflict => entry(
-                "feedback-conflict",
-                StatusCode::CONFLICT,
-                "The duel has another answer already",
-                "This duel was answered before, differently. The first answer counts and stands.",
-                "Nothing to do if the first answer is the right one. Send one answer for each duel; repeating the same \
-                 answer is safe and no conflict.",
-            ),
-            Self::DuelExpired => entry(
-                "duel-expired",
-                StatusCode::GONE,
-                "The duel has expired",
-                "The feedback came later than the experiment accepts feedback. It was not counted.",
-                "Nothing to repair: drop the feedback. If this happens often, send feedback sooner, or create the \
-                 experiment with a longer time for feedback.",
-            ),
-            Self::PreconditionFailed => entry(
-                "precondition-failed",
-                StatusCode::PRECONDITION_FAILED,
-                "The experiment has changed meanwhile",
-                "`If-Match` names another version than the current one: somebody changed the experiment since it was read.",
-                "Read the experiment again, decide whether the change still makes sense, and send it with the new `ETag`.",
-            ),
-            Self::PayloadTooLarge => entry(
-                "payload-too-large",
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "The body is too large",
-                "The request body is larger than the server accepts.",
-                "Split the request. Whoever runs the server can raise the limit with --body-limit-bytes.",
-            ),
-            Self::UnsupportedMediaType => entry(
-                "unsupported-media-type",
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "The body must be JSON",
-                "The request has a body whose `Content-Type` is missing or not JSON.",
-                "Send `Content-Type: application/json`.",
-            ),
-            Self::InvalidDuel => entry(
-                "invalid-duel",
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "Not a duel of this experiment",
-                "The `duel_id` is damaged, was not issued by this service, or belongs to another experiment.",
-                "Send the `duel_id` exactly as it was received, to the experiment that it came from.",
-            ),
-            Self::PreconditionRequired => entry(
-                "precondition-required",
-                StatusCode::PRECONDITION_REQUIRED,
-                "If-Match is needed",
-                "A change of an experiment must say which version it changes, so that two people cannot overwrite one another.",
-                "Read the experiment and send its `ETag` in `If-Match`.",
-            ),
-            Self::HeaderFieldsTooLarge => entry(
-                "header-fields-too-large",
-                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-                "The headers are too large",
-                "The request's header fields are larger than the server accepts.",
-                "Send fewer or smaller headers; cookies are the usual cause, and the API needs none.",
-            ),
-            Self::Internal => entry(
-                "internal",
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "Something is wrong in the server",
-                "The server failed in a way it should not. The cause is in its log, under the `request_id` of the answer.",
-                "Trying again may help. Tell whoever runs the server, with the `request_id`.",
-            ),
-            Self::Overloaded => entry(
-                "overloaded",
-                StatusCode::SERVICE_UNAVAILABLE,
-                "The server is overloaded",
-                "More requests are running, or more feedback is waiting, than the server takes on. This one was refused; nothing of it was done.",
-                "Wait as long as `Retry-After` says and try again. For a duel: show your default ranking instead.",
-            ),
-            Self::Unavailable => entry(
-                "unavailable",
-                StatusCode::SERVICE_UNAVAILABLE,
-                "The server cannot do this now",
-                "Something that the server needs, usually its database, does not answer, or the server is shutting down. \
-                 Whether feedback was kept is not known.",
-                "Wait as long as `Retry-After` says and try again; feedback counts once however often it is sent.",
-            ),
-            Self::Timeout => entry(
-                "timeout",
-                StatusCode::GATEWAY_TIMEOUT,
-                "It took too long",
-                "The request was not finished within the server's time limit and was given up. Unlike 503, it may have been done.",
-                "Try again after `Retry-After`; feedback counts once however often it is sent. After a change, read the experiment first.",
-            ),
-        }
-    }
-
     /// Names it in its type URI, in code and in the OpenAPI document.
     pub fn slug(self) -> &'static str {
         self.entry().slug
@@ -280,7 +155,7 @@ impl ProblemKind {
 
     /// The kind of this slug.
     pub fn of_slug(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.slug() == slug)
+        Self::ALL.iter().copied().find(|kind| kind.slug() == slug)
     }
 
     /// What a bare answer of the framework with this status means.

@@ -83,6 +83,10 @@ pub enum FeedbackStatus {
     Invalid,
 }
 
+impl FeedbackStatus {
+    const ALL: [Self; 5] = [Self::Recorded, Self::Duplicate, Self::Conflict, Self::Expired, Self::Invalid];
+}
+
 impl EncodeLabelValue for FeedbackStatus {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> std::fmt::Result {
         encoder.write_str(match self {
@@ -157,7 +161,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Every metric at zero.
+    /// Every metric at zero, and there: a rate can be taken from the first event on.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("rankduel");
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
@@ -181,8 +185,22 @@ impl Metrics {
                 "Requests that were refused because too many were running",
             ),
             panics: counted(&mut registry, "panics", "Panics that were caught and answered with 500"),
-            duels: counted(&mut registry, "duels", "Duels that were handed out"),
-            feedback: counted(&mut registry, "feedback", "Feedback, by what came of it"),
+            duels: {
+                let family: Family<DuelLabels, Counter> =
+                    counted(&mut registry, "duels", "Duels that were handed out");
+                for kind in [DuelKind::Pair, DuelKind::SelfDuel, DuelKind::Batch] {
+                    drop(family.get_or_create(&DuelLabels { kind }));
+                }
+                family
+            },
+            feedback: {
+                let family: Family<FeedbackLabels, Counter> =
+                    counted(&mut registry, "feedback", "Feedback, by what came of it");
+                for status in FeedbackStatus::ALL {
+                    drop(family.get_or_create(&FeedbackLabels { status }));
+                }
+                family
+            },
             commit_events: {
                 let histogram = Histogram::new(EVENTS);
                 registry.register("commit_events", "Events in one commit of the log", histogram.clone());

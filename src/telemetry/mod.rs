@@ -1,3 +1,4 @@
 //! What ops can see of a running server: metrics and logs.
 
+pub mod logging;
 pub mod metrics;

@@ -1,0 +1,101 @@
+//! `rankduel serve`: the server.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{CommandError, open_store};
+use crate::clock::SystemClock;
+use crate::config::{API_KEYS, ServeArgs, ServeConfig};
+use crate::experiment::{Service, ServiceSettings};
+use crate::http::health::Readiness;
+use crate::http::server::{Drained, serve};
+use crate::http::{self, AppState};
+use crate::telemetry::logging;
+use crate::telemetry::metrics::Metrics;
+
+/// Check what was told, then serve until a signal.
+pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
+    let keys = match std::env::var(API_KEYS) {
+        Ok(keys) => Some(keys),
+        Err(std::env::VarError::NotPresent) => None,
+        Err(std::env::VarError::NotUnicode(_)) => {
+            return Err(CommandError::Usage(format!("{API_KEYS} is not UTF-8")));
+        }
+    };
+    let (filter, format) = (args.log.filter(), args.log.log_format);
+    let config = args.validate(keys.as_deref()).map_err(CommandError::Usage)?;
+    logging::init(&filter, format).map_err(|error| CommandError::Usage(error.to_string()))?;
+    super::runtime()?.block_on(until_signal(config))
+}
+
+async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
+    // Before anything says that the server is there, so that no signal finds it unprepared.
+    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be waited for")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be waited for")?;
+    // First the port: a second server started by mistake must not touch the database.
+    let listener = TcpListener::bind(config.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}; --listen takes another address", config.listen))?;
+    let address = listener.local_addr().context("the address that is listened on")?;
+
+    let store = open_store(&config.database_url).await?;
+    if config.migrate {
+        store.migrate().await.context("the database's schema cannot be brought up to date")?;
+    }
+    store
+        .check()
+        .await
+        .context("the database cannot be served from; `rankduel migrate` brings its schema up to date")?;
+    let database = store.kind();
+    let metrics = Arc::new(Metrics::new());
+    let service =
+        Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), ServiceSettings::default())
+            .await
+            .context("the service cannot start")?;
+    let readiness = Arc::new(Readiness::default());
+    let state = AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };
+    let open = config.shell.keys.is_empty();
+    let app = http::app(state, &config.shell).context("the API cannot be set up")?;
+
+    tracing::info!(%address, database, api_keys = !open, version = env!("CARGO_PKG_VERSION"), "serving");
+    if open && !address.ip().is_loopback() {
+        tracing::warn!(%address, "there are no API keys: everybody who reaches this address may do everything");
+    }
+    // Whoever started it may have closed standard output; that is no reason not to serve.
+    let mut stdout = std::io::stdout();
+    let _ = writeln!(stdout, "listening on http://{address}").and_then(|()| stdout.flush());
+
+    let shutdown = async {
+        let name = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        };
+        tracing::info!(
+            signal = name,
+            within_seconds = config.connections.drain_within.as_secs(),
+            "shutting down"
+        );
+        readiness.drain();
+        tokio::spawn(async move {
+            tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+            tracing::warn!("a second signal: ending at once");
+            std::process::exit(1);
+        });
+    };
+    let drained = serve(listener, app, &config.connections, shutdown).await;
+    service.shutdown().await;
+    match drained {
+        Drained::Clean => {
+            tracing::info!("every request was answered");
+            Ok(())
+        }
+        Drained::CutOff(connections) => Err(CommandError::Failed(anyhow!(
+            "{connections} connection(s) were still busy {} s after the signal and were cut off",
+            config.connections.drain_within.as_secs()
+        ))),
+    }
+}

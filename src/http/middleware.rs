@@ -1,0 +1,327 @@
+//! The shell around every route: what all requests have in common.
+//!
+//! From the outside in: [`observe`] (id, trace, log line, metrics, problems), then the key ([`super::auth`]), then a
+//! place among the running requests ([`admit`]), then panics, the time limit, the body limit and compression. The
+//! order matters: what is refused is seen and told like everything else, and a caller without a key takes nobody's
+//! place.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::response::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use tokio::sync::Semaphore;
+use tower::ServiceBuilder;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, Predicate as _, SizeAbove};
+use tower_http::limit::RequestBodyLimitLayer;
+use tower_http::timeout::TimeoutLayer;
+use tracing::Instrument as _;
+
+use super::auth::{self, ApiKeys, KeyId};
+use super::problem::{PROBLEM_JSON, Problem, ProblemKind};
+use super::trace::TraceContext;
+use crate::telemetry::metrics::{Metrics, RequestLabels, RouteLabels};
+
+/// Names a request, in the log, in problems and to its caller.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Names and values of a request's headers together, in bytes; beyond it the answer is 431.
+const HEADERS_MAX_BYTES: usize = 16 * 1024;
+
+/// Answers below this are not compressed: they fit into a few packets anyway, and compressing costs more time than
+/// sending. The answers of the hot path never reach it.
+const COMPRESS_ABOVE_BYTES: u64 = 4 * 1024;
+
+/// The status a request is counted under whose caller went away before it was answered.
+const CALLER_WENT_AWAY: u16 = 499;
+
+/// What the shell can be tuned by.
+#[derive(Debug, Clone)]
+pub struct ShellSettings {
+    /// Who may call; with no keys, everybody.
+    pub keys: ApiKeys,
+    /// A request that takes longer is given up and answered with 504.
+    pub request_timeout: Duration,
+    /// A larger body is refused with 413.
+    pub body_limit_bytes: usize,
+    /// Requests that may run at once; one more is refused with 503.
+    pub max_concurrent_requests: usize,
+}
+
+impl Default for ShellSettings {
+    fn default() -> Self {
+        Self {
+            keys: ApiKeys::default(),
+            request_timeout: Duration::from_secs(10),
+            body_limit_bytes: 2 * 1024 * 1024,
+            max_concurrent_requests: 1024,
+        }
+    }
+}
+
+/// Put the shell around `router`.
+pub fn wrap(router: Router, settings: &ShellSettings, metrics: &Arc<Metrics>) -> Result<Router, ShellError> {
+    let observer = Observer { metrics: Arc::clone(metrics), ids: Arc::new(RequestIds::new()?) };
+    let door = Door {
+        metrics: Arc::clone(metrics),
+        places: Arc::new(Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS))),
+    };
+    let panics = metrics.panics.clone();
+    let compress = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_ABOVE_BYTES));
+    let layers = ServiceBuilder::new()
+        .layer(from_fn_with_state(observer, observe))
+        .layer(from_fn_with_state(settings.keys.clone(), auth::require_key))
+        .layer(from_fn_with_state(door, admit))
+        .layer(CatchPanicLayer::custom(move |_| {
+            // The panic hook has logged it, with its place and message.
+            panics.inc();
+            Problem::new(
+                ProblemKind::Internal,
+                "The server failed; its log has the cause under this request_id.",
+            )
+            .into_response()
+        }))
+        .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, settings.request_timeout))
+        .layer(RequestBodyLimitLayer::new(settings.body_limit_bytes))
+        .layer(CompressionLayer::new().compress_when(compress));
+    // The framework's own limit is fixed; ours stands in for it.
+    Ok(router.layer(axum::extract::DefaultBodyLimit::disable()).layer(layers))
+}
+
+/// Why there is no shell.
+#[derive(Debug, thiserror::Error)]
+#[error("the operating system gives no randomness: {0}")]
+pub struct ShellError(#[from] rand::rngs::SysError);
+
+/// Makes request ids: random for the process, then counted.
+#[derive(Debug)]
+struct RequestIds {
+    process: u64,
+    next: AtomicU64,
+}
+
+impl RequestIds {
+    fn new() -> Result<Self, ShellError> {
+        Ok(Self { process: crate::entropy::number()?, next: AtomicU64::new(0) })
+    }
+
+    /// The caller's own, if it is one that a log can hold; else a new one.
+    fn of(&self, headers: &HeaderMap) -> String {
+        let sane = |id: &&str| {
+            (1..=128).contains(&id.len())
+                && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:+/=".contains(&byte))
+        };
+        match headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(sane) {
+            Some(id) => id.to_owned(),
+            None => {
+                let number = self.next.fetch_add(1, Ordering::Relaxed);
+                format!("{:016x}-{number:08x}", self.process)
+            }
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Observer {
+    metrics: Arc<Metrics>,
+    ids: Arc<RequestIds>,
+}
+
+/// A request that is running. However it ends, it is logged and counted once.
+struct Running {
+    metrics: Arc<Metrics>,
+    started: Instant,
+    method: Method,
+    route: Option<MatchedPath>,
+    request_id: String,
+    trace: Option<TraceContext>,
+    /// Set when the answer is there.
+    answer: Option<(StatusCode, Option<KeyId>)>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let route = self.route.as_ref().map_or("unmatched", MatchedPath::as_str);
+        let method = method_label(&self.method);
+        let elapsed = self.started.elapsed();
+        let (status, key) = match &self.answer {
+            Some((status, key)) => (status.as_u16(), key.as_ref()),
+            None => (CALLER_WENT_AWAY, None),
+        };
+        self.metrics.http_requests_in_flight.dec();
+        self.metrics
+            .http_request_duration_seconds
+            .get_or_create(&RouteLabels { method, route: route.to_owned() })
+            .observe(elapsed.as_secs_f64());
+        self.metrics
+            .http_requests
+            .get_or_create(&RequestLabels { method, route: route.to_owned(), status })
+            .inc();
+
+        macro_rules! line {
+            ($level:expr) => {
+                tracing::event!(
+                    target: "rankduel::access",
+                    $level,
+                    request_id = %self.request_id,
+                    trace_id = self.trace.as_ref().map(|trace| trace.trace_id()),
+                    method,
+                    route,
+                    status,
+                    duration_ms = elapsed.as_micros() as f64 / 1000.0,
+                    key = key.map(KeyId::as_str),
+                    "request"
+                )
+            };
+        }
+        match status {
+            500.. => line!(tracing::Level::WARN),
+            ..400 if is_probe(route) => line!(tracing::Level::DEBUG),
+            _ => line!(tracing::Level::INFO),
+        }
+    }
+}
+
+/// What machines ask for every few seconds: never shed, and no news while it goes well.
+fn is_probe(path: &str) -> bool {
+    matches!(path, "/livez" | "/readyz" | "/metrics")
+}
+
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}
+
+/// The outermost layer: names the request, logs and counts it, and writes problems.
+async fn observe(State(observer): State<Observer>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let trace = TraceContext::of(headers);
+    observer.metrics.http_requests_in_flight.inc();
+    let mut running = Running {
+        started: Instant::now(),
+        method: request.method().clone(),
+        route: request.extensions().get::<MatchedPath>().cloned(),
+        request_id: observer.ids.of(headers),
+        trace,
+        answer: None,
+        metrics: observer.metrics,
+    };
+    let span =
+        tracing::info_span!("request", request_id = %running.request_id, trace_id = tracing::field::Empty);
+    if let Some(trace) = &running.trace {
+        span.record("trace_id", trace.trace_id());
+    }
+    let uri = request.uri().clone();
+    let headers_bytes: usize =
+        headers.iter().map(|(name, value)| name.as_str().len() + value.as_bytes().len()).sum();
+
+    let response = if headers_bytes > HEADERS_MAX_BYTES {
+        Problem::new(
+            ProblemKind::HeaderFieldsTooLarge,
+            format!("The headers are {headers_bytes} bytes; this server accepts {HEADERS_MAX_BYTES}."),
+        )
+        .into_response()
+    } else {
+        next.run(request).instrument(span).await
+    };
+    let mut response = describe(response, &running, uri.path());
+
+    let headers = response.headers_mut();
+    // What has an ETag may be kept, but must be asked for anew; everything else is of the moment.
+    let keep = if headers.contains_key(header::ETAG) { "no-cache" } else { "no-store" };
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(keep));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(id) = HeaderValue::from_str(&running.request_id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    if let Some(trace) = &running.trace {
+        headers.insert(super::trace::TRACEPARENT, trace.header());
+    }
+    running.answer = Some((response.status(), response.extensions().get().cloned()));
+    response
+}
+
+/// Write the problem that a response carries, or that a bare answer of the framework means.
+fn describe(response: Response, request: &Running, path: &str) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let problem = match parts.extensions.remove::<Problem>() {
+        Some(problem) => problem,
+        None => match bare(&parts, &request.method, path) {
+            Some(problem) => {
+                parts.headers.extend(problem.clone().into_response().into_parts().0.headers);
+                problem
+            }
+            None => return Response::from_parts(parts, body),
+        },
+    };
+    parts.status = problem.kind().status();
+    let document = problem.document(
+        path.to_owned(),
+        request.request_id.clone(),
+        request.trace.as_ref().map(|trace| trace.trace_id().to_owned()),
+    );
+    // Strings and numbers alone: there is nothing in it that cannot be written.
+    let body = serde_json::to_vec(&document).unwrap_or_default();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.remove(header::CONTENT_ENCODING);
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+    Response::from_parts(parts, body.into())
+}
+
+/// What an error answer means that nobody has described. Pages for people stay as they are.
+fn bare(parts: &Parts, method: &Method, path: &str) -> Option<Problem> {
+    let described = |value: &HeaderValue| {
+        value.to_str().is_ok_and(|text| text.starts_with("text/html") || text.starts_with("application/"))
+    };
+    if !(parts.status.is_client_error() || parts.status.is_server_error())
+        || parts.headers.get(header::CONTENT_TYPE).is_some_and(described)
+    {
+        return None;
+    }
+    let kind = ProblemKind::of_status(parts.status)?;
+    let detail = match kind {
+        ProblemKind::NotFound => format!("There is nothing at {path}."),
+        ProblemKind::MethodNotAllowed => {
+            format!("{method} is not allowed at {path}; the Allow header lists what is.")
+        }
+        kind => kind.meaning().to_owned(),
+    };
+    Some(Problem::new(kind, detail))
+}
+
+#[derive(Clone)]
+struct Door {
+    metrics: Arc<Metrics>,
+    places: Arc<Semaphore>,
+}
+
+/// Refuse at once what would only wait, so that what runs stays fast.
+async fn admit(State(door): State<Door>, request: Request, next: Next) -> Response {
+    if is_probe(request.uri().path()) {
+        return next.run(request).await;
+    }
+    let Ok(_place) = door.places.try_acquire() else {
+        door.metrics.http_requests_shed.inc();
+        return Problem::new(
+            ProblemKind::Overloaded,
+            "As many requests are running as this server takes on; nothing of this one was done.",
+        )
+        .into_response();
+    };
+    next.run(request).await
+}

@@ -1,0 +1,89 @@
+//! W3C Trace Context: which trace a request belongs to.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+/// The header that says so.
+pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// A valid `traceparent` (W3C Trace Context, section 3.2), as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceContext {
+    header: String,
+}
+
+impl TraceContext {
+    /// The request's trace. A header that is malformed, or given twice, is as none: the caller's tracing is broken,
+    /// not its request.
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
+        let mut values = headers.get_all(TRACEPARENT).iter();
+        let value = values.next()?.to_str().ok()?;
+        if values.next().is_some() { None } else { Self::parse(value) }
+    }
+
+    /// `VERSION-TRACE_ID-PARENT_ID-FLAGS` in lower-case hexadecimal; ids of zeros alone are invalid, as is version
+    /// `ff`. Version `00` is exactly that; a later one may have more after another dash.
+    fn parse(value: &str) -> Option<Self> {
+        let hex = |text: &str, digits: usize| {
+            text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let id = |text: &str, digits: usize| hex(text, digits) && text.bytes().any(|byte| byte != b'0');
+        let mut parts = value.splitn(5, '-');
+        let (version, trace, parent, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let valid = hex(version, 2)
+            && version != "ff"
+            && id(trace, 32)
+            && id(parent, 16)
+            && hex(flags, 2)
+            && (version != "00" || parts.next().is_none());
+        valid.then(|| Self { header: value.to_owned() })
+    }
+
+    /// 32 hexadecimal digits.
+    pub fn trace_id(&self) -> &str {
+        &self.header[3..35]
+    }
+
+    /// The header as it came.
+    pub(super) fn header(&self) -> HeaderValue {
+        HeaderValue::from_str(&self.header).unwrap_or(HeaderValue::from_static(""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_traceparent_is_taken_or_refused_as_the_standard_says() {
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let valid = [
+            format!("00-{trace}-00f067aa0ba902b7-01"),
+            format!("00-{trace}-00f067aa0ba902b7-00"),
+            format!("cc-{trace}-00f067aa0ba902b7-01"),
+            format!("cc-{trace}-00f067aa0ba902b7-01-what-the-future-brings"),
+        ];
+        for header in valid {
+            assert_eq!(TraceContext::parse(&header).expect(&header).trace_id(), trace);
+        }
+        let invalid = [
+            String::new(),
+            "00".to_owned(),
+            format!("00-{trace}-00f067aa0ba902b7"),
+            format!("00-{trace}-00f067aa0ba902b7-01-more"),
+            format!("00-{trace}-00f067aa0ba902b7-01-"),
+            format!("ff-{trace}-00f067aa0ba902b7-01"),
+            format!("0-{trace}-00f067aa0ba902b7-01"),
+            format!("00-{}-00f067aa0ba902b7-01", trace.to_uppercase()),
+            format!("00-{}-00f067aa0ba902b7-01", "0".repeat(32)),
+            format!("00-{trace}-0000000000000000-01"),
+            format!("00-{trace}-00f067aa0ba902b7-1"),
+            format!("00-{trace}-00f067aa0ba902b-01"),
+            format!("00-{trace}0-00f067aa0ba902b7-01"),
+            format!("00_{trace}_00f067aa0ba902b7_01"),
+            format!(" 00-{trace}-00f067aa0ba902b7-01"),
+        ];
+        for header in invalid {
+            assert_eq!(TraceContext::parse(&header), None, "{header:?}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Logs: to standard error, text for people and JSON for machines.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum LogFormat {
+    /// Text if standard error is a terminal, else JSON.
+    #[default]
+    Auto,
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Why logging could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum LoggingError {
+    /// The filter cannot be read.
+    #[error(
+        "the log filter {0:?} cannot be read: {1}; write a level such as `info`, or `info,rankduel::access=warn`"
+    )]
+    Filter(String, String),
+    /// Somebody did so before.
+    #[error("logging is set up already")]
+    Twice,
+}
+
+/// Start writing what passes `filter` to standard error, panics included. Once a process.
+pub fn init(filter: &str, format: LogFormat) -> Result<(), LoggingError> {
+    let filter_of = EnvFilter::try_new(filter)
+        .map_err(|error| LoggingError::Filter(filter.to_owned(), error.to_string()))?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter_of).with_writer(std::io::stderr);
+    let text = match format {
+        LogFormat::Auto => std::io::stderr().is_terminal(),
+        LogFormat::Text => true,
+        LogFormat::Json => false,
+    };
+    let set = if text {
+        lines.with_ansi(std::io::stderr().is_terminal()).try_init()
+    } else {
+        lines.json().flatten_event(true).with_current_span(true).with_span_list(false).try_init()
+    };
+    set.map_err(|_| LoggingError::Twice)?;
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.payload_as_str().unwrap_or("(no message)");
+        let place = panic.location().map(ToString::to_string);
+        let backtrace = std::backtrace::Backtrace::capture();
+        let backtrace =
+            (backtrace.status() == std::backtrace::BacktraceStatus::Captured).then_some(backtrace);
+        tracing::error!(place, backtrace = backtrace.map(|trace| trace.to_string()), "panic: {message}");
+    }));
+    Ok(())
+}
