@@ -1,5 +1,6 @@
 //! From a URL to a store.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -16,9 +17,14 @@ pub enum ConnectError {
     /// The URL itself is the trouble.
     #[error("{0}")]
     Url(String),
-    /// The database is.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    /// The file is: it cannot be opened, or is none of SQLite's.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// As the URL names it.
+        path: PathBuf,
+        /// What is wrong.
+        source: StoreError,
+    },
 }
 
 /// Open the store that `url` names.
@@ -32,7 +38,11 @@ pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
     match url.split_once(':') {
         Some(("sqlite", rest)) => {
             let (options, read_only) = sqlite_options(rest)?;
-            Ok(Arc::new(SqliteStore::open(options, read_only).await?))
+            let path = options.get_filename().to_owned();
+            match SqliteStore::open(options, read_only).await {
+                Ok(store) => Ok(Arc::new(store)),
+                Err(source) => Err(ConnectError::File { path, source }),
+            }
         }
         Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PostgresStore::new(postgres_options(url)?))),
         Some((scheme, _))
@@ -50,18 +60,15 @@ fn refuse(why: impl Into<String>) -> ConnectError {
     ConnectError::Url(why.into())
 }
 
+const NOT_IN_MEMORY: &str =
+    "a store must outlive its process: give the path of a file, sqlite://PATH, not a database in memory";
+
 /// What follows `sqlite:`, as options and whether to only read.
 fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectError> {
     let rest = rest.strip_prefix("//").unwrap_or(rest);
     let (path, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-    if path.is_empty() {
-        return Err(refuse("the SQLite URL names no file: it must be sqlite://PATH"));
-    }
-    // SQLite reads a name that starts with `file:` as a URL of its own, with options of its own
-    if path.contains(":memory:") || path.starts_with("file:") || parameters.contains("mode=memory") {
-        return Err(refuse(
-            "a store must outlive its process: give the path of a file, sqlite://PATH, not a database in memory",
-        ));
+    if parameters.contains("mode=memory") {
+        return Err(refuse(NOT_IN_MEMORY));
     }
     let (create, read_only) = match parameters {
         "" | "mode=rwc" => (true, false),
@@ -76,6 +83,22 @@ fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectErr
     };
     let options = SqliteConnectOptions::from_str(&format!("sqlite://{path}"))
         .map_err(|error| refuse(format!("the path in the SQLite URL cannot be read: {error}")))?;
+    let file = options.get_filename();
+    if file.as_os_str().is_empty() {
+        return Err(refuse("the SQLite URL names no file: it must be sqlite://PATH"));
+    }
+    // SQLite reads a name that starts with `file:` as a URL of its own, with options of its own
+    if file == Path::new(":memory:") || file.as_os_str().as_encoded_bytes().starts_with(b"file:") {
+        return Err(refuse(NOT_IN_MEMORY));
+    }
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty())
+        && !folder.is_dir()
+    {
+        return Err(refuse(format!(
+            "the SQLite file cannot be in {}: there is no such folder",
+            folder.display()
+        )));
+    }
     Ok((options.create_if_missing(create), read_only))
 }
 
@@ -112,8 +135,11 @@ fn postgres_options(url: &str) -> Result<PgConnectOptions, ConnectError> {
             POSTGRES_PARAMETERS.join(", ")
         )));
     }
-    let options = PgConnectOptions::from_str(url)
-        .map_err(|_| refuse(format!("the PostgreSQL URL cannot be read: {FORMS}. {ENCODE}")))?;
+    let options = match PgConnectOptions::from_str(url) {
+        Ok(options) if url.contains("://") => options,
+        // the driver's reason may repeat a part of the URL
+        _ => return Err(refuse(format!("the PostgreSQL URL cannot be read: {FORMS}. {ENCODE}"))),
+    };
     Ok(if names.contains(&"application_name") { options } else { options.application_name("rankduel") })
 }
 

@@ -415,3 +415,63 @@ impl Serialize for Hex {
         serializer.collect_str(&format_args!("{:032x}", self.0))
     }
 }
+
+/// Here and not in the contract is what only the connection itself can be made to do.
+#[cfg(test)]
+mod tests {
+    use super::super::{Event, OtherEvent};
+    use super::*;
+
+    async fn store(folder: &tempfile::TempDir) -> (SqliteStore, ExperimentId) {
+        let options =
+            SqliteConnectOptions::new().filename(folder.path().join("test.db")).create_if_missing(true);
+        let store = SqliteStore::open(options, false).await.unwrap();
+        store.migrate().await.unwrap();
+        let new = NewExperiment { name: "one".into(), spec: "{}".into(), seed: 0, created_at: 0 };
+        let Created::New(record) = store.create_experiment(&new).await.unwrap() else { panic!("it is new") };
+        (store, record.id)
+    }
+
+    /// An event of some pages.
+    fn large_event(nonce: Nonce) -> NewEvent {
+        NewEvent { nonce, event: Event::Other(OtherEvent::SelfDuels { counts: vec![(0, 1); 1000] }) }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_unavailable_until_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, id) = store(&folder).await;
+        let limit_pages = async |statement: &'static str| {
+            sqlx::query_scalar::<_, i64>(statement).fetch_one(&store.writer).await.unwrap()
+        };
+        assert_eq!(limit_pages("pragma max_page_count = 40").await, 40);
+        let mut kept = 0;
+        let error = loop {
+            match store.append(&[(id, large_event(kept))], 0).await {
+                Ok(_) => kept += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+        assert!(error.to_string().contains("full"), "{error}");
+
+        limit_pages("pragma max_page_count = 4000").await;
+        let answers = store.append(&[(id, large_event(kept))], 0).await.unwrap();
+        assert_eq!(answers, [Appended::Recorded(kept as u64 + 1)]);
+        assert_eq!(store.read(id, 0, 100).await.unwrap().len() as u128, kept + 1);
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_sqlite_ended_by_itself_harms_no_later_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, id) = store(&folder).await;
+        for nonce in 1..=3 {
+            // as it does when it runs out of memory or cannot write: the driver is not told
+            let mut transaction = store.begin().await.unwrap();
+            sqlx::query("rollback").execute(&mut *transaction).await.unwrap();
+            drop(transaction);
+            let answers = store.append(&[(id, large_event(nonce))], 0).await.unwrap();
+            assert_eq!(answers, [Appended::Recorded(nonce as u64)]);
+        }
+    }
+}

@@ -5,6 +5,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod faults;
+mod urls;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rankduel::policy::Answer;
@@ -57,6 +60,9 @@ on_both_databases! {
     a_newer_schema_is_named
     a_changed_migration_is_named
     a_store_that_is_closed_is_unavailable
+    rows_that_no_program_wrote_are_named
+    calls_that_are_abandoned_leave_the_log_whole
+    ten_thousand_events_are_one_call
 }
 
 const NOW: i64 = 1_790_000_000_000;
@@ -747,4 +753,100 @@ async fn a_store_that_is_closed_is_unavailable(database: TestDatabase) {
     assert!(matches!(answer, Err(StoreError::Unavailable(_))), "{answer:?}");
     let again = database.connect().await;
     assert_eq!(again.append(&[(id, new_event(1, 1))], NOW).await.unwrap(), [Appended::Recorded(1)]);
+}
+
+async fn rows_that_no_program_wrote_are_named(database: TestDatabase) {
+    let store = database.store().await;
+    let id = create(&store, "one").await.id;
+    let other = NewEvent { nonce: 2, event: Event::Other(OtherEvent::SelfDuels { counts: vec![] }) };
+    store.append(&[(id, new_event(1, 1)), (id, other)], NOW).await.unwrap();
+    for damage in [
+        "update log set answer = 4 where position = 1",
+        "update log set answer = 0, first_ranker = 65536 where position = 1",
+        "update log set first_ranker = null where position = 1",
+    ] {
+        database.execute(damage).await;
+        assert_corrupt(store.read(id, 0, 10).await, "log entry 1 ");
+        assert_corrupt(store.find(id, &[1]).await, "log entry 1 ");
+        assert_corrupt(store.append(&[(id, new_event(1, 1))], NOW).await, "log entry 1 ");
+    }
+    assert_eq!(store.read(id, 1, 10).await.unwrap().len(), 1, "what is whole is read");
+    for damage in [
+        r#"update log set detail = '{"kind":"from_the_future"}' where position = 2"#,
+        r#"update log set detail = '{"kind":"self_duels","counts":[],"more":1}' where position = 2"#,
+        "update log set detail = null where position = 2",
+    ] {
+        database.execute(damage).await;
+        assert_corrupt(store.read(id, 1, 10).await, "log entry 2 ");
+    }
+    database.execute("update experiment set winner = 0, seed = -1").await;
+    assert_eq!(store.experiment("one").await.unwrap().unwrap().seed, u64::MAX);
+}
+
+fn assert_corrupt<T: std::fmt::Debug>(result: Result<T, StoreError>, named: &str) {
+    match result {
+        Err(StoreError::Corrupt(message)) => assert!(message.contains(named), "{message}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Poll `future` so often at most, then drop it.
+async fn abandoned_after<F: Future>(polls: usize, future: F) -> Option<F::Output> {
+    let mut future = std::pin::pin!(future);
+    let mut left = polls;
+    std::future::poll_fn(|context| match future.as_mut().poll(context) {
+        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+        std::task::Poll::Pending if left == 0 => std::task::Poll::Ready(None),
+        std::task::Poll::Pending => {
+            left -= 1;
+            std::task::Poll::Pending
+        }
+    })
+    .await
+}
+
+async fn calls_that_are_abandoned_leave_the_log_whole(database: TestDatabase) {
+    let store = database.store().await;
+    let id = create(&store, "one").await.id;
+    let mut abandoned = 0;
+    for polls in 0..40 {
+        let events: Vec<_> =
+            (0..3).map(|number| (id, new_event(u128::from(polls * 3 + number), number))).collect();
+        let answer = abandoned_after(polls as usize, store.append(&events, NOW)).await;
+        abandoned += usize::from(answer.is_none());
+        // whether it was kept is not known, and doing it again is safe
+        for (answer, (_, new)) in store.append(&events, NOW).await.unwrap().iter().zip(&events) {
+            let (Appended::Recorded(position) | Appended::Duplicate(position)) = *answer else {
+                panic!("{answer:?}")
+            };
+            assert_eq!(store.read(id, position - 1, 1).await.unwrap()[0].nonce, new.nonce);
+        }
+        assert_eq!(whole_log(&store, id).await.len() as u64, (polls + 1) * 3, "all or nothing, once");
+    }
+    assert!(abandoned > 0, "some calls were abandoned");
+}
+
+async fn ten_thousand_events_are_one_call(database: TestDatabase) {
+    let store = database.store().await;
+    let ids = [create(&store, "one").await.id, create(&store, "two").await.id];
+    let events: Vec<_> = (0..10_000_u64)
+        // spread as random nonces are
+        .map(|number| {
+            (ids[number as usize % 2], new_event(u128::from(number).wrapping_mul(u128::MAX / 7919), number))
+        })
+        .collect();
+    let recorded: Vec<_> = (0..10_000).map(|number| Appended::Recorded(number / 2 + 1)).collect();
+    assert_eq!(store.append(&events, NOW).await.unwrap(), recorded);
+    let repeated: Vec<_> = (0..10_000).map(|number| Appended::Duplicate(number / 2 + 1)).collect();
+    assert_eq!(store.append(&events, NOW).await.unwrap(), repeated);
+    for (index, id) in ids.into_iter().enumerate() {
+        let log = whole_log(&store, id).await;
+        let written = events.iter().skip(index).step_by(2);
+        assert!(
+            log.iter()
+                .zip(written)
+                .all(|(entry, (_, new))| entry.nonce == new.nonce && entry.event == new.event)
+        );
+        assert_eq!(log.len(), 5000);
+    }
 }

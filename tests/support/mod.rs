@@ -33,6 +33,12 @@ pub struct TestDatabase {
     remains: Remains,
 }
 
+/// A connection that a test holds.
+pub enum Held {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
 /// What there is to clear away.
 enum Remains {
     Folder(TempDir),
@@ -73,18 +79,36 @@ impl TestDatabase {
         store
     }
 
-    /// Run a statement behind the store's back.
-    pub async fn execute(&self, statement: &'static str) {
+    /// Run statements behind the store's back.
+    pub async fn execute(&self, statements: &'static str) {
+        self.execute_text(statements.into()).await;
+    }
+
+    /// The same with a text made on the spot.
+    pub async fn execute_text(&self, statements: String) {
+        match self.hold_text(statements).await {
+            Held::Sqlite(connection) => connection.close().await.unwrap(),
+            Held::Postgres(connection) => connection.close().await.unwrap(),
+        }
+    }
+
+    /// Run statements behind the store's back, and keep what they hold (locks, a transaction) until the answer is
+    /// dropped.
+    pub async fn hold(&self, statements: &'static str) -> Held {
+        self.hold_text(statements.into()).await
+    }
+
+    async fn hold_text(&self, statements: String) -> Held {
         match self.kind {
             Kind::Sqlite => {
-                let mut connection = self.sqlite_connection().await;
-                connection.execute(statement).await.unwrap();
-                connection.close().await.unwrap();
+                let mut connection = SqliteConnection::connect(&self.url).await.unwrap();
+                connection.execute(AssertSqlSafe(statements)).await.unwrap();
+                Held::Sqlite(connection)
             }
             Kind::Postgres => {
                 let mut connection = PgConnection::connect(&self.url).await.unwrap();
-                connection.execute(statement).await.unwrap();
-                connection.close().await.unwrap();
+                connection.execute(AssertSqlSafe(statements)).await.unwrap();
+                Held::Postgres(connection)
             }
         }
     }
@@ -93,7 +117,7 @@ impl TestDatabase {
     pub async fn count(&self, statement: &'static str) -> i64 {
         match self.kind {
             Kind::Sqlite => {
-                let mut connection = self.sqlite_connection().await;
+                let mut connection = SqliteConnection::connect(&self.url).await.unwrap();
                 sqlx::query_scalar(statement).fetch_one(&mut connection).await.unwrap()
             }
             Kind::Postgres => {
@@ -101,10 +125,6 @@ impl TestDatabase {
                 sqlx::query_scalar(statement).fetch_one(&mut connection).await.unwrap()
             }
         }
-    }
-
-    async fn sqlite_connection(&self) -> SqliteConnection {
-        SqliteConnection::connect(&self.url).await.unwrap()
     }
 
     /// The file, where there is one.
