@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 use crate::config::{ServeArgs, StoreArgs};
 use crate::store::{ConnectError, SharedStore, connect};
 
+mod demo;
 mod migrate;
 mod openapi;
 mod serve;
@@ -27,6 +28,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Show the whole service at work: a server, an experiment and simulated users.
+    Demo(demo::DemoArgs),
     /// Run the server.
     Serve(ServeArgs),
     /// Bring a database's schema up to date.
@@ -51,6 +54,7 @@ pub enum CommandError {
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let result: Result<(), CommandError> = match cli.command {
+        Command::Demo(args) => demo::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Migrate(args) => migrate::run(&args),
         Command::Openapi => openapi::run(),

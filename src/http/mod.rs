@@ -17,6 +17,7 @@ pub mod auth;
 pub mod batch;
 mod docs;
 pub mod duels;
+mod experiment_metrics;
 pub mod experiments;
 pub mod extract;
 pub mod feedback;
@@ -29,6 +30,7 @@ pub mod server;
 pub mod standings;
 pub mod trace;
 
+use experiment_metrics::ExperimentMetrics;
 pub use extract::{JsonBody, PathOf, QueryOf};
 use middleware::ShellSettings;
 pub use problem::{ApiResult, Problem, ProblemKind};
@@ -75,6 +77,7 @@ pub fn description() -> OpenApi {
 /// What a server serves: every route, its documentation, and the shell around them.
 pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<Router> {
     let metrics = Arc::clone(&state.metrics);
+    metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&state.service))));
     let (router, openapi) = router(state);
     let router = router.merge(docs::routes(&openapi)?);
     Ok(middleware::wrap(router, settings, &metrics)?)

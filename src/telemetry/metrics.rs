@@ -150,8 +150,6 @@ pub struct Metrics {
     pub commit_failures: Counter,
     /// Events that wait for a commit.
     pub queue_events: Gauge,
-    /// Experiments in memory.
-    pub experiments_loaded: Gauge,
 }
 
 impl Default for Metrics {
@@ -214,7 +212,6 @@ impl Metrics {
             },
             commit_failures: counted(&mut registry, "commit_failures", "Commits of the log that failed"),
             queue_events: counted(&mut registry, "queue_events", "Events that wait for a commit"),
-            experiments_loaded: counted(&mut registry, "experiments_loaded", "Experiments in memory"),
             registry: Mutex::new(registry),
         }
     }

@@ -1,0 +1,230 @@
+//! Simulated users that search, click, and are late, forgetful or repeat themselves: all over HTTP.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use indicatif::ProgressBar;
+use rand::{RngExt, SeedableRng};
+use reqwest::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::policy::Chance;
+use crate::preference::PreferenceMatrix;
+
+/// What the users do.
+#[derive(Debug, Clone, Copy)]
+pub struct Traffic {
+    /// Pages that are shown, over all users.
+    pub pages: u64,
+    /// Users at once.
+    pub users: u32,
+    /// Pages that a user looks at before the first of them is answered: answers come late and out of order.
+    pub open_pages: usize,
+    /// Share of pages that are never answered.
+    pub lost: f64,
+    /// Share of answers that are sent twice.
+    pub repeated: f64,
+    /// Seed of everything that the users do.
+    pub seed: u64,
+}
+
+/// What happened, as the users saw it.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pages: AtomicU64,
+    self_duels: AtomicU64,
+    lost: AtomicU64,
+    recorded: AtomicU64,
+    duplicates: AtomicU64,
+    retried: AtomicU64,
+    appearances: Vec<AtomicU64>,
+}
+
+/// The sums of a finished drive.
+#[derive(Debug, Clone)]
+pub struct Driven {
+    /// Pages that were shown.
+    pub pages: u64,
+    /// Pages that showed one ranker alone.
+    pub self_duels: u64,
+    /// Pages that nobody answered.
+    pub lost: u64,
+    /// Answers that were acknowledged as recorded.
+    pub recorded: u64,
+    /// Answers that were acknowledged as repeats.
+    pub duplicates: u64,
+    /// Requests that were answered with "try again" and were tried again.
+    pub retried: u64,
+    /// Places on pages of each ranker.
+    pub appearances: Vec<u64>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+#[derive(Debug, Deserialize)]
+struct Duel {
+    duel_id: String,
+    left: String,
+    right: String,
+    self_duel: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Receipt {
+    status: String,
+}
+
+/// One experiment on one server, and the truth about its rankers.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// `http://ADDRESS/v1/experiments/NAME`.
+    pub experiment_url: String,
+    /// Ids of the rankers, in the order of the matrix.
+    pub rankers: Vec<String>,
+    /// The truth that outcomes are drawn from.
+    pub matrix: PreferenceMatrix,
+    /// Key to send, if the server wants one.
+    pub api_key: Option<String>,
+}
+
+/// Let the users search until all pages are shown and answered.
+pub async fn drive(field: Arc<Field>, traffic: Traffic, progress: ProgressBar) -> anyhow::Result<Driven> {
+    let tally = Arc::new(Tally {
+        appearances: field.rankers.iter().map(|_| AtomicU64::new(0)).collect(),
+        ..Tally::default()
+    });
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .pool_max_idle_per_host(traffic.users as usize)
+        .timeout(Duration::from_secs(30))
+        .build()
+        .context("the HTTP client cannot be set up")?;
+    let started = Instant::now();
+    let mut users = tokio::task::JoinSet::new();
+    for user in 0..traffic.users {
+        let user = User {
+            client: client.clone(),
+            field: Arc::clone(&field),
+            tally: Arc::clone(&tally),
+            progress: progress.clone(),
+            traffic,
+            chance: Chance::seed_from_u64(traffic.seed.wrapping_add(u64::from(user) << 32)),
+        };
+        users.spawn(user.search());
+    }
+    while let Some(user) = users.join_next().await {
+        user.context("a simulated user panicked")??;
+    }
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    Ok(Driven {
+        pages: traffic.pages.min(read(&tally.pages)),
+        self_duels: read(&tally.self_duels),
+        lost: read(&tally.lost),
+        recorded: read(&tally.recorded),
+        duplicates: read(&tally.duplicates),
+        retried: read(&tally.retried),
+        appearances: tally.appearances.iter().map(read).collect(),
+        elapsed: started.elapsed(),
+    })
+}
+
+struct User {
+    client: reqwest::Client,
+    field: Arc<Field>,
+    tally: Arc<Tally>,
+    progress: ProgressBar,
+    traffic: Traffic,
+    chance: Chance,
+}
+
+impl User {
+    async fn search(mut self) -> anyhow::Result<()> {
+        let mut open: Vec<(String, &'static str)> = Vec::new();
+        while self.tally.pages.fetch_add(1, Ordering::Relaxed) < self.traffic.pages {
+            let duel: Duel = self.post("next-duel", &json!({})).await?;
+            self.progress.inc(1);
+            if let Some(answer) = self.look_at(duel)? {
+                open.push(answer);
+            }
+            if open.len() > self.traffic.open_pages {
+                let any = self.chance.random_range(0..open.len());
+                let answer = open.swap_remove(any);
+                self.answer(answer).await?;
+            }
+        }
+        for answer in open {
+            self.answer(answer).await?;
+        }
+        Ok(())
+    }
+
+    /// Look at a page; what the user will say about it, if anything.
+    fn look_at(&mut self, duel: Duel) -> anyhow::Result<Option<(String, &'static str)>> {
+        let index = |id: &str| self.field.rankers.iter().position(|ranker| ranker == id);
+        let (Some(left), Some(right)) = (index(&duel.left), index(&duel.right)) else {
+            bail!("the server shows rankers that nobody entered: `{}` and `{}`", duel.left, duel.right);
+        };
+        self.tally.appearances[left].fetch_add(1, Ordering::Relaxed);
+        self.tally.appearances[right].fetch_add(1, Ordering::Relaxed);
+        if duel.self_duel {
+            self.tally.self_duels.fetch_add(1, Ordering::Relaxed);
+            return Ok(None);
+        }
+        if self.chance.random_bool(self.traffic.lost) {
+            self.tally.lost.fetch_add(1, Ordering::Relaxed);
+            return Ok(None);
+        }
+        let left_wins = self.chance.random::<f64>() < self.field.matrix.win_probability(left, right);
+        Ok(Some((duel.duel_id, if left_wins { "left" } else { "right" })))
+    }
+
+    async fn answer(&mut self, (duel_id, outcome): (String, &'static str)) -> anyhow::Result<()> {
+        let body = json!({ "duel_id": duel_id, "outcome": outcome });
+        let times = if self.chance.random_bool(self.traffic.repeated) { 2 } else { 1 };
+        for _ in 0..times {
+            let receipt: Receipt = self.post("feedback", &body).await?;
+            let counter = match receipt.status.as_str() {
+                "recorded" => &self.tally.recorded,
+                "duplicate" => &self.tally.duplicates,
+                other => bail!("feedback was answered with the status `{other}`"),
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Post, and again after "try again", as a good client does.
+    async fn post<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &serde_json::Value,
+    ) -> anyhow::Result<T> {
+        let url = format!("{}/{path}", self.field.experiment_url);
+        for _ in 0..ATTEMPTS {
+            let mut request = self.client.post(&url).json(body);
+            if let Some(key) = &self.field.api_key {
+                request = request.bearer_auth(key);
+            }
+            let response = request.send().await.with_context(|| format!("POST {url}"))?;
+            let status = response.status();
+            if status == StatusCode::SERVICE_UNAVAILABLE {
+                self.tally.retried.fetch_add(1, Ordering::Relaxed);
+                tokio::time::sleep(RETRY_AFTER).await;
+                continue;
+            }
+            let text = response.text().await.with_context(|| format!("POST {url}"))?;
+            if !status.is_success() {
+                bail!("POST {url} was answered with {status}: {text}");
+            }
+            return serde_json::from_str(&text)
+                .with_context(|| format!("POST {url} was answered with {text}"));
+        }
+        bail!("POST {url} was answered with \"try again\" {ATTEMPTS} times")
+    }
+}
+
+const ATTEMPTS: u32 = 30;
+const RETRY_AFTER: Duration = Duration::from_millis(200);

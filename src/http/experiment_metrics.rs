@@ -1,0 +1,89 @@
+//! Gauges of each experiment in memory, read when they are asked for.
+
+use std::fmt;
+use std::sync::Weak;
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+
+use crate::experiment::Service;
+
+/// Most experiments that get gauges of their own, so that labels stay bounded; the first ones by name.
+const EXPERIMENTS_MAX: usize = 200;
+
+type PerExperiment = Family<Labels, Gauge<f64, AtomicU64>>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    experiment: String,
+}
+
+/// Reads the experiments of a service.
+#[derive(Debug)]
+pub struct ExperimentMetrics(Weak<Service>);
+
+impl ExperimentMetrics {
+    /// Of this service; empty once it is gone.
+    pub fn new(service: Weak<Service>) -> Self {
+        Self(service)
+    }
+}
+
+impl Collector for ExperimentMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+        let Some(service) = self.0.upgrade() else { return Ok(()) };
+        let lives = service.loaded();
+        let loaded = Gauge::<i64>::default();
+        loaded.set(lives.len() as i64);
+        let position = PerExperiment::default();
+        let regret = PerExperiment::default();
+        let uniform = PerExperiment::default();
+        let in_flight = PerExperiment::default();
+        for live in lives.iter().take(EXPERIMENTS_MAX) {
+            let labels = Labels { experiment: live.name.clone() };
+            // an experiment whose state is being folded anew has no numbers for a moment
+            let Ok(estimate) = live.regret() else { continue };
+            position.get_or_create(&labels).set(estimate.position as f64);
+            regret.get_or_create(&labels).set(estimate.copeland_regret);
+            uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
+            if let Ok(out) = service.in_flight(live) {
+                in_flight.get_or_create(&labels).set(out as f64);
+            }
+        }
+        let mut write = |name: &str, help: &str, metric: &dyn EncodeFamily| {
+            metric.encode_as(encoder.encode_descriptor(name, help, None, metric.kind())?)
+        };
+        write("experiments_loaded", "Experiments in memory", &loaded)?;
+        write("experiment_log_position", "Position of the last log entry that was folded", &position)?;
+        write("experiment_copeland_regret", "Cumulative Copeland regret, plug-in estimate", &regret)?;
+        write(
+            "experiment_uniform_copeland_regret",
+            "What uniform pairs would have cost over as many steps, plug-in estimate",
+            &uniform,
+        )?;
+        write(
+            "experiment_duels_in_flight",
+            "Duels from this process, neither answered nor expired",
+            &in_flight,
+        )
+    }
+}
+
+/// What can be written under one descriptor; an object-safe face of [`EncodeMetric`].
+trait EncodeFamily {
+    fn kind(&self) -> prometheus_client::metrics::MetricType;
+    fn encode_as(&self, encoder: prometheus_client::encoding::MetricEncoder) -> Result<(), fmt::Error>;
+}
+
+impl<M: EncodeMetric> EncodeFamily for M {
+    fn kind(&self) -> prometheus_client::metrics::MetricType {
+        self.metric_type()
+    }
+
+    fn encode_as(&self, encoder: prometheus_client::encoding::MetricEncoder) -> Result<(), fmt::Error> {
+        EncodeMetric::encode(self, encoder)
+    }
+}
