@@ -10,11 +10,18 @@
 use rand::SeedableRng;
 
 pub mod batch;
+pub mod bounds;
+pub mod ccb;
+pub mod choose;
 mod coin;
 pub mod comp;
+pub mod divergence;
+pub mod double_thompson;
 pub mod in_flight;
 pub mod outcome;
+pub mod roster;
 pub mod scb;
+pub mod signs;
 pub mod sparring;
 pub mod spec;
 pub mod tally;
@@ -22,8 +29,10 @@ mod ucb;
 pub mod uniform;
 pub mod winner_stays;
 
+pub use bounds::Bounds;
 pub use in_flight::InFlight;
 pub use outcome::{Answer, Outcome, TieRule};
+pub use roster::Roster;
 pub use spec::{InvalidPolicy, PolicySpec};
 pub use tally::Tally;
 

@@ -142,6 +142,12 @@ macro_rules! policies {
 policies! {
     /// Uniform pairs: the yardstick.
     Uniform(super::uniform::Uniform) = "uniform",
+    /// Double Thompson sampling.
+    DoubleThompson(super::double_thompson::DoubleThompson) = "d-ts",
+    /// Double Thompson sampling, ties by least regret.
+    DoubleThompsonPlus(super::double_thompson::DoubleThompsonPlus) = "d-ts-plus",
+    /// Copeland confidence bound.
+    Ccb(super::ccb::Ccb) = "ccb",
     /// Rounds that identify a Copeland winner, for many rankers.
     Scb(super::scb::Scb) = "scb",
     /// Two bandits that play against each other.

@@ -1,8 +1,15 @@
-//! The policies, through their trait.
+//! The policies through their public face. One module a topic.
 
 mod arena;
 mod batch;
+mod bounds;
+mod ccb;
+mod contract;
+mod double_thompson;
 mod resume;
+mod rosters;
 mod scb;
+mod signs;
 mod sparring;
+mod support;
 mod winner_stays;

@@ -1,0 +1,213 @@
+//! Thompson samples of which only the side of 1/2 matters (`algorithms.md` §2, "An exact shortcut").
+//!
+//! `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)` is above 1/2 with a probability that changes only when the pair is played.
+//! [`SignOdds`] keeps it for every ordered pair; [`SignDraw`] draws the signs of one selection, each from its own
+//! place in a counter-based stream, so that a sign can be asked for again without having been stored.
+
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Beta, Distribution, Exp1};
+use special::Beta as _;
+
+use super::{Chance, Tally};
+
+/// `Pr(θ > 1/2)` for `θ ~ Beta(W+1, L+1)`, from `2W` and `2L`.
+///
+/// The smaller tail is computed and the other is its complement, so that neither loses its digits. Absolute error
+/// below 1e-9; 0 or 1 where the smaller tail is below 1e-11.
+pub fn probability_above_half(half_wins: u32, half_losses: u32) -> f64 {
+    if half_wins == half_losses {
+        return 0.5;
+    }
+    let wins = f64::from(half_wins.min(half_losses)) / 2.0;
+    let losses = f64::from(half_wins.max(half_losses)) / 2.0;
+    let tail = lower_tail(wins, losses);
+    if half_wins < half_losses { tail } else { 1.0 - tail }
+}
+
+/// `Pr(Beta(a+1, b+1) > 1/2)` for `a < b`.
+fn lower_tail(a: f64, b: f64) -> f64 {
+    // It is Pr(Bin(m, 1/2) ≤ a) with m = a + b + 1, continued to half-integers
+    let m = a + b + 1.0;
+    let z = (b - a) / m.sqrt();
+    // Hoeffding: the tail is at most exp(-z²/2)
+    if z > 7.2 {
+        return 0.0;
+    }
+    if m > NORMAL_FROM {
+        // Normal with continuity correction and the next Edgeworth term; the error is O(m⁻²) and the cost constant,
+        // where the series of the incomplete beta takes √m terms and loses digits
+        let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
+        return 0.5 * libm::erfc(z / std::f64::consts::SQRT_2) - density * (z * z * z - z) / (12.0 * m);
+    }
+    let (p, q) = (b + 1.0, a + 1.0);
+    0.5_f64.inc_beta(p, q, p.ln_beta(q))
+}
+
+/// Comparisons of a pair from which the normal form is used: its error is below 1e-9 there.
+const NORMAL_FROM: f64 = 10_000.0;
+
+/// `Pr(θ[i][j] > 1/2)` of every ordered pair, in units of 2⁻³². Four bytes an ordered pair.
+#[derive(Debug, Clone)]
+pub struct SignOdds {
+    rankers: usize,
+    /// Row-major. `NEVER`, `ALWAYS`, `EVEN`, or the probability as a multiple of 2⁻³².
+    odds: Vec<u32>,
+}
+
+const NEVER: u32 = 0;
+const ALWAYS: u32 = u32::MAX;
+const EVEN: u32 = 1 << 31;
+
+impl SignOdds {
+    /// The odds of a tally.
+    pub fn new(tally: &Tally) -> Self {
+        let rankers = tally.rankers();
+        let mut odds = Self { rankers, odds: vec![EVEN; rankers * rankers] };
+        for i in 1..rankers {
+            for j in 0..i {
+                odds.update(tally, i, j);
+            }
+        }
+        odds
+    }
+
+    /// The counts of `{i, j}` have changed.
+    pub fn update(&mut self, tally: &Tally, i: usize, j: usize) {
+        if i == j {
+            return;
+        }
+        let above = probability_above_half(tally.half_wins(i, j), tally.half_wins(j, i));
+        let odds = (above * 2.0_f64.powi(32)).round() as u32; // saturates
+        let (odds, reverse) = match odds {
+            0 | 1 => (NEVER, ALWAYS),
+            u32::MAX => (ALWAYS, NEVER),
+            odds => (odds, odds.wrapping_neg()),
+        };
+        self.odds[i * self.rankers + j] = odds;
+        self.odds[j * self.rankers + i] = reverse;
+    }
+
+    /// One more ranker, with the next index.
+    pub fn enlist(&mut self) {
+        let old = self.rankers;
+        let mut wider = vec![EVEN; (old + 1) * (old + 1)];
+        for (i, row) in self.odds.chunks_exact(old).enumerate() {
+            wider[i * (old + 1)..i * (old + 1) + old].copy_from_slice(row);
+        }
+        self.rankers = old + 1;
+        self.odds = wider;
+    }
+}
+
+/// The signs of one selection. The sign of an ordered pair `(owner, other)` is a function of the draw; ask for each
+/// unordered pair in one order only, as the two orders are drawn apart.
+#[derive(Debug, Clone, Copy)]
+pub struct SignDraw<'a> {
+    odds: &'a SignOdds,
+    key: u64,
+}
+
+impl<'a> SignDraw<'a> {
+    /// Fresh signs.
+    pub fn new(odds: &'a SignOdds, chance: &mut Chance) -> Self {
+        Self { odds, key: chance.random() }
+    }
+
+    /// The signs of `owner`'s row.
+    pub fn row(self, owner: usize) -> SignRow<'a> {
+        let k = self.odds.rankers;
+        let odds = &self.odds.odds[owner * k..(owner + 1) * k];
+        SignRow { draw: self, odds, first: (owner * k) as u64, coins: None }
+    }
+
+    /// A generator of the unordered pair's own, the same in either order.
+    pub fn pair_chance(self, i: usize, j: usize) -> Chance {
+        let pair = i.min(j) * self.odds.rankers + i.max(j);
+        Chance::seed_from_u64(self.word(PAIRS + pair as u64))
+    }
+
+    /// Output number `index` of the SplitMix64 stream of this draw.
+    fn word(self, index: u64) -> u64 {
+        let mut z = self.key.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+// Where in the stream fair coins and generators of pairs begin; signs take the first 2²⁰ words.
+const COINS: u64 = 1 << 32;
+const PAIRS: u64 = 1 << 33;
+
+/// One row of a [`SignDraw`].
+#[derive(Debug)]
+pub struct SignRow<'a> {
+    draw: SignDraw<'a>,
+    odds: &'a [u32],
+    first: u64,
+    /// 64 fair coins and the block of opponents that they are for.
+    coins: Option<(usize, u64)>,
+}
+
+impl SignRow<'_> {
+    /// Whether `θ[owner][other] > 1/2`.
+    pub fn wins(&mut self, other: usize) -> bool {
+        match self.odds[other] {
+            NEVER => false,
+            ALWAYS => true,
+            EVEN => self.coin(other),
+            odds => ((self.draw.word(self.first + other as u64) >> 32) as u32) < odds,
+        }
+    }
+
+    fn coin(&mut self, other: usize) -> bool {
+        let block = other / 64;
+        let coins = match self.coins {
+            Some((held, coins)) if held == block => coins,
+            _ => {
+                // a row has at most K/64 blocks, so the blocks of different rows stay apart
+                let coins = self.draw.word(COINS + self.first + block as u64);
+                self.coins = Some((block, coins));
+                coins
+            }
+        };
+        (coins >> (other % 64)) & 1 == 1
+    }
+}
+
+/// `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)` given on which side of 1/2 it lies.
+pub fn theta_given_sign(tally: &Tally, i: usize, j: usize, above: bool, chance: &mut Chance) -> f64 {
+    if above {
+        theta_above_half(tally.wins(i, j), tally.wins(j, i), chance)
+    } else {
+        1.0 - theta_above_half(tally.wins(j, i), tally.wins(i, j), chance)
+    }
+}
+
+/// `θ ~ Beta(a+1, b+1)` given `θ > 1/2`. Takes few draws, however unlikely the condition.
+fn theta_above_half(a: f64, b: f64, chance: &mut Chance) -> f64 {
+    let behind = b - a;
+    if behind <= (a + b + 1.0).sqrt() {
+        // not rarer than about 1 in 6: draw until it is so
+        let beta = Beta::new(a + 1.0, b + 1.0).expect("both shapes are at least 1");
+        loop {
+            let theta = beta.sample(chance);
+            if theta > 0.5 {
+                return theta;
+            }
+        }
+    }
+    // The log-density a ln θ + b ln(1-θ) is concave and falls above 1/2, so it lies under its tangent there, whose
+    // slope is -2 (b - a): propose from that exponential, accept by the gap.
+    let slope = 2.0 * behind;
+    loop {
+        let step: f64 = chance.sample::<f64, _>(Exp1) / slope;
+        if step >= 0.5 || step == 0.0 {
+            continue;
+        }
+        let gap = a * (2.0 * step).ln_1p() + b * (-2.0 * step).ln_1p() + slope * step;
+        if chance.sample::<f64, _>(Exp1) >= -gap {
+            return 0.5 + step;
+        }
+    }
+}

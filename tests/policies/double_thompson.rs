@@ -1,0 +1,125 @@
+//! D-TS and D-TS+ against the paper's plain form.
+
+use rand::RngExt;
+use rand_distr::{Beta, Distribution};
+use rankduel::policy::{Chance, Duel, Outcome, Policy};
+
+use super::support::{
+    A, B, C, D, Plain, answer, assert_same_distribution, chance, feed, frequencies, selections, start,
+};
+
+fn beta(plain: &Plain, i: usize, j: usize, chance: &mut Chance) -> f64 {
+    Beta::new(plain.wins[i][j] + 1.0, plain.wins[j][i] + 1.0).unwrap().sample(chance)
+}
+
+fn divergence_from_half(p: f64) -> f64 {
+    p * (2.0 * p).ln() + (1.0 - p) * (2.0 * (1.0 - p)).ln()
+}
+
+/// Steps 1-5 as the paper has them: every beta drawn, every bound from scratch.
+fn plain_select(plain: &Plain, plus: bool, chance: &mut Chance) -> Duel {
+    let arms = plain.active();
+    let k = plain.wins.len();
+    let optimistic = |i: usize| arms.iter().filter(|&&j| j != i && plain.upper(i, j) > 0.5).count();
+    let candidates = Plain::best(&arms, optimistic);
+    let mut theta = vec![vec![0.5; k]; k];
+    for &i in &arms {
+        for &j in arms.iter().filter(|&&j| j > i) {
+            theta[i][j] = beta(plain, i, j, chance);
+            theta[j][i] = 1.0 - theta[i][j];
+        }
+    }
+    let score = |i: usize| arms.iter().filter(|&&j| j != i && theta[i][j] > 0.5).count() as f64;
+    let mut tied = Plain::best(&candidates, score);
+    if plus {
+        let highest = arms.iter().map(|&i| score(i)).fold(0.0, f64::max);
+        let regret = |i: usize| -> f64 {
+            let others = arms.iter().filter(|&&j| j != i);
+            others.map(|&j| (highest - (score(i) + score(j)) / 2.0) / divergence_from_half(theta[i][j])).sum()
+        };
+        tied = Plain::best(&tied, |i| -regret(i));
+    }
+    let first = tied[chance.random_range(0..tied.len())];
+    let phi: Vec<f64> =
+        (0..k).map(|i| if i == first { 0.5 } else { beta(plain, i, first, chance) }).collect();
+    let open: Vec<usize> = arms.iter().copied().filter(|&i| plain.lower(i, first) <= 0.5).collect();
+    Duel::new(first, Plain::best(&open, |i| phi[i])[0])
+}
+
+fn assert_selects_like_plain_form(policy: &dyn Policy, plain: &Plain, plus: bool, what: &str) {
+    const DRAWS: usize = 30_000;
+    let k = plain.wins.len();
+    let mut chance = chance(21);
+    let expected = frequencies(k, DRAWS, || plain_select(plain, plus, &mut chance));
+    assert_same_distribution(&expected, &selections(policy, DRAWS, 22), what);
+}
+
+#[test]
+fn selects_like_the_plain_form() {
+    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
+        for (name, (counts, self_duels)) in [("A", A), ("B", B), ("C", C), ("D", D)] {
+            let mut policy = start(kind, counts.len(), 1);
+            feed(policy.as_mut(), counts, self_duels);
+            let plain = Plain::of(policy.as_ref(), 0.51);
+            assert_selects_like_plain_form(policy.as_ref(), &plain, plus, &format!("{kind} on {name}"));
+        }
+    }
+}
+
+#[test]
+fn selects_like_the_plain_form_with_nothing_known() {
+    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
+        let policy = start(kind, 5, 1);
+        assert_selects_like_plain_form(policy.as_ref(), &Plain::new(5, 0.51), plus, kind);
+    }
+}
+
+/// A cycle with decided pairs, so that some rankers are no candidates, some ties are common, and one sign is rare.
+#[test]
+fn selects_like_the_plain_form_in_a_cycle_with_outsiders() {
+    let counts: &[&[u32]] =
+        &[&[0, 40, 8, 25, 40], &[8, 0, 40, 28, 41], &[40, 8, 0, 22, 45], &[5, 4, 6, 0, 9], &[1, 2, 1, 7, 0]];
+    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
+        let mut policy = start(kind, 5, 1);
+        feed(policy.as_mut(), counts, 0);
+        let plain = Plain::of(policy.as_ref(), 0.51);
+        assert_selects_like_plain_form(policy.as_ref(), &plain, plus, kind);
+    }
+}
+
+#[test]
+fn selects_like_the_plain_form_with_half_wins_and_a_retired_ranker() {
+    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
+        let mut policy = start(&format!("{kind}:alpha=0.7"), 5, 1);
+        let (counts, self_duels) = D;
+        feed(policy.as_mut(), counts, self_duels);
+        for (i, j) in [(0, 1), (0, 4), (4, 2), (3, 4), (4, 3), (0, 4), (0, 2)] {
+            policy.observe(&answer(i, j, Outcome::Half));
+            policy.observe(&answer(j, i, Outcome::Void));
+        }
+        policy.retire(2).unwrap();
+        let mut plain = Plain::of(policy.as_ref(), 0.7);
+        plain.retired[2] = true;
+        assert_selects_like_plain_form(policy.as_ref(), &plain, plus, kind);
+    }
+}
+
+/// D-TS+ is not D-TS: where the two plain forms differ, the test above can tell them apart.
+#[test]
+#[should_panic(expected = "chi-square")]
+fn the_comparison_tells_the_two_apart() {
+    let (counts, self_duels) = D;
+    let mut policy = start("d-ts", counts.len(), 1);
+    feed(policy.as_mut(), counts, self_duels);
+    let plain = Plain::of(policy.as_ref(), 0.51);
+    assert_selects_like_plain_form(policy.as_ref(), &plain, true, "D-TS against D-TS+");
+}
+
+#[test]
+fn a_settled_winner_duels_itself() {
+    let mut policy = start("d-ts", 3, 1);
+    feed(policy.as_mut(), &[&[0, 500, 500], &[0, 0, 20], &[0, 20, 0]], 0);
+    let counts = selections(policy.as_ref(), 200, 5);
+    assert_eq!(counts[0], 200);
+    assert_eq!(policy.champion(), 0);
+}
