@@ -83,7 +83,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
 async fn open_store(url: &str) -> Result<SharedStore, CommandError> {
     connect(url).await.map_err(|error| match error {
         ConnectError::Url(what) => CommandError::Usage(format!("--database-url: {what}")),
-        ConnectError::Store(error) => {
+        error @ ConnectError::File { .. } => {
             CommandError::Failed(anyhow::Error::new(error).context("the database cannot be opened"))
         }
     })
