@@ -189,6 +189,52 @@ fn the_table_names_what_it_shows() {
 }
 
 #[test]
+fn a_folder_of_results_has_curves_plots_and_the_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("new/results");
+    let out = folder.to_str().unwrap();
+    let arguments = [
+        "--policy",
+        "uniform",
+        "--preferences",
+        "arxiv-6",
+        "--preferences",
+        "btl:5:1",
+        "--horizon",
+        "1000",
+        "--runs",
+        "3",
+        "--log-regret",
+        "--out",
+        out,
+    ];
+    let reports = json(&arguments);
+    let curves = std::fs::read_to_string(folder.join("curves.csv")).unwrap();
+    let mut lines = curves.lines();
+    assert_eq!(lines.next(), Some("matrix,policy,step,mean,standard_error,standard_deviation"));
+    let mut rows = lines.map(|line| line.split(',').map(String::from).collect::<Vec<_>>());
+    for report in reports.as_array().unwrap() {
+        for point in report["policies"][0]["checkpoints"].as_array().unwrap() {
+            let row = rows.next().unwrap();
+            assert_eq!((row[0].as_str(), row[1].as_str()), (report["matrix"].as_str().unwrap(), "uniform"));
+            let number = |at: usize| row[at].parse::<f64>().unwrap();
+            assert_eq!(number(2), point["step"].as_f64().unwrap());
+            assert_eq!(number(3), point["mean"].as_f64().unwrap());
+            assert_eq!(number(4), point["standard_error"].as_f64().unwrap());
+        }
+    }
+    assert_eq!(rows.next(), None);
+    for plot in ["regret-arxiv-6.svg", "regret-btl-5-1.svg"] {
+        let svg = std::fs::read_to_string(folder.join(plot)).unwrap();
+        assert!(svg.starts_with("<?xml") && svg.contains("cumulative Copeland regret"), "{svg}");
+        assert!(svg.contains(">uniform</text>") && svg.contains("mean of 3 runs"));
+    }
+    let command = std::fs::read_to_string(folder.join("command.txt")).unwrap();
+    let expected = format!("rankduel simulate {} --format json", arguments.join(" "));
+    assert_eq!(command.lines().nth(1), Some(expected.as_str()));
+}
+
+#[test]
 fn each_malformed_matrix_is_refused_by_name_and_place() {
     let directory = tempfile::tempdir().unwrap();
     let cases = [
@@ -266,6 +312,7 @@ fn wrong_calls_are_refused() {
     refused(&with(&["--in-flight", "5", "--delay", "5"]), "cannot be used with");
     refused(&with(&["--regret", "borda"]), "copeland");
     refused(&with(&["--tie-rule", "win"]), "half");
+    refused(&with(&["--log-regret"]), "--out");
 }
 
 #[cfg(target_os = "linux")]

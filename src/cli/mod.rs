@@ -13,6 +13,7 @@ use crate::store::{ConnectError, SharedStore, connect};
 mod demo;
 mod migrate;
 mod openapi;
+mod output;
 mod serve;
 mod simulate;
 mod values;

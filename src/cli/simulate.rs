@@ -2,16 +2,19 @@
 
 use std::io::Write;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::CommandError;
+use super::output::{Output, file_stem, this_command};
 use super::values::{count, delay, probability};
 use super::watched::run_watched;
 use crate::policy::{PolicySpec, TieRule};
 use crate::preference::{PreferenceMatrix, RegretKind};
+use crate::simulate::plot::{self, Scale};
 use crate::simulate::{Delay, Entrant, Feedback, Report, Tournament, report};
 
 /// Measure the regret of policies on known preference matrices
@@ -82,6 +85,14 @@ pub struct Arguments {
     /// What goes to standard output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+
+    /// Also write the curves (CSV), a plot of each matrix (SVG) and this command to a folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Regret on a logarithmic axis in the plots, where policies differ by orders of magnitude
+    #[arg(long, requires = "out")]
+    log_regret: bool,
 }
 
 /// What happens between a duel and its outcome.
@@ -157,6 +168,7 @@ enum Format {
 /// Run the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let tournaments = arguments.tournaments()?;
+    let output = arguments.out.as_deref().map(Output::create).transpose()?;
     let watched = run_watched(&tournaments, arguments.threads)?;
     for (tournament, report) in tournaments.iter().zip(&watched.reports) {
         if let (true, Some(report)) = (watched.interrupted, report) {
@@ -172,12 +184,32 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
             anyhow!("interrupted before every policy had made a step; there is nothing to report").into()
         );
     }
+    if let Some(output) = output {
+        let y_scale = if arguments.log_regret { Scale::Log } else { Scale::Linear };
+        write_out(&output, &reports, y_scale)?;
+    }
     let text = match arguments.format {
         Format::Table => reports.iter().map(report::table).collect::<Vec<_>>().join("\n"),
         Format::Json => report::json(&reports).context("writing JSON")? + "\n",
     };
     std::io::stdout().write_all(text.as_bytes()).context("writing the result")?;
     Ok(())
+}
+
+/// `curves.csv`, one `regret-MATRIX.svg` a matrix, and `command.txt`.
+fn write_out(output: &Output, reports: &[Report], y_scale: Scale) -> anyhow::Result<()> {
+    output.write("curves.csv", &report::csv(reports))?;
+    let mut names: Vec<String> = Vec::new();
+    for report in reports {
+        let mut name = format!("regret-{}", file_stem(&report.matrix));
+        if names.contains(&name) {
+            // two files of one name in two folders
+            name = format!("{name}-{}", names.len() + 1);
+        }
+        output.write(&format!("{name}.svg"), &plot::svg(&report.plot(y_scale)))?;
+        names.push(name);
+    }
+    output.write("command.txt", &this_command())
 }
 
 impl Arguments {

@@ -4,10 +4,12 @@
 //! - `environment`: the searchers: a shuffled matrix that answers duels.
 //! - `run`: one policy for one run, through the very [`Policy`](crate::policy::Policy) trait that the server uses.
 //! - [`tournament`]: many runs of many policies on all cores, and the curves of their regret.
-//! - [`report`]: those curves as JSON and as a table.
+//! - [`report`]: those curves as JSON, as CSV, as a table and as a plot.
+//! - [`plot`]: plots as SVG.
 
 mod environment;
 pub mod feedback;
+pub mod plot;
 pub mod report;
 mod run;
 pub mod tournament;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::plot::{Plot, PlotPoint, Scale, Series};
 use crate::preference::RegretKind;
 
 /// The regret of several policies on one matrix.
@@ -56,6 +57,12 @@ impl Point {
         let standard_error = standard_deviation.map(|deviation| deviation / runs.sqrt());
         Self { step, mean, standard_error, standard_deviation }
     }
+
+    /// As a point of a plot, with its 95 % confidence interval.
+    pub fn plotted(&self) -> PlotPoint {
+        let half_band = 1.96 * self.standard_error.unwrap_or(0.0);
+        PlotPoint { x: self.step as f64, y: self.mean, half_band }
+    }
 }
 
 /// Reports as JSON: one object, or an array when there are several.
@@ -66,12 +73,75 @@ pub fn json(reports: &[Report]) -> serde_json::Result<String> {
     }
 }
 
+/// Reports as CSV with a header, one line a matrix, policy and checkpoint; an unknown spread is empty.
+pub fn csv(reports: &[Report]) -> String {
+    let mut text = String::from("matrix,policy,step,mean,standard_error,standard_deviation\n");
+    let known = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    for report in reports {
+        for curve in &report.policies {
+            for point in &curve.checkpoints {
+                let (error, deviation) = (known(point.standard_error), known(point.standard_deviation));
+                let (matrix, policy) = (quoted(&report.matrix), quoted(&curve.policy));
+                let _ = writeln!(text, "{matrix},{policy},{},{},{error},{deviation}", point.step, point.mean);
+            }
+        }
+    }
+    text
+}
+
+/// A field of a CSV file, in quotes where it needs them.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.into()
+    }
+}
+
+impl Report {
+    /// The report as a plot over logarithmic time, with a band of 1.96 standard errors to either side. Where regret is
+    /// linear, its first thousandth would be a flat line at 0 and is left out.
+    pub fn plot(&self, y_scale: Scale) -> Plot {
+        let first_step = match y_scale {
+            Scale::Linear => self.horizon / 1000,
+            Scale::Log => 1,
+        };
+        let runs = if self.runs == 1 {
+            "one run".to_string()
+        } else {
+            format!("mean of {} runs, with the 95 % confidence band of the mean", self.runs)
+        };
+        Plot {
+            title: self.matrix.clone(),
+            x_label: "t (steps)".into(),
+            y_label: format!("cumulative {} regret", self.regret_name()),
+            x_scale: Scale::Log,
+            y_scale,
+            series: self.policies.iter().map(|curve| curve.series(first_step)).collect(),
+            note: runs,
+        }
+    }
+
+    fn regret_name(&self) -> &'static str {
+        match self.regret {
+            RegretKind::Copeland => "Copeland",
+            RegretKind::Condorcet => "Condorcet",
+        }
+    }
+}
+
+impl Curve {
+    /// From `first_step` on.
+    pub fn series(&self, first_step: u64) -> Series {
+        let shown = self.checkpoints.iter().filter(|point| point.step >= first_step);
+        let points = shown.map(Point::plotted).collect();
+        Series { label: self.policy.clone(), joined: true, points }
+    }
+}
+
 /// A report as a table for people: mean ± standard error (standard deviation) at the powers of ten and the horizon.
 pub fn table(report: &Report) -> String {
-    let regret = match report.regret {
-        RegretKind::Copeland => "Copeland",
-        RegretKind::Condorcet => "Condorcet",
-    };
+    let regret = report.regret_name();
     let shown =
         |point: &Point| point.step == report.horizon || (point.step >= 100 && is_power_of_ten(point.step));
     let mut rows = vec![vec!["policy".to_string()]];

@@ -1,0 +1,74 @@
+//! A folder of results: curves, plots, and the command that makes them again.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+/// A folder that results are written to.
+#[derive(Debug)]
+pub(super) struct Output {
+    folder: PathBuf,
+}
+
+impl Output {
+    /// The folder, made if it is not there. Called before the work, so that it is not lost to a wrong path.
+    pub fn create(folder: &Path) -> anyhow::Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("making the folder `{}`", folder.display()))?;
+        Ok(Self { folder: folder.into() })
+    }
+
+    /// Write one file.
+    pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        let path = self.folder.join(name);
+        fs::write(&path, text).with_context(|| format!("writing `{}`", path.display()))
+    }
+}
+
+/// What a matrix or a figure is called in a file's name.
+pub(super) fn file_stem(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let stem = last.strip_suffix(".csv").unwrap_or(last);
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    stem.chars().map(plain).collect()
+}
+
+/// This program's call as a line for a shell, after a line with the program's version.
+pub(super) fn this_command() -> String {
+    let arguments = std::env::args_os().skip(1).map(|argument| shell_quoted(&argument));
+    let line = std::iter::once("rankduel".to_string()).chain(arguments).collect::<Vec<_>>().join(" ");
+    format!("# rankduel {}\n{line}\n", env!("CARGO_PKG_VERSION"))
+}
+
+fn shell_quoted(argument: &OsString) -> String {
+    let text = argument.to_string_lossy();
+    let safe = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
+    if !text.is_empty() && text.chars().all(safe) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shell_would_change_is_quoted() {
+        let quoted = |text: &str| shell_quoted(&OsString::from(text));
+        assert_eq!(quoted("d-ts:alpha=0.51,prior=1"), "d-ts:alpha=0.51,prior=1");
+        assert_eq!(quoted("my file"), "'my file'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn file_names_are_plain() {
+        assert_eq!(file_stem("btl:100:1"), "btl-100-1");
+        assert_eq!(file_stem("data/my matrix.csv"), "my-matrix");
+        assert_eq!(file_stem("hard:5:1:0.2"), "hard-5-1-0-2");
+        assert_eq!(file_stem("a/.."), "--");
+    }
+}
