@@ -14,6 +14,7 @@ mod demo;
 mod migrate;
 mod openapi;
 mod output;
+mod policies;
 mod serve;
 mod simulate;
 mod values;
@@ -37,6 +38,7 @@ enum Command {
     Migrate(StoreArgs),
     /// Print the description of the API (OpenAPI 3.1, YAML).
     Openapi,
+    Policies(policies::Arguments),
     Simulate(simulate::Arguments),
 }
 
@@ -59,6 +61,7 @@ pub fn run() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Migrate(args) => migrate::run(&args),
         Command::Openapi => openapi::run(),
+        Command::Policies(arguments) => policies::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
     };
     match result {

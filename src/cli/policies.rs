@@ -1,0 +1,87 @@
+//! `rankduel policies`: which policies there are, what they need, and what they can be told.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::CommandError;
+use crate::policy::PolicySpec;
+use crate::policy::spec::Description;
+
+/// List the policies: what each does, what it assumes, its parameters
+///
+/// Every command that takes a policy takes KIND or KIND:name=value,name=value, as in `d-ts:alpha=0.51`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Only these kinds
+    #[arg(value_name = "KIND")]
+    kinds: Vec<String>,
+
+    /// What goes to standard output
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Table,
+    /// An array of objects
+    Json,
+}
+
+/// Run the command.
+pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    for kind in &arguments.kinds {
+        if PolicySpec::KINDS.iter().all(|(known, _)| known != kind) {
+            return Err(CommandError::Usage(format!(
+                "there is no policy `{kind}`; choose among: {}",
+                PolicySpec::kind_list()
+            )));
+        }
+    }
+    let wanted = |kind: &str| arguments.kinds.is_empty() || arguments.kinds.iter().any(|k| k == kind);
+    let chosen: Vec<_> = PolicySpec::KINDS.iter().filter(|(kind, _)| wanted(kind)).collect();
+    let text = match arguments.format {
+        Format::Table => chosen.iter().map(|(kind, d)| paragraph(kind, d)).collect::<Vec<_>>().join("\n"),
+        Format::Json => {
+            let list: Vec<Value> = chosen.iter().map(|(kind, d)| object(kind, d)).collect();
+            serde_json::to_string_pretty(&list).context("writing JSON")? + "\n"
+        }
+    };
+    std::io::stdout().write_all(text.as_bytes()).context("writing the result")?;
+    Ok(())
+}
+
+fn paragraph(kind: &str, description: &Description) -> String {
+    let mut text = format!("{kind}\n  {}\n", description.summary);
+    let _ = writeln!(text, "  assumes: {}", description.assumes);
+    let _ = writeln!(text, "  source:  {}", description.source);
+    if let Some(reason) = description.not_served {
+        let _ = writeln!(text, "  not for a live service: {reason}");
+    }
+    for parameter in description.parameters {
+        let default = parameter.default.map_or("must be given".into(), |value| format!("default {value}"));
+        let _ = writeln!(text, "    {} ({default}): {}", parameter.name, parameter.meaning);
+    }
+    text
+}
+
+fn object(kind: &str, description: &Description) -> Value {
+    let parameters: Vec<Value> = description
+        .parameters
+        .iter()
+        .map(|p| json!({ "name": p.name, "meaning": p.meaning, "default": p.default }))
+        .collect();
+    json!({
+        "kind": kind,
+        "summary": description.summary,
+        "assumes": description.assumes,
+        "source": description.source,
+        "not_served": description.not_served,
+        "parameters": parameters,
+    })
+}

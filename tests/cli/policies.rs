@@ -1,0 +1,42 @@
+//! `rankduel policies`: every kind, in full.
+
+use rankduel::policy::PolicySpec;
+use serde_json::Value;
+
+use super::rankduel;
+
+#[test]
+fn every_kind_is_listed_with_all_that_it_takes() {
+    let output = rankduel(&["policies", "--format", "json"]);
+    assert!(output.status.success());
+    let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let text = String::from_utf8(rankduel(&["policies"]).stdout).unwrap();
+    assert_eq!(list.len(), PolicySpec::KINDS.len());
+    for (told, (kind, description)) in list.iter().zip(PolicySpec::KINDS) {
+        assert_eq!(told["kind"], *kind);
+        assert_eq!(told["summary"], description.summary);
+        assert_eq!(told["assumes"], description.assumes);
+        assert!(text.contains(&format!("{kind}\n  {}\n", description.summary)), "{kind} in:\n{text}");
+        let parameters = told["parameters"].as_array().unwrap();
+        assert_eq!(parameters.len(), description.parameters.len());
+        for (told, parameter) in parameters.iter().zip(description.parameters) {
+            assert_eq!(told["name"], parameter.name);
+            assert_eq!(told["default"].as_str(), parameter.default);
+            assert!(text.contains(parameter.meaning), "{} of {kind}", parameter.name);
+        }
+    }
+}
+
+#[test]
+fn kinds_can_be_chosen() {
+    let output = rankduel(&["policies", "uniform", "--format", "json"]);
+    let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(list.len(), 1);
+    assert_eq!(list[0]["kind"], "uniform");
+    let unknown = rankduel(&["policies", "bogus"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&unknown.stderr)
+            .contains("there is no policy `bogus`; choose among: uniform")
+    );
+}
