@@ -18,12 +18,12 @@ pub enum ConnectError {
     #[error("{0}")]
     Url(String),
     /// The file is: it cannot be opened, or is none of SQLite's.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{path}: {error}", path = path.display())]
     File {
         /// As the URL names it.
         path: PathBuf,
-        /// What is wrong.
-        source: StoreError,
+        /// What is wrong; a part of this error's own message, not its cause.
+        error: StoreError,
     },
 }
 
@@ -41,7 +41,7 @@ pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
             let path = options.get_filename().to_owned();
             match SqliteStore::open(options, read_only).await {
                 Ok(store) => Ok(Arc::new(store)),
-                Err(source) => Err(ConnectError::File { path, source }),
+                Err(error) => Err(ConnectError::File { path, error }),
             }
         }
         Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PostgresStore::new(postgres_options(url)?))),

@@ -19,13 +19,13 @@ pub mod sqlite;
 pub use connect::{ConnectError, connect};
 pub use record::*;
 
-/// Why the store did not do what was asked.
+/// Why the store did not do what was asked. A message holds its cause's, so that none is printed twice.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database cannot be reached, is read-only, full, shutting down or too slow. Whether a write that failed so
     /// was kept is not known; doing it again is safe, because everything that is appended carries a nonce.
     #[error("the database is unavailable: {0}")]
-    Unavailable(#[source] sqlx::Error),
+    Unavailable(sqlx::Error),
     /// The database did not answer in time; as with [`StoreError::Unavailable`], doing it again is safe.
     #[error("the database did not answer within {0:?}")]
     Slow(std::time::Duration),
@@ -37,7 +37,7 @@ pub enum StoreError {
     Corrupt(String),
     /// A defect: the statement itself was refused.
     #[error("the database refused a statement: {0}")]
-    Refused(#[source] sqlx::Error),
+    Refused(sqlx::Error),
 }
 
 /// What came of [`Store::create_experiment`].

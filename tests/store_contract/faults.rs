@@ -179,9 +179,9 @@ async fn sqlite_says_when_a_file_is_not_a_database() {
     let database = fresh_database(Kind::Sqlite).await;
     std::fs::write(database.path(), "not a database, but long enough to be looked at ".repeat(200)).unwrap();
     match connect(&database.url).await {
-        Err(ConnectError::File { path, source }) => {
+        Err(ConnectError::File { path, error }) => {
             assert_eq!(path, database.path());
-            assert_corrupt(Err::<(), _>(source), "not a database");
+            assert_corrupt(Err::<(), _>(error), "not a database");
         }
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was opened"),
@@ -214,7 +214,7 @@ async fn sqlite_is_unavailable_where_it_cannot_be_opened() {
         format!("sqlite://{}/none.db?mode=rw", folder.path().display()),
     ] {
         match connect(&url).await {
-            Err(ConnectError::File { source, .. }) => assert_unavailable(Err::<(), _>(source)),
+            Err(ConnectError::File { error, .. }) => assert_unavailable(Err::<(), _>(error)),
             Err(other) => panic!("{other}"),
             Ok(_) => panic!("{url} was opened"),
         }
