@@ -148,6 +148,16 @@ policies! {
     DoubleThompsonPlus(super::double_thompson::DoubleThompsonPlus) = "d-ts-plus",
     /// Copeland confidence bound.
     Ccb(super::ccb::Ccb) = "ccb",
+    /// Relative upper confidence bound.
+    Rucb(super::rucb::Rucb) = "rucb",
+    /// Relative confidence sampling.
+    Rcs(super::rcs::Rcs) = "rcs",
+    /// Relative minimum empirical divergence.
+    Rmed1(super::rmed::Rmed1) = "rmed1",
+    /// RMED with the cheapest opponents.
+    Rmed2(super::rmed::Rmed2) = "rmed2",
+    /// RMED2 for a known horizon.
+    Rmed2Fh(super::rmed::Rmed2Fh) = "rmed2-fh",
     /// Rounds that identify a Copeland winner, for many rankers.
     Scb(super::scb::Scb) = "scb",
     /// Two bandits that play against each other.
