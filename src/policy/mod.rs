@@ -17,6 +17,7 @@ mod coin;
 pub mod comp;
 pub mod divergence;
 pub mod double_thompson;
+pub mod explore;
 pub mod in_flight;
 pub mod outcome;
 pub mod rcs;

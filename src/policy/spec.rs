@@ -170,6 +170,12 @@ policies! {
     Scomp(super::comp::scomp::Scomp) = "scomp",
     /// SCOMP2: the best of a seed set against all, in batches.
     Scomp2(super::comp::scomp2::Scomp2) = "scomp2",
+    /// SAVAGE: drops pairs that cannot change the winner.
+    Savage(super::explore::savage::Savage) = "savage",
+    /// PBR: races pairs until the best are known.
+    Pbr(super::explore::pbr::Pbr) = "pbr",
+    /// RankEl: asks until the ranking by Copeland score is known.
+    RankEl(super::explore::rank_el::RankEl) = "rank-el",
 }
 
 impl PolicySpec {

@@ -6,6 +6,7 @@ mod bounds;
 mod ccb;
 mod contract;
 mod double_thompson;
+mod explore;
 mod resume;
 mod rmed;
 mod rosters;
