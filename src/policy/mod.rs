@@ -19,6 +19,7 @@ pub mod divergence;
 pub mod double_thompson;
 pub mod explore;
 pub mod in_flight;
+pub mod merge;
 pub mod outcome;
 pub mod rcs;
 pub mod rmed;

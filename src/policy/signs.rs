@@ -175,6 +175,16 @@ impl SignRow<'_> {
     }
 }
 
+/// `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)`.
+pub fn theta(tally: &Tally, i: usize, j: usize, chance: &mut Chance) -> f64 {
+    beta(tally.wins(i, j), tally.wins(j, i)).sample(chance)
+}
+
+/// `Beta(a+1, b+1)`.
+fn beta(a: f64, b: f64) -> Beta<f64> {
+    Beta::new(a + 1.0, b + 1.0).expect("both shapes are at least 1")
+}
+
 /// `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)` given on which side of 1/2 it lies.
 pub fn theta_given_sign(tally: &Tally, i: usize, j: usize, above: bool, chance: &mut Chance) -> f64 {
     if above {
@@ -189,7 +199,7 @@ fn theta_above_half(a: f64, b: f64, chance: &mut Chance) -> f64 {
     let behind = b - a;
     if behind <= (a + b + 1.0).sqrt() {
         // not rarer than about 1 in 6: draw until it is so
-        let beta = Beta::new(a + 1.0, b + 1.0).expect("both shapes are at least 1");
+        let beta = beta(a, b);
         loop {
             let theta = beta.sample(chance);
             if theta > 0.5 {

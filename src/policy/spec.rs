@@ -158,6 +158,10 @@ policies! {
     Rmed2(super::rmed::Rmed2) = "rmed2",
     /// RMED2 for a known horizon.
     Rmed2Fh(super::rmed::Rmed2Fh) = "rmed2-fh",
+    /// RUCB in batches of rankers.
+    MergeRucb(super::merge::MergeRucb) = "merge-rucb",
+    /// Thompson sampling in batches of rankers.
+    MergeDts(super::merge::MergeDts) = "merge-dts",
     /// Rounds that identify a Copeland winner, for many rankers.
     Scb(super::scb::Scb) = "scb",
     /// Two bandits that play against each other.

@@ -7,6 +7,7 @@ mod ccb;
 mod contract;
 mod double_thompson;
 mod explore;
+mod merge;
 mod resume;
 mod rmed;
 mod rosters;
