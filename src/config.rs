@@ -108,7 +108,7 @@ pub struct ServeArgs {
     /// (Kubernetes: 30)
     #[arg(
         long, value_name = "SECONDS", env = "RANKDUEL_DRAIN_SECONDS", default_value_t = 25,
-        value_parser = clap::value_parser!(u32).range(0..=3600)
+        value_parser = clap::value_parser!(u32).range(1..=3600)
     )]
     pub drain_seconds: u32,
 

@@ -49,8 +49,15 @@ pub enum CommandError {
     #[error("{0}")]
     Usage(String),
     /// It failed while running: exit code 1.
-    #[error("{0:#}")]
+    #[error("{}", one_line(.0))]
     Failed(#[from] anyhow::Error),
+}
+
+/// An error and its causes, in one line; a cause whose words its effect has already is not said again.
+fn one_line(error: &anyhow::Error) -> String {
+    error.chain().skip(1).map(ToString::to_string).fold(error.to_string(), |line, cause| {
+        if line.contains(&cause) { line } else { format!("{line}: {cause}") }
+    })
 }
 
 /// Parse the command line, run the command, and say on standard error what went wrong.

@@ -46,10 +46,7 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
     if config.migrate {
         store.migrate().await.context("the database's schema cannot be brought up to date")?;
     }
-    store
-        .check()
-        .await
-        .context("the database cannot be served from; `rankduel migrate` brings its schema up to date")?;
+    store.check().await.context("the database cannot be served from")?;
     let database = store.kind();
     let metrics = Arc::new(Metrics::new());
     let service =

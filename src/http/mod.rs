@@ -32,7 +32,7 @@ pub mod trace;
 
 use experiment_metrics::ExperimentMetrics;
 pub use extract::{JsonBody, PathOf, QueryOf};
-use middleware::ShellSettings;
+pub use middleware::ShellSettings;
 pub use problem::{ApiResult, Problem, ProblemKind};
 
 /// What every handler can reach. Cheap to clone.

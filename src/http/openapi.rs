@@ -79,8 +79,12 @@ pub(super) fn complete(openapi: &mut OpenApi) {
             &mut item.options,
             &mut item.trace,
         ];
+        let open = super::auth::is_open(path);
         for operation in operations.into_iter().flatten() {
-            add_problems(operation, super::auth::is_open(path), &mut described);
+            if open {
+                operation.security = Some(Vec::new());
+            }
+            add_problems(operation, open, &mut described);
         }
     }
     openapi.components.get_or_insert_default().responses.extend(described);

@@ -90,6 +90,8 @@ pub async fn serve(
     if tokio::time::timeout(settings.drain_within, all_done).await.is_ok() {
         return Drained::Clean;
     }
+    // Those that ended, but were not collected yet, were not cut off.
+    while connections.try_join_next().is_some() {}
     let cut_off = connections.len();
     connections.shutdown().await;
     Drained::CutOff(cut_off)

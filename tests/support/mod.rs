@@ -1,7 +1,9 @@
-//! What the test binaries share: a fresh database for each test.
+//! What the test binaries share: a fresh database for each test, and a server.
 //!
 //! Each binary uses a part of this, so what one leaves unused is no warning.
 #![allow(dead_code)]
+
+pub mod server;
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -269,6 +269,12 @@ fn curl(operation: &Operation<'_>, body: Option<&Value>) -> String {
     if !crate::http::auth::is_open(operation.path) {
         call.push_str(" \\\n  -H \"Authorization: Bearer $KEY\"");
     }
+    for parameter in array(operation.body, "parameters") {
+        if parameter["in"] == "header" && parameter["required"] == Value::Bool(true) {
+            let value = parameter.get("example").and_then(Value::as_str).unwrap_or("…");
+            let _ = write!(call, " \\\n  -H '{}: {value}'", parameter["name"].as_str().unwrap_or_default());
+        }
+    }
     if let Some(body) = body {
         let text = format!("{body:#}").replace('\'', "'\\''");
         let _ = write!(call, " \\\n  -H 'Content-Type: application/json' \\\n  -d '{text}'");

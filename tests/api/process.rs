@@ -1,0 +1,207 @@
+//! The program as it is started and stopped.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::server::{Process, outcome, rankduel};
+use crate::support::{KINDS, Kind, fresh_database};
+
+const KEY: &str = "correct-horse-battery-staple";
+
+/// `rankduel serve` on a free port.
+fn serve(database: &str, more: &[&str]) -> Command {
+    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+    command.args(more).env("RANKDUEL_DATABASE_URL", database);
+    command
+}
+
+#[tokio::test]
+async fn a_signal_ends_it_in_good_order() {
+    for kind in KINDS {
+        let database = fresh_database(kind).await;
+        for signal in ["TERM", "INT"] {
+            let process = Process::start(serve(&database.url, &[]));
+            let ready = reqwest::get(format!("{}/readyz", process.url)).await.unwrap();
+            assert_eq!(ready.status(), 200);
+            process.signal(signal);
+            let (code, log) = process.wait();
+            assert_eq!(code, Some(0), "{log}");
+            assert!(log.contains("every request was answered"), "{log}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_hangs_at_the_deadline_is_cut_off_and_said() {
+    use tokio::io::AsyncWriteExt as _;
+
+    let database = fresh_database(Kind::Sqlite).await;
+    let process = Process::start(serve(&database.url, &["--drain-seconds", "1"]));
+    let address = process.url.strip_prefix("http://").unwrap().to_owned();
+    let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+    let head = "POST /v1/experiments HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let in_flight = async {
+        loop {
+            let text = reqwest::get(format!("{}/metrics", process.url)).await.unwrap().text().await.unwrap();
+            // That request, and the one that asks.
+            if text.lines().any(|line| line == "rankduel_http_requests_in_flight 2") {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), in_flight).await.expect("the request inside");
+    process.signal("TERM");
+    let (code, log) = process.wait();
+    assert_eq!(code, Some(1), "{log}");
+    assert!(log.contains("1 connection(s) were still busy 1 s after the signal and were cut off"), "{log}");
+    drop(stream);
+}
+
+#[tokio::test]
+async fn the_log_tells_requests_and_no_secrets() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let mut command = serve(&database.url, &[]);
+    command.env("RANKDUEL_API_KEYS", KEY);
+    let process = Process::start(command);
+    let client = reqwest::Client::new();
+    let response = client
+        .get(format!("{}/v1/experiments?cursor=secret-in-query", process.url))
+        .bearer_auth(KEY)
+        .header("x-request-id", "the-one")
+        .header("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+        .send()
+        .await
+        .unwrap();
+    let status = response.status().as_u16();
+    assert_ne!(status, 401);
+    client
+        .post(format!("{}/v1/experiments", process.url))
+        .bearer_auth("wrong-key-wrong-key-wrong")
+        .body("{\"secret\": \"in body\"}")
+        .send()
+        .await
+        .unwrap();
+    client.get(format!("{}/livez", process.url)).send().await.unwrap();
+    process.signal("TERM");
+    let (_, log) = process.wait();
+
+    for secret in [KEY, "wrong-key", "in body", "secret-in-query"] {
+        assert!(!log.contains(secret), "{log}");
+    }
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON lines")).collect();
+    let access: Vec<&Value> = lines.iter().filter(|line| line["target"] == "rankduel::access").collect();
+    assert_eq!(access.len(), 2, "a probe that went well is no news: {log}");
+    assert_eq!(access[0]["request_id"], "the-one");
+    assert_eq!(access[0]["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
+    assert_eq!(access[0]["method"], "GET");
+    assert_eq!(access[0]["route"], "/v1/experiments");
+    assert_eq!(access[0]["status"], status);
+    assert!(access[0]["duration_ms"].is_number());
+    assert_eq!(access[0]["key"].as_str().map(str::len), Some(8));
+    assert_eq!(access[1]["status"], 401);
+    assert_eq!(access[1].get("key"), None);
+}
+
+#[tokio::test]
+async fn a_wrong_call_is_refused_before_anything_happens() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let wrong: [(&[&str], &[(&str, &str)], &str); 12] = [
+        (&["--listen", "0.0.0.0:0"], &[], "RANKDUEL_API_KEYS"),
+        (&["--listen", "[::]:0"], &[], "--insecure"),
+        (&["--listen", "somewhere"], &[], "--listen \"somewhere\""),
+        (&["--listen", "127.0.0.1:99999"], &[], "--listen"),
+        (&[], &[("RANKDUEL_API_KEYS", "tooshort")], "key 1 has 8 characters"),
+        (&[], &[("RANKDUEL_API_KEYS", "correct-horse-battery-staple,has a space in it")], "key 2"),
+        (&["--database-url", "mysql://there"], &[], "sqlite://PATH"),
+        (&["--database-url", "nonsense"], &[], "--database-url"),
+        (&["--log", "info,=what=ever"], &[], "log filter"),
+        (&["--request-timeout-seconds", "0"], &[], "--request-timeout-seconds"),
+        (&[], &[("RANKDUEL_MAX_CONCURRENT_REQUESTS", "many")], "many"),
+        (&[], &[("RANKDUEL_INSECURE", "perhaps")], "perhaps"),
+    ];
+    for (arguments, variables, says) in wrong {
+        let mut command = serve(&database.url, arguments);
+        command.envs(variables.iter().copied());
+        if arguments.first() == Some(&"--listen") {
+            command = rankduel(&["serve", "--database-url", &database.url]);
+            command.args(arguments);
+        }
+        let (code, stdout, stderr) = outcome(command);
+        assert_eq!(code, Some(2), "{arguments:?} {variables:?}: {stderr}");
+        assert_eq!(stdout, "");
+        assert!(stderr.contains(says), "{arguments:?} {variables:?}: {stderr}");
+        assert!(!stderr.contains("tooshort") && !stderr.contains("staple"), "{stderr}");
+    }
+    assert!(!database.path().exists(), "a server that is refused touches no database");
+}
+
+#[tokio::test]
+async fn what_fails_at_the_start_is_said_in_one_line() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = holder.local_addr().unwrap().to_string();
+    let no_database = fresh_database(Kind::Sqlite).await;
+    std::fs::write(no_database.path(), "what somebody else keeps here".repeat(100)).unwrap();
+    let cases: [(&[&str], &str); 3] = [
+        (
+            &["serve", "--listen", "127.0.0.1:0", "--database-url", &no_database.url],
+            "the database cannot be opened",
+        ),
+        (
+            &["serve", "--listen", "127.0.0.1:0", "--no-migrate", "--database-url", &database.url],
+            "rankduel migrate",
+        ),
+        (&["serve", "--listen", &taken, "--database-url", &database.url], "cannot listen"),
+    ];
+    for (arguments, says) in cases {
+        let (code, stdout, stderr) = outcome(rankduel(arguments));
+        assert_eq!(code, Some(1), "{arguments:?}: {stderr}");
+        assert_eq!(stdout, "");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert!(stderr.starts_with("rankduel: ") && stderr.contains(says), "{arguments:?}: {stderr}");
+    }
+}
+
+#[tokio::test]
+async fn migrating_beforehand_is_enough_and_can_be_repeated() {
+    for kind in KINDS {
+        let database = fresh_database(kind).await;
+        let migrate = || outcome(rankduel(&["migrate", "--database-url", &database.url]));
+        let (code, first, stderr) = migrate();
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(first.contains("now has"), "{first}");
+        let (code, second, _) = migrate();
+        assert_eq!(code, Some(0));
+        assert!(second.contains("already"), "{second}");
+
+        let process = Process::start(serve(&database.url, &["--no-migrate"]));
+        process.signal("TERM");
+        assert_eq!(process.wait().0, Some(0));
+    }
+}
+
+#[tokio::test]
+async fn keys_or_insecure_open_it_to_other_machines() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let everywhere = || rankduel(&["serve", "--listen", "0.0.0.0:0", "--database-url", &database.url]);
+    let mut keyed = everywhere();
+    keyed.env("RANKDUEL_API_KEYS", KEY);
+    let mut insecure = everywhere();
+    insecure.env("RANKDUEL_INSECURE", "true");
+    for (command, status) in [(keyed, 401), (insecure, 200)] {
+        let process = Process::start(command);
+        let url = process.url.replace("0.0.0.0", "127.0.0.1");
+        assert_eq!(reqwest::get(format!("{url}/v1/experiments")).await.unwrap().status(), status);
+        process.signal("TERM");
+        assert_eq!(process.wait().0, Some(0));
+    }
+}
+
+#[test]
+fn the_description_can_be_printed() {
+    let (code, stdout, _) = outcome(rankduel(&["openapi"]));
+    assert_eq!(code, Some(0));
+    assert_eq!(stdout, rankduel::http::description().to_yaml().unwrap());
+}

@@ -1,0 +1,180 @@
+//! Servers to talk to: a router in this process, and the program itself.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use axum::Router;
+use rankduel::clock::{SharedClock, SystemClock};
+use rankduel::experiment::{Service, ServiceSettings};
+use rankduel::http::health::Readiness;
+use rankduel::http::server::{ConnectionSettings, Drained, serve};
+use rankduel::http::{self, AppState, ShellSettings};
+use rankduel::telemetry::metrics::Metrics;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use super::{Kind, TestDatabase, fresh_database};
+
+/// A router behind a real socket.
+pub struct TestServer {
+    /// `ADDRESS:PORT`.
+    pub address: String,
+    stop: oneshot::Sender<()>,
+    running: tokio::task::JoinHandle<Drained>,
+}
+
+impl TestServer {
+    /// Serve `app` on a free port.
+    pub async fn start(app: Router, settings: ConnectionSettings) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("its address").to_string();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running =
+            tokio::spawn(async move { serve(listener, app, &settings, async { drop(stopped.await) }).await });
+        Self { address, stop, running }
+    }
+
+    /// The address of `path`.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// GET `path`.
+    pub async fn get(&self, path: &str) -> reqwest::Response {
+        reqwest::get(self.url(path)).await.expect("an answer")
+    }
+
+    /// Send `request` as it is, and read until the server closes the connection.
+    pub async fn raw(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).await.expect("a connection");
+        stream.write_all(request.as_bytes()).await.expect("to send");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.expect("an answer");
+        String::from_utf8(answer).expect("text")
+    }
+
+    /// Ask it to stop; what [`Self::stopped`] waits for.
+    pub fn stop(self) -> Stopping {
+        drop(self.stop);
+        Stopping(self.running)
+    }
+}
+
+/// A server that was asked to stop.
+pub struct Stopping(tokio::task::JoinHandle<Drained>);
+
+impl Stopping {
+    /// Wait until it has.
+    pub async fn stopped(self) -> Drained {
+        self.0.await.expect("a server that does not panic")
+    }
+}
+
+/// The whole API over a database of its own.
+pub struct Api {
+    pub server: TestServer,
+    pub service: Arc<Service>,
+    pub metrics: Arc<Metrics>,
+    pub readiness: Arc<Readiness>,
+    pub database: TestDatabase,
+}
+
+impl Api {
+    /// Start it by the system's clock.
+    pub async fn start(kind: Kind, settings: &ShellSettings) -> Self {
+        Self::start_at(kind, settings, Arc::new(SystemClock)).await
+    }
+
+    /// Start it by this clock.
+    pub async fn start_at(kind: Kind, settings: &ShellSettings, clock: SharedClock) -> Self {
+        let database = fresh_database(kind).await;
+        let store = database.store().await;
+        let (metrics, readiness) = (Arc::new(Metrics::new()), Arc::new(Readiness::default()));
+        let service = Service::start(store, clock, Arc::clone(&metrics), ServiceSettings::default())
+            .await
+            .expect("a service");
+        let state = AppState {
+            service: Arc::clone(&service),
+            metrics: Arc::clone(&metrics),
+            readiness: Arc::clone(&readiness),
+        };
+        let app = http::app(state, settings).expect("an app");
+        let server = TestServer::start(app, ConnectionSettings::default()).await;
+        Self { server, service, metrics, readiness, database }
+    }
+}
+
+/// `rankduel` with these arguments, and none of the variables of whoever runs the tests.
+pub fn rankduel(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rankduel"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("RANKDUEL_") || name == "RUST_LOG" {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// The program, serving. Killed if it is dropped.
+pub struct Process {
+    child: Child,
+    /// `http://ADDRESS:PORT`, as it says itself.
+    pub url: String,
+    log: Option<JoinHandle<String>>,
+}
+
+impl Process {
+    /// Start it and wait until it listens.
+    pub fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("the program");
+        let mut stderr = child.stderr.take().expect("its standard error");
+        let log = std::thread::spawn(move || {
+            let mut log = String::new();
+            stderr.read_to_string(&mut log).expect("text on standard error");
+            log
+        });
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("its standard output"))
+            .read_line(&mut line)
+            .expect("a line");
+        match line.trim_end().strip_prefix("listening on ") {
+            Some(url) => Self { url: url.to_owned(), child, log: Some(log) },
+            None => {
+                let _ = child.kill();
+                panic!("it does not serve: {line:?}, {}", log.join().unwrap_or_default());
+            }
+        }
+    }
+
+    /// Send it a signal, such as `TERM`.
+    pub fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    }
+
+    /// Wait for its end: exit code and log.
+    pub fn wait(mut self) -> (Option<i32>, String) {
+        let status = self.child.wait().expect("its end");
+        let log = self.log.take().map(|log| log.join().expect("its log")).unwrap_or_default();
+        (status.code(), log)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail if it has ended already, which is as well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Exit code and standard error of a command that ends.
+pub fn outcome(mut command: Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the program");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (status.code(), text(stdout), text(stderr))
+}
