@@ -89,7 +89,8 @@ pub fn require(
 }
 
 macro_rules! policies {
-    ($($(#[$doc:meta])* $variant:ident($parameters:ty) = $kind:literal,)*) => {
+    // `tt` and not `literal`: the name must reach the derives as the bare token, or utoipa does not see it.
+    ($($(#[$doc:meta])* $variant:ident($parameters:ty) = $kind:tt,)*) => {
         /// A kind of policy with its parameters; in JSON `{"kind": "…", …parameters}`.
         #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
         #[serde(tag = "kind")]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use rankduel::http::{self, ProblemKind, ShellSettings};
+use rankduel::policy::PolicySpec;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -69,6 +70,16 @@ fn every_reference_leads_somewhere_and_every_operation_is_described() {
             }
         }
     }
+}
+
+#[test]
+fn policies_have_the_names_that_the_api_reads() {
+    let schema = &document()["components"]["schemas"]["PolicySpec"];
+    let forms = schema["oneOf"].as_array().unwrap();
+    let described: Vec<&str> =
+        forms.iter().filter_map(|form| form["allOf"][1]["properties"]["kind"]["enum"][0].as_str()).collect();
+    let read: Vec<&str> = PolicySpec::KINDS.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(described, read, "{schema:#}");
 }
 
 #[tokio::test]

@@ -107,7 +107,9 @@ async fn the_log_tells_requests_and_no_secrets() {
 #[tokio::test]
 async fn a_wrong_call_is_refused_before_anything_happens() {
     let database = fresh_database(Kind::Sqlite).await;
-    let wrong: [(&[&str], &[(&str, &str)], &str); 12] = [
+    /// Arguments, variables, and what the message says.
+    type Wrong<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str);
+    let wrong: [Wrong; 12] = [
         (&["--listen", "0.0.0.0:0"], &[], "RANKDUEL_API_KEYS"),
         (&["--listen", "[::]:0"], &[], "--insecure"),
         (&["--listen", "somewhere"], &[], "--listen \"somewhere\""),
