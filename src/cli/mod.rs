@@ -11,6 +11,7 @@ use crate::config::{ServeArgs, StoreArgs};
 use crate::store::{ConnectError, SharedStore, connect};
 
 mod demo;
+mod figures;
 mod migrate;
 mod openapi;
 mod output;
@@ -40,6 +41,7 @@ enum Command {
     Openapi,
     Policies(policies::Arguments),
     Simulate(simulate::Arguments),
+    Figures(figures::Arguments),
 }
 
 /// A command that did not do what it was asked, as it is told to the person who ran it.
@@ -70,6 +72,7 @@ pub fn run() -> ExitCode {
         Command::Openapi => openapi::run(),
         Command::Policies(arguments) => policies::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Figures(arguments) => figures::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,6 @@
 //! A folder of results: curves, plots, and the command that makes them again.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,13 +36,14 @@ pub(super) fn file_stem(name: &str) -> String {
 
 /// This program's call as a line for a shell, after a line with the program's version.
 pub(super) fn this_command() -> String {
-    let arguments = std::env::args_os().skip(1).map(|argument| shell_quoted(&argument));
+    let arguments = std::env::args_os().skip(1).map(shell_quoted);
     let line = std::iter::once("rankduel".to_string()).chain(arguments).collect::<Vec<_>>().join(" ");
     format!("# rankduel {}\n{line}\n", env!("CARGO_PKG_VERSION"))
 }
 
-fn shell_quoted(argument: &OsString) -> String {
-    let text = argument.to_string_lossy();
+/// A word as a shell takes it back unchanged.
+pub(super) fn shell_quoted(argument: impl AsRef<OsStr>) -> String {
+    let text = argument.as_ref().to_string_lossy();
     let safe = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
     if !text.is_empty() && text.chars().all(safe) {
         text.into_owned()
@@ -57,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_a_shell_would_change_is_quoted() {
-        let quoted = |text: &str| shell_quoted(&OsString::from(text));
+        let quoted = |text: &str| shell_quoted(text);
         assert_eq!(quoted("d-ts:alpha=0.51,prior=1"), "d-ts:alpha=0.51,prior=1");
         assert_eq!(quoted("my file"), "'my file'");
         assert_eq!(quoted("it's"), r"'it'\''s'");

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::CommandError;
 use super::output::{Output, file_stem, this_command};
 use super::values::{count, delay, probability};
-use super::watched::run_watched;
+use super::watched::Watched;
 use crate::policy::{PolicySpec, TieRule};
 use crate::preference::{PreferenceMatrix, RegretKind};
 use crate::simulate::plot::{self, Scale};
@@ -72,6 +72,8 @@ pub struct Arguments {
     shuffle_arms: bool,
 
     /// `alpha` of every policy that takes one and is not given its own
+    ///
+    /// For most it is the width of the confidence bounds; `rankduel policies` tells for which it is something else.
     #[arg(long, value_name = "ALPHA")]
     alpha: Option<f64>,
 
@@ -169,16 +171,17 @@ enum Format {
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let tournaments = arguments.tournaments()?;
     let output = arguments.out.as_deref().map(Output::create).transpose()?;
-    let watched = run_watched(&tournaments, arguments.threads)?;
-    for (tournament, report) in tournaments.iter().zip(&watched.reports) {
-        if let (true, Some(report)) = (watched.interrupted, report) {
+    let watched = Watched::start(arguments.threads)?;
+    let reports = watched.run(&tournaments);
+    for (tournament, report) in tournaments.iter().zip(&reports) {
+        if let (true, Some(report)) = (watched.is_interrupted(), report) {
             eprintln!(
                 "rankduel: interrupted: `{}` has {} of {} runs of {} of {} steps",
                 tournament.name, report.runs, tournament.runs, report.horizon, tournament.horizon
             );
         }
     }
-    let reports: Vec<Report> = watched.reports.into_iter().flatten().collect();
+    let reports: Vec<Report> = reports.into_iter().flatten().collect();
     if reports.is_empty() {
         return Err(
             anyhow!("interrupted before every policy had made a step; there is nothing to report").into()

@@ -14,34 +14,46 @@ use crate::simulate::{Report, Tournament, Watch};
 /// How often the progress bar is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// What came of them.
+/// Threads to run on, and Ctrl-C to stop with: one for each call of the program.
 pub(super) struct Watched {
-    /// One a tournament; `None` where it was interrupted before anything could be said.
-    pub reports: Vec<Option<Report>>,
-    /// Whether Ctrl-C ended it early.
-    pub interrupted: bool,
+    pool: rayon::ThreadPool,
+    watch: Arc<Watch>,
 }
 
-/// Run tournaments on `threads` threads (default: one a core), with a progress bar when standard error is a terminal.
-/// The first Ctrl-C ends them after the current step, the second ends the program.
-pub(super) fn run_watched(
-    tournaments: &[Tournament],
-    threads: Option<NonZeroUsize>,
-) -> anyhow::Result<Watched> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.map_or(0, NonZeroUsize::get))
-        .build()
-        .context("starting threads")?;
-    let watch = Arc::new(Watch::new());
-    stop_on_ctrl_c(watch.clone());
-    let steps = tournaments.iter().fold(0_u64, |steps, t| steps.saturating_add(t.total_steps()));
-    let reports = with_progress(steps, &watch, || pool.install(|| run_all(tournaments, &watch)));
-    Ok(Watched { reports, interrupted: watch.is_stopped() })
+impl Watched {
+    /// `threads` threads (default: one a core). From now on the first Ctrl-C ends the work after the current step, and the
+    /// second ends the program.
+    pub fn start(threads: Option<NonZeroUsize>) -> anyhow::Result<Self> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.map_or(0, NonZeroUsize::get))
+            .build()
+            .context("starting threads")?;
+        let watch = Arc::new(Watch::new());
+        stop_on_ctrl_c(watch.clone());
+        Ok(Self { pool, watch })
+    }
+
+    /// Whether Ctrl-C has ended the work early.
+    pub fn is_interrupted(&self) -> bool {
+        self.watch.is_stopped()
+    }
+
+    /// Run tournaments; one report each, `None` where it was interrupted before anything could be said.
+    pub fn run(&self, tournaments: &[Tournament]) -> Vec<Option<Report>> {
+        let steps = tournaments.iter().fold(0_u64, |steps, t| steps.saturating_add(t.total_steps()));
+        self.work(steps, |watch| run_all(tournaments, watch))
+    }
+
+    /// Do other work of `steps` steps on the threads.
+    pub fn work<T: Send>(&self, steps: u64, work: impl FnOnce(&Watch) -> T + Send) -> T {
+        with_progress(steps, &self.watch, || self.pool.install(|| work(&self.watch)))
+    }
 }
 
 /// Do `work` while a bar shows how far `watch` says it is. Draws nothing unless standard error is a terminal.
 fn with_progress<T>(steps: u64, watch: &Watch, work: impl FnOnce() -> T) -> T {
     let bar = ProgressBar::new(steps);
+    let before = watch.steps();
     if let Ok(style) =
         ProgressStyle::with_template("{wide_bar} {percent:>3} %  {eta} left  {human_pos} steps")
     {
@@ -53,7 +65,7 @@ fn with_progress<T>(steps: u64, watch: &Watch, work: impl FnOnce() -> T) -> T {
             let bar = &bar;
             move || {
                 while let Err(RecvTimeoutError::Timeout) = until_finished.recv_timeout(REDRAW) {
-                    bar.set_position(watch.steps());
+                    bar.set_position(watch.steps() - before);
                 }
                 bar.finish_and_clear();
             }

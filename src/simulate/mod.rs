@@ -6,9 +6,11 @@
 //! - [`tournament`]: many runs of many policies on all cores, and the curves of their regret.
 //! - [`report`]: those curves as JSON, as CSV, as a table and as a plot.
 //! - [`plot`]: plots as SVG.
+//! - [`figures`]: the figures of the papers, as data.
 
 mod environment;
 pub mod feedback;
+pub mod figures;
 pub mod plot;
 pub mod report;
 mod run;

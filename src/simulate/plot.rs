@@ -51,8 +51,34 @@ pub struct PlotPoint {
     pub x: f64,
     /// The mean.
     pub y: f64,
-    /// Half the height of the band around it; 0 for none.
-    pub half_band: f64,
+    /// Lower edge of the band around it; `y` for none.
+    pub low: f64,
+    /// Upper edge of the band around it; `y` for none.
+    pub high: f64,
+}
+
+/// Values side by side, as bars.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bars {
+    /// Above the bars.
+    pub title: String,
+    /// Below their axis.
+    pub axis_label: String,
+    /// From top to bottom.
+    pub bars: Vec<Bar>,
+    /// In small print at the bottom.
+    pub note: String,
+}
+
+/// One bar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// Before it.
+    pub label: String,
+    /// Its length, not negative.
+    pub value: f64,
+    /// At its end.
+    pub text: String,
 }
 
 /// Okabe and Ito's palette without its yellow, which is too faint for a line on white.
@@ -77,7 +103,7 @@ const LEGEND_ROW: f64 = 20.0;
 pub fn svg(plot: &Plot) -> String {
     let points = || plot.series.iter().flat_map(|series| &series.points);
     let x = Axis::new(plot.x_scale, points().map(|p| p.x), points().map(|p| p.x), PLOT_WIDTH);
-    let y = Axis::new(plot.y_scale, points().map(|p| p.y), points().map(|p| p.y + p.half_band), PLOT_HEIGHT);
+    let y = Axis::new(plot.y_scale, points().map(|p| p.y), points().map(|p| p.high), PLOT_HEIGHT);
     let canvas = Canvas { x, y };
     let mut order: Vec<usize> = (0..plot.series.len()).collect();
     let end = |at: usize| plot.series[at].points.last().map_or(0.0, |point| point.y);
@@ -109,6 +135,42 @@ pub fn svg(plot: &Plot) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", document.into_string())
 }
 
+/// The bars as a stand-alone SVG document.
+pub fn bars_svg(plot: &Bars) -> String {
+    const ROW: f64 = 34.0;
+    let longest = plot.bars.iter().map(|bar| bar.label.chars().count()).max().unwrap_or(0);
+    let left = 24.0 + longest as f64 * FONT_SIZE * CHARACTER;
+    let values = || plot.bars.iter().map(|bar| bar.value);
+    let axis = Axis::new(Scale::Linear, values(), values(), PLOT_WIDTH);
+    let bottom = TOP + ROW * plot.bars.len() as f64;
+    let (width, height) = (left + PLOT_WIDTH + 70.0, bottom + BELOW);
+    let across = |value: f64| left + axis.at(value).unwrap_or(0.0);
+    let document = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width:.0} {height:.0}"))
+            width=(format!("{width:.0}")) height=(format!("{height:.0}"))
+            font-family=(FONT) font-size=(FONT_SIZE) fill="#222" {
+            title { (plot.title) }
+            rect width="100%" height="100%" fill="white" {}
+            text x=(short(left)) y=(TOP - 16.0) font-size="15" font-weight="bold" { (plot.title) }
+            @for (value, text) in axis.ticks().0 {
+                g stroke="#e4e4e4" { (line(across(value), TOP, across(value), bottom)) }
+                text x=(short(across(value))) y=(bottom + 19.0) text-anchor="middle" { (text) }
+            }
+            @for (row, bar) in plot.bars.iter().enumerate() {
+                @let top = TOP + ROW * row as f64;
+                rect x=(short(left)) y=(top + 6.0) width=(short(across(bar.value) - left)) height=(ROW - 12.0)
+                    fill=(COLOURS[0]) {}
+                text x=(short(left - 8.0)) y=(top + ROW / 2.0 + 4.5) text-anchor="end" { (bar.label) }
+                text x=(short(across(bar.value) + 6.0)) y=(top + ROW / 2.0 + 4.5) { (bar.text) }
+            }
+            g stroke="#222" { (line(left, TOP, left, bottom)) }
+            text x=(short(left + PLOT_WIDTH / 2.0)) y=(bottom + 42.0) text-anchor="middle" { (plot.axis_label) }
+            text x=(short(left)) y=(height - 10.0) font-size="11" fill="#555" { (plot.note) }
+        }
+    };
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", document.into_string())
+}
+
 /// One axis: from values to distances along it.
 #[derive(Debug, Clone, Copy)]
 struct Axis {
@@ -135,8 +197,10 @@ impl Axis {
             Scale::Log => {
                 let lowest = values.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
                 if lowest.is_finite() {
-                    let low = 10_f64.powf(lowest.log10().floor());
-                    (low, highest.max(low * 10.0))
+                    let power = 10_f64.powf(lowest.log10().floor());
+                    let starts = [5.0, 2.0].into_iter().map(|m| m * power);
+                    let low = starts.into_iter().find(|start| *start <= lowest).unwrap_or(power);
+                    (low, highest.max(low * 5.0))
                 } else {
                     (1.0, 10.0)
                 }
@@ -167,15 +231,24 @@ impl Axis {
             }
             Scale::Log => {
                 let within = |value: f64| value >= self.low * 0.999 && value <= self.high * 1.001;
-                let first = self.low.log10().round() as i32;
-                let powers: Vec<i32> = (first..first + 40).take_while(|&n| within(10_f64.powi(n))).collect();
-                let named = powers.iter().map(|&n| (10_f64.powi(n), power_of_ten(n))).collect();
-                let minor = powers
-                    .iter()
-                    .flat_map(|&n| (2..10).map(move |m| f64::from(m) * 10_f64.powi(n)))
-                    .filter(|&value| within(value))
-                    .collect();
-                (named, minor)
+                let first = self.low.log10().floor() as i32;
+                let last = self.high.log10().ceil() as i32;
+                let multiples = (first..=last)
+                    .flat_map(|n| (1..10).map(move |m| (m, n)))
+                    .filter(|&(m, n)| within(f64::from(m) * 10_f64.powi(n)));
+                // below two decades powers of ten alone are too few to read by
+                let short = self.high / self.low < 100.0;
+                let (named, minor): (Vec<_>, Vec<_>) =
+                    multiples.partition(|&(m, _)| m == 1 || (short && (m == 2 || m == 5)));
+                let value = |(m, n): (i32, i32)| f64::from(m) * 10_f64.powi(n);
+                let name = |at: (i32, i32)| match short {
+                    true => plain(value(at), 10_f64.powi(at.1)),
+                    false => power_of_ten(at.1),
+                };
+                (
+                    named.into_iter().map(|at| (value(at), name(at))).collect(),
+                    minor.into_iter().map(value).collect(),
+                )
             }
         }
     }
@@ -269,7 +342,7 @@ impl Canvas {
     }
 
     fn band(&self, at: usize, series: &Series) -> Markup {
-        if !series.joined || series.points.iter().all(|point| point.half_band == 0.0) {
+        if !series.joined || series.points.iter().all(|point| point.low == point.high) {
             return html! {};
         }
         // a lower edge at or below 0 is drawn at the bottom of a logarithmic axis
@@ -277,13 +350,13 @@ impl Canvas {
             Scale::Linear => f64::NEG_INFINITY,
             Scale::Log => self.y.low,
         };
-        let upper = series.points.iter().filter_map(|p| self.place(p.x, p.y + p.half_band));
+        let upper = series.points.iter().filter_map(|p| self.place(p.x, p.high));
         let lower = series
             .points
             .iter()
             .rev()
-            .filter(|p| p.y + p.half_band > 0.0 || self.y.scale == Scale::Linear)
-            .filter_map(|p| self.place(p.x, (p.y - p.half_band).max(lowest)));
+            .filter(|p| p.high > 0.0 || self.y.scale == Scale::Linear)
+            .filter_map(|p| self.place(p.x, p.low.max(lowest)));
         let outline = path(upper.chain(lower));
         html! { path d=(outline) fill=(colour(at)) fill-opacity="0.16" clip-path="url(#frame)" {} }
     }
@@ -303,10 +376,7 @@ impl Canvas {
 
     /// The uncertainty of a single marker.
     fn bar(&self, at: usize, point: &PlotPoint) -> Markup {
-        let ends = (
-            self.place(point.x, (point.y - point.half_band).max(self.y.low)),
-            self.place(point.x, point.y + point.half_band),
-        );
+        let ends = (self.place(point.x, point.low.max(self.y.low)), self.place(point.x, point.high));
         html! {
             @if let (Some((x, low)), Some((_, high))) = ends {
                 g stroke=(colour(at)) stroke-width="1.5" clip-path="url(#frame)" { (line(x, low, x, high)) }
@@ -389,8 +459,9 @@ mod tests {
             assert!((axis.at(value).unwrap() - place).abs() < 1e-9);
         }
         assert_eq!(axis.at(0.0), None);
-        let names: Vec<String> = axis.ticks().0.into_iter().map(|(_, name)| name).collect();
-        assert_eq!(names, ["10⁰", "10¹", "10²", "10³", "10⁴"]);
+        let names = |axis: &Axis| axis.ticks().0.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+        assert_eq!(names(&axis), ["10⁰", "10¹", "10²", "10³", "10⁴"]);
+        assert_eq!(names(&super::tests::axis(Scale::Log, &[0.3, 4.0])), ["0.2", "0.5", "1", "2"]);
         assert_eq!(power_of_ten(-12), "10⁻¹²");
     }
 

@@ -61,7 +61,12 @@ impl Point {
     /// As a point of a plot, with its 95 % confidence interval.
     pub fn plotted(&self) -> PlotPoint {
         let half_band = 1.96 * self.standard_error.unwrap_or(0.0);
-        PlotPoint { x: self.step as f64, y: self.mean, half_band }
+        PlotPoint {
+            x: self.step as f64,
+            y: self.mean,
+            low: self.mean - half_band,
+            high: self.mean + half_band,
+        }
     }
 }
 
@@ -99,13 +104,10 @@ fn quoted(field: &str) -> String {
 }
 
 impl Report {
-    /// The report as a plot over logarithmic time, with a band of 1.96 standard errors to either side. Where regret is
-    /// linear, its first thousandth would be a flat line at 0 and is left out.
+    /// The report as a plot over logarithmic time, with a band of 1.96 standard errors to either side. The first
+    /// thousandth of it, where nothing has been learned yet, is left out.
     pub fn plot(&self, y_scale: Scale) -> Plot {
-        let first_step = match y_scale {
-            Scale::Linear => self.horizon / 1000,
-            Scale::Log => 1,
-        };
+        let first_step = self.horizon / 1000;
         let runs = if self.runs == 1 {
             "one run".to_string()
         } else {

@@ -1,5 +1,6 @@
 //! The commands that need no server, as processes.
 
+mod figures;
 mod policies;
 mod simulate;
 

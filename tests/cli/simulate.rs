@@ -85,31 +85,83 @@ fn several_matrices_make_an_array_in_their_order() {
 #[test]
 fn a_seed_gives_the_same_numbers_on_any_number_of_threads() {
     let run = |threads: &str, seed: &str| {
-        without_times(json(&[
-            "--policy",
-            "uniform",
-            "--policy",
-            "uniform",
-            "--preferences",
-            "arxiv-6",
-            "--horizon",
-            "1e4",
-            "--runs",
-            "7",
-            "--ties",
-            "0.1",
-            "--delay",
-            "geometric:5",
-            "--threads",
-            threads,
-            "--seed",
-            seed,
-        ]))
+        let mut arguments = vec!["--preferences", "arxiv-6", "--horizon", "3000", "--runs", "7"];
+        for policy in ["uniform", "d-ts", "d-ts-plus", "ccb", "scb", "sparring", "scomp2"] {
+            arguments.extend(["--policy", policy]);
+        }
+        arguments.extend(["--ties", "0.1", "--delay", "geometric:5", "--threads", threads, "--seed", seed]);
+        without_times(json(&arguments))
     };
     let one = run("1", "3");
     assert_eq!(one, run("2", "3"));
     assert_eq!(one, run("1", "3"));
     assert_ne!(one, run("1", "4"));
+}
+
+/// Regret of `policy` on six rankers after 2000 steps, with its standard error, over 30 runs.
+fn after_2000(policy: &str, more: &[&str]) -> (f64, f64) {
+    let common = ["--policy", policy, "--preferences", "arxiv-6", "--horizon", "2000", "--runs", "30"];
+    last(&json(&[&common, more].concat()), 0)
+}
+
+#[test]
+fn a_policy_that_hears_nothing_useful_costs_what_uniform_pairs_cost() {
+    // by symmetry: shuffled rankers that cannot be told apart are shown equally often, 16/30 a step
+    let expected = 2000.0 * 16.0 / 30.0;
+    let deaf: [&[&str]; 7] = [
+        &["--loss", "1"],
+        &["--no-click", "1"],
+        &["--ties", "1"],
+        &["--ties", "1", "--tie-rule", "half"],
+        &["--ties", "1", "--tie-rule", "coin"],
+        &["--delay", "2000"],
+        &["--feedback-batch", "2001"],
+    ];
+    for more in deaf {
+        let (mean, error) = after_2000("d-ts", more);
+        assert!(error > 0.0 && (mean - expected).abs() < 4.0 * error, "{more:?}: {mean} ± {error}");
+    }
+    let (mean, error) = after_2000("d-ts", &[]);
+    assert!(mean < expected / 1.5 && mean + 20.0 * error < expected, "{mean} ± {error}");
+}
+
+#[test]
+fn worse_feedback_costs_more() {
+    let (mean, error) = after_2000("d-ts", &[]);
+    let worse: [&[&str]; 6] = [
+        &["--loss", "0.8"],
+        &["--no-click", "0.8"],
+        &["--ties", "0.8"],
+        &["--delay", "700"],
+        &["--in-flight", "700"],
+        &["--feedback-batch", "900"],
+    ];
+    for more in worse {
+        let (worse, its_error) = after_2000("d-ts", more);
+        let four_errors = 4.0 * (error * error + its_error * its_error).sqrt();
+        assert!(worse > mean + four_errors, "{more:?}: {worse} ± {its_error}, not over {mean} ± {error}");
+    }
+}
+
+#[test]
+fn settings_that_change_nothing_change_nothing() {
+    let plain = after_2000("d-ts", &[]);
+    for more in [["--delay", "0"], ["--in-flight", "1"], ["--feedback-batch", "1"], ["--tie-rule", "coin"]] {
+        assert_eq!(plain, after_2000("d-ts", &more), "{more:?}");
+    }
+}
+
+#[test]
+fn horizon_and_alpha_reach_the_policies_that_take_them() {
+    assert_eq!(after_2000("pcomp", &[]), after_2000("pcomp:horizon=2000", &[]));
+    assert_ne!(after_2000("pcomp", &[]), after_2000("pcomp:horizon=100000", &[]));
+    assert_eq!(after_2000("d-ts", &["--alpha", "3"]), after_2000("d-ts:alpha=3", &[]));
+    assert_ne!(after_2000("d-ts", &["--alpha", "3"]), after_2000("d-ts", &[]));
+    assert_eq!(after_2000("d-ts:alpha=0.6", &["--alpha", "3"]), after_2000("d-ts:alpha=0.6", &[]));
+    refused(
+        &["--policy", "d-ts", "--alpha", "0", "--preferences", "arxiv-6"],
+        "--policy d-ts on `arxiv-6` (6 rankers): `alpha` is 0",
+    );
 }
 
 #[test]
