@@ -15,6 +15,7 @@ pub mod ccb;
 pub mod choose;
 mod coin;
 pub mod comp;
+pub mod cw_rmed;
 pub mod divergence;
 pub mod double_thompson;
 pub mod explore;

@@ -159,6 +159,10 @@ policies! {
     Rmed2(super::rmed::Rmed2) = "rmed2",
     /// RMED2 for a known horizon.
     Rmed2Fh(super::rmed::Rmed2Fh) = "rmed2-fh",
+    /// Evidence for a Copeland winner by linear programs.
+    CwRmed(super::cw_rmed::CwRmed) = "cw-rmed",
+    /// Evidence for a Copeland winner in closed form.
+    EcwRmed(super::cw_rmed::EcwRmed) = "ecw-rmed",
     /// RUCB in batches of rankers.
     MergeRucb(super::merge::MergeRucb) = "merge-rucb",
     /// Thompson sampling in batches of rankers.

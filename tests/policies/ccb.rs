@@ -230,11 +230,11 @@ const SCRIPTS: &[(usize, Script)] = &[
 #[test]
 fn the_fold_is_the_plain_transcription() {
     let mut happened = [0; 5];
-    for seed in 0..24 {
-        let (_, plain) = fold_both(3 + seed as usize % 4, 600, 100, seed);
+    for seed in 0..8 {
+        let (_, plain) = fold_both(3 + seed as usize % 3, 400, 80, seed);
         (0..5).for_each(|n| happened[n] += plain.happened[n]);
     }
-    for seed in 0..16 {
+    for seed in 0..8 {
         for (k, script) in SCRIPTS {
             let mut policy = start("ccb", *k, seed);
             let mut plain = Transcription::new(Plain::new(*k, 0.51), seed);
@@ -254,8 +254,8 @@ fn the_fold_is_the_plain_transcription() {
 
 #[test]
 fn selects_like_the_plain_transcription() {
-    const DRAWS: usize = 20_000;
-    for seed in 0..8 {
+    const DRAWS: usize = 8_000;
+    for seed in 0..6 {
         let k = 3 + seed as usize % 4;
         let (policy, plain) = fold_both(k, 20 * (seed as usize + 1), 400, 300 + seed);
         let mut chance = chance(31);

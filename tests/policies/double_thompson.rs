@@ -47,7 +47,7 @@ fn plain_select(plain: &Plain, plus: bool, chance: &mut Chance) -> Duel {
 }
 
 fn assert_selects_like_plain_form(policy: &dyn Policy, plain: &Plain, plus: bool, what: &str) {
-    const DRAWS: usize = 30_000;
+    const DRAWS: usize = 12_000;
     let k = plain.wins.len();
     let mut chance = chance(21);
     let expected = frequencies(k, DRAWS, || plain_select(plain, plus, &mut chance));

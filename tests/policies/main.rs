@@ -5,6 +5,7 @@ mod batch;
 mod bounds;
 mod ccb;
 mod contract;
+mod cw_rmed;
 mod double_thompson;
 mod explore;
 mod merge;

@@ -71,7 +71,7 @@ fn the_theory_s_constant() {
 
 #[test]
 fn selects_like_the_plain_form() {
-    const DRAWS: usize = 20_000;
+    const DRAWS: usize = 10_000;
     let (counts, _) = D;
     let (k, mut chance) = (4, chance(71));
 

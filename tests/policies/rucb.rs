@@ -141,7 +141,7 @@ fn selects_like_the_plain_form() {
 
 #[test]
 fn rcs_selects_like_the_plain_form() {
-    const DRAWS: usize = 20_000;
+    const DRAWS: usize = 10_000;
     let cycle: &[&[u32]] = &[&[0, 9, 3, 7], &[3, 0, 9, 5], &[9, 3, 0, 5], &[2, 5, 5, 0]];
     for (name, counts) in [("A", A.0), ("B", B.0), ("D", D.0), ("a cycle", cycle)] {
         let k = counts.len();
