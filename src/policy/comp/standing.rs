@@ -62,9 +62,12 @@ impl Standing {
             0 => (1, 2),
             plays => (u128::from(self.half_wins[i]), u128::from(plays)),
         };
-        let is_better = |i: usize, than: usize| {
+        let by_share = |i: usize, than: usize| {
             let (ours, theirs) = (share(i), share(than));
-            (self.led_by[i], theirs.0 * ours.1) < (self.led_by[than], ours.0 * theirs.1)
+            (theirs.0 * ours.1).cmp(&(ours.0 * theirs.1))
+        };
+        let is_better = |i: usize, than: usize| {
+            self.led_by[i].cmp(&self.led_by[than]).then_with(|| by_share(i, than)).is_lt()
         };
         active.iter().copied().reduce(|best, i| if is_better(i, best) { i } else { best }).unwrap_or(0)
     }
