@@ -46,7 +46,7 @@ impl Outcome {
     }
 }
 
-/// What a tie means for the win counts (`algorithms.md` §1).
+/// What a tie means for the win counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TieRule {
