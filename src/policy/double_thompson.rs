@@ -138,9 +138,14 @@ impl Sampler {
         // step 2, for the pairs with a candidate; each pair is owned by a candidate, by the lower of two
         for &i in active.iter().filter(|&&i| is_candidate(i)) {
             let mut row = draw.row(i);
+            let mut won = 0;
             for &j in active.iter().filter(|&&j| j > i || (j < i && !is_candidate(j))) {
-                score[if row.wins(j) { i } else { j }] += 1;
+                // no branch: which way a sign falls cannot be predicted
+                let wins = u16::from(row.wins(j));
+                won += wins;
+                score[j] += 1 - wins;
             }
+            score[i] += won;
         }
 
         // step 3

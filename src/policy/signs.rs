@@ -127,6 +127,7 @@ impl<'a> SignDraw<'a> {
     }
 
     /// Output number `index` of the SplitMix64 stream of this draw.
+    #[inline]
     fn word(self, index: u64) -> u64 {
         let mut z = self.key.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -151,6 +152,7 @@ pub struct SignRow<'a> {
 
 impl SignRow<'_> {
     /// Whether `θ[owner][other] > 1/2`.
+    #[inline]
     pub fn wins(&mut self, other: usize) -> bool {
         match self.odds[other] {
             NEVER => false,
@@ -160,6 +162,7 @@ impl SignRow<'_> {
         }
     }
 
+    #[inline]
     fn coin(&mut self, other: usize) -> bool {
         let block = other / 64;
         let coins = match self.coins {
