@@ -12,6 +12,7 @@ use crate::store::{ConnectError, SharedStore, connect};
 
 mod demo;
 mod figures;
+mod health;
 mod migrate;
 mod openapi;
 mod output;
@@ -35,6 +36,8 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Run the server.
     Serve(ServeArgs),
+    /// Ask a running server whether it is well: exit code 0 if so, else 1.
+    Health(health::HealthArgs),
     /// Bring a database's schema up to date.
     Migrate(StoreArgs),
     /// Print the description of the API (OpenAPI 3.1, YAML).
@@ -68,6 +71,7 @@ pub fn run() -> ExitCode {
     let result: Result<(), CommandError> = match cli.command {
         Command::Demo(args) => demo::run(args),
         Command::Serve(args) => serve::run(args),
+        Command::Health(args) => health::run(&args),
         Command::Migrate(args) => migrate::run(&args),
         Command::Openapi => openapi::run(),
         Command::Policies(arguments) => policies::run(&arguments),
