@@ -173,6 +173,12 @@ policies! {
     Sparring(super::sparring::Sparring) = "sparring",
     /// A tournament in which the winner stays.
     WinnerStays(super::winner_stays::WinnerStays) = "winner-stays",
+    /// Thompson sampling with one win count a ranker.
+    SelfSparring(super::self_sparring::SelfSparring) = "self-sparring",
+    /// Removes who loses to the mean of those left.
+    BeatTheMean(super::btm::BeatTheMean) = "btm",
+    /// A candidate meets all others in turn.
+    InterleavedFilter(super::interleaved_filter::InterleavedFilter) = "interleaved-filter",
     /// PCOMP: all pairs, in batches.
     Pcomp(super::comp::pcomp::Pcomp) = "pcomp",
     /// SCOMP: a seed set against all, in batches.
