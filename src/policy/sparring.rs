@@ -22,12 +22,8 @@ const FORMAT: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Sparring {
     /// Robustness of the machines' indices.
-    #[serde(default = "default_alpha")]
+    #[serde(default = "ucb::default_alpha")]
     pub alpha: f64,
-}
-
-fn default_alpha() -> f64 {
-    3.0
 }
 
 impl PolicyParameters for Sparring {

@@ -179,6 +179,12 @@ policies! {
     BeatTheMean(super::btm::BeatTheMean) = "btm",
     /// A candidate meets all others in turn.
     InterleavedFilter(super::interleaved_filter::InterleavedFilter) = "interleaved-filter",
+    /// One bandit for each ranker.
+    MultiSbm(super::multi_sbm::MultiSbm) = "multi-sbm",
+    /// A bandit that plays against what it played before.
+    Doubler(super::doubler::Doubler) = "doubler",
+    /// Two bandits that assume nothing.
+    Vdb(super::vdb::Vdb) = "vdb",
     /// PCOMP: all pairs, in batches.
     Pcomp(super::comp::pcomp::Pcomp) = "pcomp",
     /// SCOMP: a seed set against all, in batches.

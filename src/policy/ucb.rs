@@ -18,6 +18,11 @@ pub const ALPHA: Parameter = Parameter {
     default: Some("3"),
 };
 
+/// The value of [`ALPHA`] unless one is given: what the experiments of later papers took.
+pub fn default_alpha() -> f64 {
+    3.0
+}
+
 /// Refuse an `alpha` without meaning.
 pub fn validate_alpha(alpha: f64) -> Result<(), InvalidPolicy> {
     require(alpha.is_finite() && alpha >= 0.0, "alpha", alpha, "a number of at least 0")

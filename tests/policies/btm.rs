@@ -19,18 +19,19 @@ fn a_horizon_is_needed() {
     }
 }
 
-/// One comparison used: first, second, and what the first got.
-type Record = (usize, usize, f64);
+/// Comparisons and rewards of each ranker as first against each as second.
+struct Counts {
+    plays: Vec<Vec<f64>>,
+    rewards: Vec<Vec<f64>>,
+}
 
-/// Comparisons and mean of `b` against those in `left`.
-fn against_mean(history: &[Record], left: &[usize], b: usize) -> (f64, f64) {
-    let rewards: Vec<f64> = history
-        .iter()
-        .filter(|(first, second, _)| *first == b && left.contains(second))
-        .map(|(_, _, reward)| *reward)
-        .collect();
-    let n = rewards.len() as f64;
-    (n, if n == 0.0 { 0.5 } else { rewards.iter().sum::<f64>() / n })
+impl Counts {
+    /// Comparisons and mean of `b` against those in `left`.
+    fn against_mean(&self, left: &[usize], b: usize) -> (f64, f64) {
+        let sum = |of: &[Vec<f64>]| -> f64 { left.iter().map(|&other| of[b][other]).sum() };
+        let n = sum(&self.plays);
+        (n, if n == 0.0 { 0.5 } else { sum(&self.rewards) / n })
+    }
 }
 
 #[test]
@@ -43,7 +44,7 @@ fn the_incremental_form_plays_and_removes_as_the_plain_form() {
         // without self-pairs, whose coins are not seen here
         let text = format!("btm:horizon={horizon},gamma=1,kappa={kappa},self_pairs=false");
         let mut policy = start(&text, k, seed);
-        let mut history: Vec<Record> = Vec::new();
+        let mut counts = Counts { plays: vec![vec![0.0; k]; k], rewards: vec![vec![0.0; k]; k] };
         let mut left: Vec<usize> = (0..k).collect();
         for _ in 0..1_500 {
             let selection = policy.select(&InFlight::new(), &mut requests);
@@ -52,7 +53,7 @@ fn the_incremental_form_plays_and_removes_as_the_plain_form() {
                 assert_eq!(duel, Duel::new(winner, winner));
                 break;
             }
-            let plays: Vec<f64> = left.iter().map(|&b| against_mean(&history, &left, b).0).collect();
+            let plays: Vec<f64> = left.iter().map(|&b| counts.against_mean(&left, b).0).collect();
             let fewest = plays.iter().copied().fold(f64::INFINITY, f64::min);
             let at = left.iter().position(|&b| b == duel.first).expect("first is left");
             assert_eq!(plays[at], fewest);
@@ -74,8 +75,9 @@ fn the_incremental_form_plays_and_removes_as_the_plain_form() {
             };
             fold(&mut *policy, selection, outcome);
             let Some(reward) = reward else { continue };
-            history.push((duel.first, duel.second, reward));
-            let standings: Vec<(f64, f64)> = left.iter().map(|&b| against_mean(&history, &left, b)).collect();
+            counts.plays[duel.first][duel.second] += 1.0;
+            counts.rewards[duel.first][duel.second] += reward;
+            let standings: Vec<(f64, f64)> = left.iter().map(|&b| counts.against_mean(&left, b)).collect();
             let fewest = standings.iter().map(|s| s.0).fold(f64::INFINITY, f64::min);
             let radius =
                 if fewest == 0.0 { 1.0 } else { kappa * ((2.0 * horizon * k as f64).ln() / fewest).sqrt() };

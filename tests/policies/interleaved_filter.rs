@@ -119,5 +119,5 @@ fn regret_is_below_uniform() {
     // a total order with strong transitivity and the triangle inequality
     let matrix = matrix("arithmetic-8");
     let regret = Regret::condorcet(&matrix).unwrap();
-    costs_less_than_uniform("interleaved-filter:horizon=20000", &matrix, &regret, 20_000, 20, 0.7);
+    costs_less_than_uniform("interleaved-filter:horizon=20000", &matrix, &regret, 20_000, 12, 0.7);
 }
