@@ -399,9 +399,16 @@ fn legend_row(at: usize, series: &Series, y: f64) -> Markup {
     }
 }
 
+/// Hollow, and of four shapes: markers at one place stay visible through each other.
 fn marker(at: usize, x: f64, y: f64) -> Markup {
-    let (x, y) = (short(x), short(y));
-    html! { circle cx=(x) cy=(y) r="4" fill=(colour(at)) stroke="white" {} }
+    let outline: &[(f64, f64)] = match at % 4 {
+        0 => &[(-4.0, -4.0), (4.0, -4.0), (4.0, 4.0), (-4.0, 4.0)],
+        1 => &[(0.0, -6.0), (6.0, 0.0), (0.0, 6.0), (-6.0, 0.0)],
+        2 => &[(0.0, -6.0), (5.5, 4.0), (-5.5, 4.0)],
+        _ => &[(0.0, 6.0), (5.5, -4.0), (-5.5, -4.0)],
+    };
+    let shape = path(outline.iter().map(|(across, down)| (x + across, y + down)));
+    html! { path d=(shape + "Z") fill="none" stroke=(colour(at)) stroke-width="2" {} }
 }
 
 fn line(x1: f64, y1: f64, x2: f64, y2: f64) -> Markup {

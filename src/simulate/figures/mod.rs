@@ -143,6 +143,7 @@ mod lines {
     pub const THOMPSON: &[Line] = &[
         curve("d-ts:alpha=0.51"),
         curve("d-ts-plus:alpha=0.51"),
+        curve("ecw-rmed"),
         curve("rmed1"),
         curve("rcs:alpha=0.51"),
         curve("ccb:alpha=0.51"),
@@ -151,10 +152,11 @@ mod lines {
         curve("sparring"),
         at_each_horizon("savage"),
     ];
-    pub const SPREAD: &[Line] = &[curve("d-ts:alpha=0.51"), curve("d-ts-plus:alpha=0.51"), curve("rmed1")];
+    pub const SPREAD: &[Line] = &[curve("ecw-rmed"), curve("d-ts:alpha=0.51"), curve("d-ts-plus:alpha=0.51")];
     pub const DELAY: &[Line] = &[
         curve("d-ts:alpha=0.51"),
         curve("d-ts-plus:alpha=0.51"),
+        curve("ecw-rmed"),
         curve("rmed1"),
         curve("ccb:alpha=0.51"),
         curve("rucb:alpha=0.51"),
