@@ -77,10 +77,10 @@ impl State {
         let draw = SignDraw::new(&self.odds, chance);
         let (mut best, mut beaten) = (0, None); // places in `active`
         let mut row = draw.row(active[0]);
-        for at in 1..active.len() {
-            if !row.wins(active[at]) {
+        for (at, &i) in active.iter().enumerate().skip(1) {
+            if !row.wins(i) {
                 (best, beaten) = (at, Some(best));
-                row = draw.row(active[at]);
+                row = draw.row(i);
             }
         }
         let wins_all = (0..best).filter(|&at| Some(at) != beaten).all(|at| row.wins(active[at]));

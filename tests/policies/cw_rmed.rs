@@ -33,13 +33,15 @@ fn at(kind: &str, wins: [[u32; 4]; 4], steps: u64, list: &[(usize, usize)]) -> B
     spec.restore(SETUP, 1, &postcard::to_stdvec(&state).unwrap()).expect("a sound state")
 }
 
-fn pairs(list: &[bool]) -> Vec<(usize, usize)> {
+type Pairs = Vec<(usize, usize)>;
+
+fn pairs(list: &[bool]) -> Pairs {
     let all = (0..4).flat_map(|i| (0..=i).map(move |j| (i, j)));
     all.filter(|&(i, j)| list[place(i, j)]).collect()
 }
 
 /// `L_R` and `L_N`.
-fn lists(policy: &dyn Policy) -> (Vec<(usize, usize)>, Vec<(usize, usize)>) {
+fn lists(policy: &dyn Policy) -> (Pairs, Pairs) {
     let (_, remaining, next): (Tally, Vec<bool>, Vec<bool>) = postcard::from_bytes(&policy.save()).unwrap();
     (pairs(&remaining), pairs(&next))
 }
