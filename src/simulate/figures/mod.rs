@@ -151,6 +151,7 @@ mod lines {
         curve("scb"),
         curve("sparring"),
         at_each_horizon("savage"),
+        at_each_horizon("btm:gamma=1.3"),
     ];
     pub const SPREAD: &[Line] = &[curve("ecw-rmed"), curve("d-ts:alpha=0.51"), curve("d-ts-plus:alpha=0.51")];
     pub const DELAY: &[Line] = &[
@@ -167,6 +168,8 @@ mod lines {
         curve("scomp2:elimination=kl-published"),
         curve("rmed1"),
         curve("rucb:alpha=0.51"),
+        // the tight radius of the library that the paper measured with
+        curve("btm:gamma=1.3,kappa=1"),
     ];
     pub const BATCHES: &[Line] = &[
         curve("scomp2:elimination=kl-published,batches=2"),
@@ -180,6 +183,8 @@ mod lines {
         at_each_horizon("savage:winner=copeland"),
         at_each_horizon("savage:winner=condorcet"),
         at_each_horizon("savage:winner=borda"),
+        at_each_horizon("btm"),
+        at_each_horizon("interleaved-filter"),
     ];
 }
 
