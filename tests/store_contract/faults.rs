@@ -72,6 +72,32 @@ async fn postgres_commits_are_synced_whatever_the_default() {
 }
 
 #[tokio::test]
+async fn postgres_reads_no_more_of_a_young_log_than_a_page_holds() {
+    let database = fresh_database(Kind::Postgres).await;
+    let store = database.store().await;
+    // what the planner knows of a log that has just grown
+    database.execute("alter table log set (autovacuum_enabled = off)").await;
+    let id = create(&store, "one").await.id;
+    let ids = [id, create(&store, "two").await.id, create(&store, "three").await.id];
+    let events: Vec<_> =
+        (0..30_000).map(|number| (ids[number as usize % 3], new_event(number.into(), number))).collect();
+    store.append(&events, NOW).await.unwrap();
+
+    let reader = database.connect().await;
+    const READ: &str = "select coalesce(sum(idx_tup_read), 0)::bigint from pg_stat_user_indexes
+         where indexrelname = 'log_pkey'";
+    for after in (0..10_000).step_by(500) {
+        assert_eq!(reader.read(id, after, 500).await.unwrap().len(), 500);
+    }
+    reader.close().await; // which makes the server count what this session did
+    let mut read = 0;
+    while read < 10_000 {
+        read = database.count(READ).await;
+    }
+    assert!(read < 20_000, "{read} index entries were read for 10000 rows");
+}
+
+#[tokio::test]
 async fn postgres_reconnects_after_idle_connections_were_killed() {
     let database = fresh_database(Kind::Postgres).await;
     let store = database.store().await;
