@@ -34,11 +34,14 @@ const FLUSH_EVERY_ROUNDS: u32 = 4;
 pub struct ServiceSettings {
     /// Events that may wait for a commit; beyond that feedback is refused with "try again".
     pub queue_events_max: usize,
+    /// A commit that takes longer is given up on: whether it was kept is then unknown, and a repeat finds out. Below
+    /// the time limit of requests, so that the caller is told.
+    pub commit_within: Duration,
 }
 
 impl Default for ServiceSettings {
     fn default() -> Self {
-        Self { queue_events_max: 100_000 }
+        Self { queue_events_max: 100_000, commit_within: Duration::from_secs(8) }
     }
 }
 
@@ -137,12 +140,7 @@ impl Service {
         // the highest bit is kept for nonces that are not drawn
         let process = entropy::number().map_err(no_entropy)? >> 1;
         let registry = Arc::new(Registry::new(Arc::clone(&store), process));
-        let writer = Writer::start(
-            Arc::clone(&store),
-            Arc::clone(&clock),
-            Arc::clone(&metrics),
-            settings.queue_events_max,
-        );
+        let writer = Writer::start(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&metrics), &settings);
         let service = Arc::new(Self {
             store,
             clock,

@@ -9,14 +9,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::error::ServiceError;
 use super::live::Live;
+use super::service::ServiceSettings;
 use crate::clock::SharedClock;
 use crate::store::{Appended, LogEntry, NewEvent, SharedStore, StoreError};
 use crate::telemetry::metrics::Metrics;
 
 /// Most events of one commit; what has arrived beyond that waits for the next.
 const COMMIT_EVENTS_MAX: usize = 10_000;
-/// A commit that takes longer is given up on: whether it was kept is then unknown, and a repeat finds out.
-const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Takes events and answers when they are durable.
 #[derive(Clone)]
@@ -47,17 +46,17 @@ struct Submission {
 }
 
 impl Writer {
-    /// Start the task. At most `queue_events_max` events wait; `process` is the high half of this process's nonces.
+    /// Start the task. It lives as long as what is returned.
     pub fn start(
         store: SharedStore,
         clock: SharedClock,
         metrics: Arc<Metrics>,
-        queue_events_max: usize,
+        settings: &ServiceSettings,
     ) -> Self {
         let (queue, submissions) = mpsc::unbounded_channel();
-        let events_max = queue_events_max.min(Semaphore::MAX_PERMITS);
+        let events_max = settings.queue_events_max.min(Semaphore::MAX_PERMITS);
         let room = Room { places: Arc::new(Semaphore::new(events_max)), events_max, metrics };
-        tokio::spawn(run(store, clock, room.clone(), submissions));
+        tokio::spawn(run(store, clock, room.clone(), settings.commit_within, submissions));
         Self { queue, room }
     }
 
@@ -87,6 +86,7 @@ async fn run(
     store: SharedStore,
     clock: SharedClock,
     room: Room,
+    within: Duration,
     mut submissions: mpsc::UnboundedReceiver<Submission>,
 ) {
     let mut held_over = None;
@@ -108,20 +108,26 @@ async fn run(
             size += next.events.len();
             group.push(next);
         }
-        commit(&store, clock.now_ms(), &room.metrics, group).await;
+        commit(&store, clock.now_ms(), within, &room.metrics, group).await;
         room.measure();
     }
 }
 
-async fn commit(store: &SharedStore, now_ms: i64, metrics: &Metrics, group: Vec<Submission>) {
+async fn commit(
+    store: &SharedStore,
+    now_ms: i64,
+    within: Duration,
+    metrics: &Metrics,
+    group: Vec<Submission>,
+) {
     let events: Vec<_> = group
         .iter()
         .flat_map(|submission| submission.events.iter().map(|event| (submission.live.id, event.clone())))
         .collect();
     let started = Instant::now();
-    let result = match tokio::time::timeout(COMMIT_TIMEOUT, store.append(&events, now_ms)).await {
+    let result = match tokio::time::timeout(within, store.append(&events, now_ms)).await {
         Ok(result) => result,
-        Err(_) => Err(StoreError::Slow(COMMIT_TIMEOUT)),
+        Err(_) => Err(StoreError::Slow(within)),
     };
     match result {
         Ok(appended) => {
