@@ -20,12 +20,15 @@ use crate::entropy;
 use crate::policy::{Answer, Chance, Selection, fold_chance};
 use crate::store::{
     Appended, Change, Changed, Created, Event, ExperimentRecord, LogEntry, NewEvent, NewExperiment, Nonce,
-    OtherEvent, OutcomeEvent, SharedStore, SigningKey, Status,
+    OtherEvent, OutcomeEvent, SharedStore, SigningKey, Status, StoreError,
 };
 use crate::telemetry::metrics::{DuelKind, FeedbackStatus, Metrics};
 
 /// How often a process looks at what other processes have appended.
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
+/// A round of following that takes longer is given up on, so that a database that hangs holds nothing up once it is
+/// back. What was folded until then stays folded.
+const FOLLOW_WITHIN: Duration = Duration::from_secs(10);
 /// How often self-duels are appended to the log: every so many rounds of following.
 const FLUSH_EVERY_ROUNDS: u32 = 4;
 
@@ -561,10 +564,13 @@ async fn follow(service: std::sync::Weak<Service>) {
         if round % FLUSH_EVERY_ROUNDS == 0 {
             service.flush_self_duels().await;
         }
-        let followed = match service.registry.follow().await {
-            Ok(()) => service.registry.keep_snapshots(service.clock.now_ms()).await,
-            Err(error) => Err(error),
+        let following = async {
+            service.registry.follow().await?;
+            service.registry.keep_snapshots(service.clock.now_ms()).await
         };
+        let followed = tokio::time::timeout(FOLLOW_WITHIN, following)
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Slow(FOLLOW_WITHIN).into()));
         // once when it starts and once when it ends, not twice a second
         match followed {
             Ok(()) if failing => {

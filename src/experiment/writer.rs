@@ -133,7 +133,7 @@ async fn commit(
         Ok(appended) => {
             metrics.commit_events.observe(events.len() as f64);
             metrics.commit_duration_seconds.observe(started.elapsed().as_secs_f64());
-            fold_committed(store, &group, &events, &appended, now_ms).await;
+            fold_committed(store, within, &group, &events, &appended, now_ms).await;
             let mut appended = appended.into_iter();
             for submission in group {
                 let own = appended.by_ref().take(submission.events.len()).collect();
@@ -155,6 +155,7 @@ async fn commit(
 /// Fold what was recorded, experiment by experiment in log order, before anyone is answered.
 async fn fold_committed(
     store: &SharedStore,
+    within: Duration,
     group: &[Submission],
     events: &[(crate::store::ExperimentId, NewEvent)],
     appended: &[Appended],
@@ -177,8 +178,11 @@ async fn fold_committed(
         let live = &submission.live;
         let folded = match live.absorb(&entries) {
             Ok(true) => Ok(()),
-            // another process has appended in between
-            Ok(false) => live.catch_up(&**store).await,
+            // another process has appended in between; a store that hangs must not stop the writer
+            Ok(false) => match tokio::time::timeout(within, live.catch_up(&**store)).await {
+                Ok(caught_up) => caught_up,
+                Err(_) => Err(StoreError::Slow(within).into()),
+            },
             Err(error) => Err(error),
         };
         if let Err(error) = folded {
