@@ -239,49 +239,53 @@ impl Service {
         winner: Option<&str>,
     ) -> Result<Arc<Live>, ServiceError> {
         let live = self.experiment(name).await?;
-        let record = live.record();
-        refuse_archived(&record)?;
-        check_version(&record, expected_version)?;
-        let winner = match (status, winner) {
-            (Status::Concluded, Some(id)) => Some(live.spec.ranker_index(id).ok_or_else(|| {
-                ServiceError::Invalid(vec![FieldError::new(
-                    "/winner",
-                    format!("experiment `{name}` has no ranker `{id}`"),
-                )])
-            })? as u16),
-            (Status::Concluded, None) if record.status == Status::Concluded => record.winner,
-            (Status::Concluded, None) => Some(live.fold()?.policy().champion() as u16),
-            (_, Some(_)) => {
-                return Err(ServiceError::Invalid(vec![FieldError::new(
-                    "/winner",
-                    "`winner` goes with the status `concluded` only",
-                )]));
+        loop {
+            let record = self.newest_record(&live).await?;
+            refuse_archived(&record)?;
+            check_version(&record, expected_version)?;
+            let winner = winner_to_be(&live, &record, status, winner)?;
+            if record.status == status && record.winner == winner {
+                return Ok(live);
             }
-            (_, None) => None,
-        };
-        if record.status == status && record.winner == winner {
-            return Ok(live);
+            let change = Change { status: Some(status), winner: Some(winner), archived_at: None };
+            let event = OtherEvent::Status { status, winner, archived: false };
+            match self.change(&live, &record, change, event).await {
+                // somebody was faster; who does not care what it was goes on from what it is
+                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
+                done => return done.map(|()| live),
+            }
         }
-        let change = Change { status: Some(status), winner: Some(winner), archived_at: None };
-        self.change(&live, &record, change, OtherEvent::Status { status, winner, archived: false }).await?;
-        Ok(live)
     }
 
     /// Archive a concluded experiment: it is listed no more and nothing is added to it. Its log stays. Done twice is
     /// done.
     pub async fn archive(&self, name: &str, expected_version: Option<u64>) -> Result<(), ServiceError> {
         let live = self.experiment(name).await?;
-        let record = live.record();
-        if record.archived_at.is_some() {
-            return Ok(());
+        loop {
+            let record = self.newest_record(&live).await?;
+            if record.archived_at.is_some() {
+                return Ok(());
+            }
+            check_version(&record, expected_version)?;
+            if record.status != Status::Concluded {
+                return Err(ServiceError::NotConcluded(name.into()));
+            }
+            let change = Change { archived_at: Some(self.clock.now_ms()), ..Change::default() };
+            let event = OtherEvent::Status { status: record.status, winner: record.winner, archived: true };
+            match self.change(&live, &record, change, event).await {
+                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
+                done => return done,
+            }
         }
-        check_version(&record, expected_version)?;
-        if record.status != Status::Concluded {
-            return Err(ServiceError::NotConcluded(name.into()));
-        }
-        let change = Change { archived_at: Some(self.clock.now_ms()), ..Change::default() };
-        let event = OtherEvent::Status { status: record.status, winner: record.winner, archived: true };
-        self.change(&live, &record, change, event).await
+    }
+
+    /// The record as the store has it: a change is judged by what is, and not by what this process remembers from
+    /// before another one changed it.
+    async fn newest_record(&self, live: &Live) -> Result<ExperimentRecord, ServiceError> {
+        let record = self.store.experiment(&live.name).await?;
+        let record = record.ok_or_else(|| ServiceError::NotFound(live.name.clone()))?;
+        live.set_record(record.clone());
+        Ok(record)
     }
 
     async fn change(
@@ -296,7 +300,11 @@ impl Service {
         match self.store.change_experiment(live.id, seen.version, &change, event, now).await? {
             Changed::Done(record) => {
                 live.set_record(record);
-                live.catch_up(&*self.store).await
+                if let Err(error) = live.catch_up(&*self.store).await {
+                    // it is done and durable, so it is acknowledged all the same; the follower folds it later
+                    tracing::error!(%error, experiment = live.name, "a change could not be folded yet");
+                }
+                Ok(())
             }
             Changed::Stale(record) => {
                 let current = record.version;
@@ -542,6 +550,26 @@ fn refuse_archived(record: &ExperimentRecord) -> Result<(), ServiceError> {
         Some(_) => Err(ServiceError::Archived(record.name.clone())),
         None => Ok(()),
     }
+}
+
+/// The winner that an experiment of this record is given along with `status`.
+fn winner_to_be(
+    live: &Live,
+    record: &ExperimentRecord,
+    status: Status,
+    winner: Option<&str>,
+) -> Result<Option<u16>, ServiceError> {
+    let refuse = |detail: String| Err(ServiceError::Invalid(vec![FieldError::new("/winner", detail)]));
+    Ok(match (status, winner) {
+        (Status::Concluded, Some(id)) => match live.spec.ranker_index(id) {
+            Some(index) => Some(index as u16),
+            None => return refuse(format!("experiment `{}` has no ranker `{id}`", live.name)),
+        },
+        (Status::Concluded, None) if record.status == Status::Concluded => record.winner,
+        (Status::Concluded, None) => Some(live.fold()?.policy().champion() as u16),
+        (_, Some(_)) => return refuse("`winner` goes with the status `concluded` only".into()),
+        (_, None) => None,
+    })
 }
 
 fn check_version(record: &ExperimentRecord, expected: Option<u64>) -> Result<(), ServiceError> {
