@@ -172,6 +172,8 @@ impl Service {
         if let Some(follower) = follower {
             follower.abort();
         }
+        // twice: what a flush that failed was to write is written first, under its own nonce
+        self.flush_self_duels().await;
         self.flush_self_duels().await;
         if let Err(error) = self.registry.keep_snapshots(self.clock.now_ms()).await {
             tracing::warn!(%error, "no snapshot at shutdown; the next start folds more of the log");
