@@ -7,7 +7,7 @@ use super::live::Live;
 use super::service::{IssuedDuel, Service};
 use super::spec::FieldError;
 use crate::policy::{BatchPair, Policy};
-use crate::store::{Appended, Nonce, OtherEvent, PairResult, Status};
+use crate::store::{Appended, Event, Nonce, OtherEvent, PairResult, Status};
 
 /// The open batch of an experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -207,25 +207,24 @@ fn oriented(pair: &BatchPair, left: usize, row: &PostedResult) -> PairResult {
     }
 }
 
-/// Whether a logged batch holds just what is posted again.
-fn same_results(live: &Live, event: &crate::store::Event, posted: &[PostedResult]) -> bool {
-    let crate::store::Event::Other(OtherEvent::BatchResults { results, .. }) = event else { return false };
-    results.len() == posted.len()
-        && posted.iter().all(|row| {
-            let (Some(left), Some(right)) =
-                (live.spec.ranker_index(&row.left), live.spec.ranker_index(&row.right))
-            else {
-                return false;
-            };
-            results.iter().any(|result| {
-                let (first, second) = (usize::from(result.first), usize::from(result.second));
-                let same_order = (first, second) == (left, right)
-                    && (result.first_wins, result.second_wins) == (row.left_wins, row.right_wins);
-                let turned = (first, second) == (right, left)
-                    && (result.first_wins, result.second_wins) == (row.right_wins, row.left_wins);
-                (same_order || turned) && result.ties == row.ties
-            })
-        })
+/// Whether a logged batch holds just what is posted again, in whatever order of rows and of rankers.
+fn same_results(live: &Live, event: &Event, posted: &[PostedResult]) -> bool {
+    let Event::Other(OtherEvent::BatchResults { results, .. }) = event else { return false };
+    let row = |(i, wins): (usize, u32), (j, losses): (usize, u32), ties: u32| {
+        if i < j { (i, j, wins, losses, ties) } else { (j, i, losses, wins, ties) }
+    };
+    let of_log = results
+        .iter()
+        .map(|one| row((one.first.into(), one.first_wins), (one.second.into(), one.second_wins), one.ties));
+    let of_post = posted.iter().map(|one| {
+        let index = |id: &str| live.spec.ranker_index(id);
+        Some(row((index(&one.left)?, one.left_wins), (index(&one.right)?, one.right_wins), one.ties))
+    });
+    let (mut of_log, of_post): (Vec<_>, Option<Vec<_>>) = (of_log.collect(), of_post.collect());
+    let Some(mut of_post) = of_post else { return false };
+    of_log.sort_unstable();
+    of_post.sort_unstable();
+    of_log == of_post
 }
 
 fn unordered(i: usize, j: usize) -> (usize, usize) {
