@@ -72,6 +72,14 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
+/// Read a JSON value that was parsed already.
+pub fn value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let pointer = pointer(error.path());
+        json_problem(&error.into_inner(), pointer)
+    })
+}
+
 fn json_problem(error: &serde_json::Error, pointer: String) -> Problem {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

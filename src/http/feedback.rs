@@ -4,13 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::problem::ProblemDocument;
-use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
+use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind, extract};
 use crate::clock::rfc3339;
 use crate::experiment::{Feedback, Received, ShownOutcome};
 
@@ -101,17 +101,13 @@ enum Body {
     One(One),
 }
 
-impl<'de> Deserialize<'de> for Body {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // by what it has, so that what is wrong with it is said about the form that was meant
-        let object = serde_json::Map::deserialize(deserializer)?;
-        let many = object.contains_key("feedback");
-        let value = Value::Object(object);
-        let read = |error: serde_json::Error| serde::de::Error::custom(error);
-        if many {
-            serde_json::from_value(value).map(Self::Many).map_err(read)
+impl Body {
+    /// By what it has, so that what is wrong with it is said about the form that was meant.
+    fn read(object: Map<String, Value>) -> ApiResult<Self> {
+        if object.contains_key("feedback") {
+            extract::value(Value::Object(object)).map(Self::Many)
         } else {
-            serde_json::from_value(value).map(Self::One).map_err(read)
+            extract::value(Value::Object(object)).map(Self::One)
         }
     }
 }
@@ -212,9 +208,9 @@ fn expired_detail(expired_at: i64) -> String {
 async fn feedback(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
-    JsonBody(body): JsonBody<Body>,
+    JsonBody(body): JsonBody<Map<String, Value>>,
 ) -> ApiResult<Response> {
-    match body {
+    match Body::read(body)? {
         Body::One(one) => {
             let feedback = one.read().map_err(|(pointer, detail)| {
                 Problem::new(
