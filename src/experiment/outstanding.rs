@@ -78,13 +78,13 @@ impl Outstanding {
         if batch != self.batch {
             return;
         }
+        // its own bucket, or a newer one: the clock may have gone on, or was set back, before it was noted
+        let own = self.buckets.partition_point(|bucket| bucket.start_ms <= issued_ms).saturating_sub(1);
         let found = self
             .buckets
-            .iter_mut()
-            .rev()
-            .find(|bucket| bucket.start_ms <= issued_ms)
-            .and_then(|bucket| bucket.pairs.get_mut(&key(first, second)))
-            .filter(|count| **count > 0);
+            .range_mut(own..)
+            .filter_map(|bucket| bucket.pairs.get_mut(&key(first, second)))
+            .find(|count| **count > 0);
         if let Some(count) = found {
             *count -= 1;
             self.in_flight.remove(first, second, 1);
@@ -121,6 +121,17 @@ mod tests {
         out.settle(2, 5, None, 200);
         out.settle(2, 5, None, 200);
         assert_eq!(out.at(300, None).total(), 0);
+    }
+
+    #[test]
+    fn a_duel_that_was_noted_late_is_settled() {
+        let mut out = Outstanding::new(64_000);
+        out.issue(&Selection::of(0, 1), 1000);
+        out.issue(&Selection::of(2, 3), 999);
+        assert_eq!(out.at(1001, None).of(2, 3), 1);
+        out.settle(2, 3, None, 999);
+        assert_eq!(out.at(1002, None).of(2, 3), 0);
+        assert_eq!(out.at(1002, None).of(0, 1), 1);
     }
 
     #[test]
