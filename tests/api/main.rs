@@ -1,9 +1,17 @@
-//! The server over real sockets.
+//! The service through its public face: real requests over a socket, on both databases.
 
+#[macro_use]
+#[path = "../support/mod.rs"]
+mod support;
+
+mod batches;
 mod docs;
+mod duels;
+mod experiments;
 mod extract;
+mod feedback;
 mod keys;
 mod process;
 mod shell;
-#[path = "../support/mod.rs"]
-mod support;
+mod standings;
+mod storage_failure;

@@ -1,4 +1,4 @@
-//! What the test binaries share: a fresh database for each test, and a server.
+//! What the test binaries share: a fresh database for each test, servers, and a client.
 //!
 //! Each binary uses a part of this, so what one leaves unused is no warning.
 #![allow(dead_code)]
@@ -12,6 +12,10 @@ use rankduel::store::{SharedStore, connect};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
+
+pub mod client;
+pub mod failing_store;
+pub mod service;
 
 /// The environment variable that names the server on which tests make their databases.
 pub const POSTGRES_URL: &str = "RANKDUEL_TEST_POSTGRES_URL";
@@ -167,4 +171,29 @@ async fn run(server: &PgConnectOptions, statement: &str) {
     let mut connection = server.connect().await.expect("a connection to the test server");
     connection.execute(AssertSqlSafe(statement)).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
     connection.close().await.expect("closing the connection to the test server");
+}
+
+/// Each named test, a function of its database, on each database.
+#[allow(unused_macros)]
+macro_rules! on_both_databases {
+    ($($test:ident)*) => {
+        mod sqlite {
+            use crate::support::{Kind, fresh_database};
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $test() {
+                    super::$test(fresh_database(Kind::Sqlite).await).await;
+                }
+            )*
+        }
+        mod postgres {
+            use crate::support::{Kind, fresh_database};
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $test() {
+                    super::$test(fresh_database(Kind::Postgres).await).await;
+                }
+            )*
+        }
+    };
 }

@@ -1,0 +1,476 @@
+//! Policies that adapt between batches only.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use rankduel::clock::{ManualClock, rfc3339};
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+use tokio::sync::RwLock;
+
+use crate::support::TestDatabase;
+use crate::support::client::{Answer, Client, eventually};
+use crate::support::service::{START_MS, Server};
+
+on_both_databases! {
+    an_open_batch_says_what_it_needs
+    a_lease_hands_out_what_the_batch_needs
+    what_is_lost_is_handed_out_again
+    a_page_without_a_click_answers_no_comparison
+    surplus_answers_hold_nothing_up
+    a_batch_that_was_run_elsewhere_counts_once
+    results_that_do_not_fit_are_refused
+    a_lease_needs_a_running_experiment
+    other_policies_have_no_batches
+    pcomp_runs_to_its_horizon
+    scomp2_runs_to_its_horizon
+    pcomp_finds_the_winner
+    scomp2_finds_the_winner
+}
+
+const BATCH: &str = "/v1/experiments/search/batch";
+const LEASE: &str = "/v1/experiments/search/batch/lease";
+const RESULTS: &str = "/v1/experiments/search/batch/results";
+const TTL_MS: i64 = 64_000;
+
+/// Three rankers, three rounds: every pair 10 times, then 100 times, then what is left of 1000.
+fn search() -> Value {
+    json!({
+        "name": "search",
+        "rankers": ["a", "b", "c"],
+        "policy": {"kind": "pcomp", "horizon": 1000, "batches": 3},
+        "duel_ttl_seconds": TTL_MS / 1000,
+    })
+}
+
+async fn batch(server: &Server) -> Value {
+    server.get(BATCH).await.json(200)
+}
+
+async fn lease(client: &Client, count: u32) -> Vec<Value> {
+    let leased = client.post(LEASE, &json!({"count": count})).await.json(200);
+    leased["duels"].as_array().expect("duels").clone()
+}
+
+/// Post one outcome for all these duels.
+async fn answer_all(client: &Client, duels: &[Value], outcome: &str) -> Vec<Value> {
+    let items: Vec<_> =
+        duels.iter().map(|duel| json!({"duel_id": duel["duel_id"], "outcome": outcome})).collect();
+    let receipts = client.feedback("search", &json!({"feedback": items})).await.json(200);
+    receipts["results"].as_array().expect("results").clone()
+}
+
+async fn an_open_batch_says_what_it_needs(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search()).await;
+    server.clock.advance_ms(5000);
+    let row = |left, right, answered, in_flight| json!({"left": left, "right": right, "needed": 10, "answered": answered, "in_flight": in_flight});
+    let fresh = json!({
+        "experiment": "search", "position": 0, "number": 1, "opened_at": rfc3339(START_MS),
+        "needed": 30, "answered": 0, "in_flight": 0,
+        "pairs": [row("a", "b", 0, 0), row("a", "c", 0, 0), row("b", "c", 0, 0)],
+    });
+    assert_eq!(batch(&server).await, fresh);
+
+    let duels = lease(&server, 3).await;
+    let asked = server.next_duel("search").await;
+    assert_eq!(asked["batch"], 1);
+    let out = batch(&server).await;
+    assert_eq!((&out["in_flight"], &out["answered"]), (&json!(4), &json!(0)));
+    server.answer("search", &duels[0], "left").await;
+    server.answer("search", &asked, "tie").await;
+    let out = batch(&server).await;
+    assert_eq!((&out["in_flight"], &out["answered"], &out["position"]), (&json!(2), &json!(2), &json!(2)));
+    for row in out["pairs"].as_array().expect("pairs") {
+        let is_of = |duel: &&Value| {
+            let sides = [&duel["left"], &duel["right"]];
+            sides.contains(&&row["left"]) && sides.contains(&&row["right"])
+        };
+        assert_eq!(row["answered"], [&duels[0], &asked].into_iter().filter(is_of).count());
+        assert_eq!(row["in_flight"], duels[1..].iter().filter(is_of).count());
+    }
+}
+
+async fn a_lease_hands_out_what_the_batch_needs(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search()).await;
+    for count in [json!(0), json!(1001), json!(-1), json!(1.5), json!("10"), json!(null), json!([1])] {
+        server.post(LEASE, &json!({"count": count})).await.problem_at(ProblemKind::InvalidRequest, "/count");
+    }
+    let mut duels = lease(&server, 7).await;
+    assert_eq!(duels.len(), 7);
+    duels.extend(lease(&server, 1000).await);
+    assert_eq!(duels.len(), 30, "all that the batch needs");
+    assert_eq!(lease(&server, 1).await, Vec::<Value>::new(), "nothing is left to hand out");
+    let mut pairs = std::collections::BTreeMap::new();
+    for duel in &duels {
+        assert_eq!((&duel["batch"], &duel["self_duel"]), (&json!(1), &json!(false)));
+        assert_eq!(duel["expires_at"], rfc3339(START_MS + TTL_MS));
+        let mut pair = [duel["left"].to_string(), duel["right"].to_string()];
+        pair.sort();
+        *pairs.entry(pair).or_insert(0) += 1;
+    }
+    assert_eq!(pairs.into_values().collect::<Vec<_>>(), [10, 10, 10]);
+
+    // one who waits for the batch to close is shown one ranker alone
+    let waiting = server.next_duel("search").await;
+    assert_eq!((&waiting["self_duel"], &waiting["batch"]), (&json!(true), &Value::Null));
+
+    server.clock.advance_ms(2000);
+    answer_all(&server, &duels, "left").await;
+    let next = batch(&server).await;
+    assert_eq!((&next["number"], &next["opened_at"]), (&json!(2), &json!(rfc3339(START_MS + 2000))));
+    assert_eq!((&next["answered"], &next["in_flight"]), (&json!(0), &json!(0)));
+    assert_eq!(lease(&server, 1).await[0]["batch"], 2);
+}
+
+async fn what_is_lost_is_handed_out_again(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search()).await;
+    let lost = lease(&server, 30).await;
+    answer_all(&server, &lost[..12], "left").await;
+    server.clock.advance_ms(TTL_MS);
+    assert_eq!(lease(&server, 30).await.len(), 0, "an answer in the last moment would still count");
+    server.clock.advance_ms(TTL_MS / 64 + 1);
+    let again = lease(&server, 30).await;
+    assert_eq!(again.len(), 18);
+    for receipt in answer_all(&server, &lost[12..], "left").await {
+        assert_eq!(receipt["status"], "expired");
+    }
+    for receipt in answer_all(&server, &again, "right").await {
+        assert_eq!(receipt["status"], "recorded");
+    }
+    assert_eq!(batch(&server).await["number"], 2);
+}
+
+async fn a_page_without_a_click_answers_no_comparison(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search()).await;
+    let duels = lease(&server, 30).await;
+    answer_all(&server, &duels, "none").await;
+    let out = batch(&server).await;
+    assert_eq!((&out["number"], &out["answered"], &out["in_flight"]), (&json!(1), &json!(0), &json!(0)));
+    assert_eq!(lease(&server, 1000).await.len(), 30, "each of them is asked again");
+}
+
+async fn surplus_answers_hold_nothing_up(database: TestDatabase) {
+    let store = database.store().await;
+    let one = Server::start(store).await;
+    let other = Server::start(database.connect().await).await;
+    one.create(&search()).await;
+    // neither knows what the other has out
+    let (ones, others) = (lease(&one, 30).await, lease(&other, 30).await);
+    assert_eq!((ones.len(), others.len()), (30, 30));
+    for (server, duels) in [(&other, &ones), (&one, &others)] {
+        for receipt in answer_all(server, duels, "left").await {
+            assert_eq!(receipt["status"], "recorded");
+        }
+    }
+    for server in [&one, &other] {
+        let out = eventually("all of it", async || {
+            let out = batch(server).await;
+            (out["position"] == 60).then_some(out)
+        })
+        .await;
+        assert_eq!((&out["number"], &out["answered"]), (&json!(2), &json!(0)), "they are of batch 1");
+        assert_eq!(server.standings("search").await["duels"], 60, "and count");
+    }
+}
+
+/// Results of the whole first batch: of ten, `a` wins 7 against `b` and 6 against `c`, and there are ties.
+fn results() -> Value {
+    let row = |left, right, left_wins, right_wins, ties| json!({"left": left, "right": right, "left_wins": left_wins, "right_wins": right_wins, "ties": ties});
+    json!({"batch": 1, "results": [row("a", "b", 7, 2, 1), row("c", "a", 4, 6, 0), row("b", "c", 5, 5, 0)]})
+}
+
+async fn a_batch_that_was_run_elsewhere_counts_once(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search()).await;
+    let recorded = server.post(RESULTS, &results()).await.json(200);
+    assert_eq!(recorded, json!({"status": "recorded", "batch": 1, "position": 1}));
+    let standings = server.standings("search").await;
+    assert_eq!(standings["wins"], json!([[0, 7, 6], [2, 0, 5], [4, 5, 0]]));
+    assert_eq!(standings["ties"], json!([[0, 1, 0], [1, 0, 0], [0, 0, 0]]));
+    assert_eq!((&standings["duels"], &standings["leaders"]), (&json!(30), &json!(["a"])));
+    assert_eq!(standings["outcomes"], json!({"left": 0, "right": 0, "tie": 0, "none": 0}), "no sides");
+    assert_eq!(batch(&server).await["number"], 2);
+
+    let duplicate = json!({"status": "duplicate", "batch": 1, "position": 1});
+    assert_eq!(server.post(RESULTS, &results()).await.json(200), duplicate);
+    let mut turned = results();
+    let rows = turned["results"].as_array_mut().expect("rows");
+    rows.reverse();
+    rows[0] = json!({"left": "c", "right": "b", "left_wins": 5, "right_wins": 5, "ties": 0});
+    rows[2] = json!({"left": "b", "right": "a", "left_wins": 2, "right_wins": 7, "ties": 1});
+    assert_eq!(server.post(RESULTS, &turned).await.json(200), duplicate, "said in other words");
+
+    let mut changed = Vec::new();
+    for (row, field, value) in
+        [(0, "left_wins", json!(6)), (1, "ties", json!(1)), (2, "right", json!("a")), (2, "left", json!("x"))]
+    {
+        let mut other = results();
+        other["results"][row][field] = value;
+        changed.push(other);
+    }
+    let mut fewer = results();
+    fewer["results"].as_array_mut().expect("rows").pop();
+    changed.push(fewer);
+    let mut twice = results();
+    twice["results"][2] = twice["results"][0].clone();
+    changed.push(twice);
+    for other in changed {
+        server.post(RESULTS, &other).await.problem(ProblemKind::FeedbackConflict);
+    }
+    assert_eq!(server.standings("search").await, standings);
+
+    // the second batch, some of it answered one by one
+    let duels = lease(&server, 20).await;
+    answer_all(&server, &duels, "left").await;
+    let rows: Vec<_> = batch(&server).await["pairs"]
+        .as_array()
+        .expect("pairs")
+        .iter()
+        .map(|pair| {
+            let open = pair["needed"].as_u64().expect("a count") - pair["answered"].as_u64().expect("a count");
+            let (left, right) = (&pair["left"], &pair["right"]);
+            json!({"left": left, "right": right, "left_wins": open / 2, "right_wins": open - open / 2, "ties": 0})
+        })
+        .collect();
+    let second = json!({"batch": 2, "results": rows});
+    assert_eq!(server.post(RESULTS, &second).await.json(200)["position"], 22);
+    assert_eq!(server.standings("search").await["duels"], 330);
+
+    // the same from the log alone, and for a server that has not seen the first post
+    let standings = server.standings("search").await;
+    server.stop().await;
+    let server = Server::start(database.connect().await).await;
+    assert_eq!(server.standings("search").await, standings);
+    assert_eq!(server.post(RESULTS, &results()).await.json(200), duplicate);
+    assert_eq!(server.post(RESULTS, &second).await.json(200)["status"], "duplicate");
+}
+
+async fn results_that_do_not_fit_are_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search()).await;
+    let detail_of = |answer: Answer, pointer: &str| {
+        let problem = answer.problem_at(ProblemKind::InvalidRequest, pointer);
+        problem["errors"].to_string()
+    };
+    let post = async |change: &dyn Fn(&mut Value)| {
+        let mut body = results();
+        change(&mut body["results"]);
+        server.post(RESULTS, &body).await
+    };
+    let before = server.standings("search").await;
+
+    let too_few = detail_of(post(&|rows| rows[0]["left_wins"] = json!(6)).await, "/results/0");
+    assert!(too_few.contains("`a` and `b`") && too_few.contains('9') && too_few.contains("10"), "{too_few}");
+    let too_many = detail_of(post(&|rows| rows[1]["ties"] = json!(4_294_967_295u32)).await, "/results/1");
+    assert!(too_many.contains("`c` and `a`"), "{too_many}");
+    let unknown = detail_of(post(&|rows| rows[2]["left"] = json!("z")).await, "/results/2");
+    assert!(unknown.contains("`z`") && unknown.contains("`b` and `c` is missing"), "{unknown}");
+    let itself = detail_of(post(&|rows| rows[2]["right"] = json!("b")).await, "/results/2");
+    assert!(itself.contains("`b` and `b`"), "{itself}");
+    let twice = detail_of(
+        post(&|rows| {
+            rows[2] = json!({"left": "b", "right": "a", "left_wins": 5, "right_wins": 5, "ties": 0})
+        })
+        .await,
+        "/results/2",
+    );
+    assert!(twice.contains("twice") && twice.contains("`b` and `c` is missing"), "{twice}");
+    let missing = detail_of(post(&|rows| *rows = json!([])).await, "/results");
+    assert_eq!(missing.matches("is missing").count(), 3, "{missing}");
+
+    for (number, field) in [(0, "none"), (2, "the next"), (4_294_967_295u32, "the last")] {
+        let mut body = results();
+        body["batch"] = json!(number);
+        let problem = server.post(RESULTS, &body).await.problem(ProblemKind::BatchNotOpen);
+        assert!(problem["detail"].to_string().contains("batch 1 is"), "{field}: {problem}");
+    }
+    assert_eq!(server.standings("search").await, before, "nothing of it was taken");
+    server.post(RESULTS, &results()).await.json(200);
+}
+
+async fn a_lease_needs_a_running_experiment(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search()).await;
+    let duels = lease(&server, 2).await;
+    server.patch("search", &json!({"status": "paused"})).await.json(200);
+    server.post(LEASE, &json!({"count": 1})).await.problem(ProblemKind::ExperimentPaused);
+    server.answer("search", &duels[0], "left").await;
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    assert_eq!(lease(&server, 1).await.len(), 0, "there is nothing more to learn");
+    server.answer("search", &duels[1], "left").await;
+    assert_eq!(batch(&server).await["answered"], 2);
+}
+
+async fn other_policies_have_no_batches(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    server.get(BATCH).await.problem(ProblemKind::NotABatchPolicy);
+    server.post(LEASE, &json!({"count": 1})).await.problem(ProblemKind::NotABatchPolicy);
+    server.post(RESULTS, &results()).await.problem(ProblemKind::NotABatchPolicy);
+    assert_eq!(server.position("search").await, 0);
+}
+
+const CLIENTS: u64 = 8;
+const HORIZON: u64 = 1000;
+const RANKERS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+/// What eight clients did together.
+#[derive(Default)]
+struct Done {
+    recorded: AtomicU64,
+    no_signal: AtomicU64,
+    duplicates: AtomicU64,
+    expired: AtomicU64,
+    batches: AtomicU64,
+    /// Turns that decide among equals.
+    turns: AtomicU64,
+}
+
+/// Run an experiment to its end with eight clients at once. They lose one duel in 20, send one answer in 10 twice,
+/// one page in 20 gets no click, and the clock moves on whenever one of them has to wait, so that what is lost
+/// expires, and perhaps what is slow. It stands still while requests run: an answer that comes in time and is written
+/// after it would be surplus. The lower index wins nine times in ten, but `equal` rankers take turns.
+async fn run(database: &TestDatabase, kind: &str, equal: [usize; 2]) -> (Server, Arc<Done>) {
+    let server = Server::start(database.store().await).await;
+    let mut body = search();
+    body["rankers"] = json!(RANKERS);
+    body["policy"] = json!({"kind": kind, "horizon": HORIZON});
+    body["seed"] = json!(3);
+    server.create(&body).await;
+    let done = Arc::new(Done::default());
+    let clock = Arc::new(RwLock::new(server.clock.clone()));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|seed| {
+            let (client, clock, done) = (server.client(), Arc::clone(&clock), Arc::clone(&done));
+            let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+            tokio::spawn(async move { work(&client, &clock, &done, chance, equal).await })
+        })
+        .collect();
+    for client in clients {
+        client.await.expect("a client that comes to the end");
+    }
+    (server, done)
+}
+
+async fn work(
+    client: &Client,
+    clock: &RwLock<ManualClock>,
+    done: &Done,
+    mut chance: Xoshiro256PlusPlus,
+    equal: [usize; 2],
+) {
+    let mut lost = Vec::new();
+    loop {
+        let running = clock.read().await;
+        let duels = if chance.random_bool(0.5) {
+            lease(client, chance.random_range(1..30)).await
+        } else {
+            vec![client.next_duel("search").await]
+        };
+        drop(running);
+        let duels: Vec<_> = duels.into_iter().filter(|duel| duel["batch"].is_u64()).collect();
+        if duels.is_empty() {
+            if client.get(BATCH).await.json(200)["number"].is_null() {
+                break;
+            }
+            clock.write().await.advance_ms(TTL_MS / 64);
+        }
+        for duel in duels {
+            done.batches.fetch_max(duel["batch"].as_u64().expect("a batch"), Ordering::Relaxed);
+            if chance.random_bool(0.05) {
+                lost.push(duel);
+                continue;
+            }
+            let index = |side: &str| RANKERS.iter().position(|id| duel[side] == *id).expect("a ranker");
+            let (left, right) = (index("left"), index("right"));
+            let outcome = if chance.random_bool(0.05) {
+                "none"
+            } else if equal == [left.min(right), left.max(right)] {
+                let turn = done.turns.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
+                if turn == (left < right) { "left" } else { "right" }
+            } else if chance.random_bool(0.9) == (left < right) {
+                "left"
+            } else {
+                "right"
+            };
+            for _ in 0..1 + u32::from(chance.random_bool(0.1)) {
+                let item = json!({"duel_id": duel["duel_id"], "outcome": outcome});
+                let running = clock.read().await;
+                let receipts = client.feedback("search", &json!({"feedback": [item]})).await.json(200);
+                drop(running);
+                let counter = match receipts["results"][0]["status"].as_str() {
+                    Some("recorded") if outcome == "none" => &done.no_signal,
+                    Some("recorded") => &done.recorded,
+                    Some("duplicate") => &done.duplicates,
+                    Some("expired") => &done.expired,
+                    other => panic!("{other:?}: {receipts}"),
+                };
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+    // what was lost turns up, too late
+    clock.write().await.advance_ms(TTL_MS + 1);
+    for many in lost.chunks(1000) {
+        for receipt in answer_all(client, many, "left").await {
+            assert_eq!(receipt["status"], "expired");
+            done.expired.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The server hands out no comparison twice while it may be answered, so that there is no surplus: what was answered
+/// is what the batches asked for.
+async fn assert_end(server: &Server, done: &Done) -> Value {
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    assert!(count(&done.duplicates) > 0 && count(&done.no_signal) > 0 && count(&done.expired) > 0);
+    let standings = server.standings("search").await;
+    assert_eq!(standings["duels"], count(&done.recorded) + count(&done.no_signal));
+    assert!(count(&done.recorded) <= HORIZON);
+    // B = floor(log2 1000) = 9
+    assert!(count(&done.batches) <= 19, "{} batches", count(&done.batches));
+    let end = batch(server).await;
+    assert_eq!((&end["number"], &end["opened_at"], &end["pairs"]), (&Value::Null, &Value::Null, &json!([])));
+    assert_eq!(lease(server, 10).await.len(), 0);
+    let duel = server.next_duel("search").await;
+    assert_eq!((&duel["left"], &duel["right"]), (&standings["champion"], &standings["champion"]));
+    standings
+}
+
+/// `a` and `b` take turns, so that neither drops out and only the horizon ends it.
+async fn assert_runs_to_its_horizon(database: TestDatabase, kind: &str) {
+    let (server, done) = run(&database, kind, [0, 1]).await;
+    let standings = assert_end(&server, &done).await;
+    assert_eq!(done.recorded.load(Ordering::Relaxed), HORIZON, "{kind}");
+    assert!(["a", "b"].contains(&standings["champion"].as_str().expect("an id")), "{standings}");
+}
+
+/// `a` beats all others nine times in ten: it is the champion, long before the horizon.
+async fn assert_finds_the_winner(database: TestDatabase, kind: &str) {
+    let (server, done) = run(&database, kind, [4, 5]).await;
+    let standings = assert_end(&server, &done).await;
+    assert_eq!(standings["champion"], "a");
+    assert!(done.recorded.load(Ordering::Relaxed) < HORIZON, "{kind}");
+}
+
+async fn pcomp_runs_to_its_horizon(database: TestDatabase) {
+    assert_runs_to_its_horizon(database, "pcomp").await;
+}
+
+async fn scomp2_runs_to_its_horizon(database: TestDatabase) {
+    assert_runs_to_its_horizon(database, "scomp2").await;
+}
+
+async fn pcomp_finds_the_winner(database: TestDatabase) {
+    assert_finds_the_winner(database, "pcomp").await;
+}
+
+async fn scomp2_finds_the_winner(database: TestDatabase) {
+    assert_finds_the_winner(database, "scomp2").await;
+}

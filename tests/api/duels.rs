@@ -1,0 +1,140 @@
+//! Asking for duels.
+
+use std::collections::HashSet;
+
+use rankduel::clock::rfc3339;
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::eventually;
+use crate::support::client::steady;
+use crate::support::service::{START_MS, Server};
+
+on_both_databases! {
+    a_duel_says_all_that_a_caller_needs
+    every_order_and_self_duels_occur
+    asking_writes_nothing
+    self_duels_are_in_the_log_before_long
+    there_are_no_duels_of_what_does_not_exist
+}
+
+async fn a_duel_says_all_that_a_caller_needs(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let rankers = ["a", "b", "c"];
+    let mut body = json!({"name": "search", "rankers": rankers, "policy": {"kind": "uniform"}});
+    body["duel_ttl_seconds"] = json!(90);
+    server.create(&body).await;
+    server.create(&steady("batches", &rankers)).await;
+    server.clock.advance_ms(1234);
+    let answered = server.pair("batches").await;
+    let position = server.answer("batches", &answered, "left").await;
+    let mut ids = HashSet::new();
+    for (name, expires_at, state, batch) in [
+        ("search", START_MS + 1234 + 90_000, 0, Value::Null),
+        ("batches", START_MS + 1234 + 3_600_000, position, json!(1)),
+    ] {
+        for _ in 0..50 {
+            let path = format!("/v1/experiments/{name}/next-duel");
+            let answer = server.send("POST", &path, &[], Vec::new()).await;
+            assert_eq!(answer.header("cache-control"), Some("no-store"));
+            let duel = answer.json(200);
+            let id = duel["duel_id"].as_str().expect("an id");
+            assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "{id}");
+            assert!((40..=200).contains(&id.len()), "{id}");
+            assert!(ids.insert(id.to_owned()), "{id} was handed out twice");
+            for side in ["left", "right"] {
+                assert!(rankers.contains(&duel[side].as_str().expect("a ranker")), "{duel}");
+            }
+            let expected = json!({
+                "duel_id": id,
+                "experiment": name,
+                "left": duel["left"],
+                "right": duel["right"],
+                "self_duel": duel["left"] == duel["right"],
+                "expires_at": rfc3339(expires_at),
+                "state": state,
+                "batch": batch,
+            });
+            assert_eq!(duel, expected);
+        }
+    }
+}
+
+/// The uniform policy draws one of nine ordered pairs each time. That one of them is missing in 400 draws has a
+/// probability of at most 9 (8/9)^400 = 3e-20.
+async fn every_order_and_self_duels_occur(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server
+        .create(&json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}))
+        .await;
+    // one pair for ever, first ranker first: here the order comes from the service alone
+    server.create(&steady("sides", &["a", "b"])).await;
+    let mut seen = HashSet::new();
+    for _ in 0..400 {
+        let duel = server.next_duel("search").await;
+        seen.insert((duel["left"].to_string(), duel["right"].to_string()));
+    }
+    assert_eq!(seen.len(), 9, "{seen:?}");
+    let mut left = HashSet::new();
+    for _ in 0..80 {
+        left.insert(server.next_duel("sides").await["left"].to_string());
+    }
+    assert_eq!(left.len(), 2, "one of two sides in 80 draws: 2^-79");
+}
+
+async fn asking_writes_nothing(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b", "c"])).await;
+    for _ in 0..50 {
+        assert_eq!(server.next_duel("search").await["state"], 0);
+    }
+    assert_eq!(server.position("search").await, 0);
+    server.stop().await;
+    assert_eq!(database.count("select count(*) from log").await, 0);
+}
+
+async fn self_duels_are_in_the_log_before_long(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    let mut shown = [0u64; 2];
+    while shown.iter().sum::<u64>() < 20 {
+        let duel = server.next_duel("search").await;
+        if duel["self_duel"] == true {
+            shown[usize::from(duel["left"] == "b")] += 1;
+        }
+    }
+    let standings = eventually("20 self-duels", async || {
+        let standings = server.standings("search").await;
+        (standings["self_duels"] == 20).then_some(standings)
+    })
+    .await;
+    assert_eq!(standings["duels"], 0);
+    for (row, shown) in standings["rankers"].as_array().expect("rows").iter().zip(shown) {
+        assert_eq!(row["appearances"], 2 * shown);
+    }
+    // the answer of one says nothing, and is taken
+    let duel = loop {
+        let duel = server.next_duel("search").await;
+        if duel["self_duel"] == true {
+            break duel;
+        }
+    };
+    server.answer("search", &duel, "left").await;
+    let after = server.standings("search").await;
+    assert_eq!((&after["duels"], &after["wins"]), (&json!(0), &json!([[0, 0], [0, 0]])));
+
+    // the last ones are written when the server stops
+    server.stop().await;
+    let server = Server::start(database.connect().await).await;
+    assert_eq!(server.standings("search").await["self_duels"], 21);
+}
+
+async fn there_are_no_duels_of_what_does_not_exist(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for name in ["none", "NONE", "a%20b", "%00", "-a", &"a".repeat(65), "a'%20or%20'1'='1"] {
+        let path = format!("/v1/experiments/{name}/next-duel");
+        let answer = server.send("POST", &path, &[], Vec::new()).await;
+        answer.problem(ProblemKind::ExperimentNotFound);
+    }
+}

@@ -1,0 +1,386 @@
+//! The life of an experiment: create, list, read, pause, conclude, reopen, archive.
+
+use rankduel::clock::rfc3339;
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::JSON;
+use crate::support::service::{START_MS, Server};
+
+on_both_databases! {
+    an_experiment_is_created_with_defaults
+    creating_again_finds_the_same_experiment
+    another_request_for_a_taken_name_is_refused
+    listing_goes_by_name_and_in_pages
+    what_is_no_page_is_refused
+    a_change_needs_the_version_that_it_was_decided_on
+    a_paused_experiment_hands_out_nothing_and_still_learns
+    a_concluded_experiment_shows_its_winner
+    a_concluded_experiment_can_go_on
+    only_a_concluded_experiment_is_archived
+    an_archived_experiment_can_only_be_read
+    texts_come_back_as_they_were
+}
+
+const EXPERIMENTS: &str = "/v1/experiments";
+
+fn search() -> Value {
+    json!({
+        "name": "search",
+        "rankers": ["bm25", {"id": "neural", "description": "two towers"}, "control"],
+        "policy": {"kind": "uniform"},
+    })
+}
+
+async fn an_experiment_is_created_with_defaults(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let body = json!({"name": "search", "rankers": ["bm25", {"id": "neural", "description": "two towers"}]});
+    let answer = server.post(EXPERIMENTS, &body).await;
+    let created = answer.json(201);
+    assert_eq!(answer.header("location"), Some("/v1/experiments/search"));
+    assert_eq!(answer.header("etag"), Some("\"1\""));
+    assert_eq!(created["policy"]["kind"], "d-ts-plus");
+    assert!(created["policy_assumes"].is_string());
+    assert!(created["seed"].is_u64());
+    let now = rfc3339(START_MS);
+    for (field, value) in [
+        ("name", json!("search")),
+        ("status", json!("running")),
+        ("winner", Value::Null),
+        ("rankers", json!([{"id": "bm25"}, {"id": "neural", "description": "two towers"}])),
+        ("ties", json!("skip")),
+        ("duel_ttl_seconds", json!(3600)),
+        ("version", json!(1)),
+        ("created_at", json!(now)),
+        ("updated_at", json!(now)),
+        ("archived_at", Value::Null),
+    ] {
+        assert_eq!(created[field], value, "{field}");
+    }
+    let location = answer.header("location").expect("a location");
+    let read = server.get(location).await;
+    assert_eq!((read.json(200), read.header("etag")), (created, Some("\"1\"")));
+    assert_eq!(server.position("search").await, 0);
+}
+
+async fn creating_again_finds_the_same_experiment(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let created = server.create(&search()).await;
+    let again = server.post(EXPERIMENTS, &search()).await;
+    assert_eq!(again.json(200), created, "and the seed that was drawn is not drawn again");
+    assert_eq!(again.header("etag"), Some("\"1\""));
+
+    // the defaults, said out loud, and the other form of a ranker
+    let mut spelled = search();
+    spelled["rankers"][0] = json!({"id": "bm25"});
+    spelled["ties"] = json!("skip");
+    spelled["duel_ttl_seconds"] = json!(3600);
+    assert_eq!(server.post(EXPERIMENTS, &spelled).await.json(200), created);
+
+    // a repeat does not undo what happened since
+    server.clock.advance_ms(5000);
+    server.patch("search", &json!({"status": "paused"})).await.json(200);
+    let again = server.post(EXPERIMENTS, &search()).await;
+    assert_eq!(again.json(200)["status"], "paused");
+    assert_eq!(again.header("etag"), Some("\"2\""));
+
+    // the same after a restart
+    server.stop().await;
+    let server = Server::start(database.connect().await).await;
+    assert_eq!(server.post(EXPERIMENTS, &search()).await.json(200), again.json(200));
+}
+
+async fn another_request_for_a_taken_name_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let created = server.create(&search()).await;
+    for (field, value) in [
+        ("rankers", json!(["bm25", "neural", "control"])),
+        ("rankers", json!(["bm25", "control", {"id": "neural", "description": "two towers"}])),
+        ("rankers", json!(["bm25", {"id": "neural", "description": "two towers"}])),
+        ("policy", json!({"kind": "scb"})),
+        ("ties", json!("half")),
+        ("duel_ttl_seconds", json!(60)),
+        ("seed", json!(7)),
+    ] {
+        let mut other = search();
+        other[field] = value;
+        let problem = server.post(EXPERIMENTS, &other).await.problem(ProblemKind::ExperimentExists);
+        assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("search")), "{problem}");
+    }
+    assert_eq!(server.get("/v1/experiments/search").await.json(200), created);
+}
+
+/// All names of the list, read in pages of `limit`.
+async fn names(server: &Server, limit: usize) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut path = format!("{EXPERIMENTS}?limit={limit}");
+    loop {
+        let page = server.get(&path).await.json(200);
+        let experiments = page["experiments"].as_array().expect("a page");
+        assert!(experiments.len() <= limit);
+        names.extend(experiments.iter().map(|one| one["name"].as_str().expect("a name").to_owned()));
+        match page["next"].as_str() {
+            Some(next) => {
+                assert_eq!(experiments.len(), limit, "only the last page is short");
+                path = format!("{EXPERIMENTS}?limit={limit}&cursor={next}");
+            }
+            None => return names,
+        }
+    }
+}
+
+async fn listing_goes_by_name_and_in_pages(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    assert_eq!(server.get(EXPERIMENTS).await.json(200), json!({"experiments": [], "next": null}));
+    let mut expected = ["search", "a.b", "a-b", "a_b", "0", "ab", "zz", "search-2", "s"];
+    for name in expected {
+        server.create(&json!({"name": name, "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    }
+    server.create(&json!({"name": "gone", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    server.patch("gone", &json!({"status": "concluded"})).await.json(200);
+    let before = names(&server, 50).await;
+    assert_eq!(server.send("DELETE", "/v1/experiments/gone", &[], Vec::new()).await.status, 204);
+
+    expected.sort_unstable();
+    for limit in [1, 2, 3, 8, 9, 10, 500] {
+        assert_eq!(names(&server, limit).await, expected, "in pages of {limit}");
+    }
+    assert_eq!(before.len(), expected.len() + 1, "concluded ones are listed until they are archived");
+
+    // what the list shows is what reading one shows
+    let page = server.get(EXPERIMENTS).await.json(200);
+    for experiment in page["experiments"].as_array().expect("a page") {
+        let path = format!("{EXPERIMENTS}/{}", experiment["name"].as_str().expect("a name"));
+        assert_eq!(&server.get(&path).await.json(200), experiment);
+    }
+
+    // a cursor is a place in the order, whatever comes or goes
+    let page = server.get(&format!("{EXPERIMENTS}?limit=2")).await.json(200);
+    server.create(&json!({"name": "00", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    let next = page["next"].as_str().expect("a next page");
+    let second = server.get(&format!("{EXPERIMENTS}?limit=1&cursor={next}")).await.json(200);
+    assert_eq!(second["experiments"][0]["name"], expected[2]);
+}
+
+async fn what_is_no_page_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for (query, name) in [
+        ("cursor=%21", "cursor"),
+        ("cursor=a", "cursor"),
+        ("cursor=_w", "cursor"), // the byte 0xff
+        ("cursor=AA", "cursor"), // the byte 0
+        ("cursor=search", "cursor"),
+        ("limit=0", "limit"),
+        ("limit=501", "limit"),
+        ("limit=-1", "limit"),
+        ("limit=1e2", "limit"),
+        ("limit=99999999999999999999", "limit"),
+        ("limit=", "limit"),
+        ("limit=ten", "limit"),
+        ("page=2", "page"),
+        ("limit=5&limit=6", ""), // twice: it is not known which one is wrong
+    ] {
+        let problem =
+            server.get(&format!("{EXPERIMENTS}?{query}")).await.problem(ProblemKind::InvalidRequest);
+        let error = &problem["errors"][0];
+        assert_eq!((&error["in"], &error["name"]), (&json!("query"), &json!(name)), "{query}: {problem}");
+    }
+}
+
+async fn a_change_needs_the_version_that_it_was_decided_on(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let created = server.create(&search()).await;
+    let path = "/v1/experiments/search";
+    let patch = async |if_match: Option<&str>, body: Value| {
+        let headers: Vec<_> = [JSON].into_iter().chain(if_match.map(|tag| ("if-match", tag))).collect();
+        server.send("PATCH", path, &headers, body.to_string().into_bytes()).await
+    };
+    patch(None, json!({"status": "paused"})).await.problem(ProblemKind::PreconditionRequired);
+    for stale in ["\"2\"", "\"0\"", "\"18446744073709551615\""] {
+        patch(Some(stale), json!({"status": "paused"})).await.problem(ProblemKind::PreconditionFailed);
+    }
+    for no_tag in ["1", "\"\"", "W/\"1\"", "\"one\"", "\"1\", \"2\"", "\"-1\"", "\"99999999999999999999\""] {
+        let problem =
+            patch(Some(no_tag), json!({"status": "paused"})).await.problem(ProblemKind::InvalidRequest);
+        let error = &problem["errors"][0];
+        assert_eq!((&error["in"], &error["name"]), (&json!("header"), &json!("if-match")), "{no_tag}");
+    }
+    assert_eq!(server.get(path).await.json(200), created);
+    assert_eq!(server.position("search").await, 0);
+
+    server.clock.advance_ms(1500);
+    let paused = patch(Some("\"1\""), json!({"status": "paused"})).await;
+    assert_eq!(paused.header("etag"), Some("\"2\""));
+    assert_eq!(paused.json(200)["version"], 2);
+    assert_eq!(paused.json(200)["created_at"], created["created_at"]);
+    assert_eq!(paused.json(200)["updated_at"], rfc3339(START_MS + 1500));
+    assert_eq!(server.position("search").await, 1, "the change is in the log");
+    // what it is already is no change
+    assert_eq!(patch(Some("\"2\""), json!({"status": "paused"})).await.json(200), paused.json(200));
+    assert_eq!(server.position("search").await, 1);
+    // the second of two people who decided on version 1
+    patch(Some("\"1\""), json!({"status": "concluded"})).await.problem(ProblemKind::PreconditionFailed);
+    assert_eq!(patch(Some("*"), json!({"status": "running"})).await.json(200)["version"], 3);
+
+    server
+        .send("PATCH", "/v1/experiments/none", &[JSON, ("if-match", "*")], br#"{"status":"paused"}"#.to_vec())
+        .await
+        .problem(ProblemKind::ExperimentNotFound);
+}
+
+async fn a_paused_experiment_hands_out_nothing_and_still_learns(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search()).await;
+    let duel = server.pair("search").await;
+    server.patch("search", &json!({"status": "paused"})).await.json(200);
+    let asked = server.send("POST", "/v1/experiments/search/next-duel", &[], Vec::new()).await;
+    asked.problem(ProblemKind::ExperimentPaused);
+    server.answer("search", &duel, "left").await;
+    assert_eq!(server.standings("search").await["duels"], 1);
+    server.patch("search", &json!({"status": "running"})).await.json(200);
+    server.next_duel("search").await;
+}
+
+async fn a_concluded_experiment_shows_its_winner(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search()).await;
+    let (first, second) = (server.pair("search").await, server.pair("search").await);
+    server.answer("search", &first, "left").await;
+
+    // without a winner: the policy's champion
+    let champion = server.standings("search").await["champion"].clone();
+    let concluded = server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    assert_eq!((&concluded["status"], &concluded["winner"]), (&json!("concluded"), &champion));
+    assert_eq!(champion, first["left"], "the only ranker with a win");
+
+    // with one: that one
+    let refused = server.patch("search", &json!({"status": "concluded", "winner": "bm26"})).await;
+    refused.problem_at(ProblemKind::InvalidRequest, "/winner");
+    for winner in ["control", "bm25"] {
+        let body = json!({"status": "concluded", "winner": winner});
+        assert_eq!(server.patch("search", &body).await.json(200)["winner"], winner);
+        for _ in 0..20 {
+            let duel = server.next_duel("search").await;
+            assert_eq!((&duel["left"], &duel["right"]), (&json!(winner), &json!(winner)));
+            assert_eq!((&duel["self_duel"], &duel["batch"]), (&json!(true), &Value::Null));
+        }
+    }
+    // concluded already: it stays with the winner that it has
+    assert_eq!(server.patch("search", &json!({"status": "concluded"})).await.json(200)["winner"], "bm25");
+
+    // what was out still counts
+    server.answer("search", &second, "right").await;
+    assert_eq!(server.standings("search").await["duels"], 2);
+    // and the same after a restart
+    server.stop().await;
+    let server = Server::start(database.connect().await).await;
+    assert_eq!(server.next_duel("search").await["left"], "bm25");
+}
+
+async fn a_concluded_experiment_can_go_on(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search()).await;
+    for status in ["running", "paused"] {
+        let refused = server.patch("search", &json!({"status": status, "winner": "bm25"})).await;
+        refused.problem_at(ProblemKind::InvalidRequest, "/winner");
+    }
+    server.patch("search", &json!({"status": "concluded", "winner": "bm25"})).await.json(200);
+    let reopened = server.patch("search", &json!({"status": "running"})).await.json(200);
+    assert_eq!((&reopened["status"], &reopened["winner"]), (&json!("running"), &Value::Null));
+    let duel = server.pair("search").await;
+    server.answer("search", &duel, "tie").await;
+}
+
+async fn only_a_concluded_experiment_is_archived(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search()).await;
+    let path = "/v1/experiments/search";
+    let delete = async |headers: &[(&str, &str)]| server.send("DELETE", path, headers, Vec::new()).await;
+    delete(&[]).await.problem(ProblemKind::NotConcluded);
+    server.patch("search", &json!({"status": "paused"})).await.json(200);
+    delete(&[]).await.problem(ProblemKind::NotConcluded);
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    delete(&[("if-match", "\"2\"")]).await.problem(ProblemKind::PreconditionFailed);
+    let before = server.position("search").await;
+    let archived = delete(&[("if-match", "\"3\"")]).await;
+    assert_eq!((archived.status, archived.bytes.len()), (204, 0));
+    assert_eq!(delete(&[]).await.status, 204, "done twice is done");
+    assert_eq!(server.position("search").await, before + 1, "and logged once");
+    server
+        .send("DELETE", "/v1/experiments/none", &[], Vec::new())
+        .await
+        .problem(ProblemKind::ExperimentNotFound);
+}
+
+async fn an_archived_experiment_can_only_be_read(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let body = json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "pcomp", "horizon": 1000}});
+    server.create(&body).await;
+    let (answered, open) = (server.pair("search").await, server.pair("search").await);
+    server.answer("search", &answered, "left").await;
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    server.clock.advance_ms(60_000);
+    assert_eq!(server.send("DELETE", "/v1/experiments/search", &[], Vec::new()).await.status, 204);
+    let standings = server.standings("search").await;
+
+    for server in [&server, &Server::start(database.connect().await).await] {
+        let feedback = json!({"duel_id": open["duel_id"], "outcome": "left"});
+        let repeat = json!({"duel_id": answered["duel_id"], "outcome": "left"});
+        let results = json!({"batch": 1, "results": []});
+        for (method, path, body) in [
+            ("PATCH", "/v1/experiments/search", json!({"status": "running"})),
+            ("PATCH", "/v1/experiments/search", json!({"status": "concluded"})),
+            ("POST", "/v1/experiments", body.clone()),
+            ("POST", "/v1/experiments/search/next-duel", Value::Null),
+            ("POST", "/v1/experiments/search/feedback", feedback.clone()),
+            ("POST", "/v1/experiments/search/feedback", repeat),
+            ("POST", "/v1/experiments/search/feedback", json!({"feedback": [feedback]})),
+            ("POST", "/v1/experiments/search/batch/lease", json!({"count": 1})),
+            ("POST", "/v1/experiments/search/batch/results", results),
+        ] {
+            let answer =
+                server.send(method, path, &[JSON, ("if-match", "*")], body.to_string().into_bytes()).await;
+            answer.problem(ProblemKind::ExperimentArchived);
+        }
+        let read = server.get("/v1/experiments/search").await.json(200);
+        assert_eq!(read["archived_at"], rfc3339(START_MS + 60_000));
+        assert_eq!(read["status"], "concluded");
+        assert_eq!(server.standings("search").await, standings, "the log is as it was");
+        server.get("/v1/experiments/search/regret").await.json(200);
+        server.get("/v1/experiments/search/batch").await.json(200);
+        assert_eq!(server.get(EXPERIMENTS).await.json(200)["experiments"], json!([]));
+    }
+}
+
+async fn texts_come_back_as_they_were(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let texts = [
+        "'; drop table experiment; --",
+        "\" or 1=1 /* \\",
+        "%_?*[a-z]$1 :name {}",
+        "Ключ 鍵 🔑 e\u{301} \u{202e}abc\u{200b}",
+        "</script><b>&amp;",
+        "../../etc/passwd",
+        " spaces ",
+    ];
+    let mut rankers: Vec<_> =
+        texts.iter().map(|text| json!({"id": text, "description": format!("{text}\n\t\u{0}")})).collect();
+    rankers.push(json!({"id": "x".repeat(128), "description": "é".repeat(1000)}));
+    let body = json!({"name": "texts", "rankers": rankers, "policy": {"kind": "uniform"}});
+    assert_eq!(server.create(&body).await["rankers"], json!(rankers));
+    let duel = server.pair("texts").await;
+    server.answer("texts", &duel, "left").await;
+    server.stop().await;
+
+    let server = Server::start(database.connect().await).await;
+    assert_eq!(server.get("/v1/experiments/texts").await.json(200)["rankers"], json!(rankers));
+    assert_eq!(server.get(EXPERIMENTS).await.json(200)["experiments"][0]["rankers"], json!(rankers));
+    let standings = server.standings("texts").await;
+    assert_eq!(standings["leaders"], json!([duel["left"]]));
+    for (row, ranker) in standings["rankers"].as_array().expect("rows").iter().zip(&rankers) {
+        assert_eq!(row["id"], ranker["id"]);
+    }
+    let winner = json!({"status": "concluded", "winner": texts[3]});
+    assert_eq!(server.patch("texts", &winner).await.json(200)["winner"], texts[3]);
+}

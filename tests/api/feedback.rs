@@ -1,0 +1,258 @@
+//! Reporting what was clicked.
+
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+
+use crate::support::client::Answer;
+use crate::support::client::steady;
+use crate::support::service::{START_MS, Server};
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+on_both_databases! {
+    outcomes_and_clicks_count_for_what_was_shown
+    an_answer_counts_once
+    a_late_answer_does_not_count
+    a_repeat_after_its_time_is_still_a_repeat
+    what_is_no_duel_of_the_experiment_is_refused
+    every_item_of_many_gets_its_own_answer
+    many_are_one_to_a_thousand
+}
+
+const RANKERS: [&str; 2] = ["a", "b"];
+
+/// Post feedback of a duel: `answer` with its id added.
+async fn post(server: &Server, duel: &Value, answer: &Value) -> Answer {
+    let mut body = answer.clone();
+    body["duel_id"] = duel["duel_id"].clone();
+    server.feedback("search", &body).await
+}
+
+async fn outcomes_and_clicks_count_for_what_was_shown(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &RANKERS)).await;
+    let mut wins = [[0u64; 2]; 2];
+    let mut shown = [0u64; 4];
+    // 0 left, 1 right, 2 tie, 3 none
+    for (position, (answer, outcome)) in (1..).zip([
+        (json!({"outcome": "left"}), 0),
+        (json!({"outcome": "right"}), 1),
+        (json!({"outcome": "tie"}), 2),
+        (json!({"outcome": "none"}), 3),
+        (json!({"left_clicks": 3, "right_clicks": 1}), 0),
+        (json!({"left_clicks": 0, "right_clicks": 1}), 1),
+        (json!({"left_clicks": 2, "right_clicks": 2}), 2),
+        (json!({"left_clicks": 0, "right_clicks": 0}), 3),
+        (json!({"left_clicks": 4_294_967_295u32, "right_clicks": 4_294_967_294u32}), 0),
+        (json!({"outcome": "left"}), 0),
+        (json!({"outcome": "left"}), 0),
+    ]) {
+        let duel = server.next_duel("search").await;
+        let receipt = post(&server, &duel, &answer).await.json(200);
+        assert_eq!(receipt, json!({"status": "recorded", "position": position}), "{answer}");
+        let [left, right] = ["left", "right"].map(|side| usize::from(duel[side] == "b"));
+        match outcome {
+            0 => wins[left][right] += 1,
+            1 => wins[right][left] += 1,
+            _ => {}
+        }
+        shown[outcome] += 1;
+        let standings = server.standings("search").await;
+        let [left, right, tie, none] = shown;
+        assert_eq!(standings["outcomes"], json!({"left": left, "right": right, "tie": tie, "none": none}));
+        assert_eq!(standings["wins"], json!(wins), "{answer}");
+        assert_eq!(standings["ties"], json!([[0, tie], [tie, 0]]));
+        assert_eq!(standings["rankers"][0]["no_signal"], none);
+        assert_eq!(standings["position"], position);
+    }
+}
+
+async fn an_answer_counts_once(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &RANKERS)).await;
+    let duel = server.next_duel("search").await;
+    let position = server.answer("search", &duel, "left").await;
+    let standings = server.standings("search").await;
+    for same in [json!({"outcome": "left"}), json!({"left_clicks": 5, "right_clicks": 2})] {
+        let receipt = post(&server, &duel, &same).await.json(200);
+        assert_eq!(receipt, json!({"status": "duplicate", "position": position}));
+    }
+    for other in ["right", "tie", "none"] {
+        let problem = post(&server, &duel, &json!({"outcome": other})).await;
+        problem.problem(ProblemKind::FeedbackConflict);
+    }
+    assert_eq!(server.standings("search").await, standings);
+
+    // also for a server that has not seen the first one
+    server.stop().await;
+    let server = Server::start(database.connect().await).await;
+    let receipt = post(&server, &duel, &json!({"outcome": "left"})).await.json(200);
+    assert_eq!(receipt, json!({"status": "duplicate", "position": position}));
+    post(&server, &duel, &json!({"outcome": "right"})).await.problem(ProblemKind::FeedbackConflict);
+    assert_eq!(server.standings("search").await, standings);
+}
+
+async fn a_late_answer_does_not_count(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &RANKERS);
+    body["duel_ttl_seconds"] = json!(1);
+    server.create(&body).await;
+    let (in_time, late) = (server.next_duel("search").await, server.next_duel("search").await);
+    server.clock.advance_ms(1000);
+    server.answer("search", &in_time, "left").await;
+    server.clock.advance_ms(1);
+    let standings = server.standings("search").await;
+    let problem = post(&server, &late, &json!({"outcome": "left"})).await.problem(ProblemKind::DuelExpired);
+    let expired_at = rankduel::clock::rfc3339(START_MS + 1000);
+    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains(&expired_at)), "{problem}");
+    let many = json!({"feedback": [{"duel_id": late["duel_id"], "outcome": "left"}]});
+    let receipts = server.feedback("search", &many).await.json(200);
+    assert_eq!(receipts["results"][0]["status"], "expired");
+    assert_eq!(server.standings("search").await, standings);
+}
+
+async fn a_repeat_after_its_time_is_still_a_repeat(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &RANKERS)).await;
+    let duel = server.next_duel("search").await;
+    let position = server.answer("search", &duel, "tie").await;
+    server.clock.advance_ms(90 * 24 * 3600 * 1000);
+    let receipt = post(&server, &duel, &json!({"outcome": "tie"})).await.json(200);
+    assert_eq!(receipt, json!({"status": "duplicate", "position": position}));
+    post(&server, &duel, &json!({"outcome": "left"})).await.problem(ProblemKind::FeedbackConflict);
+    assert_eq!(server.position("search").await, position);
+}
+
+async fn what_is_no_duel_of_the_experiment_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &RANKERS)).await;
+    server.create(&steady("other", &RANKERS)).await;
+    let elsewhere_database = fresh_database(Kind::Sqlite).await;
+    let elsewhere = Server::start(elsewhere_database.store().await).await;
+    elsewhere.create(&steady("search", &RANKERS)).await;
+
+    let good = server.next_duel("search").await;
+    server.answer("search", &good, "left").await;
+    let id = server.next_duel("search").await["duel_id"].as_str().expect("an id").to_owned();
+    let changed = |place: usize| {
+        let mut text = id.clone().into_bytes();
+        text[place] = if text[place] == b'A' { b'B' } else { b'A' };
+        String::from_utf8(text).expect("ASCII")
+    };
+    let mut bad = vec![
+        server.next_duel("other").await["duel_id"].as_str().expect("an id").to_owned(),
+        elsewhere.next_duel("search").await["duel_id"].as_str().expect("an id").to_owned(),
+        String::new(),
+        "x".into(),
+        "=".repeat(40),
+        format!("{id}A"),
+        format!("{id}="),
+        format!(" {id}"),
+        id.replace(['-', '_'], "+").to_lowercase(),
+        "A".repeat(100_000),
+        "ключ\u{0}🔑".into(),
+        "' or 1=1; --".into(),
+    ];
+    bad.extend((0..id.len()).step_by(7).map(changed));
+    bad.extend((0..id.len()).step_by(11).map(|length| id[..length].to_owned()));
+
+    let standings = server.standings("search").await;
+    for bad in &bad {
+        let answer = server.feedback("search", &json!({"duel_id": bad, "outcome": "left"})).await;
+        answer.problem_at(ProblemKind::InvalidDuel, "/duel_id");
+    }
+    let many: Vec<_> = bad.iter().map(|bad| json!({"duel_id": bad, "outcome": "left"})).collect();
+    let receipts = server.feedback("search", &json!({"feedback": many})).await.json(200);
+    let receipts = receipts["results"].as_array().expect("results");
+    assert_eq!(receipts.len(), bad.len());
+    for receipt in receipts {
+        assert_eq!(receipt["status"], "invalid");
+        assert!(receipt["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{receipt}");
+        assert!(receipt.get("position").is_none());
+    }
+    assert_eq!(server.standings("search").await, standings);
+    // and the good one was good
+    server.answer("search", &json!({"duel_id": id}), "left").await;
+}
+
+async fn every_item_of_many_gets_its_own_answer(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &RANKERS);
+    body["duel_ttl_seconds"] = json!(10);
+    server.create(&body).await;
+    let late = server.next_duel("search").await["duel_id"].clone();
+    let early = server.next_duel("search").await;
+    let first = server.answer("search", &early, "left").await;
+    server.clock.advance_ms(10_001);
+    let mut fresh = Vec::new();
+    for _ in 0..3 {
+        fresh.push(server.next_duel("search").await["duel_id"].clone());
+    }
+    let early = &early["duel_id"];
+    let items = [
+        (json!({"duel_id": fresh[0], "outcome": "left"}), "recorded", Some(first + 1)),
+        (json!({"duel_id": early, "outcome": "left"}), "duplicate", Some(first)),
+        (json!({"duel_id": early, "outcome": "right"}), "conflict", Some(first)),
+        (json!({"duel_id": late, "outcome": "left"}), "expired", None),
+        (json!({"duel_id": "forged", "outcome": "left"}), "invalid", None),
+        (json!({"duel_id": fresh[1], "outcome": "upper"}), "invalid", None),
+        (json!({"duel_id": fresh[1]}), "invalid", None),
+        (
+            json!({"duel_id": fresh[1], "outcome": "left", "left_clicks": 1, "right_clicks": 0}),
+            "invalid",
+            None,
+        ),
+        (json!({"duel_id": fresh[1], "left_clicks": 1}), "invalid", None),
+        (json!({"duel_id": fresh[1], "outcome": "left", "rating": 5}), "invalid", None),
+        (json!("left"), "invalid", None),
+        (json!(null), "invalid", None),
+        (json!([fresh[1], "left"]), "invalid", None),
+        (json!({"duel_id": fresh[1], "left_clicks": 0, "right_clicks": 0}), "recorded", Some(first + 2)),
+        // the same duel twice in one request
+        (json!({"duel_id": fresh[1], "outcome": "none"}), "duplicate", Some(first + 2)),
+        (json!({"duel_id": fresh[2], "outcome": "tie"}), "recorded", Some(first + 3)),
+        (json!({"duel_id": fresh[2], "outcome": "left"}), "conflict", Some(first + 3)),
+    ];
+    let many: Vec<_> = items.iter().map(|(item, ..)| item).collect();
+    let receipts = server.feedback("search", &json!({"feedback": many})).await.json(200);
+    let receipts = receipts["results"].as_array().expect("results");
+    assert_eq!(receipts.len(), items.len());
+    for (receipt, (item, status, position)) in receipts.iter().zip(&items) {
+        assert_eq!((&receipt["status"], receipt["position"].as_u64()), (&json!(status), *position), "{item}");
+        let wants_detail = ["conflict", "expired", "invalid"].contains(status);
+        assert_eq!(receipt["detail"].is_string(), wants_detail, "{item}: {receipt}");
+    }
+    assert_eq!(server.position("search").await, first + 3);
+    // again: nothing is new
+    let again = server.feedback("search", &json!({"feedback": many})).await.json(200);
+    for (receipt, (item, status, position)) in
+        again["results"].as_array().expect("results").iter().zip(&items)
+    {
+        let status = if *status == "recorded" { "duplicate" } else { status };
+        assert_eq!((&receipt["status"], receipt["position"].as_u64()), (&json!(status), *position), "{item}");
+    }
+    assert_eq!(server.position("search").await, first + 3);
+}
+
+async fn many_are_one_to_a_thousand(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &RANKERS)).await;
+    let leased = server.post("/v1/experiments/search/batch/lease", &json!({"count": 1000})).await.json(200);
+    let duels = leased["duels"].as_array().expect("duels");
+    let item = |duel: &Value| json!({"duel_id": duel["duel_id"], "outcome": "right"});
+    let mut many: Vec<_> = duels.iter().map(item).collect();
+    assert_eq!(many.len(), 1000);
+    many.push(item(&server.next_duel("search").await));
+    for wrong in [json!([]), json!(many)] {
+        let answer = server.feedback("search", &json!({"feedback": wrong})).await;
+        answer.problem_at(ProblemKind::InvalidRequest, "/feedback");
+    }
+    assert_eq!(server.position("search").await, 0);
+    let extra = many.pop();
+    let receipts = server.feedback("search", &json!({"feedback": many})).await.json(200);
+    for (position, receipt) in (1..).zip(receipts["results"].as_array().expect("results")) {
+        assert_eq!(receipt, &json!({"status": "recorded", "position": position}));
+    }
+    let one = server.feedback("search", &json!({"feedback": [extra]})).await.json(200);
+    assert_eq!(one, json!({"results": [{"status": "recorded", "position": 1001}]}));
+    assert_eq!(server.standings("search").await["duels"], 1001);
+}

@@ -1,0 +1,299 @@
+//! What came of it: the numbers, counted independently.
+
+use std::collections::BTreeMap;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::eventually;
+use crate::support::client::steady;
+use crate::support::service::Server;
+
+on_both_databases! {
+    standings_are_what_was_answered
+    ties_count_as_the_experiment_says
+    an_answer_that_is_known_is_not_sent_again
+    regret_of_a_small_example_is_right
+    regret_of_uniform_pairs_is_priced_alike
+}
+
+/// The answers of an experiment, counted by the test. Rankers by index.
+struct Count {
+    rankers: usize,
+    wins: Vec<Vec<u64>>,
+    ties: Vec<Vec<u64>>,
+    none: Vec<Vec<u64>>,
+    self_duels: Vec<u64>,
+    /// left, right, tie, none
+    shown: [u64; 4],
+}
+
+impl Count {
+    fn of(rankers: usize) -> Self {
+        let zeros = vec![vec![0; rankers]; rankers];
+        Self {
+            rankers,
+            wins: zeros.clone(),
+            ties: zeros.clone(),
+            none: zeros,
+            self_duels: vec![0; rankers],
+            shown: [0; 4],
+        }
+    }
+
+    fn answer(&mut self, left: usize, right: usize, outcome: usize) {
+        self.shown[outcome] += 1;
+        match outcome {
+            0 => self.wins[left][right] += 1,
+            1 => self.wins[right][left] += 1,
+            kind => {
+                let table = if kind == 2 { &mut self.ties } else { &mut self.none };
+                table[left][right] += 1;
+                table[right][left] += 1;
+            }
+        }
+    }
+
+    fn losses(&self, i: usize) -> u64 {
+        (0..self.rankers).map(|j| self.wins[j][i]).sum()
+    }
+
+    fn appearances(&self, i: usize) -> u64 {
+        let sum = |row: &[u64]| row.iter().sum::<u64>();
+        sum(&self.wins[i]) + self.losses(i) + sum(&self.ties[i]) + sum(&self.none[i]) + 2 * self.self_duels[i]
+    }
+
+    /// Opponents beaten more often than not, where a tie is worth `tie` wins to both.
+    fn copeland(&self, i: usize, tie: f64) -> usize {
+        let credit = |i: usize, j: usize| self.wins[i][j] as f64 + tie * self.ties[i][j] as f64;
+        (0..self.rankers).filter(|&j| credit(i, j) > credit(j, i)).count()
+    }
+
+    fn borda(&self, i: usize, tie: f64) -> f64 {
+        let rate = |j: usize| {
+            let (won, lost) = (self.wins[i][j] as f64, self.wins[j][i] as f64);
+            let ties = tie * self.ties[i][j] as f64;
+            let all = won + lost + 2.0 * ties;
+            if all > 0.0 { (won + ties) / all } else { 0.5 }
+        };
+        (0..self.rankers).filter(|&j| j != i).map(rate).sum::<f64>() / (self.rankers - 1) as f64
+    }
+}
+
+fn assert_close(found: &Value, expected: f64, what: &str) {
+    let found = found.as_f64().expect("a number");
+    assert!((found - expected).abs() < 1e-9, "{what}: {found} instead of {expected}");
+}
+
+/// Ask and answer at random, `duels` times.
+async fn play(server: &Server, name: &str, ids: &[&str], duels: usize, seed: u64) -> Count {
+    let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut count = Count::of(ids.len());
+    let index = |id: &Value| ids.iter().position(|known| id == known).expect("a ranker");
+    for _ in 0..duels {
+        let duel = server.next_duel(name).await;
+        let (left, right) = (index(&duel["left"]), index(&duel["right"]));
+        if left == right {
+            count.self_duels[left] += 1;
+            continue;
+        }
+        let outcome = match chance.random_range(0..10) {
+            0 => 3,
+            1 | 2 => 2,
+            // the lower index is the better ranker
+            draw => usize::from((draw < 8) == (right < left)),
+        };
+        server.answer(name, &duel, ["left", "right", "tie", "none"][outcome]).await;
+        count.answer(left, right, outcome);
+    }
+    count
+}
+
+async fn standings_with_self_duels(server: &Server, name: &str, count: &Count) -> Value {
+    let self_duels: u64 = count.self_duels.iter().sum();
+    eventually("the self-duels", async || {
+        let standings = server.standings(name).await;
+        (standings["self_duels"] == self_duels).then_some(standings)
+    })
+    .await
+}
+
+fn assert_standings(standings: &Value, count: &Count, ids: &[&str], tie: f64) {
+    let k = ids.len();
+    let [left, right, tied, none] = count.shown;
+    assert_eq!(standings["outcomes"], json!({"left": left, "right": right, "tie": tied, "none": none}));
+    assert_eq!(standings["duels"], count.shown.iter().sum::<u64>());
+    assert_eq!(standings["wins"], json!(count.wins));
+    assert_eq!(standings["ties"], json!(count.ties));
+    let scores: Vec<_> = (0..k).map(|i| count.copeland(i, tie)).collect();
+    let best = scores.iter().max().expect("rankers");
+    let leaders: Vec<_> = (0..k).filter(|&i| scores[i] == *best).map(|i| ids[i]).collect();
+    assert_eq!(standings["leaders"], json!(leaders));
+    assert!(ids.contains(&standings["champion"].as_str().expect("an id")));
+    let rows = standings["rankers"].as_array().expect("rows");
+    assert_eq!(rows.len(), k);
+    for (i, row) in rows.iter().enumerate() {
+        let sum = |row: &[u64]| row.iter().sum::<u64>();
+        assert_eq!(row["id"], ids[i]);
+        assert_eq!(row["wins"], sum(&count.wins[i]));
+        assert_eq!(row["losses"], count.losses(i));
+        assert_eq!(row["ties"], sum(&count.ties[i]));
+        assert_eq!(row["no_signal"], sum(&count.none[i]));
+        assert_eq!(row["appearances"], count.appearances(i));
+        assert_eq!(row["leader"], scores[i] == *best);
+        assert_close(&row["copeland_score"], scores[i] as f64 / (k - 1) as f64, "Copeland score");
+        assert_close(&row["borda_score"], count.borda(i, tie), "Borda score");
+    }
+    for i in 0..k {
+        assert_eq!(standings["wins"][i][i], 0);
+        for j in 0..k {
+            assert_eq!(standings["ties"][i][j], standings["ties"][j][i], "symmetric");
+        }
+    }
+}
+
+async fn standings_are_what_was_answered(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let ids = ["a", "b", "c", "d"];
+    server.create(&json!({"name": "search", "rankers": ids, "policy": {"kind": "uniform"}, "seed": 1})).await;
+    let nothing = Count::of(4);
+    assert_standings(&server.standings("search").await, &nothing, &ids, 0.0);
+    let count = play(&server, "search", &ids, 150, 1).await;
+    assert_standings(&standings_with_self_duels(&server, "search", &count).await, &count, &ids, 0.0);
+
+    // the same from the log alone
+    server.stop().await;
+    let server = Server::start(database.connect().await).await;
+    assert_standings(&server.standings("search").await, &count, &ids, 0.0);
+}
+
+async fn ties_count_as_the_experiment_says(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let ids = ["a", "b", "c"];
+    for (name, rule, tie) in [("skip", "skip", 0.0), ("half", "half", 0.5)] {
+        let mut body = steady(name, &ids);
+        body["ties"] = json!(rule);
+        server.create(&body).await;
+        let count = play(&server, name, &ids, 60, 2).await;
+        assert_standings(&server.standings(name).await, &count, &ids, tie);
+    }
+    // a coin gives every tie to one of the two: among ties alone, all comparisons are somebody's
+    let mut body = steady("coin", &["a", "b"]);
+    body["ties"] = json!("coin");
+    server.create(&body).await;
+    for _ in 0..41 {
+        let duel = server.next_duel("coin").await;
+        server.answer("coin", &duel, "tie").await;
+    }
+    let standings = server.standings("coin").await;
+    assert_eq!(standings["wins"], json!([[0, 0], [0, 0]]), "raw counts say what was answered");
+    assert_eq!(standings["ties"], json!([[0, 41], [41, 0]]));
+    let borda = standings["rankers"][0]["borda_score"].as_f64().expect("a score");
+    let heads = borda * 41.0;
+    assert!(
+        (heads - heads.round()).abs() < 1e-9 && (1.0..=40.0).contains(&heads),
+        "2^-40 otherwise: {borda}"
+    );
+    assert_eq!(standings["leaders"].as_array().map(Vec::len), Some(1), "an odd number of coins");
+}
+
+async fn an_answer_that_is_known_is_not_sent_again(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    let duel = server.next_duel("search").await;
+    let position = server.answer("search", &duel, "left").await;
+    for resource in ["standings", "regret"] {
+        let path = format!("/v1/experiments/search/{resource}");
+        let answer = server.get(&path).await;
+        let tag = answer.header("etag").expect("an ETag").to_owned();
+        assert_eq!(tag, format!("\"{position}\""));
+        assert_eq!(answer.json(200)["position"], position);
+        for known in [&tag, "*", &format!("W/{tag}"), &format!("\"7\", {tag}"), &format!("W/\"0\",W/{tag}")] {
+            let unchanged = server.send("GET", &path, &[("if-none-match", known)], Vec::new()).await;
+            assert_eq!((unchanged.status, unchanged.bytes.len()), (304, 0), "{known}");
+            assert_eq!(unchanged.header("etag"), Some(&*tag));
+        }
+        for other in ["\"0\"", "1", "", "\"1", "nonsense"] {
+            let answer = server.send("GET", &path, &[("if-none-match", other)], Vec::new()).await;
+            assert_eq!(answer.json(200)["position"], position, "{other}");
+        }
+    }
+    let tag = format!("\"{position}\"");
+    let duel = server.next_duel("search").await;
+    server.answer("search", &duel, "left").await;
+    let answer =
+        server.send("GET", "/v1/experiments/search/standings", &[("if-none-match", &tag)], Vec::new()).await;
+    assert_eq!(answer.json(200)["position"], position + 1);
+    assert_eq!(answer.header("etag"), Some(&*format!("\"{}\"", position + 1)));
+}
+
+/// `a` beats `b` four times and `c` twice; `b` and `c` do not meet. Scores 1, 0, 0 of 1, so a place on a page costs
+/// 0, 1, 1. There were 6, 4 and 2 of them, two to a step: (0 + 4 + 2) / 2 = 3 over 6 steps. Uniform pairs show
+/// `b` or `c` two times in three: 6 · 2/3 = 4. A quarter is saved.
+async fn regret_of_a_small_example_is_right(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b", "c"])).await;
+    let regret = async || server.get("/v1/experiments/search/regret").await.json(200);
+    assert_eq!(
+        regret().await,
+        json!({
+            "experiment": "search", "position": 0, "method": "plug-in", "steps": 0,
+            "copeland_regret": 0.0, "uniform_copeland_regret": 0.0, "saved": null,
+        })
+    );
+    let mut wanted = BTreeMap::from([("b".to_owned(), 4), ("c".to_owned(), 2)]);
+    while wanted.values().any(|missing| *missing > 0) {
+        let duel = server.next_duel("search").await;
+        let [left, right] = ["left", "right"].map(|side| duel[side].as_str().expect("a ranker").to_owned());
+        let (other, outcome) = match (&*left, &*right) {
+            ("a", other) => (other, "left"),
+            (other, "a") => (other, "right"),
+            _ => continue,
+        };
+        let missing = wanted.get_mut(other).expect("b or c");
+        if *missing > 0 {
+            *missing -= 1;
+            server.answer("search", &duel, outcome).await;
+        }
+    }
+    assert_eq!(
+        regret().await,
+        json!({
+            "experiment": "search", "position": 6, "method": "plug-in", "steps": 6,
+            "copeland_regret": 3.0, "uniform_copeland_regret": 4.0, "saved": 0.25,
+        })
+    );
+    // a page without a click was shown all the same: one more step with the best ranker and another
+    let duel = loop {
+        let duel = server.next_duel("search").await;
+        if duel["left"] == "a" || duel["right"] == "a" {
+            break duel;
+        }
+    };
+    server.answer("search", &duel, "none").await;
+    let after = regret().await;
+    assert_eq!((&after["steps"], &after["copeland_regret"]), (&json!(7), &json!(3.5)));
+    assert_close(&after["uniform_copeland_regret"], 14.0 / 3.0, "uniform");
+    assert_close(&after["saved"], 0.25, "saved");
+}
+
+async fn regret_of_uniform_pairs_is_priced_alike(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let ids = ["a", "b", "c", "d"];
+    server.create(&json!({"name": "search", "rankers": ids, "policy": {"kind": "uniform"}})).await;
+    let count = play(&server, "search", &ids, 120, 3).await;
+    standings_with_self_duels(&server, "search", &count).await;
+    let scores: Vec<_> = (0..4).map(|i| count.copeland(i, 0.0)).collect();
+    let best = *scores.iter().max().expect("rankers");
+    let losses: Vec<_> = scores.iter().map(|score| (best - score) as f64 / 3.0).collect();
+    let steps = 120.0;
+    let cost: f64 = losses.iter().enumerate().map(|(i, loss)| loss * count.appearances(i) as f64 / 2.0).sum();
+    let uniform = losses.iter().sum::<f64>() / 4.0 * steps;
+    let regret = server.get("/v1/experiments/search/regret").await.json(200);
+    assert_eq!(regret["steps"], 120);
+    assert_close(&regret["copeland_regret"], cost, "regret");
+    assert_close(&regret["uniform_copeland_regret"], uniform, "uniform");
+    assert_close(&regret["saved"], 1.0 - cost / uniform, "saved");
+}

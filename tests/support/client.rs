@@ -1,0 +1,202 @@
+//! A client of the API that checks what every answer must have.
+
+use std::time::{Duration, Instant};
+
+use rankduel::http::ProblemKind;
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::{Value, json};
+
+/// The longest that a test waits for what must come.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Sends requests to one server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Client {
+    base: String,
+    http: reqwest::Client,
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub bytes: Vec<u8>,
+    /// Method and path, for messages.
+    pub request: String,
+    path: String,
+}
+
+impl Client {
+    /// A client of the server at this address, `http://HOST:PORT`.
+    pub fn new(url: &str) -> Self {
+        let http = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().expect("a client");
+        Self { base: url.to_owned(), http }
+    }
+
+    /// Send a request, body as it is. The error is one of the way to the server.
+    pub async fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Result<Answer, reqwest::Error> {
+        let method = Method::from_bytes(method.as_bytes()).expect("a method");
+        let request = format!("{method} {path}");
+        let mut builder = self.http.request(method, format!("{}{path}", self.base)).body(body);
+        for (name, value) in headers {
+            builder = builder.header(*name, *value);
+        }
+        let response = builder.send().await?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let bytes = response.bytes().await?.to_vec();
+        let path = path.split('?').next().unwrap_or_default().to_owned();
+        Ok(Answer { status, headers, bytes, request, path })
+    }
+
+    /// Send a request, body as it is.
+    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
+        self.try_send(method, path, headers, body)
+            .await
+            .unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    /// `GET path`.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], Vec::new()).await
+    }
+
+    /// `POST path` with this JSON.
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send("POST", path, &[JSON], body.to_string().into_bytes()).await
+    }
+
+    /// Create an experiment that is new.
+    pub async fn create(&self, body: &Value) -> Value {
+        self.post("/v1/experiments", body).await.json(201)
+    }
+
+    /// Set an experiment's status, whatever version it is at.
+    pub async fn patch(&self, name: &str, body: &Value) -> Answer {
+        let path = format!("/v1/experiments/{name}");
+        self.send("PATCH", &path, &[JSON, ("if-match", "*")], body.to_string().into_bytes()).await
+    }
+
+    /// Ask for a duel.
+    pub async fn next_duel(&self, name: &str) -> Value {
+        self.send("POST", &format!("/v1/experiments/{name}/next-duel"), &[], Vec::new()).await.json(200)
+    }
+
+    /// Ask for a duel between two rankers, not one alone.
+    pub async fn pair(&self, name: &str) -> Value {
+        for _ in 0..1000 {
+            let duel = self.next_duel(name).await;
+            if duel["self_duel"] == false {
+                return duel;
+            }
+        }
+        panic!("a thousand self-duels in a row");
+    }
+
+    /// Post feedback, of one or many.
+    pub async fn feedback(&self, name: &str, body: &Value) -> Answer {
+        self.post(&format!("/v1/experiments/{name}/feedback"), body).await
+    }
+
+    /// Answer a duel that has no answer yet; its log position.
+    pub async fn answer(&self, name: &str, duel: &Value, outcome: &str) -> u64 {
+        let body = json!({"duel_id": duel["duel_id"], "outcome": outcome});
+        let receipt = self.feedback(name, &body).await.json(200);
+        assert_eq!(receipt["status"], "recorded", "{receipt}");
+        receipt["position"].as_u64().expect("a position")
+    }
+
+    /// An experiment's standings.
+    pub async fn standings(&self, name: &str) -> Value {
+        self.get(&format!("/v1/experiments/{name}/standings")).await.json(200)
+    }
+
+    /// The log position that an experiment is at.
+    pub async fn position(&self, name: &str) -> u64 {
+        self.standings(name).await["position"].as_u64().expect("a position")
+    }
+}
+
+/// The header of a JSON body.
+pub const JSON: (&str, &str) = ("content-type", "application/json");
+
+impl Answer {
+    /// A header's value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().expect("ASCII"))
+    }
+
+    /// The JSON of an answer that must have this status.
+    #[track_caller]
+    pub fn json(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}: {}", self.request, self.text());
+        assert_eq!(self.header("content-type"), Some("application/json"), "{}", self.request);
+        serde_json::from_slice(&self.bytes).expect("JSON")
+    }
+
+    /// The problem that the answer must be: of this kind, and with all that a problem has.
+    #[track_caller]
+    pub fn problem(&self, kind: ProblemKind) -> Value {
+        let what = format!("{}: {} {}", self.request, self.status, self.text());
+        assert_eq!(self.status, kind.status().as_u16(), "{what}");
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{what}");
+        let problem: Value = serde_json::from_slice(&self.bytes).expect("JSON");
+        assert_eq!(problem["type"], kind.type_uri(), "{what}");
+        assert_eq!(problem["title"], kind.title(), "{what}");
+        assert_eq!(problem["status"], self.status, "{what}");
+        assert_eq!(problem["instance"], self.path, "{what}");
+        assert_eq!(problem["request_id"].as_str(), self.header("x-request-id"), "{what}");
+        let detail = problem["detail"].as_str().expect("a detail");
+        assert!(detail.ends_with(['.', '!', '?']) && detail.len() > 10, "not a sentence: {what}");
+        if matches!(kind, ProblemKind::Unavailable | ProblemKind::Overloaded | ProblemKind::Timeout) {
+            let seconds = self.header("retry-after").and_then(|seconds| seconds.parse::<u32>().ok());
+            assert!(seconds.is_some_and(|seconds| seconds >= 1), "no Retry-After: {what}");
+        }
+        problem
+    }
+
+    /// The problem that the answer must be, which must point at this place of the body.
+    #[track_caller]
+    pub fn problem_at(&self, kind: ProblemKind, pointer: &str) -> Value {
+        let problem = self.problem(kind);
+        let errors = problem["errors"].as_array().expect("errors");
+        let here = |error: &Value| error["in"] == "body" && error["pointer"] == pointer;
+        assert!(errors.iter().any(here), "{}: nothing at {pointer:?}: {problem}", self.request);
+        assert!(errors.iter().all(|error| error["detail"].as_str().is_some_and(|text| !text.is_empty())));
+        problem
+    }
+
+    /// The body as text, for messages.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
+
+/// An experiment that hands out no self-duel for a million duels, so that its log grows by what a test posts alone:
+/// one batch, of all pairs.
+pub fn steady(name: &str, rankers: &[&str]) -> Value {
+    json!({
+        "name": name,
+        "rankers": rankers,
+        "policy": {"kind": "pcomp", "horizon": 1_000_000, "batches": 1},
+    })
+}
+
+/// Wait until `look` finds what must come.
+pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "it never came: {what}");
+        tokio::task::yield_now().await;
+    }
+}

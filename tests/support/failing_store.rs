@@ -1,0 +1,164 @@
+//! A store whose database fails when it is told to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use rankduel::store::*;
+
+/// What the database does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mode {
+    /// What it should.
+    Fine,
+    /// It fails before it has done anything.
+    FailsBefore,
+    /// It writes what it was told to, and the answer is lost. Reads are fine.
+    FailsAfter,
+    /// It does nothing and never answers.
+    Hangs,
+}
+
+const MODES: [Mode; 4] = [Mode::Fine, Mode::FailsBefore, Mode::FailsAfter, Mode::Hangs];
+
+/// A store that does what its inner one does, or fails.
+pub struct FailingStore {
+    inner: SharedStore,
+    mode: AtomicU8,
+    appends: AtomicU64,
+}
+
+impl FailingStore {
+    /// A store that is fine, so far.
+    pub fn new(inner: SharedStore) -> Arc<Self> {
+        Arc::new(Self { inner, mode: AtomicU8::new(Mode::Fine as u8), appends: AtomicU64::new(0) })
+    }
+
+    /// From now on the database does this.
+    pub fn set(&self, mode: Mode) {
+        self.mode.store(mode as u8, Ordering::SeqCst);
+    }
+
+    /// How often something was to be appended, whatever came of it.
+    pub fn appends(&self) -> u64 {
+        self.appends.load(Ordering::SeqCst)
+    }
+
+    async fn look<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        match self.mode.load(Ordering::SeqCst) {
+            mode if mode == Mode::FailsAfter as u8 => call.await,
+            _ => self.write(call).await,
+        }
+    }
+
+    async fn write<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        let lost = || Err(StoreError::Unavailable(sqlx::Error::PoolTimedOut));
+        match MODES[usize::from(self.mode.load(Ordering::SeqCst))] {
+            Mode::Fine => call.await,
+            Mode::FailsBefore => lost(),
+            Mode::FailsAfter => {
+                call.await?;
+                lost()
+            }
+            Mode::Hangs => std::future::pending().await,
+        }
+    }
+}
+
+#[async_trait]
+impl Store for FailingStore {
+    fn kind(&self) -> &'static str {
+        self.inner.kind()
+    }
+
+    async fn migrate(&self) -> Result<(), StoreError> {
+        self.write(self.inner.migrate()).await
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.look(self.inner.check()).await
+    }
+
+    async fn create_experiment(&self, new: &NewExperiment) -> Result<Created, StoreError> {
+        self.write(self.inner.create_experiment(new)).await
+    }
+
+    async fn experiment(&self, name: &str) -> Result<Option<ExperimentRecord>, StoreError> {
+        self.look(self.inner.experiment(name)).await
+    }
+
+    async fn experiments(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<ExperimentRecord>, StoreError> {
+        self.look(self.inner.experiments(after, limit)).await
+    }
+
+    async fn heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError> {
+        self.look(self.inner.heads(experiments)).await
+    }
+
+    async fn change_experiment(
+        &self,
+        experiment: ExperimentId,
+        expected_version: u64,
+        change: &Change,
+        event: NewEvent,
+        recorded_at: i64,
+    ) -> Result<Changed, StoreError> {
+        let call = self.inner.change_experiment(experiment, expected_version, change, event, recorded_at);
+        self.write(call).await
+    }
+
+    async fn append(
+        &self,
+        events: &[(ExperimentId, NewEvent)],
+        recorded_at: i64,
+    ) -> Result<Vec<Appended>, StoreError> {
+        self.appends.fetch_add(1, Ordering::SeqCst);
+        self.write(self.inner.append(events, recorded_at)).await
+    }
+
+    async fn read(
+        &self,
+        experiment: ExperimentId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<LogEntry>, StoreError> {
+        self.look(self.inner.read(experiment, after, limit)).await
+    }
+
+    async fn find(
+        &self,
+        experiment: ExperimentId,
+        nonces: &[Nonce],
+    ) -> Result<Vec<Option<LogEntry>>, StoreError> {
+        self.look(self.inner.find(experiment, nonces)).await
+    }
+
+    async fn save_snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
+        self.write(self.inner.save_snapshot(snapshot)).await
+    }
+
+    async fn newest_snapshot(
+        &self,
+        experiment: ExperimentId,
+        format: u32,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        self.look(self.inner.newest_snapshot(experiment, format)).await
+    }
+
+    async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
+        self.look(self.inner.signing_keys()).await
+    }
+
+    async fn ensure_signing_key(&self, key: &SigningKey) -> Result<Vec<SigningKey>, StoreError> {
+        self.write(self.inner.ensure_signing_key(key)).await
+    }
+
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+}

@@ -1,0 +1,74 @@
+//! The whole service inside the test, on a store and by a clock that the test holds.
+
+use std::sync::Arc;
+
+use rankduel::clock::ManualClock;
+use rankduel::experiment::{Service, ServiceSettings};
+use rankduel::http::server::{ConnectionSettings, Drained};
+use rankduel::http::{AppState, ShellSettings, app};
+use rankduel::store::SharedStore;
+use rankduel::telemetry::metrics::Metrics;
+
+use super::client::Client;
+use super::server::TestServer;
+
+/// What every server's clock shows until it is moved: 2026-09-21T14:13:20Z.
+pub const START_MS: i64 = 1_790_000_000_000;
+
+/// What a test may change about its server.
+#[derive(Default)]
+pub struct Settings {
+    pub service: ServiceSettings,
+    pub shell: ShellSettings,
+}
+
+/// A server that is running. It is its own client.
+pub struct Server {
+    pub service: Arc<Service>,
+    /// Its clock, which stands still until the test moves it.
+    pub clock: ManualClock,
+    client: Client,
+    server: TestServer,
+}
+
+impl Server {
+    /// A server on this store.
+    pub async fn start(store: SharedStore) -> Self {
+        Self::with(store, Settings::default()).await
+    }
+
+    /// A server on this store with these settings.
+    pub async fn with(store: SharedStore, settings: Settings) -> Self {
+        let clock = ManualClock::at(START_MS);
+        let metrics = Arc::new(Metrics::new());
+        let shared_clock = Arc::new(clock.clone());
+        let service = Service::start(store, shared_clock, Arc::clone(&metrics), settings.service)
+            .await
+            .expect("the service starts");
+        let state = AppState { service: Arc::clone(&service), metrics, readiness: Arc::default() };
+        let app = app(state, &settings.shell).expect("the API is set up");
+        let server = TestServer::start(app, ConnectionSettings::default()).await;
+        Self { service, clock, client: Client::new(&server.url("")), server }
+    }
+
+    /// A client of this server.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Stop as a signal does: finish what runs, then write what is only in memory.
+    pub async fn stop(self) {
+        let Self { service, client, server, .. } = self;
+        drop(client); // with the connections that it keeps
+        assert_eq!(server.stop().stopped().await, Drained::Clean);
+        service.shutdown().await;
+    }
+}
+
+impl std::ops::Deref for Server {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
