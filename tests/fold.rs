@@ -176,7 +176,7 @@ fn assert_same(one: &Fold, other: &Fold, what: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_same_log_gives_the_same_state(script in scripts(), rankers in 2..6usize, ties in tie_rules()) {

@@ -5,6 +5,7 @@
 mod support;
 
 mod batches;
+mod concurrency;
 mod docs;
 mod duels;
 mod experiments;

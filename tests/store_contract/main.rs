@@ -2,6 +2,7 @@
 //!
 //! Every test runs twice, on a fresh database each time.
 
+#[macro_use]
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -12,29 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rankduel::policy::Answer;
 use rankduel::store::*;
-use support::{Kind, TestDatabase, fresh_database};
-
-/// Each named test on each database.
-macro_rules! on_both_databases {
-    ($($test:ident)*) => {
-        mod sqlite {
-            $(
-                #[tokio::test(flavor = "multi_thread")]
-                async fn $test() {
-                    super::$test(super::fresh_database(super::Kind::Sqlite).await).await;
-                }
-            )*
-        }
-        mod postgres {
-            $(
-                #[tokio::test(flavor = "multi_thread")]
-                async fn $test() {
-                    super::$test(super::fresh_database(super::Kind::Postgres).await).await;
-                }
-            )*
-        }
-    };
-}
+use support::TestDatabase;
 
 on_both_databases! {
     an_experiment_is_created_once_and_found_by_name

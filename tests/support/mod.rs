@@ -3,7 +3,10 @@
 //! Each binary uses a part of this, so what one leaves unused is no warning.
 #![allow(dead_code)]
 
+pub mod client;
+pub mod failing_store;
 pub mod server;
+pub mod service;
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +15,6 @@ use rankduel::store::{SharedStore, connect};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
-
-pub mod client;
-pub mod failing_store;
-pub mod service;
 
 /// The environment variable that names the server on which tests make their databases.
 pub const POSTGRES_URL: &str = "RANKDUEL_TEST_POSTGRES_URL";

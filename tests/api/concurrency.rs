@@ -1,0 +1,291 @@
+//! Many callers at once, and more than one server on a database.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::support::TestDatabase;
+use crate::support::client::{Answer, JSON, eventually, steady};
+use crate::support::service::Server;
+
+on_both_databases! {
+    the_same_answer_from_many_counts_once
+    of_different_answers_one_counts
+    many_callers_of_one_pair_leave_no_gap
+    an_experiment_is_created_once
+    of_changes_at_one_version_one_is_made
+    two_servers_are_one_service
+    a_change_at_one_server_holds_at_the_other
+    two_servers_count_an_answer_once
+}
+
+/// What all these calls answer, sent at once.
+async fn all(calls: impl Iterator<Item = impl Future<Output = Answer> + Send + 'static>) -> Vec<Answer> {
+    let calls: Vec<_> = calls.collect();
+    let barrier = Arc::new(tokio::sync::Barrier::new(calls.len()));
+    let mut running = JoinSet::new();
+    for call in calls {
+        let barrier = Arc::clone(&barrier);
+        running.spawn(async move {
+            barrier.wait().await;
+            call.await
+        });
+    }
+    running.join_all().await
+}
+
+fn by_status(answers: &[Answer]) -> BTreeMap<u16, usize> {
+    let mut counts = BTreeMap::new();
+    for answer in answers {
+        *counts.entry(answer.status).or_insert(0) += 1;
+    }
+    counts
+}
+
+async fn the_same_answer_from_many_counts_once(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    let duel = server.pair("search").await;
+    let body = json!({"duel_id": duel["duel_id"], "outcome": "left"});
+    let answers = all((0..64).map(|_| {
+        let (client, body) = (server.client(), body.clone());
+        async move { client.feedback("search", &body).await }
+    }))
+    .await;
+    let receipts: Vec<_> = answers.iter().map(|answer| answer.json(200)).collect();
+    let recorded = receipts.iter().filter(|receipt| receipt["status"] == "recorded").count();
+    let duplicates = receipts.iter().filter(|receipt| receipt["status"] == "duplicate").count();
+    assert_eq!((recorded, duplicates), (1, 63));
+    assert!(receipts.iter().all(|receipt| receipt["position"] == 1));
+    let standings = server.standings("search").await;
+    assert_eq!((&standings["position"], &standings["duels"]), (&json!(1), &json!(1)));
+}
+
+async fn of_different_answers_one_counts(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    let duel = server.pair("search").await;
+    let answers = all((0..64).map(|caller| {
+        let outcome = ["left", "right", "tie", "none"][caller % 4];
+        let body = json!({"duel_id": duel["duel_id"], "outcome": outcome});
+        let client = server.client();
+        async move { client.feedback("search", &body).await }
+    }))
+    .await;
+    // one in four said what counts, one of them first
+    assert_eq!(by_status(&answers), BTreeMap::from([(200, 16), (409, 48)]));
+    let mut recorded = 0;
+    for answer in &answers {
+        if answer.status == 200 {
+            recorded += u32::from(answer.json(200)["status"] == "recorded");
+        } else {
+            answer.problem(ProblemKind::FeedbackConflict);
+        }
+    }
+    assert_eq!(recorded, 1);
+    assert_eq!(server.position("search").await, 1);
+}
+
+async fn many_callers_of_one_pair_leave_no_gap(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    let mut callers = JoinSet::new();
+    for caller in 0..200 {
+        let client = server.client();
+        callers.spawn(async move {
+            let mut positions = Vec::new();
+            for _ in 0..5 {
+                let duel = client.next_duel("search").await;
+                let outcome = ["left", "right"][caller % 2];
+                positions.push(client.answer("search", &duel, outcome).await);
+            }
+            positions
+        });
+    }
+    let mut positions = callers.join_all().await.concat();
+    positions.sort_unstable();
+    assert_eq!(positions, (1..=1000).collect::<Vec<_>>());
+    let standings = server.standings("search").await;
+    assert_eq!((&standings["position"], &standings["duels"]), (&json!(1000), &json!(1000)));
+    let outcomes = json!({"left": 500, "right": 500, "tie": 0, "none": 0});
+    assert_eq!(standings["outcomes"], outcomes);
+    let wins = |i: usize, j: usize| standings["wins"][i][j].as_u64().expect("a count");
+    assert_eq!(wins(0, 1) + wins(1, 0), 1000);
+
+    // the log says the same
+    server.stop().await;
+    assert_eq!(database.count("select count(*) from log").await, 1000);
+    assert_eq!(database.count("select max(position) from log").await, 1000);
+    let server = Server::start(database.connect().await).await;
+    assert_eq!(server.standings("search").await, standings);
+}
+
+async fn an_experiment_is_created_once(database: TestDatabase) {
+    let servers =
+        [Server::start(database.store().await).await, Server::start(database.connect().await).await];
+    let body =
+        |rankers: &[&str]| json!({"name": "search", "rankers": rankers, "policy": {"kind": "uniform"}});
+    let answers = all((0..32).map(|caller| {
+        let client = servers[caller % 2].client();
+        let body = body(if caller < 24 { &["a", "b"] } else { &["b", "a"] });
+        async move { client.post("/v1/experiments", &body).await }
+    }))
+    .await;
+    let counts = by_status(&answers);
+    assert_eq!(counts[&201], 1, "{counts:?}");
+    assert!([(23, 8), (7, 24)].contains(&(counts[&200], counts[&409])), "{counts:?}");
+    // and all who got it got the same, the seed that was drawn included
+    let mut created =
+        answers.iter().filter(|answer| answer.status < 300).map(|answer| answer.json(answer.status));
+    let first = created.next().expect("at least one");
+    assert!(created.all(|other| other == first));
+}
+
+async fn of_changes_at_one_version_one_is_made(database: TestDatabase) {
+    let servers =
+        [Server::start(database.store().await).await, Server::start(database.connect().await).await];
+    servers[0].create(&steady("search", &["a", "b"])).await;
+    let answers = all((0..16).map(|caller| {
+        let client = servers[caller % 2].client();
+        async move {
+            let body = json!({"status": (["paused", "concluded"][caller / 2 % 2])}).to_string().into_bytes();
+            client.send("PATCH", "/v1/experiments/search", &[JSON, ("if-match", "\"1\"")], body).await
+        }
+    }))
+    .await;
+    assert_eq!(by_status(&answers), BTreeMap::from([(200, 1), (412, 15)]));
+
+    // with * all of them are made, one after the other
+    let answers =
+        all((0..16).map(|caller| {
+            let client = servers[caller % 2].client();
+            async move {
+                client.patch("search", &json!({"status": (["paused", "running"][caller / 2 % 2])})).await
+            }
+        }))
+        .await;
+    assert_eq!(by_status(&answers), BTreeMap::from([(200, 16)]));
+    let versions = eventually("the same at both", async || {
+        let one = servers[0].get("/v1/experiments/search").await.json(200);
+        let other = servers[1].get("/v1/experiments/search").await.json(200);
+        (one == other).then(|| one["version"].as_u64().expect("a version"))
+    })
+    .await;
+    assert_eq!(database.count("select count(*) from log").await as u64, versions - 1, "each is in the log");
+}
+
+/// Wait until both are at this position; they must agree then.
+async fn converge(servers: [&Server; 2], position: u64) -> Value {
+    for server in servers {
+        eventually("the whole log", async || (server.position("search").await >= position).then_some(()))
+            .await;
+    }
+    let standings = servers[0].standings("search").await;
+    assert_eq!(standings["position"], position);
+    assert_eq!(standings, servers[1].standings("search").await);
+    standings
+}
+
+async fn two_servers_are_one_service(database: TestDatabase) {
+    let one = Server::start(database.store().await).await;
+    let other = Server::start(database.connect().await).await;
+    one.create(&steady("search", &["a", "b", "c"])).await;
+    // a duel from one is answered at the other, both ways, many at once
+    let mut callers = JoinSet::new();
+    for caller in 0..20 {
+        let (mut from, mut to) = (one.client(), other.client());
+        if caller % 2 == 1 {
+            std::mem::swap(&mut from, &mut to);
+        }
+        callers.spawn(async move {
+            let mut positions = Vec::new();
+            for _ in 0..10 {
+                let duel = from.next_duel("search").await;
+                positions.push(to.answer("search", &duel, ["left", "tie", "right"][caller % 3]).await);
+            }
+            positions
+        });
+    }
+    let mut positions = callers.join_all().await.concat();
+    positions.sort_unstable();
+    assert_eq!(positions, (1..=200).collect::<Vec<_>>(), "one log without a gap");
+    let standings = converge([&one, &other], 200).await;
+    assert_eq!(standings["duels"], 200);
+    // nothing is in flight at either: each has seen its duels answered at the other
+    for server in [&one, &other] {
+        assert_eq!(server.get("/v1/experiments/search/batch").await.json(200)["in_flight"], 0);
+    }
+    // and a third one, that folds the log from the start, agrees
+    let third = Server::start(database.connect().await).await;
+    assert_eq!(third.standings("search").await, standings);
+}
+
+async fn a_change_at_one_server_holds_at_the_other(database: TestDatabase) {
+    let one = Server::start(database.store().await).await;
+    let other = Server::start(database.connect().await).await;
+    one.create(&steady("search", &["a", "b"])).await;
+    let patch = async |server: &Server, tag: &str, status: &str| {
+        let body = json!({"status": status}).to_string().into_bytes();
+        server.send("PATCH", "/v1/experiments/search", &[JSON, ("if-match", tag)], body).await
+    };
+    // the other has it in memory, at version 1
+    assert_eq!(other.get("/v1/experiments/search").await.json(200)["version"], 1);
+    for round in 0..10 {
+        // decided on what one has just said, at a server that may not have heard of it
+        let (here, there) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
+        let tag = here.get("/v1/experiments/search").await.header("etag").expect("a tag").to_owned();
+        let paused = patch(here, &tag, "paused").await;
+        paused.json(200);
+        let running = patch(there, paused.header("etag").expect("a tag"), "running").await;
+        running.json(200);
+        patch(here, paused.header("etag").expect("a tag"), "concluded")
+            .await
+            .problem(ProblemKind::PreconditionFailed);
+        assert_eq!(patch(here, "*", "running").await.json(200), running.json(200));
+    }
+    assert_eq!(patch(&one, "*", "concluded").await.json(200)["version"], 22);
+    eventually("the winner at the other", async || {
+        let duel = other.next_duel("search").await;
+        (duel["self_duel"] == true).then_some(())
+    })
+    .await;
+    assert_eq!(one.send("DELETE", "/v1/experiments/search", &[], Vec::new()).await.status, 204);
+    patch(&other, "*", "running").await.problem(ProblemKind::ExperimentArchived);
+    eventually("the end at the other", async || {
+        let answer = other.send("POST", "/v1/experiments/search/next-duel", &[], Vec::new()).await;
+        (answer.status == 409).then(|| answer.problem(ProblemKind::ExperimentArchived))
+    })
+    .await;
+}
+
+async fn two_servers_count_an_answer_once(database: TestDatabase) {
+    let servers =
+        [Server::start(database.store().await).await, Server::start(database.connect().await).await];
+    servers[0].create(&steady("search", &["a", "b"])).await;
+    let mut bodies = Vec::new();
+    for number in 0..40 {
+        let duel = servers[number % 2].pair("search").await;
+        bodies.push(json!({"duel_id": duel["duel_id"], "outcome": "left"}));
+    }
+    // every answer at both servers at once, in different orders
+    let answers = all((0..80).map(|number| {
+        let client = servers[number % 2].client();
+        let nth = number / 2;
+        let body = bodies[if number % 2 == 0 { nth } else { 39 - nth }].clone();
+        async move { client.feedback("search", &body).await }
+    }))
+    .await;
+    let mut positions: Vec<_> = answers
+        .iter()
+        .map(|answer| answer.json(200))
+        .filter(|receipt| receipt["status"] == "recorded")
+        .map(|receipt| receipt["position"].as_u64().expect("a position"))
+        .collect();
+    positions.sort_unstable();
+    assert_eq!(positions, (1..=40).collect::<Vec<_>>());
+    let standings = converge([&servers[0], &servers[1]], 40).await;
+    assert_eq!(standings["outcomes"]["left"], 40);
+}
