@@ -8,6 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::duels::Duel;
+use super::extract::Object;
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
 use crate::clock::rfc3339;
@@ -143,7 +144,8 @@ struct ResultsBody {
     #[schema(example = 3)]
     batch: u32,
     /// Every pair of the batch once, with as many comparisons as it still needs.
-    results: Vec<ResultRow>,
+    #[schema(value_type = Vec<ResultRow>)]
+    results: Vec<Object<ResultRow>>,
 }
 
 /// Counts of one pair.
@@ -194,7 +196,7 @@ async fn results(
     let posted: Vec<_> = body
         .results
         .into_iter()
-        .map(|row| PostedResult {
+        .map(|Object(row)| PostedResult {
             left: row.left,
             right: row.right,
             left_wins: row.left_wins,

@@ -1,13 +1,17 @@
 //! Reading requests: axum's extractors, but what they refuse is a [`Problem`] that says where the error is.
 
+use std::marker::PhantomData;
+
 use axum::body::Bytes;
 use axum::extract::path::ErrorKind;
 use axum::extract::rejection::{BytesRejection, FailedToBufferBody, PathRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use serde::de::DeserializeOwned;
-use serde_json::error::Category;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use super::problem::{Problem, ProblemKind};
@@ -58,42 +62,81 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// Read one JSON value, and nothing after it.
+/// Read one JSON value, and nothing after it. `T` is read from an object, whatever else it could be read from.
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if bytes.is_empty() {
         return Err(Problem::new(ProblemKind::MalformedJson, "The body is empty; send a JSON value."));
     }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let pointer = pointer(error.path());
-        json_problem(&error.into_inner(), pointer)
-    })?;
-    deserializer.end().map_err(|error| json_problem(&error, String::new()))?;
-    Ok(value)
+    serde_path_to_error::deserialize(&mut deserializer)
+        .map_err(|error| {
+            let pointer = pointer(error.path());
+            (error.into_inner(), pointer)
+        })
+        .and_then(|Object(value)| match deserializer.end() {
+            Ok(()) => Ok(value),
+            Err(error) => Err((error, String::new())),
+        })
+        .map_err(|(error, pointer)| match syntax_error(bytes) {
+            Some(problem) => problem,
+            None => invalid(&error, pointer),
+        })
 }
 
-/// Read a JSON value that was parsed already.
-pub fn value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
+/// Read an object that was parsed already.
+pub fn object<T: DeserializeOwned>(object: serde_json::Map<String, Value>) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
         let pointer = pointer(error.path());
-        json_problem(&error.into_inner(), pointer)
+        invalid(&error.into_inner(), pointer)
     })
 }
 
-fn json_problem(error: &serde_json::Error, pointer: String) -> Problem {
+/// What makes `bytes` something else than JSON. Asked only once a body was refused: then it decides whether the body
+/// is no JSON or JSON of another kind than was wanted, which the reader's own errors leave open.
+fn syntax_error(bytes: &[u8]) -> Option<Problem> {
+    if let Err(error) = std::str::from_utf8(bytes) {
+        let detail = format!("The body is not UTF-8 (byte {}).", error.valid_up_to() + 1);
+        return Some(Problem::new(ProblemKind::MalformedJson, detail));
+    }
+    let error = serde_json::from_slice::<IgnoredAny>(bytes).err()?;
+    let (line, column) = (error.line(), error.column());
+    let detail = format!("The body is not JSON: {} (line {line}, column {column}).", without_place(&error));
+    Some(Problem::new(ProblemKind::MalformedJson, detail))
+}
+
+/// JSON, but not the JSON that was wanted.
+fn invalid(error: &serde_json::Error, pointer: String) -> Problem {
+    let what = without_place(error);
+    let at = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
+    Problem::new(ProblemKind::InvalidRequest, format!("The body is not as it should be{at}: {what}."))
+        .field(pointer, what)
+}
+
+/// What an error says, apart from line and column.
+fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    let what = text.strip_suffix(&place).unwrap_or(&text);
-    match error.classify() {
-        Category::Data => {
-            let at = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
-            Problem::new(ProblemKind::InvalidRequest, format!("The body is not as it should be{at}: {what}."))
-                .field(pointer, what)
+    text.strip_suffix(&place).unwrap_or(&text).to_owned()
+}
+
+/// A `T` that is read from an object alone: a struct would also be read from an array of its values in order, which
+/// no caller means and nobody has described.
+#[derive(Debug, Clone, Copy)]
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = Object<T>;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(members)).map(Object)
+            }
         }
-        Category::Syntax | Category::Eof | Category::Io => Problem::new(
-            ProblemKind::MalformedJson,
-            format!("The body is not JSON: {what} (line {}, column {}).", error.line(), error.column()),
-        ),
+        deserializer.deserialize_map(Members(PhantomData))
     }
 }
 

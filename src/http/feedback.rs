@@ -9,8 +9,9 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::extract::{self, Object};
 use super::problem::ProblemDocument;
-use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind, extract};
+use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
 use crate::clock::rfc3339;
 use crate::experiment::{Feedback, Received, ShownOutcome};
 
@@ -105,9 +106,9 @@ impl Body {
     /// By what it has, so that what is wrong with it is said about the form that was meant.
     fn read(object: Map<String, Value>) -> ApiResult<Self> {
         if object.contains_key("feedback") {
-            extract::value(Value::Object(object)).map(Self::Many)
+            extract::object(object).map(Self::Many)
         } else {
-            extract::value(Value::Object(object)).map(Self::One)
+            extract::object(object).map(Self::One)
         }
     }
 }
@@ -248,7 +249,7 @@ async fn receive_many(state: &AppState, name: &str, items: Vec<Value>) -> ApiRes
     let read: Vec<Result<Feedback, String>> = items
         .into_iter()
         .map(|item| {
-            let one: One = serde_json::from_value(item).map_err(|error| error.to_string())?;
+            let Object(one): Object<One> = serde_json::from_value(item).map_err(|error| error.to_string())?;
             one.read().map_err(|(_, detail)| detail.to_string())
         })
         .collect();
