@@ -205,7 +205,7 @@ async fn every_item_of_many_gets_its_own_answer(database: TestDatabase) {
         (json!({"duel_id": fresh[1], "outcome": "left", "rating": 5}), "invalid", None),
         (json!("left"), "invalid", None),
         (json!(null), "invalid", None),
-        (json!([fresh[1], "left"]), "invalid", None),
+        (json!([fresh[1], "left", null, null]), "invalid", None),
         (json!({"duel_id": fresh[1], "left_clicks": 0, "right_clicks": 0}), "recorded", Some(first + 2)),
         // the same duel twice in one request
         (json!({"duel_id": fresh[1], "outcome": "none"}), "duplicate", Some(first + 2)),

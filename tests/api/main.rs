@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bad_input;
 mod batches;
 mod concurrency;
 mod docs;
