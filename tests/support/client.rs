@@ -8,7 +8,7 @@ use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 /// The longest that a test waits for what must come.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Sends requests to one server. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -189,14 +189,16 @@ pub fn steady(name: &str, rankers: &[&str]) -> Value {
     })
 }
 
-/// Wait until `look` finds what must come.
+/// Wait until `look` finds what must come. It looks often, but not without a pause: that would take the processor from
+/// what it waits for.
 pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
     loop {
+        ticks.tick().await;
         if let Some(found) = look().await {
             return found;
         }
         assert!(Instant::now() < deadline, "it never came: {what}");
-        tokio::task::yield_now().await;
     }
 }
