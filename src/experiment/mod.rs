@@ -2,14 +2,17 @@
 //!
 //! The only place where policy, store and clock meet. It knows nothing of HTTP. In reading order: [`spec`] (what an
 //! experiment is), [`token`] (a duel's signed name), [`fold`] (from log to state), [`live`] (one experiment in
-//! memory), [`writer`] (group commit), [`service`] (the use cases), [`standings`] and [`batches`] (what came of it).
+//! memory), [`writer`] (group commit), [`service`] (what a process does; duels), [`receive`] (feedback), [`lifecycle`]
+//! (from created to archived), [`standings`] and [`batches`] (what came of it).
 
 pub mod batches;
 pub mod counts;
 pub mod error;
 pub mod fold;
+pub mod lifecycle;
 pub mod live;
 pub mod outstanding;
+pub mod receive;
 pub mod registry;
 pub mod service;
 pub mod spec;
@@ -19,5 +22,6 @@ pub mod writer;
 
 pub use error::ServiceError;
 pub use live::Live;
-pub use service::{Feedback, IssuedDuel, Received, Service, ServiceSettings, ShownOutcome};
+pub use receive::{Feedback, Received, ShownOutcome};
+pub use service::{IssuedDuel, Service, ServiceSettings};
 pub use spec::{ExperimentSpec, Ranker};

@@ -1,0 +1,173 @@
+//! An experiment's life: created, listed, paused, concluded, archived.
+
+use std::sync::Arc;
+
+use super::error::ServiceError;
+use super::live::Live;
+use super::service::Service;
+use super::spec::{ExperimentSpec, FieldError, name_error};
+use crate::entropy;
+use crate::store::{
+    Change, Changed, Created, Event, ExperimentRecord, NewEvent, NewExperiment, OtherEvent, Status,
+};
+
+impl Service {
+    /// Create an experiment, or find that the same request created it before. The flag says whether it is new.
+    pub async fn create(&self, name: &str, spec: &ExperimentSpec) -> Result<(Arc<Live>, bool), ServiceError> {
+        let errors: Vec<_> = name_error(name).into_iter().chain(spec.errors()).collect();
+        if !errors.is_empty() {
+            return Err(ServiceError::Invalid(errors));
+        }
+        let seed = match spec.seed {
+            Some(seed) => seed,
+            None => entropy::number().map_err(|error| {
+                ServiceError::Internal(format!("the system gives no randomness: {error}"))
+            })?,
+        };
+        let canonical = serde_json::to_string(spec)
+            .map_err(|error| ServiceError::Internal(format!("the spec does not serialise: {error}")))?;
+        let new = NewExperiment { name: name.into(), spec: canonical, seed, created_at: self.clock.now_ms() };
+        let is_new = match self.store.create_experiment(&new).await? {
+            Created::New(_) => true,
+            Created::Taken(record) if record.archived_at.is_some() => {
+                return Err(ServiceError::Archived(name.into()));
+            }
+            Created::Taken(record) => {
+                // compared as values: an older program may have written the text differently
+                let existing: Option<ExperimentSpec> = serde_json::from_str(&record.spec).ok();
+                if existing.as_ref() != Some(spec) {
+                    return Err(ServiceError::Exists(name.into()));
+                }
+                false
+            }
+        };
+        Ok((self.registry.get(name).await?, is_new))
+    }
+
+    /// Experiments that are not archived, by name, after `after`.
+    pub async fn list(&self, after: Option<&str>, limit: u32) -> Result<Vec<ExperimentRecord>, ServiceError> {
+        Ok(self.store.experiments(after, limit).await?)
+    }
+
+    /// Set an experiment's status if it is still at `expected_version` (`None`: whatever it is at). Concluding names
+    /// the winner: the given one or the policy's champion.
+    pub async fn set_status(
+        &self,
+        name: &str,
+        expected_version: Option<u64>,
+        status: Status,
+        winner: Option<&str>,
+    ) -> Result<Arc<Live>, ServiceError> {
+        let live = self.experiment(name).await?;
+        loop {
+            let record = self.newest_record(&live).await?;
+            refuse_archived(&record)?;
+            check_version(&record, expected_version)?;
+            let winner = winner_to_be(&live, &record, status, winner)?;
+            if record.status == status && record.winner == winner {
+                return Ok(live);
+            }
+            let change = Change { status: Some(status), winner: Some(winner), archived_at: None };
+            let event = OtherEvent::Status { status, winner, archived: false };
+            match self.change(&live, &record, change, event).await {
+                // somebody was faster; who does not care what it was goes on from what it is
+                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
+                done => return done.map(|()| live),
+            }
+        }
+    }
+
+    /// Archive a concluded experiment: it is listed no more and nothing is added to it. Its log stays. Done twice is
+    /// done.
+    pub async fn archive(&self, name: &str, expected_version: Option<u64>) -> Result<(), ServiceError> {
+        let live = self.experiment(name).await?;
+        loop {
+            let record = self.newest_record(&live).await?;
+            if record.archived_at.is_some() {
+                return Ok(());
+            }
+            check_version(&record, expected_version)?;
+            if record.status != Status::Concluded {
+                return Err(ServiceError::NotConcluded(name.into()));
+            }
+            let change = Change { archived_at: Some(self.clock.now_ms()), ..Change::default() };
+            let event = OtherEvent::Status { status: record.status, winner: record.winner, archived: true };
+            match self.change(&live, &record, change, event).await {
+                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// The record as the store has it: a change is judged by what is, and not by what this process remembers from
+    /// before another one changed it.
+    async fn newest_record(&self, live: &Live) -> Result<ExperimentRecord, ServiceError> {
+        let record = self.store.experiment(&live.name).await?;
+        let record = record.ok_or_else(|| ServiceError::NotFound(live.name.clone()))?;
+        live.set_record(record.clone());
+        Ok(record)
+    }
+
+    async fn change(
+        &self,
+        live: &Arc<Live>,
+        seen: &ExperimentRecord,
+        change: Change,
+        event: OtherEvent,
+    ) -> Result<(), ServiceError> {
+        let event = NewEvent { nonce: self.fresh_nonce(), event: Event::Other(event) };
+        let now = self.clock.now_ms();
+        match self.store.change_experiment(live.id, seen.version, &change, event, now).await? {
+            Changed::Done(record) => {
+                live.set_record(record);
+                if let Err(error) = live.catch_up(&*self.store).await {
+                    // it is done and durable, so it is acknowledged all the same; the follower folds it later
+                    tracing::error!(%error, experiment = live.name, "a change could not be folded yet");
+                }
+                Ok(())
+            }
+            Changed::Stale(record) => {
+                let current = record.version;
+                live.set_record(record);
+                Err(ServiceError::Stale { expected: seen.version, current })
+            }
+            Changed::Missing => Err(ServiceError::NotFound(live.name.clone())),
+        }
+    }
+}
+
+pub(super) fn refuse_archived(record: &ExperimentRecord) -> Result<(), ServiceError> {
+    match record.archived_at {
+        Some(_) => Err(ServiceError::Archived(record.name.clone())),
+        None => Ok(()),
+    }
+}
+
+/// The winner that an experiment of this record is given along with `status`.
+fn winner_to_be(
+    live: &Live,
+    record: &ExperimentRecord,
+    status: Status,
+    winner: Option<&str>,
+) -> Result<Option<u16>, ServiceError> {
+    let refuse = |detail: String| Err(ServiceError::Invalid(vec![FieldError::new("/winner", detail)]));
+    Ok(match (status, winner) {
+        (Status::Concluded, Some(id)) => match live.spec.ranker_index(id) {
+            Some(index) => Some(index as u16),
+            None => return refuse(format!("experiment `{}` has no ranker `{id}`", live.name)),
+        },
+        (Status::Concluded, None) if record.status == Status::Concluded => record.winner,
+        (Status::Concluded, None) => Some(live.fold()?.policy().champion() as u16),
+        (_, Some(_)) => return refuse("`winner` goes with the status `concluded` only".into()),
+        (_, None) => None,
+    })
+}
+
+fn check_version(record: &ExperimentRecord, expected: Option<u64>) -> Result<(), ServiceError> {
+    match expected {
+        Some(expected) if expected != record.version => {
+            Err(ServiceError::Stale { expected, current: record.version })
+        }
+        _ => Ok(()),
+    }
+}
