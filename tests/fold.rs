@@ -216,7 +216,7 @@ proptest! {
 
     /// Counts are sums: the raw counts and, unless a coin that depends on the step decides ties, the win counts and
     /// the scores made of them do not depend on the order of the answers. More is promised for policies whose state
-    /// is these counts and nothing else: the whole state.
+    /// is nothing but such sums: the whole state.
     #[test]
     fn the_order_of_answers_changes_no_count(
         script in scripts(), order in vec(any::<u32>(), 200), rankers in 2..6usize,
@@ -303,8 +303,8 @@ proptest! {
     }
 }
 
-/// The policies whose state is a function of the win counts and the number of steps.
-const STATE_IS_THE_COUNTS: &[&str] = &["uniform"];
+/// The policies whose state is sums over the answers.
+const STATE_IS_THE_COUNTS: &[&str] = &["uniform", "d-ts", "d-ts-plus", "rcs", "sparring", "self-sparring"];
 
 /// These events, numbered.
 fn entries(events: impl Iterator<Item = Event>) -> Vec<LogEntry> {
