@@ -7,7 +7,7 @@ use tokio::sync::OnceCell;
 
 use super::error::ServiceError;
 use super::live::Live;
-use crate::store::SharedStore;
+use crate::store::{Head, SharedStore};
 
 /// Entries folded between two snapshots of an experiment.
 const SNAPSHOT_EVERY: u64 = 10_000;
@@ -82,16 +82,25 @@ impl Registry {
         let ids: Vec<_> = lives.iter().map(|live| live.id).collect();
         let heads: HashMap<_, _> =
             self.store.heads(&ids).await?.into_iter().map(|head| (head.experiment, head)).collect();
+        // one experiment that cannot be followed must not hold up the others
+        let mut first_error = None;
         for live in lives {
             let Some(head) = heads.get(&live.id) else { continue };
-            if head.version > live.with_record(|record| record.version)
-                && let Some(record) = self.store.experiment(&live.name).await?
-            {
-                live.set_record(record);
+            if let Err(error) = self.follow_one(&live, head).await {
+                first_error.get_or_insert(error);
             }
-            if !live.is_broken() && head.head > live.fold()?.position() {
-                live.catch_up(&*self.store).await?;
-            }
+        }
+        first_error.map_or(Ok(()), Err)
+    }
+
+    async fn follow_one(&self, live: &Live, head: &Head) -> Result<(), ServiceError> {
+        if head.version > live.with_record(|record| record.version)
+            && let Some(record) = self.store.experiment(&live.name).await?
+        {
+            live.set_record(record);
+        }
+        if !live.is_broken() && head.head > live.fold()?.position() {
+            live.catch_up(&*self.store).await?;
         }
         Ok(())
     }

@@ -21,8 +21,10 @@ pub struct Traffic {
     pub pages: u64,
     /// Users at once.
     pub users: u32,
-    /// Pages that a user looks at before the first of them is answered: answers come late and out of order.
+    /// Pages that a user looks at before answering one, on average: answers come late and out of order.
     pub open_pages: usize,
+    /// How long a user reads a page that shows one ranker alone.
+    pub reading_alone: Duration,
     /// Share of pages that are never answered.
     pub lost: f64,
     /// Share of answers that are sent twice.
@@ -39,6 +41,7 @@ pub struct Tally {
     lost: AtomicU64,
     recorded: AtomicU64,
     duplicates: AtomicU64,
+    expired: AtomicU64,
     retried: AtomicU64,
     appearances: Vec<AtomicU64>,
 }
@@ -56,6 +59,8 @@ pub struct Driven {
     pub recorded: u64,
     /// Answers that were acknowledged as repeats.
     pub duplicates: u64,
+    /// Answers that came after their duel's time.
+    pub expired: u64,
     /// Requests that were answered with "try again" and were tried again.
     pub retried: u64,
     /// Places on pages of each ranker.
@@ -86,8 +91,6 @@ pub struct Field {
     pub rankers: Vec<String>,
     /// The truth that outcomes are drawn from.
     pub matrix: PreferenceMatrix,
-    /// Key to send, if the server wants one.
-    pub api_key: Option<String>,
 }
 
 /// Let the users search until all pages are shown and answered.
@@ -118,15 +121,16 @@ pub async fn drive(field: Arc<Field>, traffic: Traffic, progress: ProgressBar) -
     while let Some(user) = users.join_next().await {
         user.context("a simulated user panicked")??;
     }
-    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     Ok(Driven {
-        pages: traffic.pages.min(read(&tally.pages)),
-        self_duels: read(&tally.self_duels),
-        lost: read(&tally.lost),
-        recorded: read(&tally.recorded),
-        duplicates: read(&tally.duplicates),
-        retried: read(&tally.retried),
-        appearances: tally.appearances.iter().map(read).collect(),
+        pages: traffic.pages.min(count(&tally.pages)),
+        self_duels: count(&tally.self_duels),
+        lost: count(&tally.lost),
+        recorded: count(&tally.recorded),
+        duplicates: count(&tally.duplicates),
+        expired: count(&tally.expired),
+        retried: count(&tally.retried),
+        appearances: tally.appearances.iter().map(count).collect(),
         elapsed: started.elapsed(),
     })
 }
@@ -144,12 +148,17 @@ impl User {
     async fn search(mut self) -> anyhow::Result<()> {
         let mut open: Vec<(String, &'static str)> = Vec::new();
         while self.tally.pages.fetch_add(1, Ordering::Relaxed) < self.traffic.pages {
-            let duel: Duel = self.post("next-duel", &json!({})).await?;
+            let (status, text) = self.post("next-duel", &json!({})).await?;
+            let duel: Duel = read(status, &text)?;
             self.progress.inc(1);
+            let alone = duel.self_duel;
             if let Some(answer) = self.look_at(duel)? {
                 open.push(answer);
             }
-            if open.len() > self.traffic.open_pages {
+            if alone && !self.traffic.reading_alone.is_zero() {
+                tokio::time::sleep(self.traffic.reading_alone).await;
+            }
+            if self.chance.random_range(0..self.traffic.open_pages) < open.len() {
                 let any = self.chance.random_range(0..open.len());
                 let answer = open.swap_remove(any);
                 self.answer(answer).await?;
@@ -185,45 +194,45 @@ impl User {
         let body = json!({ "duel_id": duel_id, "outcome": outcome });
         let times = if self.chance.random_bool(self.traffic.repeated) { 2 } else { 1 };
         for _ in 0..times {
-            let receipt: Receipt = self.post("feedback", &body).await?;
-            let counter = match receipt.status.as_str() {
-                "recorded" => &self.tally.recorded,
-                "duplicate" => &self.tally.duplicates,
-                other => bail!("feedback was answered with the status `{other}`"),
+            let (status, text) = self.post("feedback", &body).await?;
+            let counter = if status == StatusCode::GONE {
+                &self.tally.expired
+            } else {
+                match read::<Receipt>(status, &text)?.status.as_str() {
+                    "recorded" => &self.tally.recorded,
+                    "duplicate" => &self.tally.duplicates,
+                    other => bail!("feedback was answered with the status `{other}`"),
+                }
             };
             counter.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// Post, and again after "try again", as a good client does.
-    async fn post<T: serde::de::DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &serde_json::Value,
-    ) -> anyhow::Result<T> {
+    /// Post, and again after "try again", as a good client does; the answer's status and text.
+    async fn post(&self, path: &str, body: &serde_json::Value) -> anyhow::Result<(StatusCode, String)> {
         let url = format!("{}/{path}", self.field.experiment_url);
         for _ in 0..ATTEMPTS {
-            let mut request = self.client.post(&url).json(body);
-            if let Some(key) = &self.field.api_key {
-                request = request.bearer_auth(key);
-            }
-            let response = request.send().await.with_context(|| format!("POST {url}"))?;
+            let response =
+                self.client.post(&url).json(body).send().await.with_context(|| format!("POST {url}"))?;
             let status = response.status();
-            if status == StatusCode::SERVICE_UNAVAILABLE {
-                self.tally.retried.fetch_add(1, Ordering::Relaxed);
-                tokio::time::sleep(RETRY_AFTER).await;
-                continue;
+            if status != StatusCode::SERVICE_UNAVAILABLE {
+                let text = response.text().await.with_context(|| format!("POST {url}"))?;
+                return Ok((status, text));
             }
-            let text = response.text().await.with_context(|| format!("POST {url}"))?;
-            if !status.is_success() {
-                bail!("POST {url} was answered with {status}: {text}");
-            }
-            return serde_json::from_str(&text)
-                .with_context(|| format!("POST {url} was answered with {text}"));
+            self.tally.retried.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(RETRY_AFTER).await;
         }
         bail!("POST {url} was answered with \"try again\" {ATTEMPTS} times")
     }
+}
+
+/// What a good answer says.
+fn read<T: serde::de::DeserializeOwned>(status: StatusCode, text: &str) -> anyhow::Result<T> {
+    if !status.is_success() {
+        bail!("the server answered {status}: {text}");
+    }
+    serde_json::from_str(text).with_context(|| format!("the server answered {text}"))
 }
 
 const ATTEMPTS: u32 = 30;

@@ -8,6 +8,7 @@ mod drive;
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -20,12 +21,14 @@ use self::drive::{Driven, Field, Traffic, drive};
 use super::{CommandError, open_store};
 use crate::clock::SystemClock;
 use crate::entropy;
+use crate::experiment::spec::DEFAULT_DUEL_TTL_SECONDS;
 use crate::experiment::{Service, ServiceSettings};
 use crate::http::health::Readiness;
 use crate::http::middleware::ShellSettings;
 use crate::http::server::{ConnectionSettings, serve};
 use crate::http::{self, AppState};
 use crate::policy::PolicySpec;
+use crate::policy::spec::Setup;
 use crate::preference::{PreferenceMatrix, Regret};
 use crate::telemetry::metrics::Metrics;
 
@@ -38,9 +41,12 @@ The preferences are the published ones of six retrieval functions of the arXiv s
 ICML 2011); the first ranker is the best. Users answer late and out of order, some never, some twice. The regret \
 that is shown at the end is the true one, of every page that was shown, answered or not.
 
+A policy that runs in batches waits for lost answers until their duels expire. In the demo that is two seconds then, and \
+users read the pages that are shown meanwhile (the best ranker so far, alone) for 100 ms.
+
 Examples:
   rankduel demo
-  rankduel demo --policy scomp2:horizon=20000 --duels 30000
+  rankduel demo --policy pcomp:horizon=5000 --duels 15000
   rankduel demo --keep            then open the address that it prints")]
 pub struct DemoArgs {
     /// Pages that the users look at
@@ -83,17 +89,22 @@ fn share(text: &str) -> Result<f64, String> {
 pub(super) fn run(args: DemoArgs) -> Result<(), CommandError> {
     let policy = PolicySpec::from_text(&args.policy)
         .map_err(|error| CommandError::Usage(format!("--policy {}: {error}", args.policy)))?;
+    let matrix = PreferenceMatrix::named(MATRIX)
+        .context("a built-in matrix is missing")?
+        .context("a built-in matrix is malformed")?;
+    policy
+        .validate(matrix.rankers())
+        .map_err(|error| CommandError::Usage(format!("--policy {}: {error}", args.policy)))?;
     if !args.listen.ip().is_loopback() {
         return Err(CommandError::Usage(format!(
             "--listen {}: the demo has no keys, so it listens on loopback only",
             args.listen
         )));
     }
-    Ok(super::runtime()?.block_on(demo(args, policy))?)
+    Ok(super::runtime()?.block_on(demo(args, policy, matrix))?)
 }
 
-async fn demo(args: DemoArgs, policy: PolicySpec) -> anyhow::Result<()> {
-    let matrix = PreferenceMatrix::named(MATRIX).context("a built-in matrix is missing")??;
+async fn demo(args: DemoArgs, policy: PolicySpec, matrix: PreferenceMatrix) -> anyhow::Result<()> {
     let rankers: Vec<_> = (1..=matrix.rankers()).map(|number| format!("arxiv-{number}")).collect();
     let directory = tempfile::tempdir().context("no temporary folder for the demo's database")?;
     let database_url = args
@@ -103,18 +114,24 @@ async fn demo(args: DemoArgs, policy: PolicySpec) -> anyhow::Result<()> {
     let server = Server::start(&database_url, args.listen).await?;
     let name = format!("demo-{:012x}", entropy::number().context("the system gives no randomness")? >> 16);
     println!("rankduel serves {name} on {} ({})", server.url, server.database);
-    create(&server.url, &name, &rankers, &policy, args.seed).await?;
-
-    let field = Arc::new(Field {
-        experiment_url: format!("{}/v1/experiments/{name}", server.url),
-        rankers,
-        matrix,
-        api_key: None,
+    let setup = Setup { rankers: rankers.len(), seed: args.seed };
+    let in_batches = policy.start(setup).runs_in_batches();
+    let body = json!({
+        "name": name,
+        "rankers": rankers,
+        "policy": policy,
+        "seed": args.seed,
+        "duel_ttl_seconds": if in_batches { 2 } else { DEFAULT_DUEL_TTL_SECONDS },
     });
+    create(&server.url, &body).await?;
+
+    let field =
+        Arc::new(Field { experiment_url: format!("{}/v1/experiments/{name}", server.url), rankers, matrix });
     let traffic = Traffic {
         pages: args.duels,
         users: args.users,
         open_pages: 8,
+        reading_alone: if in_batches { Duration::from_millis(100) } else { Duration::ZERO },
         lost: args.lost,
         repeated: args.repeated,
         seed: args.seed,
@@ -185,15 +202,8 @@ impl Server {
     }
 }
 
-async fn create(
-    url: &str,
-    name: &str,
-    rankers: &[String],
-    policy: &PolicySpec,
-    seed: u64,
-) -> anyhow::Result<()> {
-    let body = json!({ "name": name, "rankers": rankers, "policy": policy, "seed": seed });
-    let response = client()?.post(format!("{url}/v1/experiments")).json(&body).send().await?;
+async fn create(url: &str, body: &Value) -> anyhow::Result<()> {
+    let response = client()?.post(format!("{url}/v1/experiments")).json(body).send().await?;
     let status = response.status();
     if !status.is_success() {
         bail!("the experiment was not created ({status}): {}", response.text().await?);
@@ -242,7 +252,7 @@ fn report(field: &Field, driven: &Driven, standings: &Value) -> anyhow::Result<(
     row("pages", format!("{} ({} showed one ranker alone)", driven.pages, driven.self_duels));
     row("answers acknowledged", format!("{} once, {} repeats", driven.recorded, driven.duplicates));
     row("answers in the log", in_log.to_string());
-    row("pages never answered", driven.lost.to_string());
+    row("pages never answered", format!("{}, and {} too late", driven.lost, driven.expired));
     row("leader", format!("{} (true best: {best}; the policy recommends {champion})", ids("leaders")));
     row(
         "true Copeland regret",
