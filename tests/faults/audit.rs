@@ -1,0 +1,240 @@
+//! What must be true when a test has broken everything it wanted to break.
+
+use std::collections::BTreeMap;
+
+use rankduel::experiment::token::Keyring;
+use rankduel::policy::Answer;
+use rankduel::store::{Event, LogEntry, Nonce, OtherEvent, SharedStore, connect};
+use serde_json::{Value, json};
+use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
+
+use crate::cluster::Cluster;
+use crate::load::Fate;
+use crate::report::Row;
+use crate::scene::{NAMES, Scene};
+use crate::support::client::{Client, eventually};
+
+/// Send the callers home, look at the log and at what every process says of it, and keep the row of the table. `url`:
+/// the database itself, not what stands before it.
+pub async fn audit(mut scene: Scene, url: &str, fault: &'static str, times: u64) {
+    scene.close().await;
+    let store = connect(url).await.expect("a store");
+    let Findings { lost, double_counted, wrong } = compare_with_the_log(&scene, &*store).await;
+    let row = scene.office.know(|memory| Row {
+        fault,
+        database: store.kind(),
+        times,
+        acknowledged: memory.acknowledged(),
+        lost,
+        double_counted,
+        told_to_retry: memory.told_to_retry,
+        unanswered: memory.unanswered,
+    });
+    row.keep();
+    let anomalies = scene.office.know(|memory| std::mem::take(&mut memory.anomalies));
+    assert!(anomalies.is_empty(), "{} answers that must not be: {anomalies:#?}", anomalies.len());
+    assert_eq!((row.lost, row.double_counted, wrong), (0, 0, vec![]), "{row:?}");
+    assert!(row.acknowledged > 0, "nothing happened");
+
+    for name in NAMES {
+        // those that went through it all
+        for replica in 0..scene.places() {
+            agrees_with_the_log(&scene.client(replica), &store, name).await;
+        }
+    }
+    // those that come after: one that has the snapshots, one that has only the log
+    for replica in 0..scene.places() {
+        scene.stop(replica);
+    }
+    scene.start(0);
+    let mut restored = Vec::new();
+    for name in NAMES {
+        restored.push(scene.client(0).standings(name).await);
+    }
+    scene.stop(0);
+    execute(url, "delete from snapshot").await;
+    scene.start(0);
+    for (name, restored) in NAMES.into_iter().zip(restored) {
+        assert_eq!(scene.client(0).standings(name).await, restored, "{name}: a fold from the start");
+        agrees_with_the_log(&scene.client(0), &store, name).await;
+    }
+    scene.stop(0);
+    store.close().await;
+}
+
+/// What is wrong with the log.
+#[derive(Debug, Default, PartialEq)]
+struct Findings {
+    /// Acknowledged outcomes that are not there as they were acknowledged.
+    lost: u64,
+    /// Duels that are there more than once.
+    double_counted: u64,
+    /// Whatever else must not be.
+    wrong: Vec<String>,
+}
+
+async fn compare_with_the_log(scene: &Scene, store: &dyn rankduel::store::Store) -> Findings {
+    let keys = Keyring::new(&store.signing_keys().await.expect("keys")).expect("a key");
+    let mut findings = Findings::default();
+    let mut entries: BTreeMap<Nonce, Vec<LogEntry>> = BTreeMap::new();
+    for name in NAMES {
+        for (place, entry) in (1..).zip(log(store, name).await) {
+            if entry.position != place {
+                findings.wrong.push(format!("{name}: at position {place} there is {entry:?}"));
+            }
+            if matches!(entry.event, Event::Outcome(_)) {
+                entries.entry(entry.nonce).or_default().push(entry);
+            }
+        }
+    }
+    scene.office.know(|memory| {
+        for (id, told) in &memory.duels {
+            let token = keys.verify(id).expect("a token of this service");
+            let found = entries.remove(&token.nonce).unwrap_or_default();
+            findings.double_counted += u64::from(found.len() > 1);
+            let as_said = |entry: &LogEntry| {
+                let Event::Outcome(outcome) = &entry.event else { return false };
+                outcome.answer == said(told.outcome, token.first_left)
+                    && (outcome.first, outcome.second) == (token.first, token.second)
+            };
+            let is_there = |position| found.iter().any(|entry| entry.position == position && as_said(entry));
+            match told.fate {
+                Fate::Acknowledged(position) => findings.lost += u64::from(!is_there(position)),
+                Fate::Open if found.iter().all(as_said) => {}
+                Fate::Expired if found.is_empty() => {}
+                _ => findings.wrong.push(format!("{told:?}: {found:?}")),
+            }
+        }
+    });
+    let unsent = entries.into_values().flatten().map(|entry| format!("nobody has sent {entry:?}"));
+    findings.wrong.extend(unsent);
+    findings
+}
+
+fn said(outcome: &str, first_left: bool) -> Answer {
+    match (outcome, first_left) {
+        ("left", true) | ("right", false) => Answer::First,
+        ("left", false) | ("right", true) => Answer::Second,
+        ("tie", _) => Answer::Tie,
+        _ => Answer::None,
+    }
+}
+
+/// A process's standings are what is counted in the log up to the same position, and it gets to the log's end.
+async fn agrees_with_the_log(client: &Client, store: &SharedStore, name: &str) {
+    let head = log(&**store, name).await.len() as u64;
+    let standings = eventually("a replica that has followed", async || {
+        let standings = client.standings(name).await;
+        (standings["position"].as_u64() >= Some(head)).then_some(standings)
+    })
+    .await;
+    let position = standings["position"].as_u64().expect("a position") as usize;
+    let counted = count(
+        &log(&**store, name).await[..position],
+        standings["rankers"].as_array().expect("rankers").len(),
+    );
+    for (field, counted) in counted.as_object().expect("counts") {
+        assert_eq!(&standings[field], counted, "{name}: {field} at position {position}");
+    }
+}
+
+/// What the standings must say of these entries, counted here.
+fn count(entries: &[LogEntry], rankers: usize) -> Value {
+    let mut wins = vec![vec![0; rankers]; rankers];
+    let mut ties = wins.clone();
+    let mut shown: BTreeMap<&str, u64> = ["left", "right", "tie", "none"].map(|side| (side, 0)).into();
+    let (mut duels, mut self_duels) = (0, 0);
+    for entry in entries {
+        match &entry.event {
+            Event::Outcome(outcome) => {
+                let (first, second) = (usize::from(outcome.first), usize::from(outcome.second));
+                let side = match (outcome.answer, outcome.first_left) {
+                    (Answer::First, true) | (Answer::Second, false) => "left",
+                    (Answer::First, false) | (Answer::Second, true) => "right",
+                    (Answer::Tie, _) => "tie",
+                    (Answer::None, _) => "none",
+                };
+                duels += 1;
+                *shown.get_mut(side).expect("a side") += 1;
+                match outcome.answer {
+                    Answer::First => wins[first][second] += 1,
+                    Answer::Second => wins[second][first] += 1,
+                    Answer::Tie => {
+                        ties[first][second] += 1;
+                        ties[second][first] += 1;
+                    }
+                    Answer::None => {}
+                }
+            }
+            Event::Other(OtherEvent::SelfDuels { counts }) => {
+                self_duels += counts.iter().map(|(_, count)| count).sum::<u64>();
+            }
+            Event::Other(other) => panic!("nobody has asked for {other:?}"),
+        }
+    }
+    json!({"duels": duels, "self_duels": self_duels, "outcomes": shown, "wins": wins, "ties": ties})
+}
+
+/// The whole log of an experiment.
+pub async fn log(store: &dyn rankduel::store::Store, name: &str) -> Vec<LogEntry> {
+    let record = store.experiment(name).await.expect("a store").expect("an experiment");
+    let mut log: Vec<LogEntry> = Vec::new();
+    loop {
+        let after = log.last().map_or(0, |entry| entry.position);
+        let page = store.read(record.id, after, 10_000).await.expect("a page");
+        if page.is_empty() {
+            return log;
+        }
+        log.extend(page);
+    }
+}
+
+/// Run a statement behind everybody's back.
+pub async fn execute(url: &str, statement: &'static str) {
+    if url.starts_with("sqlite:") {
+        let mut connection = SqliteConnection::connect(url).await.expect("a connection");
+        connection.execute(statement).await.expect("a statement");
+        connection.close().await.expect("its end");
+    } else {
+        let mut connection = PgConnection::connect(url).await.expect("a connection");
+        connection.execute(statement).await.expect("a statement");
+        connection.close().await.expect("its end");
+    }
+}
+
+/// The audit finds what it looks for.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outcome_that_is_gone_or_there_twice_is_found() {
+    let cluster = Cluster::start().await;
+    let url = cluster.database("rankduel").await;
+    let mut scene = Scene::set(&url, 1).await;
+    scene.open();
+    scene.acknowledges(30).await;
+    scene.close().await;
+    scene.stop(0);
+    let store = connect(&url).await.expect("a store");
+    assert_eq!(compare_with_the_log(&scene, &*store).await, Findings::default());
+
+    execute(&url, "update log set answer = (answer + 1) % 4 where (experiment_id, position) = (1, 2)").await;
+    let findings = compare_with_the_log(&scene, &*store).await;
+    assert_eq!(
+        (findings.lost + findings.wrong.len() as u64, findings.double_counted),
+        (1, 0),
+        "{findings:?}"
+    );
+
+    execute(&url, "alter table log drop constraint log_experiment_id_nonce_key").await;
+    execute(
+        &url,
+        "update log set nonce = (select nonce from log where (experiment_id, position) = (1, 3))
+        where (experiment_id, position) = (1, 4)",
+    )
+    .await;
+    let findings = compare_with_the_log(&scene, &*store).await;
+    assert_eq!(findings.double_counted, 1, "{findings:?}");
+    assert!(findings.lost >= 1, "{findings:?}");
+
+    execute(&url, "delete from log where (experiment_id, position) = (2, 1)").await;
+    let findings = compare_with_the_log(&scene, &*store).await;
+    assert!(!findings.wrong.is_empty(), "a gap was not found");
+}

@@ -1,0 +1,86 @@
+//! The wall clock jumps, and two processes do not agree on what time it is.
+//!
+//! The program is the one that is shipped; it asks the system for the time, and libfaketime answers in its place.
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use crate::audit::audit;
+use crate::cluster::Cluster;
+use crate::scene::Scene;
+use crate::support::{Kind, fresh_database};
+use crate::{rounds, some_moment};
+
+/// How wrong the clock of each process is, in turn. A duel lives for an hour.
+const WRONG: [[&str; 2]; 6] =
+    [["+2h", "+2h"], ["-2h", "-2h"], ["+0", "+90m"], ["+3y", "-3y"], ["-1d", "+0"], ["+0", "+0"]];
+
+/// The clocks of two processes.
+struct Clocks(TempDir);
+
+impl Clocks {
+    fn right() -> Self {
+        let clocks = Self(tempfile::tempdir().expect("a folder"));
+        clocks.set(["+0", "+0"]);
+        clocks
+    }
+
+    fn set(&self, wrong: [&str; 2]) {
+        for (replica, wrong) in wrong.iter().enumerate() {
+            // in one step: a process may be reading it
+            let new = self.0.path().join("new");
+            std::fs::write(&new, format!("{wrong}\n")).expect("to write");
+            std::fs::rename(new, self.0.path().join(replica.to_string())).expect("to rename");
+        }
+    }
+
+    async fn scene(&self, url: &str) -> Scene {
+        let library = library().display().to_string();
+        let hands = format!("{}/{{replica}}", self.0.path().display());
+        let variables = [
+            ("LD_PRELOAD", library.as_str()),
+            ("FAKETIME_TIMESTAMP_FILE", &hands),
+            ("FAKETIME_NO_CACHE", "1"),
+            // time limits are not measured by the wall clock
+            ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+        ];
+        Scene::set_with(url, 2, &variables).await
+    }
+}
+
+fn library() -> PathBuf {
+    let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    folders
+        .map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"))
+        .find(|library| library.exists())
+        .expect("libfaketime is not installed: run scripts/install-packages")
+}
+
+async fn clocks_jump(url: &str) {
+    let times = rounds(6);
+    let clocks = Clocks::right();
+    let mut scene = clocks.scene(url).await;
+    scene.open();
+    for round in 0..times {
+        scene.acknowledges(20).await;
+        some_moment(100).await;
+        clocks.set(WRONG[round as usize % WRONG.len()]);
+    }
+    scene.acknowledges(20).await;
+    let expired = scene.office.know(|memory| memory.expired());
+    assert!(expired > 0, "no duel was out when the clocks jumped ahead");
+    audit(scene, url, "clock jumps", times).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clocks_jump_on_sqlite() {
+    let database = fresh_database(Kind::Sqlite).await;
+    clocks_jump(&database.url).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clocks_jump_on_postgres() {
+    let cluster = Cluster::start().await;
+    clocks_jump(&cluster.database("rankduel").await).await;
+}

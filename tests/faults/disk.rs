@@ -1,0 +1,167 @@
+//! The disk is full, or takes no writes.
+//!
+//! A small file system of its own (tmpfs) is filled by a file beside the database, so that there is room again when that
+//! file goes. Mounting needs root, or sudo that asks nothing; without either these tests fail and say so.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::audit::audit;
+use crate::cluster::{Cluster, is_root};
+use crate::scene::Scene;
+use crate::support::server::{outcome, rankduel};
+use crate::{rounds, some_moment};
+
+/// A file system of a given size.
+struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    fn mount(megabytes: u32) -> Self {
+        let folder = tempfile::Builder::new().prefix("rd-disk").tempdir().expect("a folder");
+        as_root(
+            &["mount", "-t", "tmpfs", "-o", &format!("size={megabytes}m,mode=1777"), "tmpfs"],
+            folder.path(),
+        );
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.path().join("ballast")
+    }
+
+    /// Write until nothing more goes in.
+    fn fill(&self) {
+        let mut file = std::fs::File::create(self.ballast()).expect("a file");
+        while file.write_all(&[0x5a; 4096]).is_ok() {}
+    }
+
+    fn free(&self) {
+        std::fs::remove_file(self.ballast()).expect("to remove a file");
+    }
+
+    fn remount(&self, how: &str) {
+        as_root(&["mount", "-o", &format!("remount,{how}")], self.path());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // lazily: a test that fails may have left somebody in it
+        let _ = root_command(&["umount", "--lazy"], self.path()).status();
+    }
+}
+
+fn root_command(words: &[&str], folder: &Path) -> Command {
+    let mut words = words.to_vec();
+    if !is_root() {
+        words.splice(0..0, ["sudo", "--non-interactive"]);
+    }
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(folder);
+    command
+}
+
+fn as_root(words: &[&str], folder: &Path) {
+    let done = root_command(words, folder).output();
+    let done = done.unwrap_or_else(|error| panic!("{words:?} needs root, or sudo: {error}"));
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{words:?} needs root, or sudo that asks nothing: {said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_disk_of_sqlite_is_full() {
+    let times = rounds(2);
+    let disk = SmallDisk::mount(24);
+    let url = format!("sqlite://{}/rankduel.db", disk.path().display());
+    let mut scene = Scene::set(&url, 2).await;
+    scene.open();
+    for _ in 0..times {
+        scene.acknowledges(20).await;
+        some_moment(100).await;
+        disk.fill();
+        scene.refuses().await;
+        some_moment(200).await;
+        disk.free();
+    }
+    scene.acknowledges(20).await;
+    audit(scene, &url, "disk full", times).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_disk_of_postgres_is_full() {
+    let times = rounds(2);
+    let disk = SmallDisk::mount(96);
+    let mut cluster = Cluster::in_folder(disk.path().to_owned());
+    cluster.start_again().await;
+    let url = cluster.database("rankduel").await;
+    let mut scene = Scene::set(&url, 2).await;
+    scene.open();
+    for _ in 0..times {
+        scene.acknowledges(20).await;
+        some_moment(100).await;
+        disk.fill();
+        scene.refuses().await;
+        some_moment(200).await;
+        disk.free();
+        // without room for its log it stops; whoever watches over it starts it again
+        if cluster.has_ended() {
+            cluster.start_again().await;
+        }
+    }
+    scene.acknowledges(20).await;
+    audit(scene, &url, "disk full", times).await;
+    drop(cluster);
+}
+
+/// As after a failover to a server that is a standby still.
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_takes_no_writes() {
+    let times = rounds(2);
+    let cluster = Cluster::start().await;
+    let url = cluster.database("rankduel").await;
+    let mut scene = Scene::set(&url, 2).await;
+    scene.open();
+    for _ in 0..times {
+        scene.acknowledges(20).await;
+        cluster.execute("alter system set default_transaction_read_only = on").await;
+        cluster.execute("select pg_reload_conf()").await;
+        scene.refuses().await;
+        some_moment(200).await;
+        cluster.execute("alter system reset default_transaction_read_only").await;
+        cluster.execute("select pg_reload_conf()").await;
+    }
+    scene.acknowledges(20).await;
+    audit(scene, &url, "read-only", times).await;
+}
+
+/// A file system that went read-only lets no process start, and what was acknowledged before is there afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_disk_of_sqlite_takes_no_writes() {
+    let times = rounds(2);
+    let disk = SmallDisk::mount(24);
+    let url = format!("sqlite://{}/rankduel.db", disk.path().display());
+    let mut scene = Scene::set(&url, 1).await;
+    scene.open();
+    for _ in 0..times {
+        scene.acknowledges(20).await;
+        some_moment(100).await;
+        scene.kill(0);
+        disk.remount("ro");
+        let mut serve = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "error"]);
+        serve.env("RANKDUEL_DATABASE_URL", &url);
+        let (code, _, error) = outcome(serve);
+        assert_eq!(code, Some(1), "{error}");
+        assert!(error.contains("readonly database") && error.trim_end().lines().count() == 1, "{error}");
+        disk.remount("rw");
+        scene.start(0);
+    }
+    scene.acknowledges(20).await;
+    audit(scene, &url, "read-only", times).await;
+}

@@ -1,0 +1,60 @@
+//! What the API may answer, as its description has it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::support::client::Answer;
+
+/// For each operation (`POST /v1/experiments/{name}/feedback`) and status the problems that it may be, by slug; none
+/// where the answer is no problem.
+#[derive(Debug)]
+pub struct Documented(BTreeMap<(String, u16), BTreeSet<String>>);
+
+impl Documented {
+    /// As the program describes itself; a test of its own holds `openapi.yaml` to that.
+    pub fn new() -> Self {
+        let api = serde_json::to_value(rankduel::http::description()).expect("JSON");
+        let mut answers = BTreeMap::new();
+        for (path, item) in api["paths"].as_object().expect("paths") {
+            for (method, operation) in item.as_object().expect("operations") {
+                let Some(responses) = operation["responses"].as_object() else { continue };
+                for (status, response) in responses {
+                    let operation = format!("{} {path}", method.to_uppercase());
+                    let status = status.parse().expect("a status");
+                    answers.insert((operation, status), slugs(&api, response));
+                }
+            }
+        }
+        Self(answers)
+    }
+
+    /// What is wrong with this answer to this operation, if something is. A failure of the server itself (500) is
+    /// documented, and wrong all the same.
+    pub fn wrong(&self, operation: &str, answer: &Answer) -> Option<String> {
+        let told = || format!("{}: {} {}", answer.request, answer.status, answer.text());
+        let Some(slugs) = self.0.get(&(operation.to_owned(), answer.status)) else {
+            return Some(format!("undocumented: {}", told()));
+        };
+        if answer.status == 500 {
+            return Some(format!("a failure of the server: {}", told()));
+        }
+        if answer.status < 400 {
+            return None;
+        }
+        let problem: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
+        let slug =
+            problem["type"].as_str().and_then(|uri| uri.strip_prefix("/problems/")).unwrap_or_default();
+        (!slugs.contains(slug)).then(|| format!("undocumented problem: {}", told()))
+    }
+}
+
+/// The problems that a response may be: it has an example of each.
+fn slugs(api: &Value, response: &Value) -> BTreeSet<String> {
+    let response = match response["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
+        Some(pointer) => api.pointer(pointer).expect("what it refers to"),
+        None => response,
+    };
+    let examples = response["content"]["application/problem+json"]["examples"].as_object();
+    examples.into_iter().flat_map(|examples| examples.keys().cloned()).collect()
+}

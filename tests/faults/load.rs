@@ -1,0 +1,248 @@
+//! Callers that ask, answer, repeat and contradict whatever happens to the servers, and remember what they were told.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::documented::Documented;
+use crate::support::client::{Answer, Client, JSON};
+
+const OUTCOMES: [&str; 4] = ["left", "right", "tie", "none"];
+/// Before the same is sent again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What was said of a duel, and what the service said to that.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// What was said.
+    pub outcome: &'static str,
+    /// What came of it.
+    pub fate: Fate,
+}
+
+/// What the service said last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Nothing, or to come again: it may be in the log.
+    Open,
+    /// It counts, at this log position.
+    Acknowledged(u64),
+    /// It came too late, and does not count.
+    Expired,
+}
+
+/// What the callers know.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// By `duel_id`.
+    pub duels: BTreeMap<String, Told>,
+    /// How often they were told to come again.
+    pub told_to_retry: u64,
+    /// Requests whose answer never came.
+    pub unanswered: u64,
+    /// What the service must not have said.
+    pub anomalies: Vec<String>,
+}
+
+impl Memory {
+    /// How many answers were acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.duels.values().filter(|told| matches!(told.fate, Fate::Acknowledged(_))).count() as u64
+    }
+
+    /// How many came too late.
+    pub fn expired(&self) -> u64 {
+        self.duels.values().filter(|told| told.fate == Fate::Expired).count() as u64
+    }
+}
+
+/// What callers share with the test that breaks things.
+pub struct Office {
+    /// The servers that there are now.
+    pub servers: RwLock<Vec<Client>>,
+    /// What is known.
+    pub memory: Mutex<Memory>,
+    documented: Documented,
+    closed: AtomicBool,
+}
+
+impl Office {
+    /// Nobody there yet.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            servers: RwLock::default(),
+            memory: Mutex::default(),
+            documented: Documented::new(),
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    /// Let so many callers loose on these experiments. They end when the office is [closed](Self::close).
+    pub fn open(self: &Arc<Self>, callers: usize, names: &[&str]) -> JoinSet<()> {
+        self.closed.store(false, Ordering::SeqCst);
+        let mut set = JoinSet::new();
+        for caller in 0..callers {
+            set.spawn(call(Arc::clone(self), names[caller % names.len()].to_owned(), caller));
+        }
+        set
+    }
+
+    /// Send the callers home.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    fn is_open(&self) -> bool {
+        !self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Change what is known.
+    pub fn know<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
+        change(&mut self.memory.lock().expect("a memory"))
+    }
+
+    /// One of the servers.
+    pub fn server(&self, turn: usize) -> Option<Client> {
+        let servers = self.servers.read().expect("servers");
+        servers.get(turn % servers.len().max(1)).cloned()
+    }
+
+    /// Send a request to one of the servers: its answer, once it is one that stands. `None`: come again.
+    pub async fn ask(
+        &self,
+        turn: usize,
+        operation: &str,
+        name: &str,
+        body: Option<&Value>,
+    ) -> Option<Answer> {
+        let (method, path) = operation.split_once(' ').expect("a method and a path");
+        let path = path.replace("{name}", name);
+        let headers: &[_] = if body.is_some() { &[JSON] } else { &[] };
+        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let answer = match self.server(turn) {
+            Some(server) => server.try_send(method, &path, headers, body).await.ok(),
+            None => None,
+        };
+        let Some(answer) = answer else {
+            self.know(|memory| memory.unanswered += 1);
+            tokio::time::sleep(PAUSE).await;
+            return None;
+        };
+        if let Some(wrong) = self.documented.wrong(operation, &answer) {
+            self.know(|memory| memory.anomalies.push(wrong));
+        }
+        if matches!(answer.status, 500 | 503 | 504) {
+            self.know(|memory| memory.told_to_retry += 1);
+            tokio::time::sleep(PAUSE).await;
+            return None;
+        }
+        Some(answer)
+    }
+
+    fn wonder(&self, answer: &Answer, why: &str) {
+        let what = format!("{why}: {}: {} {}", answer.request, answer.status, answer.text());
+        self.know(|memory| memory.anomalies.push(what));
+    }
+}
+
+const NEXT_DUEL: &str = "POST /v1/experiments/{name}/next-duel";
+const FEEDBACK: &str = "POST /v1/experiments/{name}/feedback";
+
+async fn call(office: Arc<Office>, name: String, caller: usize) {
+    for round in caller.. {
+        let mut items = Vec::new();
+        while items.len() < 1 + round % 4 && office.is_open() {
+            let Some(answer) = office.ask(round, NEXT_DUEL, &name, None).await else { continue };
+            let duel = answer.json(200);
+            if duel["self_duel"] == false {
+                let id = duel["duel_id"].as_str().expect("an id").to_owned();
+                items.push((id, OUTCOMES[(round * 3 + items.len()) % 4]));
+            }
+        }
+        if !office.is_open() {
+            return;
+        }
+        office.know(|memory| {
+            for (id, outcome) in &items {
+                let told = Told { outcome, fate: Fate::Open };
+                memory.duels.insert(id.clone(), told);
+            }
+        });
+        for attempt in 0.. {
+            if !office.is_open() {
+                return; // and leave it open
+            }
+            if send(&office, round + attempt, &name, &items, attempt == 0).await {
+                break;
+            }
+        }
+        if round % 5 == 0 {
+            // what was acknowledged is repeated at another server, and counts no more
+            send(&office, round + 1, &name, &items, false).await;
+        }
+        if round % 7 == 0 {
+            contradict(&office, round, &name, &items[0]).await;
+        }
+    }
+}
+
+/// Send answers, one as one and more as many; whether each was answered so that it stands.
+pub async fn send(
+    office: &Office,
+    turn: usize,
+    name: &str,
+    items: &[(String, &'static str)],
+    first: bool,
+) -> bool {
+    let item = |(id, outcome): &(String, &str)| json!({"duel_id": id, "outcome": outcome});
+    let body = match items {
+        [one] => item(one),
+        many => json!({"feedback": many.iter().map(item).collect::<Vec<_>>()}),
+    };
+    let Some(answer) = office.ask(turn, FEEDBACK, name, Some(&body)).await else { return false };
+    let told: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
+    let receipts = match (answer.status, told["results"].as_array()) {
+        (200, Some(results)) => results.clone(),
+        (200, None) => vec![told],
+        (410, None) => vec![json!({"status": "expired"})],
+        _ => {
+            office.wonder(&answer, "no receipt");
+            return true;
+        }
+    };
+    for ((id, _), receipt) in items.iter().zip(&receipts) {
+        let fate = match (receipt["status"].as_str(), receipt["position"].as_u64()) {
+            (Some("recorded"), Some(position)) => Fate::Acknowledged(position),
+            (Some("duplicate"), Some(position)) if !first => Fate::Acknowledged(position),
+            (Some("expired"), None) => Fate::Expired,
+            _ => {
+                office.wonder(&answer, "no such receipt was due");
+                continue;
+            }
+        };
+        let before = office.know(|memory| {
+            let told = memory.duels.get_mut(id).expect("a duel that was noted");
+            std::mem::replace(&mut told.fate, fate)
+        });
+        // what was late may be in time again, by a clock that was set back
+        if matches!(before, Fate::Acknowledged(_)) && (before != fate || receipt["status"] == "recorded") {
+            office.wonder(&answer, &format!("{before:?} was said before"));
+        }
+    }
+    true
+}
+
+/// Say something else of a duel that was answered; it must be refused.
+async fn contradict(office: &Office, turn: usize, name: &str, item: &(String, &'static str)) {
+    let was_acknowledged = office.know(|memory| matches!(memory.duels[&item.0].fate, Fate::Acknowledged(_)));
+    let other = if item.1 == "left" { "right" } else { "left" };
+    let body = json!({"duel_id": item.0, "outcome": other});
+    let Some(answer) = office.ask(turn, FEEDBACK, name, Some(&body)).await else { return };
+    if was_acknowledged && answer.status != 409 {
+        office.wonder(&answer, "a contradiction was not refused");
+    }
+}

@@ -1,0 +1,100 @@
+//! The way to the database is cut, stalled and slowed.
+
+use std::time::Duration;
+
+use crate::audit::audit;
+use crate::cluster::Cluster;
+use crate::proxy::{Mode, Proxy};
+use crate::scene::Scene;
+use crate::support::client::eventually;
+use crate::{rounds, some_moment};
+
+struct Way {
+    cluster: Cluster,
+    proxy: Proxy,
+    scene: Scene,
+}
+
+/// Two processes that reach their database through a proxy, and callers.
+async fn way() -> Way {
+    let cluster = Cluster::start().await;
+    cluster.database("rankduel").await;
+    let proxy = Proxy::to(cluster.socket()).await;
+    let mut scene = Scene::set(&proxy.url("rankduel"), 2).await;
+    scene.open();
+    Way { cluster, proxy, scene }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_break() {
+    let times = rounds(4);
+    let Way { cluster, proxy, scene } = way().await;
+    for _ in 0..times {
+        scene.acknowledges(20).await;
+        some_moment(100).await;
+        proxy.set(Mode::Cut);
+        scene.refuses().await;
+        some_moment(300).await;
+        proxy.set(Mode::Pass);
+    }
+    scene.acknowledges(20).await;
+    audit(scene, &cluster.url("rankduel"), "connection to PostgreSQL cut", times).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_break_before_a_commit() {
+    let times = rounds(10);
+    cut_at_commits(Mode::CutBeforeCommit, "connection cut before a commit", times).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_break_after_a_commit() {
+    let times = rounds(10);
+    cut_at_commits(Mode::CutAfterCommit, "connection cut after a commit", times).await;
+}
+
+/// Every commit is cut for a while, then none: the callers come again until they are told that it counts.
+async fn cut_at_commits(mode: Mode, fault: &'static str, times: u64) {
+    let Way { cluster, proxy, scene } = way().await;
+    while proxy.cut_at_commits() < times {
+        let enough = proxy.cut_at_commits() + 5;
+        scene.acknowledges(20).await;
+        proxy.set(mode);
+        eventually("a commit", async || (proxy.cut_at_commits() >= enough).then_some(())).await;
+        proxy.set(Mode::Pass);
+    }
+    scene.acknowledges(20).await;
+    let times = proxy.cut_at_commits();
+    audit(scene, &cluster.url("rankduel"), fault, times).await;
+}
+
+/// Longer than a commit is waited for, so that callers are told.
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_fall_silent() {
+    let times = rounds(1);
+    let Way { cluster, proxy, scene } = way().await;
+    for _ in 0..times {
+        scene.acknowledges(20).await;
+        some_moment(100).await;
+        proxy.set(Mode::Stall);
+        scene.refuses().await;
+        proxy.set(Mode::Pass);
+    }
+    scene.acknowledges(20).await;
+    audit(scene, &cluster.url("rankduel"), "connection stalled", times).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_slow() {
+    let times = rounds(2);
+    let Way { cluster, proxy, scene } = way().await;
+    for round in 0..times {
+        proxy.set(Mode::Slow(20 + 80 * (round % 2)));
+        scene.acknowledges(20).await;
+        some_moment(500).await;
+        proxy.set(Mode::Pass);
+        scene.acknowledges(20).await;
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    audit(scene, &cluster.url("rankduel"), "connection slowed", times).await;
+}

@@ -1,0 +1,139 @@
+//! Servers, callers and a database that a test breaks things in.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::load::Office;
+use crate::support::client::{Client, eventually, steady};
+use crate::support::server::{Process, rankduel};
+
+/// The experiments of every scene: one without self-duels, one that draws at random, one that draws bounds, one in small
+/// batches, and one of two rankers.
+pub const NAMES: [&str; 5] = ["steady", "thompson", "bounds", "batches", "pair"];
+
+const CALLERS: usize = 8;
+
+/// Processes on one database, and callers.
+pub struct Scene {
+    pub office: Arc<Office>,
+    /// How the processes reach the database.
+    url: String,
+    variables: Vec<(String, String)>,
+    replicas: Vec<Option<Process>>,
+    callers: JoinSet<()>,
+}
+
+impl Scene {
+    /// So many processes on this database, and the experiments in it; no callers yet.
+    pub async fn set(url: &str, replicas: usize) -> Self {
+        Self::set_with(url, replicas, &[]).await
+    }
+
+    /// The same, with these variables in the environment of the processes. `{replica}` in a value becomes the number of
+    /// the process's place.
+    pub async fn set_with(url: &str, replicas: usize, variables: &[(&str, &str)]) -> Self {
+        let mut scene = Self {
+            office: Office::new(),
+            url: url.to_owned(),
+            variables: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            replicas: (0..replicas).map(|_| None).collect(),
+            callers: JoinSet::new(),
+        };
+        for replica in 0..replicas {
+            scene.start(replica);
+        }
+        let client = scene.client(0);
+        let rankers = ["a", "b", "c", "d"];
+        client.create(&steady("steady", &rankers)).await;
+        client.create(&steady("pair", &["a", "b"])).await;
+        for (name, policy) in [
+            ("thompson", json!({"kind": "d-ts-plus"})),
+            ("bounds", json!({"kind": "rucb"})),
+            ("batches", json!({"kind": "scomp2", "horizon": 20_000})),
+        ] {
+            client.create(&json!({"name": name, "rankers": rankers, "policy": policy, "ties": "coin"})).await;
+        }
+        scene
+    }
+
+    /// Let the callers in.
+    pub fn open(&mut self) {
+        self.callers = self.office.open(CALLERS, &NAMES);
+    }
+
+    /// Send them home.
+    pub async fn close(&mut self) {
+        self.office.close();
+        while let Some(ended) = self.callers.join_next().await {
+            ended.expect("a caller");
+        }
+    }
+
+    /// Start a process in this place.
+    pub fn start(&mut self, replica: usize) {
+        let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "error"]);
+        command.env("RANKDUEL_DATABASE_URL", &self.url);
+        for (name, value) in &self.variables {
+            command.env(name, value.replace("{replica}", &replica.to_string()));
+        }
+        self.replicas[replica] = Some(Process::start(command));
+        self.announce();
+    }
+
+    /// Kill the process in this place (SIGKILL).
+    pub fn kill(&mut self, replica: usize) {
+        let process = self.replicas[replica].take().expect("a process");
+        process.signal("KILL");
+        process.wait();
+        self.announce();
+    }
+
+    /// Stop the process in this place in good order; it must say that all went well.
+    pub fn stop(&mut self, replica: usize) {
+        let process = self.replicas[replica].take().expect("a process");
+        self.announce();
+        process.signal("TERM");
+        let (code, log) = process.wait();
+        assert_eq!(code, Some(0), "{log}");
+    }
+
+    /// How many places there are.
+    pub fn places(&self) -> usize {
+        self.replicas.len()
+    }
+
+    /// A client of the process in this place.
+    pub fn client(&self, replica: usize) -> Client {
+        Client::new(&self.replicas[replica].as_ref().expect("a process").url)
+    }
+
+    fn announce(&self) {
+        let clients = self.replicas.iter().flatten().map(|process| Client::new(&process.url)).collect();
+        *self.office.servers.write().expect("servers") = clients;
+    }
+
+    /// How many answers were acknowledged so far.
+    pub fn acknowledged(&self) -> u64 {
+        self.office.know(|memory| memory.acknowledged())
+    }
+
+    /// Wait until `more` answers have been acknowledged from here on.
+    pub async fn acknowledges(&self, more: u64) {
+        let enough = self.acknowledged() + more;
+        eventually("acknowledged answers", async || {
+            let anomalies = self.office.know(|memory| memory.anomalies.clone());
+            assert!(anomalies.is_empty(), "{anomalies:#?}");
+            (self.acknowledged() >= enough).then_some(())
+        })
+        .await;
+    }
+
+    /// Wait until somebody has been told to come again, or has not been answered, from here on.
+    pub async fn refuses(&self) {
+        let refused = || self.office.know(|memory| memory.told_to_retry + memory.unanswered);
+        let before = refused();
+        eventually("a refusal", async || (refused() > before).then_some(())).await;
+    }
+}
