@@ -13,6 +13,7 @@ mod experiments;
 mod extract;
 mod feedback;
 mod keys;
+mod policies;
 mod process;
 mod shell;
 mod standings;

@@ -10,6 +10,7 @@ mod cw_rmed;
 mod double_thompson;
 mod doubler;
 mod explore;
+mod growth;
 mod interleaved_filter;
 mod merge;
 mod multi_sbm;

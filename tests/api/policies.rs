@@ -1,0 +1,48 @@
+//! What the API says of every kind of policy: what it assumes, what it still needs, and why it cannot serve.
+
+use rankduel::http::ProblemKind;
+use rankduel::policy::PolicySpec;
+use serde_json::json;
+
+use crate::support::TestDatabase;
+use crate::support::service::Server;
+
+on_both_databases! {
+    every_kind_says_what_it_assumes_and_what_it_needs
+}
+
+async fn every_kind_says_what_it_assumes_and_what_it_needs(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut incomplete = 0;
+    for (kind, description) in PolicySpec::KINDS {
+        let mut body = json!({"name": kind, "rankers": ["a", "b", "c", "d"], "policy": {"kind": kind}});
+        for needed in description.parameters.iter().filter(|parameter| parameter.default.is_none()) {
+            let pointer = format!("/policy/{}", needed.name);
+            let answer = server.post("/v1/experiments", &body).await;
+            let problem = answer.problem_at(ProblemKind::InvalidRequest, &pointer);
+            let detail = problem["errors"][0]["detail"].as_str().expect("a detail");
+            for said in [*kind, needed.name, needed.meaning] {
+                assert!(detail.contains(said), "{kind}: no {said:?} in {detail:?}");
+            }
+            body["policy"][needed.name] = json!(1000);
+            incomplete += 1;
+        }
+        let answer = server.post("/v1/experiments", &body).await;
+        match description.not_served {
+            Some(reason) => {
+                let problem = answer.problem_at(ProblemKind::InvalidRequest, "/policy/kind");
+                let detail = problem["errors"][0]["detail"].as_str().expect("a detail");
+                assert!(detail.contains(kind) && detail.contains(reason), "{detail:?}");
+                server.get(&format!("/v1/experiments/{kind}")).await.problem(ProblemKind::ExperimentNotFound);
+            }
+            None => {
+                let created = answer.json(201);
+                assert_eq!(created["policy_assumes"], description.assumes, "{kind}");
+                let read = server.get(&format!("/v1/experiments/{kind}")).await.json(200);
+                assert_eq!(read["policy_assumes"], description.assumes, "{kind}");
+            }
+        }
+    }
+    // pcomp, scomp, scomp2, rmed2-fh, btm and interleaved-filter have a horizon
+    assert!(incomplete >= 6);
+}
