@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 use crate::config::{ServeArgs, StoreArgs};
 use crate::store::{ConnectError, SharedStore, connect};
 
+mod bench;
 mod demo;
 mod figures;
 mod health;
@@ -45,6 +46,7 @@ enum Command {
     Policies(policies::Arguments),
     Simulate(simulate::Arguments),
     Figures(figures::Arguments),
+    Bench(bench::Arguments),
 }
 
 /// A command that did not do what it was asked, as it is told to the person who ran it.
@@ -77,6 +79,7 @@ pub fn run() -> ExitCode {
         Command::Policies(arguments) => policies::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),
+        Command::Bench(arguments) => bench::run(arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

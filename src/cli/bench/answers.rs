@@ -1,0 +1,104 @@
+//! Feedback as a searcher's backend sends it, made without asking for the duels first.
+//!
+//! A duel is its signed name and nothing else, so whoever has the keys of the database can make one. That keeps the
+//! load of `next-duel` out of what is measured of `feedback`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::json;
+
+use super::load::{ask, post};
+use crate::clock::{Clock as _, SystemClock};
+use crate::experiment::spec::DEFAULT_DUEL_TTL_SECONDS;
+use crate::experiment::token::{DuelToken, Keyring};
+use crate::experiment::{ExperimentSpec, Ranker};
+use crate::policy::{Chance, PolicySpec, TieRule};
+use crate::store::{ExperimentId, SharedStore};
+
+/// How long the duels may be answered.
+const TIME_TO_LIVE: Duration = Duration::from_secs(24 * 3600);
+
+/// Makes answers of one experiment.
+pub struct Answers {
+    keys: Keyring,
+    experiment: ExperimentId,
+    path: String,
+    rankers: u16,
+    nonce: u128,
+    chance: Chance,
+}
+
+impl Answers {
+    /// Answers of the experiment with this name.
+    pub async fn of(store: &SharedStore, name: &str) -> anyhow::Result<Self> {
+        let record = store.experiment(name).await?.context("the experiment that was just created")?;
+        let spec: ExperimentSpec = serde_json::from_str(&record.spec).context("the experiment's spec")?;
+        Ok(Self {
+            keys: Keyring::new(&store.signing_keys().await?).context("the database has no signing key")?,
+            experiment: record.id,
+            path: format!("/v1/experiments/{name}/feedback"),
+            rankers: u16::try_from(spec.rankers.len()).context("the number of rankers")?,
+            // a high half of its own, as every process has
+            nonce: u128::from(crate::entropy::number()? >> 1) << 64,
+            chance: Chance::seed_from_u64(1),
+        })
+    }
+
+    /// A request with one answer.
+    pub fn one(&mut self) -> Vec<u8> {
+        let answer = self.answer();
+        post(&self.path, &answer)
+    }
+
+    /// A request with so many answers.
+    pub fn many(&mut self, count: usize) -> Vec<u8> {
+        let answers: Vec<_> = (0..count).map(|_| self.answer()).collect();
+        post(&self.path, &format!("{{\"feedback\":[{}]}}", answers.join(",")))
+    }
+
+    /// A random pair; the ranker with the lower number wins more often, the more the farther apart they are.
+    fn answer(&mut self) -> String {
+        let first = self.chance.random_range(0..self.rankers);
+        let second = (first + self.chance.random_range(1..self.rankers)) % self.rankers;
+        let lead = f64::from(second) - f64::from(first);
+        let first_wins = self.chance.random_bool(0.5 + 0.4 * lead / f64::from(self.rankers));
+        let now = SystemClock.now_ms();
+        self.nonce += 1;
+        let duel_id = self.keys.sign(&DuelToken {
+            experiment: self.experiment,
+            first,
+            second,
+            first_left: true,
+            batch: None,
+            ticket: 0,
+            chosen_at: 0,
+            issued_at: now,
+            expires_at: now + TIME_TO_LIVE.as_millis() as i64,
+            nonce: self.nonce,
+        });
+        let outcome = if first_wins { "left" } else { "right" };
+        format!("{{\"duel_id\":\"{duel_id}\",\"outcome\":\"{outcome}\"}}")
+    }
+}
+
+/// An experiment of D-TS+ among `rankers`.
+pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
+    let ranker = |number| Ranker { id: format!("ranker-{number}"), description: None };
+    Ok(ExperimentSpec {
+        rankers: (1..=rankers).map(ranker).collect(),
+        policy: PolicySpec::from_text("d-ts-plus").context("the policy of an experiment")?,
+        ties: TieRule::Skip,
+        duel_ttl_seconds: DEFAULT_DUEL_TTL_SECONDS,
+        seed: None,
+    })
+}
+
+/// Create an experiment of D-TS+ among `rankers`.
+pub fn create(server: SocketAddr, name: &str, rankers: usize) -> anyhow::Result<()> {
+    let spec = spec(rankers)?;
+    let body = json!({ "name": name, "rankers": spec.rankers, "policy": spec.policy });
+    ask(server, "POST", "/v1/experiments", &body.to_string()).map(drop)
+}

@@ -1,0 +1,195 @@
+//! How long an experiment takes into memory, what folding alone takes, and how much memory an experiment takes.
+
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use rand::{RngExt as _, SeedableRng as _};
+
+use super::Bench;
+use super::answers::{create, spec};
+use super::load::{self, Connections, Pace};
+use super::process::Server;
+use super::report::{Bound, Goal, Row, Section};
+use crate::clock::{Clock as _, SystemClock};
+use crate::experiment::fold::Fold;
+use crate::experiment::{ExperimentSpec, Service, ServiceSettings};
+use crate::policy::{Answer, Chance};
+use crate::store::{Event, LogEntry, NewEvent, OutcomeEvent};
+use crate::telemetry::metrics::Metrics;
+
+const SECONDS: &str = "seconds";
+const RATE: &str = "outcomes/s";
+const BYTES: &str = "bytes";
+/// Rankers of the experiment whose log is folded.
+const RANKERS: usize = 10;
+/// Rankers of the experiment whose memory is measured: the most there may be.
+const MANY_RANKERS: usize = 1024;
+/// Duels that are left unanswered, at most; a bench of a short log leaves fewer.
+const UNANSWERED: u64 = 100_000;
+/// Events of one append.
+const APPENDED: u64 = 10_000;
+
+pub fn run(bench: &Bench) -> anyhow::Result<Section> {
+    let name = bench.experiment("start");
+    let mut append = Row::new(format!("appending to the store, {APPENDED} a commit"));
+    let mut fold = Row::new("folding, the entries in memory");
+    let mut cold = Row::new(format!("opening {} outcomes without a snapshot", bench.outcomes));
+    let mut warm = Row::new(format!("opening {} outcomes from a snapshot", bench.outcomes));
+
+    bench.runtime.block_on(async {
+        let spec = fill(bench, &name, &mut append).await?;
+        for _ in 0..bench.rounds {
+            fold.add(RATE, folded_per_second(&spec, bench.outcomes.min(1_000_000)));
+        }
+        for round in 0..bench.rounds {
+            bench.say(&format!("start, round {} of {}", round + 1, bench.rounds));
+            if round == 0 {
+                // the snapshot is kept when the service stops, and there is none before
+                let seconds = open(bench, &name).await?;
+                cold.add(SECONDS, seconds);
+                cold.add(RATE, bench.outcomes as f64 / seconds);
+            }
+            warm.add(SECONDS, open(bench, &name).await?);
+        }
+        anyhow::Ok(())
+    })?;
+
+    let (pairs, unanswered) = memory(bench)?;
+    let goals = [
+        ("opening from a snapshot: seconds", warm.median(SECONDS), Bound::Most(1.0)),
+        ("opening without a snapshot: outcomes/s", cold.median(RATE), Bound::Least(2e6)),
+        ("folding alone: outcomes/s", fold.median(RATE), Bound::Least(2e6)),
+        ("memory of a pair: bytes", pairs.median(BYTES), Bound::Most(32.0)),
+        ("memory of an unanswered duel: bytes", unanswered.median(BYTES), Bound::Most(1.0)),
+    ];
+    Ok(Section {
+        name: "start",
+        on: bench.machine(),
+        rows: vec![append, fold, cold, warm, pairs, unanswered],
+        goals: goals
+            .into_iter()
+            .filter_map(|(what, measured, bound)| {
+                Some(Goal { what: what.into(), measured: measured?, bound })
+            })
+            .collect(),
+    })
+}
+
+async fn service(bench: &Bench) -> anyhow::Result<Arc<Service>> {
+    let store = super::super::open_store(&bench.database_url).await?;
+    let clock = Arc::new(SystemClock);
+    Ok(Service::start(store, clock, Arc::new(Metrics::new()), ServiceSettings::default()).await?)
+}
+
+/// Seconds that the experiment takes into the memory of a new process.
+async fn open(bench: &Bench, name: &str) -> anyhow::Result<f64> {
+    let service = service(bench).await?;
+    let started = Instant::now();
+    let live = service.experiment(name).await?;
+    let seconds = started.elapsed().as_secs_f64();
+    anyhow::ensure!(live.fold()?.position() == bench.outcomes, "the log was not folded whole");
+    service.shutdown().await;
+    Ok(seconds)
+}
+
+fn outcome(chance: &mut Chance) -> OutcomeEvent {
+    let first = chance.random_range(0..RANKERS as u16);
+    OutcomeEvent {
+        first,
+        second: (first + chance.random_range(1..RANKERS as u16)) % RANKERS as u16,
+        first_left: chance.random(),
+        answer: if chance.random_bool(0.6) { Answer::First } else { Answer::Second },
+        batch: None,
+        ticket: 0,
+        chosen_at: 0,
+        issued_at: 1_790_000_000_000,
+    }
+}
+
+/// Make an experiment with a long log.
+async fn fill(bench: &Bench, name: &str, append: &mut Row) -> anyhow::Result<ExperimentSpec> {
+    let spec = spec(RANKERS)?;
+    let new = crate::store::NewExperiment {
+        name: name.into(),
+        spec: serde_json::to_string(&spec).context("the spec of an experiment")?,
+        seed: 1,
+        created_at: SystemClock.now_ms(),
+    };
+    bench.store.create_experiment(&new).await?;
+    let record = bench.store.experiment(name).await?.context("the experiment that was just created")?;
+    let mut chance = Chance::seed_from_u64(1);
+    let high = u128::from(crate::entropy::number()? >> 1) << 64;
+    let mut appended = 0;
+    while appended < bench.outcomes {
+        let count = APPENDED.min(bench.outcomes - appended);
+        let events: Vec<_> = (appended..appended + count)
+            .map(|low| {
+                let event = Event::Outcome(outcome(&mut chance));
+                (record.id, NewEvent { nonce: high | u128::from(low), event })
+            })
+            .collect();
+        let started = Instant::now();
+        bench.store.append(&events, SystemClock.now_ms()).await?;
+        append.add(RATE, count as f64 / started.elapsed().as_secs_f64());
+        appended += count;
+        if appended % 1_000_000 == 0 {
+            bench.say(&format!("start, {appended} of {} outcomes are in the log", bench.outcomes));
+        }
+    }
+    Ok(spec)
+}
+
+fn folded_per_second(spec: &ExperimentSpec, outcomes: u64) -> f64 {
+    let mut chance = Chance::seed_from_u64(1);
+    let entries: Vec<_> = (1..=outcomes)
+        .map(|position| LogEntry {
+            position,
+            nonce: position.into(),
+            recorded_at: 1_790_000_000_000,
+            event: Event::Outcome(outcome(&mut chance)),
+        })
+        .collect();
+    let mut fold = Fold::start(spec, 1, 0);
+    let started = Instant::now();
+    for entry in &entries {
+        fold.apply(entry).expect("entries in order of rankers that there are");
+    }
+    outcomes as f64 / started.elapsed().as_secs_f64()
+}
+
+/// What a server takes more with an experiment in memory, and with duels that nobody answers.
+fn memory(bench: &Bench) -> anyhow::Result<(Row, Row)> {
+    let mut pair = Row::new(format!("memory of a server, a pair of rankers, K = {MANY_RANKERS}"));
+    let left = UNANSWERED.min(bench.outcomes);
+    let mut duel = Row::new(format!("memory of a server, a duel of {left} unanswered, K = {RANKERS}"));
+    let server = Server::of_api(&bench.database_url, &bench.log, Stdio::inherit())?;
+    let created = |what: &str, rankers| -> anyhow::Result<Vec<u8>> {
+        let name = bench.experiment(what);
+        create(server.address, &name, rankers)?;
+        Ok(load::post(&format!("/v1/experiments/{name}/next-duel"), ""))
+    };
+    let connections = Connections::open(&[server.address], bench.connections)?;
+    let duels = |request: &[u8], count: u64| {
+        let mut requests = (0..count).map(|_| request);
+        connections.run(Pace::Closed, bench.forever(), |next| {
+            requests.next().map(|request| next.extend_from_slice(request)).is_some()
+        })
+    };
+    let small = created("small", RANKERS)?;
+    duels(&small, left)?;
+    let before = server.memory();
+    duels(&small, left)?;
+    let after = server.memory();
+    let more = before.zip(after).map(|(before, after)| (after - before).max(0.0));
+    duel.add(BYTES, more.map(|bytes| bytes / left as f64));
+
+    let before = server.memory();
+    let large = created("large", MANY_RANKERS)?;
+    duels(&large, bench.connections as u64)?;
+    let more = before.zip(server.memory()).map(|(before, after)| (after - before).max(0.0));
+    let pairs = (MANY_RANKERS * (MANY_RANKERS - 1) / 2) as f64;
+    pair.add(BYTES, more.map(|bytes| bytes / pairs));
+    Ok((pair, duel))
+}
