@@ -4,17 +4,18 @@
 //!
 //! 1. [`policy`]: the dueling-bandit policies, pure state machines: select a duel, observe an outcome.
 //! 2. [`preference`]: the matrix of `P(i beats j)`, its winners, and regret.
-//! 3. [`store`]: the append-only log and its two databases, behind one trait.
+//! 3. [`interleave`]: two rankings become one page, and clicks on it an outcome.
+//! 4. [`store`]: the append-only log and its two databases, behind one trait.
 //!
-//! 4. [`experiment`]: the fold of the log, signed duels, and the use cases.
-//! 5. [`http`]: the API over the use cases, and the shell around it.
-//! 6. [`telemetry`]: metrics and logs.
-//! 7. [`simulate`]: policies on known matrices, many runs, the true regret.
-//! 8. [`config`] and [`cli`]: what the program can be told, and its commands.
+//! 5. [`experiment`]: the fold of the log, signed duels, and the use cases.
+//! 6. [`http`]: the API over the use cases, and the shell around it.
+//! 7. [`telemetry`]: metrics and logs.
+//! 8. [`simulate`]: policies on known matrices, many runs, the true regret.
+//! 9. [`config`] and [`cli`]: what the program can be told, and its commands.
 //!
 //! [`clock`] and [`entropy`] are where time and chance come in.
 //!
-//! `policy` and `preference` know nothing of the rest; nothing points back.
+//! `policy`, `preference` and `interleave` know nothing of the rest; nothing points back.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -24,6 +25,7 @@ pub mod config;
 pub mod entropy;
 pub mod experiment;
 pub mod http;
+pub mod interleave;
 pub mod policy;
 pub mod preference;
 pub mod simulate;

@@ -1,0 +1,5 @@
+//! Interleaving: the conformance vectors, the properties of each method by going through every way the coins can fall, and
+//! hostile input.
+
+mod exact;
+mod vectors;
