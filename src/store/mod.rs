@@ -113,7 +113,8 @@ pub trait Store: Send + Sync {
     ) -> Result<Changed, StoreError>;
 
     /// Append events, of any number of experiments, in one transaction: all or nothing is kept. Each experiment's log
-    /// stays dense and in the order given. A nonce counts once per experiment, within the call and against the log.
+    /// stays dense and in the order given. A nonce counts once per experiment, within the call and against the log. What
+    /// is answered for a repeat is as durable as what is answered for a new event.
     /// `recorded_at` in unix milliseconds.
     async fn append(
         &self,
@@ -129,7 +130,8 @@ pub trait Store: Send + Sync {
         limit: u32,
     ) -> Result<Vec<LogEntry>, StoreError>;
 
-    /// What the log holds under each of these nonces, in the order given.
+    /// What the log holds under each of these nonces, in the order given. What is found is as durable as what was just
+    /// appended.
     async fn find(
         &self,
         experiment: ExperimentId,

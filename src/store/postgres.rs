@@ -263,8 +263,10 @@ impl Store for PostgresStore {
             let Plan { entries, heads, answers } = plan(events, heads, &known);
             if !entries.is_empty() {
                 write_entries(&mut transaction, &entries, &heads, recorded_at).await?;
-                transaction.commit().await?;
             }
+            // a repeat, too, is told only what has reached every server that a commit waits for: the first commit may
+            // have been cut short while it waited, and the log is flushed and sent in order
+            transaction.commit().await?;
             Ok(answers)
         })
         .await
@@ -294,9 +296,12 @@ impl Store for PostgresStore {
         nonces: &[Nonce],
     ) -> Result<Vec<Option<LogEntry>>, StoreError> {
         self.call(move || async move {
-            let mut connection = self.pool.acquire().await?;
+            // as an append that finds everything there: the lock gives the commit something to wait for
+            let mut transaction = self.pool.begin().await?;
+            sqlx::query(LOCK_HEADS).bind(vec![experiment]).execute(&mut *transaction).await?;
             let known =
-                known_nonces(&mut connection, nonces.iter().map(|nonce| (experiment, *nonce))).await?;
+                known_nonces(&mut transaction, nonces.iter().map(|nonce| (experiment, *nonce))).await?;
+            transaction.commit().await?;
             Ok(in_order_of(nonces, known))
         })
         .await

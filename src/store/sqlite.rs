@@ -88,6 +88,9 @@ impl SqliteStore {
             .connect_lazy_with(options.create_if_missing(false).pragma("query_only", "1"));
         if !read_only {
             enter_wal_mode(&writer).await?;
+            // a process that was killed between writing and syncing leaves a commit that can be read and is not yet
+            // durable; a checkpoint syncs it before anybody is told of it
+            sqlx::query("pragma wal_checkpoint(passive)").execute(&writer).await?;
         }
         Ok(Self { writer, readers })
     }

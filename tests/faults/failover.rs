@@ -1,9 +1,15 @@
 //! The primary dies, and its synchronous standby takes its place.
 
+use std::time::Duration;
+
+use rankduel::policy::Answer;
+use rankduel::store::{Appended, Created, Event, NewEvent, NewExperiment, OutcomeEvent, connect};
+
 use crate::audit::audit;
 use crate::cluster::{Cluster, End};
 use crate::proxy::{Mode, Proxy};
 use crate::scene::Scene;
+use crate::support::client::eventually;
 use crate::{rounds, some_moment};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -32,4 +38,52 @@ async fn a_standby_takes_over() {
     }
     scene.acknowledges(20).await;
     audit(scene, &primary.url("rankduel"), "failover to a synchronous standby", times).await;
+}
+
+/// A commit that waits for the standby in vain and is then broken off is in the primary's log, where all can read it, and
+/// nowhere else. A repeat must not be told that it counts: it would be gone with the primary.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_counts_no_sooner_than_the_standby_has_it() {
+    let mut primary = Cluster::start().await;
+    let store = connect(&primary.database("rankduel").await).await.expect("a store");
+    store.migrate().await.expect("a schema");
+    let new = NewExperiment { name: "search".into(), spec: "{}".into(), seed: 1, created_at: 0 };
+    let Created::New(record) = store.create_experiment(&new).await.expect("a store") else {
+        panic!("it was there")
+    };
+    let outcome = OutcomeEvent {
+        first: 0,
+        second: 1,
+        first_left: true,
+        answer: Answer::First,
+        batch: None,
+        ticket: 0,
+        chosen_at: 0,
+        issued_at: 0,
+    };
+    let events = [(record.id, NewEvent { nonce: 7, event: Event::Outcome(outcome) })];
+    let mut standby = primary.standby().await;
+    standby.end(End::Immediate);
+
+    const PATIENCE: Duration = Duration::from_secs(1);
+    assert!(
+        tokio::time::timeout(PATIENCE, store.append(&events, 0)).await.is_err(),
+        "nobody has confirmed it"
+    );
+    primary.execute("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'").await;
+    let visible = eventually("the commit", async || {
+        let log = store.read(record.id, 0, 10).await.expect("the log");
+        (!log.is_empty()).then_some(log)
+    })
+    .await;
+    assert_eq!(visible.len(), 1);
+    assert!(tokio::time::timeout(PATIENCE, store.append(&events, 0)).await.is_err(), "told of a repeat");
+    assert!(tokio::time::timeout(PATIENCE, store.find(record.id, &[7])).await.is_err(), "told when late");
+
+    standby.start_again().await;
+    assert_eq!(store.append(&events, 0).await.expect("an answer"), [Appended::Duplicate(1)]);
+    primary.end(End::Kill);
+    standby.promote().await;
+    let promoted = connect(&standby.url("rankduel")).await.expect("a store");
+    assert_eq!(promoted.read(record.id, 0, 10).await.expect("the log"), visible);
 }
