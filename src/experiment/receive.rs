@@ -82,8 +82,11 @@ impl Service {
                     Checked::Late { event, expired_at } => {
                         late_answer(&event, expired_at, found.next().ok_or_else(missing)?)
                     }
-                    Checked::Fresh(_) => match appended.next().ok_or_else(missing)? {
-                        Appended::Recorded(position) => Received::Recorded(position),
+                    Checked::Fresh(event) => match appended.next().ok_or_else(missing)? {
+                        Appended::Recorded(position) => {
+                            self.check_growth(&live, &event.event, position);
+                            Received::Recorded(position)
+                        }
                         Appended::Duplicate(position) => Received::Duplicate(position),
                         Appended::Conflict(position) => Received::Conflict(position),
                         Appended::Missing => return Err(ServiceError::NotFound(name.into())),
@@ -96,6 +99,22 @@ impl Service {
                 }
             })
             .collect()
+    }
+
+    /// A duel was selected from a log of so many entries; its answer stands after them all. If it does not, entries are
+    /// gone that were there, and their callers were told that they count: a file was cut off, an old backup was
+    /// restored, or a standby took over that was behind. Nothing else would show it.
+    fn check_growth(&self, live: &Live, event: &Event, position: u64) {
+        let Event::Outcome(outcome) = event else { return };
+        if position <= outcome.chosen_at {
+            self.metrics.log_regressions.inc();
+            tracing::error!(
+                experiment = live.name,
+                position,
+                was_at_least = outcome.chosen_at,
+                "THE DATABASE HAS LOST ACKNOWLEDGED OUTCOMES: a duel was selected from a longer log than there is"
+            );
+        }
     }
 
     fn check_feedback(&self, live: &Live, feedback: &Feedback, now: i64) -> Checked {

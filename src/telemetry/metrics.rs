@@ -148,6 +148,8 @@ pub struct Metrics {
     pub commit_duration_seconds: Histogram,
     /// Commits of the log that failed.
     pub commit_failures: Counter,
+    /// Signs that the database has lost what was acknowledged.
+    pub log_regressions: Counter,
     /// Events that wait for a commit.
     pub queue_events: Gauge,
 }
@@ -211,6 +213,11 @@ impl Metrics {
                 histogram
             },
             commit_failures: counted(&mut registry, "commit_failures", "Commits of the log that failed"),
+            log_regressions: counted(
+                &mut registry,
+                "log_regressions",
+                "Signs that a log is shorter than it was: the database has lost acknowledged outcomes",
+            ),
             queue_events: counted(&mut registry, "queue_events", "Events that wait for a commit"),
             registry: Mutex::new(registry),
         }

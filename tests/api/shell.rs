@@ -409,6 +409,7 @@ async fn metrics_are_there_before_anything_happens_and_have_the_type_prometheus_
         "rankduel_http_requests_in_flight 1",
         "rankduel_http_requests_shed_total 0",
         "rankduel_commit_failures_total 0",
+        "rankduel_log_regressions_total 0",
         "# EOF",
     ] {
         assert!(text.lines().any(|own| own == line), "{line:?} is missing in\n{text}");

@@ -1,1 +1,224 @@
-//! .
+//! What is kept is damaged: snapshots, the SQLite file, its write-ahead log.
+
+use std::path::{Path, PathBuf};
+
+use rankduel::experiment::ExperimentSpec;
+use rankduel::experiment::fold::Fold;
+use rankduel::store::{Event, Snapshot, connect};
+use serde_json::json;
+
+use crate::audit::{audit, log};
+use crate::load::{Fate, Told};
+use crate::report::Row;
+use crate::rounds;
+use crate::scene::{NAMES, Scene};
+use crate::support::client::{Client, JSON};
+use crate::support::server::{Process, outcome, rankduel};
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_are_poisoned_on_sqlite() {
+    snapshots_are_poisoned(fresh_database(Kind::Sqlite).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_are_poisoned_on_postgres() {
+    snapshots_are_poisoned(fresh_database(Kind::Postgres).await).await;
+}
+
+/// A snapshot that is none is ignored: the log is the truth.
+async fn snapshots_are_poisoned(database: TestDatabase) {
+    let times = rounds(5);
+    let mut scene = Scene::set(&database.url, 1).await;
+    let store = connect(&database.url).await.expect("a store");
+    scene.open();
+    for round in 0..times {
+        scene.acknowledges(20).await;
+        scene.kill(0);
+        for name in NAMES {
+            let record = store.experiment(name).await.expect("a store").expect("an experiment");
+            let spec: ExperimentSpec = serde_json::from_str(&record.spec).expect("a spec");
+            let mut fold = Fold::start(&spec, record.seed, record.created_at);
+            for entry in log(&*store, name).await {
+                fold.apply(&entry).expect("an entry that follows");
+            }
+            let mut state = fold.save();
+            let middle = (round as usize * 31) % state.len();
+            match round % 5 {
+                0 => state[middle] ^= 0x10,
+                1 => state.truncate(middle),
+                2 => state.clear(),
+                3 => state.extend_from_slice(&[0; 64]),
+                _ => state.rotate_left(1),
+            }
+            let (format, position) = (fold.format(), fold.position());
+            let snapshot = Snapshot { experiment: record.id, position, format, state, created_at: 0 };
+            store.save_snapshot(&snapshot).await.expect("a snapshot that is kept");
+        }
+        scene.start(0);
+    }
+    scene.acknowledges(20).await;
+    audit(scene, &database.url, "poisoned snapshot", times).await;
+}
+
+/// A database that a killed process has left, and what was acknowledged.
+struct Left {
+    scene: Scene,
+    database: TestDatabase,
+}
+
+impl Left {
+    async fn behind() -> Self {
+        let database = fresh_database(Kind::Sqlite).await;
+        let mut scene = Scene::set(&database.url, 1).await;
+        // the experiments into the file itself; what comes now is in the write-ahead log alone
+        scene.stop(0);
+        scene.start(0);
+        scene.open();
+        scene.acknowledges(60).await;
+        scene.kill(0);
+        scene.close().await;
+        Self { scene, database }
+    }
+
+    /// A copy of what was left, in a folder of its own: the path of the database in it.
+    fn copy(&self, folder: &Path) -> PathBuf {
+        for suffix in ["", "-wal", "-shm"] {
+            let mut from = self.database.path().as_os_str().to_owned();
+            from.push(suffix);
+            if Path::new(&from).exists() {
+                std::fs::copy(&from, folder.join(format!("rankduel.db{suffix}"))).expect("a copy");
+            }
+        }
+        folder.join("rankduel.db")
+    }
+
+    /// What was acknowledged: experiment, duel, outcome and position.
+    fn acknowledged(&self) -> Vec<(String, String, &'static str, u64)> {
+        let acknowledged = |(id, told): (&String, &Told)| match told.fate {
+            Fate::Acknowledged(position) => Some((told.name.clone(), id.clone(), told.outcome, position)),
+            _ => None,
+        };
+        self.scene.office.know(|memory| memory.duels.iter().filter_map(acknowledged).collect())
+    }
+
+    /// The row of a fault after which nothing acknowledged is missing.
+    fn keep_row(&self, fault: &'static str, times: u64) {
+        let acknowledged = self.acknowledged().len() as u64;
+        let (lost, double_counted, told_to_retry, unanswered) = (0, 0, 0, 0);
+        Row {
+            fault,
+            database: "sqlite",
+            times,
+            acknowledged,
+            lost,
+            double_counted,
+            told_to_retry,
+            unanswered,
+        }
+        .keep();
+    }
+}
+
+fn serve(path: &Path) -> std::process::Command {
+    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "error"]);
+    command.env("RANKDUEL_DATABASE_URL", format!("sqlite://{}", path.display()));
+    command
+}
+
+fn start(path: &Path) -> (Process, Client) {
+    let process = Process::start(serve(path));
+    let client = Client::new(&process.url);
+    (process, client)
+}
+
+/// The file is shorter than it was: the program says so and does not start, or says so of what it cannot read. It never
+/// takes what was acknowledged for new.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sqlite_file_is_cut_off() {
+    let times = rounds(6);
+    let left = Left::behind().await;
+    // everything into the file itself, as after a stop in good order
+    let whole = tempfile::tempdir().expect("a folder");
+    let path = left.copy(whole.path());
+    let (process, _) = start(&path);
+    process.signal("TERM");
+    assert_eq!(process.wait().0, Some(0));
+    let bytes = std::fs::read(&path).expect("the file");
+    assert!(!whole.path().join("rankduel.db-wal").exists(), "there is a log beside it still");
+
+    for round in 0..times {
+        let cut = tempfile::tempdir().expect("a folder");
+        let path = cut.path().join("rankduel.db");
+        let length = match round % 3 {
+            0 => bytes.len() - 4096 * (1 + round as usize % 5),
+            1 => bytes.len() / 2 + 1000 + 37 * round as usize,
+            _ => 50 + 600 * round as usize,
+        };
+        std::fs::write(&path, &bytes[..length]).expect("to write");
+        let (code, _, error) = outcome(serve(&path));
+        assert_eq!(code, Some(1), "cut off at {length} of {}: {error}", bytes.len());
+        assert_eq!(error.trim_end().lines().count(), 1, "{error}");
+        assert!(error.contains("malformed") || error.contains("not a database"), "{error}");
+    }
+    left.keep_row("SQLite file cut off (refused)", times);
+}
+
+/// What a commit wrote to the write-ahead log is cut off. SQLite takes what is left for all there was; the first answer of
+/// a duel that is newer than that is the sign that it was not.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_write_ahead_log_is_cut_off() {
+    let times = rounds(4);
+    let left = Left::behind().await;
+    let acknowledged = left.acknowledged();
+    let mut reported = 0;
+    for round in 0..times {
+        let cut = tempfile::tempdir().expect("a folder");
+        let path = left.copy(cut.path());
+        let ahead = cut.path().join("rankduel.db-wal");
+        let length = std::fs::metadata(&ahead).expect("a write-ahead log").len();
+        // from a third to all of it
+        let kept = length * 2 * (times - round - 1) / (3 * times);
+        std::fs::OpenOptions::new()
+            .write(true)
+            .open(&ahead)
+            .expect("it")
+            .set_len(kept)
+            .expect("to cut it off");
+
+        let (process, client) = start(&path);
+        let mut gone = 0;
+        for (name, duel, outcome, position) in &acknowledged {
+            let body = json!({"duel_id": duel, "outcome": outcome}).to_string().into_bytes();
+            let path = format!("/v1/experiments/{name}/feedback");
+            let receipt = client.send("POST", &path, &[JSON], body).await.json(200);
+            match receipt["status"].as_str() {
+                // it is still there, where it was
+                Some("duplicate") => assert_eq!(receipt["position"], *position),
+                // it is there again, since its caller has sent it again
+                Some("recorded") => gone += 1,
+                other => panic!("{other:?}: {receipt}"),
+            }
+        }
+        let metrics = client.get("/metrics").await.text();
+        let regressions =
+            metrics.lines().find_map(|line| line.strip_prefix("rankduel_log_regressions_total "));
+        let signs = regressions.expect("a counter").parse::<u64>().expect("a number");
+        process.signal("TERM");
+        let (code, said) = process.wait();
+        assert_eq!(code, Some(0), "{said}");
+        assert!(gone > 0, "nothing was cut off");
+        assert_eq!(said.matches("THE DATABASE HAS LOST").count() as u64, signs);
+        // what was sent again is there again, once
+        let store = connect(&format!("sqlite://{}", path.display())).await.expect("a store");
+        let mut outcomes = 0;
+        for name in NAMES {
+            let log = log(&*store, name).await;
+            outcomes += log.iter().filter(|entry| matches!(entry.event, Event::Outcome(_))).count();
+        }
+        assert!(outcomes >= acknowledged.len());
+        reported += u64::from(signs > 0);
+    }
+    assert_eq!(reported, times, "a loss was not reported");
+    left.keep_row("SQLite write-ahead log cut off (loss reported)", times);
+}

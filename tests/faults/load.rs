@@ -18,6 +18,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// What was said of a duel, and what the service said to that.
 #[derive(Debug, Clone)]
 pub struct Told {
+    /// The experiment.
+    pub name: String,
     /// What was said.
     pub outcome: &'static str,
     /// What came of it.
@@ -168,7 +170,7 @@ async fn call(office: Arc<Office>, name: String, caller: usize) {
         }
         office.know(|memory| {
             for (id, outcome) in &items {
-                let told = Told { outcome, fate: Fate::Open };
+                let told = Told { name: name.clone(), outcome, fate: Fate::Open };
                 memory.duels.insert(id.clone(), told);
             }
         });

@@ -41,7 +41,7 @@ async fn the_same_answer_comes_from_everybody(database: TestDatabase) {
             assert_eq!(count(receipts, "recorded"), 1, "{receipts:?}");
             assert_eq!(count(receipts, "duplicate"), CLIENTS - 1, "{receipts:?}");
             let fate = Fate::Acknowledged(positions[0]);
-            let told = Told { outcome: "left", fate };
+            let told = Told { name: "steady".into(), outcome: "left", fate };
             scene.office.know(|memory| memory.duels.insert(duel.clone(), told));
         }
         for replica in 0..2 {
