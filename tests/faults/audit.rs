@@ -209,7 +209,7 @@ async fn an_outcome_that_is_gone_or_there_twice_is_found() {
     let url = cluster.database("rankduel").await;
     let mut scene = Scene::set(&url, 1).await;
     scene.open();
-    scene.acknowledges(30).await;
+    scene.acknowledges(100).await;
     scene.close().await;
     scene.stop(0);
     let store = connect(&url).await.expect("a store");

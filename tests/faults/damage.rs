@@ -12,7 +12,7 @@ use crate::load::{Fate, Told};
 use crate::report::Row;
 use crate::rounds;
 use crate::scene::{NAMES, Scene};
-use crate::support::client::{Client, JSON};
+use crate::support::client::Client;
 use crate::support::server::{Process, outcome, rankduel};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -64,6 +64,8 @@ async fn snapshots_are_poisoned(database: TestDatabase) {
 /// A database that a killed process has left, and what was acknowledged.
 struct Left {
     scene: Scene,
+    /// A duel of each experiment, by its name, that was handed out after every answer.
+    newest: Vec<(&'static str, String)>,
     database: TestDatabase,
 }
 
@@ -76,9 +78,14 @@ impl Left {
         scene.start(0);
         scene.open();
         scene.acknowledges(60).await;
-        scene.kill(0);
         scene.close().await;
-        Self { scene, database }
+        let mut newest = Vec::new();
+        for name in NAMES {
+            let duel = scene.client(0).next_duel(name).await;
+            newest.push((name, duel["duel_id"].as_str().expect("an id").to_owned()));
+        }
+        scene.kill(0);
+        Self { scene, newest, database }
     }
 
     /// A copy of what was left, in a folder of its own: the path of the database in it.
@@ -187,11 +194,14 @@ async fn the_write_ahead_log_is_cut_off() {
             .expect("to cut it off");
 
         let (process, client) = start(&path);
+        for (name, duel) in &left.newest {
+            let answer = client.feedback(name, &json!({"duel_id": duel, "outcome": "left"})).await;
+            assert_eq!(answer.json(200)["status"], "recorded");
+        }
         let mut gone = 0;
         for (name, duel, outcome, position) in &acknowledged {
-            let body = json!({"duel_id": duel, "outcome": outcome}).to_string().into_bytes();
-            let path = format!("/v1/experiments/{name}/feedback");
-            let receipt = client.send("POST", &path, &[JSON], body).await.json(200);
+            let body = json!({"duel_id": duel, "outcome": outcome});
+            let receipt = client.feedback(name, &body).await.json(200);
             match receipt["status"].as_str() {
                 // it is still there, where it was
                 Some("duplicate") => assert_eq!(receipt["position"], *position),
