@@ -18,21 +18,39 @@ pub enum Mode {
     FailsAfter,
     /// It does nothing and never answers.
     Hangs,
+    /// A defect: it says that events are in the log, and puts them there with the next append.
+    AnswersTooSoon,
+    /// A defect: it takes a repeat for something new.
+    TakesRepeatsForNew,
 }
 
-const MODES: [Mode; 4] = [Mode::Fine, Mode::FailsBefore, Mode::FailsAfter, Mode::Hangs];
+const MODES: [Mode; 6] = [
+    Mode::Fine,
+    Mode::FailsBefore,
+    Mode::FailsAfter,
+    Mode::Hangs,
+    Mode::AnswersTooSoon,
+    Mode::TakesRepeatsForNew,
+];
 
 /// A store that does what its inner one does, or fails.
 pub struct FailingStore {
     inner: SharedStore,
     mode: AtomicU8,
     appends: AtomicU64,
+    /// What [`Mode::AnswersTooSoon`] owes the log.
+    owed: tokio::sync::Mutex<Vec<(ExperimentId, NewEvent)>>,
 }
 
 impl FailingStore {
     /// A store that is fine, so far.
     pub fn new(inner: SharedStore) -> Arc<Self> {
-        Arc::new(Self { inner, mode: AtomicU8::new(Mode::Fine as u8), appends: AtomicU64::new(0) })
+        Arc::new(Self {
+            inner,
+            mode: AtomicU8::new(Mode::Fine as u8),
+            appends: AtomicU64::new(0),
+            owed: tokio::sync::Mutex::default(),
+        })
     }
 
     /// From now on the database does this.
@@ -45,6 +63,29 @@ impl FailingStore {
         self.appends.load(Ordering::SeqCst)
     }
 
+    async fn append_too_late(
+        &self,
+        events: &[(ExperimentId, NewEvent)],
+        recorded_at: i64,
+    ) -> Result<Vec<Appended>, StoreError> {
+        let mut owed = self.owed.lock().await;
+        self.inner.append(&std::mem::take(&mut *owed), recorded_at).await?;
+        let mut answers = Vec::new();
+        for (id, new) in events {
+            let found = self.inner.find(*id, &[new.nonce]).await?.remove(0);
+            answers.push(match found {
+                Some(entry) if entry.event == new.event => Appended::Duplicate(entry.position),
+                Some(entry) => Appended::Conflict(entry.position),
+                None => {
+                    let head = self.inner.heads(&[*id]).await?.first().map_or(0, |head| head.head);
+                    owed.push((*id, new.clone()));
+                    Appended::Recorded(head + owed.iter().filter(|(other, _)| other == id).count() as u64)
+                }
+            });
+        }
+        Ok(answers)
+    }
+
     async fn look<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         match self.mode.load(Ordering::SeqCst) {
             mode if mode == Mode::FailsAfter as u8 => call.await,
@@ -55,7 +96,7 @@ impl FailingStore {
     async fn write<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         let lost = || Err(StoreError::Unavailable(sqlx::Error::PoolTimedOut));
         match MODES[usize::from(self.mode.load(Ordering::SeqCst))] {
-            Mode::Fine => call.await,
+            Mode::Fine | Mode::AnswersTooSoon | Mode::TakesRepeatsForNew => call.await,
             Mode::FailsBefore => lost(),
             Mode::FailsAfter => {
                 call.await?;
@@ -118,7 +159,17 @@ impl Store for FailingStore {
         recorded_at: i64,
     ) -> Result<Vec<Appended>, StoreError> {
         self.appends.fetch_add(1, Ordering::SeqCst);
-        self.write(self.inner.append(events, recorded_at)).await
+        match MODES[usize::from(self.mode.load(Ordering::SeqCst))] {
+            Mode::AnswersTooSoon => self.append_too_late(events, recorded_at).await,
+            Mode::TakesRepeatsForNew => {
+                let fresh = |(id, new): &(ExperimentId, NewEvent)| {
+                    let nonce = rankduel::entropy::number().expect("randomness").into();
+                    (*id, NewEvent { nonce, event: new.event.clone() })
+                };
+                self.inner.append(&events.iter().map(fresh).collect::<Vec<_>>(), recorded_at).await
+            }
+            _ => self.write(self.inner.append(events, recorded_at)).await,
+        }
     }
 
     async fn read(
