@@ -83,8 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let watched = Watched::start(arguments.threads)?;
     for plan in &plans {
         say(&format!("{}: {}\n", plan.figure.name, plan.figure.caption))?;
-        if let Some(file) = plan.found.stands_in_for {
-            say(&format!("  `{}` stands in for {file}; give the file with --data\n", plan.found.name))?;
+        if let Some(absent) = plan.found.stands_in_for {
+            say(&format!("  `{}` stands in for {absent}\n", plan.found.name))?;
         }
         let made = plan.make(arguments, &watched)?;
         if watched.is_interrupted() {
@@ -201,7 +201,7 @@ impl Arguments {
 impl Plan {
     /// `None` when it was interrupted too early.
     fn make(&self, arguments: &Arguments, watched: &Watched) -> anyhow::Result<Option<Made>> {
-        let title = || format!("{} ({})", self.figure.caption, self.found.name);
+        let title = || format!("{} ({})", self.figure.caption, self.found.title());
         match &self.figure.content {
             Content::Regret(figure) => {
                 let reports = self.reports(watched);

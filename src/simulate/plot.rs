@@ -98,12 +98,21 @@ const BELOW: f64 = 78.0;
 const LEGEND_GAP: f64 = 22.0;
 const LEGEND_LINE: f64 = 30.0;
 const LEGEND_ROW: f64 = 20.0;
+const TITLE_SIZE: f64 = 15.0;
+
+/// Room for a title, which is bold and so a little wider than other text of its size.
+fn title_width(title: &str) -> f64 {
+    title.chars().count() as f64 * TITLE_SIZE * CHARACTER * 1.05
+}
 
 /// The plot as a stand-alone SVG document.
 pub fn svg(plot: &Plot) -> String {
     let points = || plot.series.iter().flat_map(|series| &series.points);
     let x = Axis::new(plot.x_scale, points().map(|p| p.x), points().map(|p| p.x), PLOT_WIDTH);
-    let y = Axis::new(plot.y_scale, points().map(|p| p.y), points().map(|p| p.high), PLOT_HEIGHT);
+    // on a logarithmic axis nothing rounds the end up, and a marker at it would be half outside
+    let headroom = if plot.y_scale == Scale::Log { 1.2 } else { 1.0 };
+    let tops = points().map(|p| p.high * headroom);
+    let y = Axis::new(plot.y_scale, points().map(|p| p.y), tops, PLOT_HEIGHT);
     let canvas = Canvas { x, y };
     let mut order: Vec<usize> = (0..plot.series.len()).collect();
     let end = |at: usize| plot.series[at].points.last().map_or(0.0, |point| point.y);
@@ -111,7 +120,7 @@ pub fn svg(plot: &Plot) -> String {
 
     let longest = plot.series.iter().map(|series| series.label.chars().count()).max().unwrap_or(0);
     let legend_width = LEGEND_LINE + 8.0 + longest as f64 * FONT_SIZE * CHARACTER;
-    let width = LEFT + PLOT_WIDTH + LEGEND_GAP + legend_width + 12.0;
+    let width = (LEFT + PLOT_WIDTH + LEGEND_GAP + legend_width).max(LEFT + title_width(&plot.title)) + 12.0;
     let legend_height = LEGEND_ROW * plot.series.len() as f64;
     let height = TOP + PLOT_HEIGHT.max(legend_height) + BELOW;
     let size = format!("0 0 {width:.0} {height:.0}");
@@ -121,7 +130,7 @@ pub fn svg(plot: &Plot) -> String {
             height=(format!("{height:.0}")) font-family=(FONT) font-size=(FONT_SIZE) fill="#222" {
             title { (plot.title) }
             rect width="100%" height="100%" fill="white" {}
-            text x=(LEFT) y=(TOP - 16.0) font-size="15" font-weight="bold" { (plot.title) }
+            text x=(LEFT) y=(TOP - 16.0) font-size=(TITLE_SIZE) font-weight="bold" { (plot.title) }
             (canvas.grid())
             @for (at, series) in plot.series.iter().enumerate() { (canvas.band(at, series)) }
             @for (at, series) in plot.series.iter().enumerate() { (canvas.curve(at, series)) }
@@ -143,7 +152,8 @@ pub fn bars_svg(plot: &Bars) -> String {
     let values = || plot.bars.iter().map(|bar| bar.value);
     let axis = Axis::new(Scale::Linear, values(), values(), PLOT_WIDTH);
     let bottom = TOP + ROW * plot.bars.len() as f64;
-    let (width, height) = (left + PLOT_WIDTH + 70.0, bottom + BELOW);
+    let width = left + (PLOT_WIDTH + 58.0).max(title_width(&plot.title)) + 12.0;
+    let height = bottom + BELOW;
     let across = |value: f64| left + axis.at(value).unwrap_or(0.0);
     let document = html! {
         svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width:.0} {height:.0}"))
@@ -151,7 +161,7 @@ pub fn bars_svg(plot: &Bars) -> String {
             font-family=(FONT) font-size=(FONT_SIZE) fill="#222" {
             title { (plot.title) }
             rect width="100%" height="100%" fill="white" {}
-            text x=(short(left)) y=(TOP - 16.0) font-size="15" font-weight="bold" { (plot.title) }
+            text x=(short(left)) y=(TOP - 16.0) font-size=(TITLE_SIZE) font-weight="bold" { (plot.title) }
             @for (value, text) in axis.ticks().0 {
                 g stroke="#e4e4e4" { (line(across(value), TOP, across(value), bottom)) }
                 text x=(short(across(value))) y=(bottom + 19.0) text-anchor="middle" { (text) }
@@ -485,6 +495,38 @@ mod tests {
         };
         let svg = svg(&empty);
         assert!(svg.contains("a &lt; b &amp; c") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    }
+
+    #[test]
+    fn a_long_title_and_a_marker_at_the_end_are_inside() {
+        let top = PlotPoint { x: 10.0, y: 1e4, low: 1e4, high: 1e4 };
+        let series =
+            Series { label: "a".into(), joined: false, points: vec![PlotPoint { y: 1.0, ..top }, top] };
+        let plot = |title: &str| Plot {
+            title: title.into(),
+            x_label: String::new(),
+            y_label: String::new(),
+            x_scale: Scale::Linear,
+            y_scale: Scale::Log,
+            series: vec![series.clone()],
+            note: String::new(),
+        };
+        let width = |svg: &str| -> f64 {
+            let start = svg.find(" width=\"").unwrap() + 8;
+            svg[start..].split('"').next().unwrap().parse().unwrap()
+        };
+        let (short, long) = (svg(&plot("short")), svg(&plot(&"w".repeat(120))));
+        assert!(width(&long) > LEFT + 120.0 * 8.0 && width(&short) < width(&long));
+        // the upper marker, hollow and 6 high to either side of its place, begins below the frame's upper edge
+        let paths = || short.match_indices(" d=\"M").map(|(at, _)| &short[at + 5..]);
+        let heights = paths().map(|d| {
+            let end = d
+                .find(|c: char| c != '.' && c != ' ' && c != ',' && c != '-' && !c.is_ascii_digit())
+                .unwrap();
+            let pair: Vec<f64> = d[..end].split([' ', ',']).filter_map(|n| n.parse().ok()).collect();
+            pair[1]
+        });
+        assert!(heights.fold(f64::INFINITY, f64::min) > TOP);
     }
 
     #[test]

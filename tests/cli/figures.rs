@@ -9,7 +9,7 @@ use super::rankduel;
 
 /// Make figures of `runs` short runs into `out`, and give back what was said on standard output.
 fn make(out: &Path, runs: &str, more: &[&str]) -> String {
-    let tiny = ["figures", "--horizon", "60", "--runs", runs, "--out", out.to_str().unwrap()];
+    let tiny = ["figures", "--horizon", "120", "--runs", runs, "--out", out.to_str().unwrap()];
     let output = rankduel(&[&tiny, more].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
@@ -27,7 +27,7 @@ fn every_figure_is_made_with_its_data_and_its_command() {
         let command = read_to_string(file("txt")).unwrap();
         let line = command.lines().last().unwrap();
         assert!(line.starts_with(&format!("rankduel figures {} ", figure.name)), "{line}");
-        assert!(line.contains("--horizon=60 --runs=3 --seed=0"), "{line}");
+        assert!(line.contains("--horizon=120 --runs=3 --seed=0"), "{line}");
         match figure.content {
             Content::WinnerOverlap(_) => {}
             Content::Regret(f) | Content::Spread(f) | Content::Delay(f) => {
@@ -53,7 +53,12 @@ fn a_stand_in_is_named_and_a_given_matrix_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let said = make(&out, "3", &["thompson-1a"]);
-    assert!(said.contains("`arxiv-6` stands in for mslr_informational_5_condorcet.csv"), "{said}");
+    assert!(
+        said.contains("`arxiv-6` stands in for mslr_informational_5_condorcet.csv; give the file"),
+        "{said}"
+    );
+    let said = make(&out, "1", &["copeland-2"]);
+    assert!(said.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full takes"), "{said}");
 
     let data = folder.path().join("data");
     std::fs::create_dir(&data).unwrap();

@@ -65,7 +65,7 @@ pub struct MatrixSource {
     pub file: Option<&'static str>,
     /// Built-in matrix that is used without the file.
     pub built_in: &'static str,
-    /// Built-in matrix of fewer rankers for the reduced size, whether there is a file or not.
+    /// Built-in matrix of fewer rankers for the reduced size.
     pub reduced: Option<&'static str>,
 }
 
@@ -85,22 +85,49 @@ pub struct Found {
     pub name: String,
     /// The matrix.
     pub matrix: PreferenceMatrix,
-    /// The file that it stands in for.
-    pub stands_in_for: Option<&'static str>,
+    /// The matrix of the paper that it stands in for.
+    pub stands_in_for: Option<Absent>,
+}
+
+/// A matrix of a paper that was not used, and how it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// A file that was not given.
+    File(&'static str),
+    /// A built-in one that is for the full size.
+    Large(&'static str),
+}
+
+impl std::fmt::Display for Absent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Absent::File(file) => write!(f, "{file}; give the file with --data"),
+            Absent::Large(name) => write!(f, "`{name}`, which --full takes"),
+        }
+    }
+}
+
+impl Found {
+    /// What it is called in a title: a file without its ending.
+    pub fn title(&self) -> &str {
+        self.name.strip_suffix(".csv").unwrap_or(&self.name)
+    }
 }
 
 impl MatrixSource {
     /// The matrix: the file in the folder `data` where there is one, else the built-in one.
     pub fn find(&self, data: Option<&str>, full: bool) -> Result<Found, LoadError> {
-        let reduced = if full { None } else { self.reduced };
-        if let (Some(folder), Some(file), None) = (data, self.file, reduced) {
+        if let (Some(folder), Some(file)) = (data, self.file) {
             let path = format!("{}/{file}", folder.trim_end_matches('/'));
             let matrix = PreferenceMatrix::load(&path)?;
             return Ok(Found { name: file.into(), matrix, stands_in_for: None });
         }
-        let name = reduced.unwrap_or(self.built_in);
+        let (name, stands_in_for) = match self.reduced {
+            Some(smaller) if !full => (smaller, Some(Absent::Large(self.built_in))),
+            _ => (self.built_in, self.file.map(Absent::File)),
+        };
         let matrix = PreferenceMatrix::load(name)?;
-        Ok(Found { name: name.into(), matrix, stands_in_for: self.file })
+        Ok(Found { name: name.into(), matrix, stands_in_for })
     }
 }
 
@@ -122,9 +149,9 @@ const ARXIV_6: MatrixSource = MatrixSource { file: None, built_in: "arxiv-6", re
 const SUSHI_16: MatrixSource =
     MatrixSource { file: Some("sushi_16.csv"), built_in: "sst:16:1", reduced: None };
 const BTL_100: MatrixSource =
-    MatrixSource { file: Some("syn_btl_100.csv"), built_in: "btl:100:1", reduced: Some("btl:30:1") };
+    MatrixSource { file: Some("syn_btl_100.csv"), built_in: "btl:100:1", reduced: None };
 const HARD_100: MatrixSource =
-    MatrixSource { file: Some("syn_hard_100.csv"), built_in: "hard:100:1", reduced: Some("hard:30:1") };
+    MatrixSource { file: Some("syn_hard_100.csv"), built_in: "hard:100:1", reduced: None };
 
 /// Who takes part. Legends list them by regret, colours go by the order here.
 mod lines {
@@ -240,9 +267,9 @@ pub const FIGURES: &[Figure] = &[
         content: Content::Regret(copeland(
             lines::COPELAND_CYCLE,
             MSLR_5_CYCLE,
-            size(300_000, 10),
+            size(10_000_000, 4),
             size(100_000_000, 100),
-            Scale::Linear,
+            Scale::Log,
         )),
     },
     Figure {
@@ -300,7 +327,7 @@ pub const FIGURES: &[Figure] = &[
         content: Content::Regret(copeland(
             lines::THOMPSON,
             MSLR_5_CYCLE,
-            size(100_000, 20),
+            size(1_000_000, 8),
             size(1_000_000, 500),
             Scale::Log,
         )),
@@ -324,7 +351,7 @@ pub const FIGURES: &[Figure] = &[
         content: Content::Spread(copeland(
             lines::SPREAD,
             MSLR_5_CYCLE,
-            size(100_000, 30),
+            size(1_000_000, 12),
             size(1_000_000, 500),
             Scale::Linear,
         )),

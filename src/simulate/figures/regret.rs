@@ -106,11 +106,15 @@ impl RegretFigure {
                 series.extend(curves.iter().map(|curve| curve.series(first_step)));
             }
         }
+        let base = first.plot(self.y_scale);
+        let markers = self.lines.iter().any(|line| line.each_horizon);
+        let legend = if markers { "; each marker: runs with that horizon" } else { "" };
         Some(Plot {
-            title: format!("{} ({})", figure.caption, found.name),
+            title: format!("{} ({})", figure.caption, found.title()),
             x_scale: self.x_scale,
             series,
-            ..first.plot(self.y_scale)
+            note: base.note.clone() + legend,
+            ..base
         })
     }
 }
