@@ -490,6 +490,7 @@ def the_searchers():
     for policy in ("min", "max"):
         yield with_searcher(case(f"TD-6-{policy}", about, TD("credit-all", depth_policy=policy), "a", "b c d", 4), random)
     yield with_searcher(case("TD-6-uncut", "the longer list has more slots, and wins", TD("credit-all", depth_policy="uncut"), "a", "b c d", 4), random)
+    yield with_searcher(case("TD-12", "one pick of a round is nobody's and the other is not: the right side gains", TD("ignore-same-rank"), "c a s d", "a b s e", 4), random)
     for clicked in ("c", "d", "cd"):
         yield with_searcher(case("TD-1", "team draft cannot see this preference", TD("credit-all"), *ROTATED, 4), list(clicked))
         yield with_searcher(case("TD-7", "collapse does not see it either, and says so", TD("collapse"), *ROTATED, 4), list(clicked))

@@ -1,5 +1,6 @@
 //! Which method, with which parameters: from JSON or a command line.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -19,7 +20,7 @@ pub struct Spec {
 }
 
 /// A method of interleaving with its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Method {
     /// Sides pick in turn; a coin says who begins each round.
@@ -100,8 +101,8 @@ impl Spec {
                 .map_err(|error| InvalidSpec::new("depth_policy", format!("`depth_policy`: {error}")))?,
             None => DepthPolicy::default(),
         };
-        let kind = match object.get("kind") {
-            Some(Value::String(kind)) => kind.clone(),
+        let kind = match object.remove("kind") {
+            Some(Value::String(kind)) => kind,
             Some(other) => {
                 return Err(InvalidSpec::new("kind", format!("`kind` is {other}; it must be a string")));
             }
@@ -116,16 +117,18 @@ impl Spec {
             let detail = format!("there is no interleaving method `{kind}`; choose one of: {}", kinds());
             return Err(InvalidSpec::new("kind", detail));
         };
-        if let Some(unknown) = object.keys().find(|name| *name != "kind" && !known.contains(&name.as_str())) {
+        if let Some(unknown) = object.keys().find(|name| !known.contains(&name.as_str())) {
             let takes: Vec<&str> = known.iter().copied().chain(["depth_policy"]).collect();
             let detail =
                 format!("method `{kind}` has no parameter `{unknown}`; it takes: {}", takes.join(", "));
             return Err(InvalidSpec::new(unknown, detail));
         }
-        let method = serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
-            let name = error.path().to_string();
-            InvalidSpec::new(&name, format!("method `{kind}`: {}", error.inner()))
-        })?;
+        let method = match kind.as_str() {
+            "team-draft" => Method::TeamDraft(read(&kind, object)?),
+            "balanced" => Method::Balanced(read(&kind, object)?),
+            "probabilistic" => Method::Probabilistic(read(&kind, object)?),
+            _ => Method::Optimized(read(&kind, object)?),
+        };
         let spec = Self { method, depth_policy };
         spec.validate()?;
         Ok(spec)
@@ -166,6 +169,14 @@ impl Spec {
             _ => Ok(()),
         }
     }
+}
+
+/// The parameters of a kind.
+fn read<T: DeserializeOwned>(kind: &str, parameters: Map<String, Value>) -> Result<T, InvalidSpec> {
+    serde_path_to_error::deserialize(Value::Object(parameters)).map_err(|error| {
+        let name = error.path().to_string();
+        InvalidSpec::new(&name, format!("`{name}` of method `{kind}`: {}", error.inner()))
+    })
 }
 
 fn kinds() -> String {

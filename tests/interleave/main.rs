@@ -2,4 +2,7 @@
 //! hostile input.
 
 mod exact;
+mod hostile;
+mod properties;
+mod specs;
 mod vectors;
