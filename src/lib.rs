@@ -11,11 +11,12 @@
 //! 6. [`http`]: the API over the use cases, and the shell around it.
 //! 7. [`telemetry`]: metrics and logs.
 //! 8. [`simulate`]: policies on known matrices, many runs, the true regret.
-//! 9. [`config`] and [`cli`]: what the program can be told, and its commands.
+//! 9. [`letor`] and [`users`]: judged documents and who clicks on them; [`estimate`]: the matrix that follows.
+//! 10. [`config`] and [`cli`]: what the program can be told, and its commands.
 //!
 //! [`clock`] and [`entropy`] are where time and chance come in.
 //!
-//! `policy`, `preference` and `interleave` know nothing of the rest; nothing points back.
+//! `policy`, `preference`, `interleave`, `letor` and `users` know nothing of the rest; nothing points back.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -23,11 +24,14 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod entropy;
+pub mod estimate;
 pub mod experiment;
 pub mod http;
 pub mod interleave;
+pub mod letor;
 pub mod policy;
 pub mod preference;
 pub mod simulate;
 pub mod store;
 pub mod telemetry;
+pub mod users;

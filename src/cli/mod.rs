@@ -12,6 +12,7 @@ use crate::store::{ConnectError, SharedStore, connect};
 
 mod bench;
 mod demo;
+mod estimate;
 mod figures;
 mod health;
 mod migrate;
@@ -45,6 +46,7 @@ enum Command {
     Openapi,
     Policies(policies::Arguments),
     Simulate(simulate::Arguments),
+    Estimate(estimate::Arguments),
     Figures(figures::Arguments),
     Bench(bench::Arguments),
 }
@@ -78,6 +80,7 @@ pub fn run() -> ExitCode {
         Command::Openapi => openapi::run(),
         Command::Policies(arguments) => policies::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Estimate(arguments) => estimate::run(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
     };

@@ -104,7 +104,7 @@ impl Watch {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    pub(super) fn advance(&self, steps: u64) {
+    pub(crate) fn advance(&self, steps: u64) {
         self.steps.fetch_add(steps, Ordering::Relaxed);
     }
 }

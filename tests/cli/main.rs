@@ -1,5 +1,6 @@
 //! The commands that need no server, as processes.
 
+mod estimate;
 mod figures;
 mod policies;
 mod simulate;
