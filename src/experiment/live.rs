@@ -11,8 +11,10 @@ use super::spec::ExperimentSpec;
 use crate::policy::{Chance, InFlight, Selection};
 use crate::store::{Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, Snapshot, Store, StoreError};
 
-/// Log entries fetched at a time while catching up.
-const PAGE: u32 = 10_000;
+/// Log entries fetched first while catching up.
+const FIRST_PAGE: u32 = 500;
+/// Log entries fetched at a time when there are more.
+const PAGE: u32 = 20_000;
 
 /// Self-duels on their way into the log: under which nonce, and `(ranker, count)` in ascending order.
 pub type Flush = (Nonce, Vec<(u16, u64)>);
@@ -207,21 +209,28 @@ impl Live {
     /// Fold what the log has beyond what is folded.
     pub async fn catch_up(&self, store: &dyn Store) -> Result<(), ServiceError> {
         let _one_at_a_time = self.catching_up.lock().await;
-        loop {
-            let after = self.fold()?.position();
-            let page = store.read(self.id, after, PAGE).await?;
-            let full = page.len() == PAGE as usize;
-            if !self.absorb(&page)? {
-                return Err(StoreError::Corrupt(format!(
-                    "the log of experiment `{}` has a gap after position {after}",
-                    self.name
-                ))
-                .into());
-            }
-            if !full {
-                return Ok(());
-            }
+        let after = self.fold()?.position();
+        // mostly there is little to catch up with
+        let mut page = store.read(self.id, after, FIRST_PAGE).await?;
+        let mut full = page.len() == FIRST_PAGE as usize;
+        while let (true, Some(last)) = (full, page.last()) {
+            // the store reads the next page while this one is folded
+            let (next, folded) =
+                tokio::join!(store.read(self.id, last.position, PAGE), async { self.absorb_all(&page) });
+            folded?;
+            page = next?;
+            full = page.len() == PAGE as usize;
         }
+        self.absorb_all(&page)
+    }
+
+    fn absorb_all(&self, page: &[LogEntry]) -> Result<(), ServiceError> {
+        if self.absorb(page)? {
+            return Ok(());
+        }
+        let position = self.fold()?.position();
+        let gap = format!("the log of experiment `{}` has a gap after position {position}", self.name);
+        Err(StoreError::Corrupt(gap).into())
     }
 
     /// A snapshot, if `every` entries or more were folded since the last one.

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 
 mod append;
 mod connect;
+mod copied;
 mod error;
 pub mod postgres;
 pub mod record;

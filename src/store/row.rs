@@ -258,11 +258,11 @@ impl EventColumns {
 #[derive(Debug, FromRow)]
 pub(super) struct LogRow {
     pub experiment_id: i64,
-    position: i64,
-    nonce: Uuid,
-    recorded_at_ms: i64,
+    pub position: i64,
+    pub nonce: Uuid,
+    pub recorded_at_ms: i64,
     #[sqlx(flatten)]
-    event: EventColumns,
+    pub event: EventColumns,
 }
 
 impl TryFrom<LogRow> for LogEntry {

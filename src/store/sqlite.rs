@@ -10,16 +10,19 @@
 //! file system.
 //!
 //! A connection runs on a thread of its own and each statement is a trip there and back. What an append does to many
-//! rows is therefore one statement over a JSON array.
+//! rows is therefore done by statements over many rows, of a few sizes, so that each is prepared once.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+use sqlx::error::BoxDynError;
 use sqlx::migrate::Migrator;
-use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection, Sqlite, SqliteConnection, SqlitePool, Transaction};
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::types::Uuid;
+use sqlx::{Arguments as _, AssertSqlSafe, Connection, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use super::append::plan;
 use super::row::{
@@ -93,6 +96,26 @@ impl SqliteStore {
             sqlx::query("pragma wal_checkpoint(passive)").execute(&writer).await?;
         }
         Ok(Self { writer, readers })
+    }
+
+    /// Many entries at once, as [`Store::read`]: a row costs the driver more than the database, a text next to nothing.
+    async fn read_together(
+        &self,
+        experiment: ExperimentId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<LogEntry>, StoreError> {
+        let text: String = sqlx::query_scalar(READ_TOGETHER)
+            .bind(experiment)
+            .bind(i64::try_from(after).unwrap_or(i64::MAX))
+            .bind(i64::from(limit))
+            .fetch_one(&self.readers)
+            .await?;
+        let unreadable = |error: serde_json::Error| {
+            StoreError::Corrupt(format!("the log of experiment {experiment} after position {after}: {error}"))
+        };
+        let rows: Vec<JsonRow> = serde_json::from_str(&text).map_err(unreadable)?;
+        rows.into_iter().map(|row| row.read(experiment)?.try_into()).collect()
     }
 
     async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
@@ -266,6 +289,9 @@ impl Store for SqliteStore {
         after: u64,
         limit: u32,
     ) -> Result<Vec<LogEntry>, StoreError> {
+        if limit >= TOGETHER_FROM {
+            return self.read_together(experiment, after, limit).await;
+        }
         let rows: Vec<LogRow> = sqlx::query_as(sql::READ)
             .bind(experiment)
             .bind(i64::try_from(after).unwrap_or(i64::MAX))
@@ -346,22 +372,121 @@ const EXPERIMENT_BY_ID: &str = concat!("select ", experiment_columns!(), " from 
 const HEADS: &str = "select id, version, head from experiment
      where id in (select value from json_each($1)) order by id";
 
-/// `cross join` keeps the order: for each given nonce, look into the index. Of a row, `jsonb_each` gives a form that
-/// `->>` need not parse again for each column; it halves the cost of an append.
-const KNOWN_NONCES: &str = concat!(
-    "select ",
-    log_columns!(),
-    " from jsonb_each($1) as given cross join log
-      on experiment_id = given.value ->> 0 and nonce = unhex(given.value ->> 1)"
+/// Statements over rows of parameters: `before (?, ?), (?, ?), … after`, one of each size.
+struct Rows {
+    columns: usize,
+    of_sizes: [String; SIZES.len()],
+}
+
+/// Rows that one statement takes, largest first. SQLite allows 32766 parameters.
+const SIZES: [usize; 3] = [500, 25, 1];
+
+impl Rows {
+    fn new(before: &str, columns: usize, after: &str) -> Self {
+        let row = format!("({})", vec!["?"; columns].join(","));
+        Self {
+            columns,
+            of_sizes: SIZES.map(|size| format!("{before}{}{after}", vec![&*row; size].join(","))),
+        }
+    }
+
+    /// Statements for all of `rows`, each with the rows that it takes.
+    fn statements<'s, 'r, T>(
+        &'s self,
+        rows: &'r [T],
+    ) -> impl Iterator<Item = (&'s str, SqliteArguments, &'r [T])> {
+        let mut left = rows;
+        std::iter::from_fn(move || {
+            let at = SIZES.iter().position(|&size| size <= left.len())?;
+            let (these, rest) = left.split_at(SIZES[at]);
+            left = rest;
+            let mut arguments = SqliteArguments::default();
+            arguments.reserve(these.len() * self.columns, 0);
+            Some((&*self.of_sizes[at], arguments, these))
+        })
+    }
+}
+
+/// `cross join` keeps the order: for each given nonce, look into the index.
+static KNOWN_NONCES: LazyLock<Rows> = LazyLock::new(|| {
+    Rows::new(
+        "with given (of, named) as (values ",
+        2,
+        concat!(
+            ") select ",
+            log_columns!(),
+            " from given cross join log on experiment_id = of and nonce = named"
+        ),
+    )
+});
+
+static INSERT_ENTRIES: LazyLock<Rows> =
+    LazyLock::new(|| Rows::new(concat!("insert into log (", log_columns!(), ") values "), 14, ""));
+
+/// From so many entries on they are read together.
+const TOGETHER_FROM: u32 = 2000;
+
+/// A page of the log as one JSON array; the columns of [`JsonRow`].
+const READ_TOGETHER: &str = "
+    select json_group_array(json_array(position, hex(nonce), recorded_at_ms, kind, first_ranker, second_ranker, first_left,
+        answer, batch, ticket, chosen_at, issued_at_ms, detail))
+    from (select * from log where experiment_id = $1 and position > $2 order by position limit $3)";
+
+/// A row of [`READ_TOGETHER`].
+#[derive(Deserialize)]
+struct JsonRow<'a>(
+    i64,
+    &'a str,
+    i64,
+    i16,
+    Option<i32>,
+    Option<i32>,
+    Option<i64>,
+    Option<i16>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<String>,
 );
 
-const INSERT_ENTRIES: &str = concat!(
-    "insert into log (",
-    log_columns!(),
-    ") select value ->> 0, value ->> 1, unhex(value ->> 2), $2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
-         value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12
-       from jsonb_each($1)"
-);
+impl JsonRow<'_> {
+    fn read(self, experiment_id: ExperimentId) -> Result<LogRow, StoreError> {
+        let Self(
+            position,
+            nonce,
+            recorded_at_ms,
+            kind,
+            first_ranker,
+            second_ranker,
+            first_left,
+            answer,
+            ..,
+            detail,
+        ) = self;
+        let nonce = u128::from_str_radix(nonce, 16).map_err(|_| {
+            StoreError::Corrupt(format!("log entry {position} of experiment {experiment_id}: its nonce"))
+        })?;
+        Ok(LogRow {
+            experiment_id,
+            position,
+            nonce: Uuid::from_u128(nonce),
+            recorded_at_ms,
+            event: EventColumns {
+                kind,
+                first_ranker,
+                second_ranker,
+                first_left: first_left.map(|left| left != 0),
+                answer,
+                batch: self.8,
+                ticket: self.9,
+                chosen_at: self.10,
+                issued_at_ms: self.11,
+                detail,
+            },
+        })
+    }
+}
 
 const MOVE_HEADS: &str = "update experiment set head = moved.value ->> 1
      from jsonb_each($1) as moved where experiment.id = moved.value ->> 0";
@@ -371,9 +496,20 @@ async fn known_nonces(
     connection: &mut SqliteConnection,
     nonces: impl Iterator<Item = (ExperimentId, Nonce)>,
 ) -> Result<Vec<(ExperimentId, LogEntry)>, StoreError> {
-    let nonces: Vec<_> = nonces.map(|(experiment, nonce)| (experiment, Hex(nonce))).collect();
-    let rows: Vec<LogRow> = sqlx::query_as(KNOWN_NONCES).bind(json(nonces)).fetch_all(connection).await?;
-    rows.into_iter().map(|row| Ok((row.experiment_id, row.try_into()?))).collect()
+    let nonces: Vec<_> = nonces.collect();
+    let mut known = Vec::new();
+    for (statement, mut arguments, nonces) in KNOWN_NONCES.statements(&nonces) {
+        for (experiment, nonce) in nonces {
+            arguments.add(experiment).map_err(sqlx::Error::Encode)?;
+            arguments.add(Uuid::from_u128(*nonce)).map_err(sqlx::Error::Encode)?;
+        }
+        let rows: Vec<LogRow> =
+            sqlx::query_as_with(AssertSqlSafe(statement), arguments).fetch_all(&mut *connection).await?;
+        for row in rows {
+            known.push((row.experiment_id, row.try_into()?));
+        }
+    }
+    Ok(known)
 }
 
 async fn insert_entries(
@@ -381,43 +517,44 @@ async fn insert_entries(
     entries: &[(ExperimentId, u64, &NewEvent)],
     recorded_at: i64,
 ) -> Result<(), StoreError> {
-    let rows: Vec<_> = entries
-        .iter()
-        .map(|(experiment, position, new)| {
-            let event = EventColumns::from(&new.event);
-            (
-                experiment,
-                position,
-                Hex(new.nonce),
-                event.kind,
-                event.first_ranker,
-                event.second_ranker,
-                event.first_left,
-                event.answer,
-                event.batch,
-                event.ticket,
-                event.chosen_at,
-                event.issued_at_ms,
-                event.detail,
-            )
-        })
-        .collect();
-    sqlx::query(INSERT_ENTRIES).bind(json(rows)).bind(recorded_at).execute(connection).await?;
+    for (statement, mut arguments, entries) in INSERT_ENTRIES.statements(entries) {
+        for (experiment, position, new) in entries {
+            bind_entry(&mut arguments, *experiment, counted("position", *position)?, new, recorded_at)
+                .map_err(sqlx::Error::Encode)?;
+        }
+        sqlx::query_with(AssertSqlSafe(statement), arguments).execute(&mut *connection).await?;
+    }
     Ok(())
+}
+
+/// In the order of `log_columns!`.
+fn bind_entry(
+    row: &mut SqliteArguments,
+    experiment: ExperimentId,
+    position: i64,
+    new: &NewEvent,
+    recorded_at: i64,
+) -> Result<(), BoxDynError> {
+    let event = EventColumns::from(&new.event);
+    row.add(experiment)?;
+    row.add(position)?;
+    row.add(Uuid::from_u128(new.nonce))?;
+    row.add(recorded_at)?;
+    row.add(event.kind)?;
+    row.add(event.first_ranker)?;
+    row.add(event.second_ranker)?;
+    row.add(event.first_left)?;
+    row.add(event.answer)?;
+    row.add(event.batch)?;
+    row.add(event.ticket)?;
+    row.add(event.chosen_at)?;
+    row.add(event.issued_at_ms)?;
+    row.add(event.detail)
 }
 
 /// Rows as a parameter.
 fn json(rows: impl Serialize) -> String {
     serde_json::to_string(&rows).expect("numbers, strings and lists always serialise")
-}
-
-/// A nonce in JSON: 32 hexadecimal digits, which `unhex` makes 16 bytes of.
-struct Hex(u128);
-
-impl Serialize for Hex {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:032x}", self.0))
-    }
 }
 
 /// Here and not in the contract is what only the connection itself can be made to do.

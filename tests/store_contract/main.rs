@@ -26,6 +26,7 @@ on_both_databases! {
     concurrent_appenders_count_each_nonce_once
     two_stores_on_one_database_agree
     a_log_is_read_in_pages
+    large_pages_hold_the_same_as_small_ones
     events_are_found_by_nonce
     a_change_needs_the_newest_version
     archived_experiments_are_not_listed_and_keep_their_name
@@ -387,6 +388,34 @@ async fn two_stores_on_one_database_agree(database: TestDatabase) {
     stores[0].append(&[(seen.id, new_event(1 << 100, 1))], NOW).await.unwrap();
     let heads = stores[1].heads(&[seen.id]).await.unwrap();
     assert_eq!(heads[0].head, seen.head + 1, "what one wrote the other reads");
+}
+
+/// Pages of some thousand are read in another way.
+async fn large_pages_hold_the_same_as_small_ones(database: TestDatabase) {
+    let store = database.store().await;
+    let id = create(&store, "one").await.id;
+    let mut events = every_event();
+    events.extend((0..2500).map(outcome));
+    let call: Vec<_> =
+        events.into_iter().zip(0..).map(|(event, nonce)| (id, NewEvent { nonce, event })).collect();
+    store.append(&call, i64::MIN).await.unwrap();
+    let mut small: Vec<LogEntry> = Vec::new();
+    while let page = store.read(id, small.len() as u64, 100).await.unwrap()
+        && !page.is_empty()
+    {
+        small.extend(page);
+    }
+    assert_eq!(small.len(), call.len());
+    assert_eq!(store.read(id, 0, 50_000).await.unwrap(), small);
+    assert_eq!(store.read(id, 0, 2400).await.unwrap(), small[..2400]);
+    assert_eq!(store.read(id, 10, 50_000).await.unwrap(), small[10..]);
+    assert_eq!(store.read(id, small.len() as u64, 50_000).await.unwrap(), []);
+    assert_eq!(store.read(id, u64::MAX, u32::MAX).await.unwrap(), []);
+    assert_eq!(store.read(id + 1, 0, 50_000).await.unwrap(), []);
+
+    database.execute("update log set answer = 9 where position = 2000").await;
+    let error = store.read(id, 0, 50_000).await.unwrap_err();
+    assert!(error.to_string().contains("log entry 2000 of experiment"), "{error}");
 }
 
 async fn a_log_is_read_in_pages(database: TestDatabase) {
