@@ -1,5 +1,5 @@
-//! Group commit: one task that appends everything that has arrived while the last commit was under way, in one
-//! transaction, folds it, and only then answers those who wait.
+//! Group commit: one task appends everything that has arrived while the last commit was under way, in one transaction;
+//! another folds it, and only then answers those who wait.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::error::ServiceError;
 use super::live::Live;
 use super::service::ServiceSettings;
 use crate::clock::SharedClock;
-use crate::store::{Appended, LogEntry, NewEvent, SharedStore, StoreError};
+use crate::store::{Appended, ExperimentId, LogEntry, NewEvent, SharedStore, StoreError};
 use crate::telemetry::metrics::Metrics;
 
 /// Most events of one commit; what has arrived beyond that waits for the next.
@@ -89,6 +89,9 @@ async fn run(
     within: Duration,
     mut submissions: mpsc::UnboundedReceiver<Submission>,
 ) {
+    // what is committed is folded while the next commit is under way
+    let (committed, folding) = mpsc::channel(1);
+    tokio::spawn(fold(Arc::clone(&store), within, folding));
     let mut held_over = None;
     loop {
         let first = match held_over.take() {
@@ -108,22 +111,46 @@ async fn run(
             size += next.events.len();
             group.push(next);
         }
-        commit(&store, clock.now_ms(), within, &room.metrics, group).await;
+        if let Some(commit) = commit(&store, clock.now_ms(), within, &room.metrics, group).await
+            && committed.send(commit).await.is_err()
+        {
+            tracing::error!("the task that folds what was committed is gone");
+        }
         room.measure();
     }
 }
 
+/// Somebody who waits for events to be durable and folded.
+struct Waiting {
+    live: Arc<Live>,
+    /// How many of the commit's events are its own.
+    events: usize,
+    reply: oneshot::Sender<Result<Vec<Appended>, ServiceError>>,
+    _places: OwnedSemaphorePermit,
+}
+
+/// What is durable and not folded yet: the events in the order of those who wait for them.
+struct Commit {
+    events: Vec<(ExperimentId, NewEvent)>,
+    appended: Vec<Appended>,
+    recorded_at: i64,
+    waiting: Vec<Waiting>,
+}
+
+/// Append a group. `None` when that failed; those who wait know then.
 async fn commit(
     store: &SharedStore,
     now_ms: i64,
     within: Duration,
     metrics: &Metrics,
     group: Vec<Submission>,
-) {
-    let events: Vec<_> = group
-        .iter()
-        .flat_map(|submission| submission.events.iter().map(|event| (submission.live.id, event.clone())))
-        .collect();
+) -> Option<Commit> {
+    let (mut events, mut waiting) = (Vec::new(), Vec::with_capacity(group.len()));
+    for Submission { live, events: own, reply, _places } in group {
+        let count = own.len();
+        events.extend(own.into_iter().map(|event| (live.id, event)));
+        waiting.push(Waiting { live, events: count, reply, _places });
+    }
     let started = Instant::now();
     let result = match tokio::time::timeout(within, store.append(&events, now_ms)).await {
         Ok(result) => result,
@@ -133,21 +160,29 @@ async fn commit(
         Ok(appended) => {
             metrics.commit_events.observe(events.len() as f64);
             metrics.commit_duration_seconds.observe(started.elapsed().as_secs_f64());
-            fold_committed(store, within, &group, &events, &appended, now_ms).await;
-            let mut appended = appended.into_iter();
-            for submission in group {
-                let own = appended.by_ref().take(submission.events.len()).collect();
-                // nobody waits any more when the request was cut off; what was written stays
-                let _ = submission.reply.send(Ok(own));
-            }
+            Some(Commit { events, appended, recorded_at: now_ms, waiting })
         }
         Err(error) => {
             metrics.commit_failures.inc();
             tracing::error!(%error, events = events.len(), "commit failed");
             let error = Arc::new(error);
-            for submission in group {
-                let _ = submission.reply.send(Err(ServiceError::Store(Arc::clone(&error))));
+            for waiting in waiting {
+                let _ = waiting.reply.send(Err(ServiceError::Store(Arc::clone(&error))));
             }
+            None
+        }
+    }
+}
+
+/// Fold one commit after the other, and answer those who wait for it.
+async fn fold(store: SharedStore, within: Duration, mut commits: mpsc::Receiver<Commit>) {
+    while let Some(Commit { events, appended, recorded_at, waiting }) = commits.recv().await {
+        fold_committed(&store, within, &waiting, events, &appended, recorded_at).await;
+        let mut appended = appended.into_iter();
+        for waiting in waiting {
+            let own = appended.by_ref().take(waiting.events).collect();
+            // nobody waits any more when the request was cut off; what was written stays
+            let _ = waiting.reply.send(Ok(own));
         }
     }
 }
@@ -156,26 +191,21 @@ async fn commit(
 async fn fold_committed(
     store: &SharedStore,
     within: Duration,
-    group: &[Submission],
-    events: &[(crate::store::ExperimentId, NewEvent)],
+    waiting: &[Waiting],
+    events: Vec<(ExperimentId, NewEvent)>,
     appended: &[Appended],
-    now_ms: i64,
+    recorded_at: i64,
 ) {
     let mut recorded: HashMap<_, Vec<LogEntry>> = HashMap::new();
-    for ((experiment, new), result) in events.iter().zip(appended) {
+    for ((experiment, NewEvent { nonce, event }), result) in events.into_iter().zip(appended) {
         if let Appended::Recorded(position) = *result {
-            recorded.entry(*experiment).or_default().push(LogEntry {
-                position,
-                nonce: new.nonce,
-                recorded_at: now_ms,
-                event: new.event.clone(),
-            });
+            let entry = LogEntry { position, nonce, recorded_at, event };
+            recorded.entry(experiment).or_default().push(entry);
         }
     }
-    for submission in group {
+    for Waiting { live, .. } in waiting {
         // the first submission of each experiment takes its entries
-        let Some(entries) = recorded.remove(&submission.live.id) else { continue };
-        let live = &submission.live;
+        let Some(entries) = recorded.remove(&live.id) else { continue };
         let folded = match live.absorb(&entries) {
             Ok(true) => Ok(()),
             // another process has appended in between; a store that hangs must not stop the writer
