@@ -30,7 +30,7 @@ impl Registry {
 
     /// The experiment with this name. Requests that ask for it while it is loaded wait for the one load.
     pub async fn get(&self, name: &str) -> Result<Arc<Live>, ServiceError> {
-        if let Some(live) = self.loaded(name) {
+        if let Some(live) = self.in_memory(name) {
             return Ok(live);
         }
         let slot = {
@@ -59,7 +59,8 @@ impl Registry {
         loaded
     }
 
-    fn loaded(&self, name: &str) -> Option<Arc<Live>> {
+    /// The experiment with this name, if it is in memory.
+    pub fn in_memory(&self, name: &str) -> Option<Arc<Live>> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.get(name)?.get().filter(|live| !live.is_broken()).cloned()
     }

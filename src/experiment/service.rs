@@ -153,16 +153,26 @@ impl Service {
         self.registry.get(name).await
     }
 
-    /// Choose a duel. Reads memory only.
+    /// Choose a duel. Reads memory only, once the experiment is there.
     pub async fn next_duel(&self, name: &str) -> Result<IssuedDuel, ServiceError> {
         let live = self.experiment(name).await?;
+        self.choose(&live)
+    }
+
+    /// Choose a duel of an experiment that is in memory; `None` when it is not.
+    pub fn next_duel_from_memory(&self, name: &str) -> Option<Result<IssuedDuel, ServiceError>> {
+        self.registry.in_memory(name).map(|live| self.choose(&live))
+    }
+
+    fn choose(&self, live: &Live) -> Result<IssuedDuel, ServiceError> {
+        let name = &live.name;
         let (status, winner, archived) =
             live.with_record(|record| (record.status, record.winner, record.archived_at.is_some()));
         if archived {
-            return Err(ServiceError::Archived(name.into()));
+            return Err(ServiceError::Archived(name.clone()));
         }
         if status == Status::Paused {
-            return Err(ServiceError::Paused(name.into()));
+            return Err(ServiceError::Paused(name.clone()));
         }
         let step = self.counter.fetch_add(1, Ordering::Relaxed);
         let mut chance = fold_chance(self.chance_seed, step);
@@ -179,7 +189,7 @@ impl Service {
                 (selection, state)
             }
         };
-        Ok(self.issue(&live, &selection, state, step, &mut chance, now))
+        Ok(self.issue(live, &selection, state, step, &mut chance, now))
     }
 
     /// Sign a selection.

@@ -6,10 +6,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
 use super::problem::{Problem, ProblemKind};
@@ -128,18 +126,12 @@ pub(super) fn is_open(path: &str) -> bool {
     matches!(path, "/livez" | "/readyz" | "/openapi.yaml" | "/docs") || path.starts_with("/problems/")
 }
 
-/// Let through what has a key or needs none; leaves the [`KeyId`] in the response's extensions, for the log.
-pub(super) async fn require_key(State(keys): State<ApiKeys>, request: Request, next: Next) -> Response {
+/// Let through what has a key or needs none, and say which key it is, if any.
+pub(super) fn admit<'k>(keys: &'k ApiKeys, request: &Request) -> Result<Option<&'k KeyId>, Problem> {
     if keys.is_empty() || is_open(request.uri().path()) {
-        return next.run(request).await;
-    }
-    match keys.admit(request.headers()) {
-        Ok(id) => {
-            let mut response = next.run(request).await;
-            response.extensions_mut().insert(id.clone());
-            response
-        }
-        Err(problem) => problem.into_response(),
+        Ok(None)
+    } else {
+        keys.admit(request.headers()).map(Some)
     }
 }
 

@@ -1,14 +1,20 @@
 //! `/v1/experiments/{name}/next-duel`: the pair to interleave for the next query.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
+use axum::http::Method;
+use axum::response::IntoResponse as _;
+use hyper::body::Body as _;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::middleware::AtOnce;
 use super::problem::ProblemDocument;
-use super::{ApiResult, AppState, PathOf};
+use super::{ApiResult, AppState, PathOf, Problem};
 use crate::clock::rfc3339;
 use crate::experiment::IssuedDuel;
 
@@ -74,4 +80,18 @@ impl Duel {
 async fn next_duel(State(state): State<AppState>, PathOf(name): PathOf<String>) -> ApiResult<Json<Duel>> {
     let issued = state.service.next_duel(&name).await?;
     Ok(Json(Duel::new(&name, issued)))
+}
+
+/// `next-duel` of an experiment in memory: it waits for nothing, so it is answered without the way through the layers
+/// and the router. Everything else takes that way.
+pub(super) fn at_once(state: &AppState) -> AtOnce {
+    let service = Arc::clone(&state.service);
+    Arc::new(move |request| {
+        if request.method() != Method::POST || request.body().size_hint().upper() != Some(0) {
+            return None;
+        }
+        let name = request.uri().path().strip_prefix("/v1/experiments/")?.strip_suffix("/next-duel")?;
+        let issued = service.next_duel_from_memory(name)?;
+        Some(issued.map_err(Problem::from).map(|issued| Json(Duel::new(name, issued))).into_response())
+    })
 }

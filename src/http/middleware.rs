@@ -1,10 +1,14 @@
 //! The shell around every route: what all requests have in common.
 //!
 //! From the outside in: [`observe`] (id, trace, log line, metrics, problems), then the key ([`super::auth`]), then a
-//! place among the running requests ([`admit`]), then panics, the time limit, the body limit and compression. The
-//! order matters: what is refused is seen and told like everything else, and a caller without a key takes nobody's
+//! place among the running requests ([`Shell::admit`]), then panics, the time limit, the body limit and compression.
+//! The order matters: what is refused is seen and told like everything else, and a caller without a key takes nobody's
 //! place.
+//!
+//! What can be answered at once ([`AtOnce`]) is, before the time limit, the body limit and compression, which cost more
+//! than the answer and have nothing to do there.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,6 +19,7 @@ use axum::http::response::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use prometheus_client::metrics::counter::Counter;
 use tokio::sync::Semaphore;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -66,33 +71,46 @@ impl Default for ShellSettings {
     }
 }
 
+/// Answers a request from memory, without waiting and without its body. `None`: the route has to.
+pub type AtOnce = Arc<dyn Fn(&Request) -> Option<Response> + Send + Sync>;
+
 /// Put the shell around `router`.
 pub fn wrap(router: Router, settings: &ShellSettings, metrics: &Arc<Metrics>) -> Result<Router, ShellError> {
-    let observer = Observer { metrics: Arc::clone(metrics), ids: Arc::new(RequestIds::new()?) };
-    let door = Door {
+    wrap_with(router, Arc::new(|_| None), settings, metrics)
+}
+
+/// Put the shell around `router`, which is not asked for what `at_once` answers.
+pub fn wrap_with(
+    router: Router,
+    at_once: AtOnce,
+    settings: &ShellSettings,
+    metrics: &Arc<Metrics>,
+) -> Result<Router, ShellError> {
+    let shell = Arc::new(Shell {
         metrics: Arc::clone(metrics),
-        places: Arc::new(Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS))),
-    };
+        ids: RequestIds::new()?,
+        keys: settings.keys.clone(),
+        places: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
+        at_once,
+    });
     let panics = metrics.panics.clone();
     let compress = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_ABOVE_BYTES));
     let layers = ServiceBuilder::new()
-        .layer(from_fn_with_state(observer, observe))
-        .layer(from_fn_with_state(settings.keys.clone(), auth::require_key))
-        .layer(from_fn_with_state(door, admit))
-        .layer(CatchPanicLayer::custom(move |_| {
-            // The panic hook has logged it, with its place and message.
-            panics.inc();
-            Problem::new(
-                ProblemKind::Internal,
-                "The server failed; its log has the cause under this request_id.",
-            )
-            .into_response()
-        }))
+        .layer(from_fn_with_state(shell, observe))
+        .layer(CatchPanicLayer::custom(move |_| panicked(&panics)))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, settings.request_timeout))
         .layer(RequestBodyLimitLayer::new(settings.body_limit_bytes))
         .layer(CompressionLayer::new().compress_when(compress));
     // The framework's own limit is fixed; ours stands in for it.
     Ok(router.layer(axum::extract::DefaultBodyLimit::disable()).layer(layers))
+}
+
+/// The answer to a request whose handler panicked.
+fn panicked(panics: &Counter) -> Response {
+    // The panic hook has logged it, with its place and message.
+    panics.inc();
+    Problem::new(ProblemKind::Internal, "The server failed; its log has the cause under this request_id.")
+        .into_response()
 }
 
 /// Why there is no shell.
@@ -128,10 +146,13 @@ impl RequestIds {
     }
 }
 
-#[derive(Clone)]
-struct Observer {
+/// What all requests share.
+struct Shell {
     metrics: Arc<Metrics>,
-    ids: Arc<RequestIds>,
+    ids: RequestIds,
+    keys: ApiKeys,
+    places: Semaphore,
+    at_once: AtOnce,
 }
 
 /// A request that is running. However it ends, it is logged and counted once.
@@ -208,18 +229,18 @@ fn method_label(method: &Method) -> &'static str {
 }
 
 /// The outermost layer: names the request, logs and counts it, and writes problems.
-async fn observe(State(observer): State<Observer>, request: Request, next: Next) -> Response {
+async fn observe(State(shell): State<Arc<Shell>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let trace = TraceContext::of(headers);
-    observer.metrics.http_requests_in_flight.inc();
+    shell.metrics.http_requests_in_flight.inc();
     let mut running = Running {
         started: Instant::now(),
         method: request.method().clone(),
         route: request.extensions().get::<MatchedPath>().cloned(),
-        request_id: observer.ids.of(headers),
+        request_id: shell.ids.of(headers),
         trace,
         answer: None,
-        metrics: observer.metrics,
+        metrics: Arc::clone(&shell.metrics),
     };
     let span =
         tracing::info_span!("request", request_id = %running.request_id, trace_id = tracing::field::Empty);
@@ -237,7 +258,7 @@ async fn observe(State(observer): State<Observer>, request: Request, next: Next)
         )
         .into_response()
     } else {
-        next.run(request).instrument(span).await
+        shell.admit(request, next).instrument(span).await
     };
     let mut response = describe(response, &running, uri.path());
 
@@ -304,24 +325,45 @@ fn bare(parts: &Parts, method: &Method, path: &str) -> Option<Problem> {
     Some(Problem::new(kind, detail))
 }
 
-#[derive(Clone)]
-struct Door {
-    metrics: Arc<Metrics>,
-    places: Arc<Semaphore>,
+impl Shell {
+    /// Let in who may come in, and refuse at once what would only wait, so that what runs stays fast.
+    async fn admit(&self, request: Request, next: Next) -> Response {
+        let key = match auth::admit(&self.keys, &request) {
+            Ok(key) => key.cloned(),
+            Err(problem) => return problem.into_response(),
+        };
+        let _place = if is_probe(request.uri().path()) {
+            None
+        } else {
+            match self.places.try_acquire() {
+                Ok(place) => Some(place),
+                Err(_) => {
+                    self.metrics.http_requests_shed.inc();
+                    return named(
+                        key,
+                        Problem::new(
+                            ProblemKind::Overloaded,
+                            "As many requests are running as this server takes on; nothing of this one was done.",
+                        )
+                        .into_response(),
+                    );
+                }
+            }
+        };
+        let at_once = catch_unwind(AssertUnwindSafe(|| (self.at_once)(&request)))
+            .unwrap_or_else(|_| Some(panicked(&self.metrics.panics)));
+        let response = match at_once {
+            Some(response) => response,
+            None => next.run(request).await,
+        };
+        named(key, response)
+    }
 }
 
-/// Refuse at once what would only wait, so that what runs stays fast.
-async fn admit(State(door): State<Door>, request: Request, next: Next) -> Response {
-    if is_probe(request.uri().path()) {
-        return next.run(request).await;
+/// With the name of the caller's key, for the log.
+fn named(key: Option<KeyId>, mut response: Response) -> Response {
+    if let Some(key) = key {
+        response.extensions_mut().insert(key);
     }
-    let Ok(_place) = door.places.try_acquire() else {
-        door.metrics.http_requests_shed.inc();
-        return Problem::new(
-            ProblemKind::Overloaded,
-            "As many requests are running as this server takes on; nothing of this one was done.",
-        )
-        .into_response();
-    };
-    next.run(request).await
+    response
 }

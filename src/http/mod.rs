@@ -78,7 +78,8 @@ pub fn description() -> OpenApi {
 pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<Router> {
     let metrics = Arc::clone(&state.metrics);
     metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&state.service))));
+    let at_once = duels::at_once(&state);
     let (router, openapi) = router(state);
     let router = router.merge(docs::routes(&openapi)?);
-    Ok(middleware::wrap(router, settings, &metrics)?)
+    Ok(middleware::wrap_with(router, at_once, settings, &metrics)?)
 }
