@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::spec::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, require};
 use super::ucb;
 use super::{
-    Chance, InFlight, Observation, Outcome, Policy, Selection, Tally, coin, fold_chance, load_state,
+    Chance, InFlight, Observation, Outcome, Policy, Selection, Tally, choose, coin, fold_chance, load_state,
     save_state,
 };
 
@@ -231,11 +231,10 @@ impl Policy for MeanBandit {
         let pending = ucb::pending(in_flight, self.tally.rankers(), |_, _| 0.5);
         let plays = |b: usize| self.standings[b].plays as f64 + pending[b];
         let fewest = self.active.iter().map(|&b| plays(b)).fold(f64::INFINITY, f64::min);
-        let tied: Vec<usize> = self.active.iter().copied().filter(|&b| plays(b) == fewest).collect();
-        let first = tied[chance.random_range(0..tied.len())];
-        let opponents: Vec<usize> =
-            self.active.iter().copied().filter(|&b| self.parameters.self_pairs || b != first).collect();
-        Selection::of(first, opponents[chance.random_range(0..opponents.len())])
+        let tied = self.active.iter().copied().filter(|&b| plays(b) == fewest);
+        let first = choose::uniform(tied, chance).unwrap_or(self.active[0]);
+        let opponents = self.active.iter().copied().filter(|&b| self.parameters.self_pairs || b != first);
+        Selection::of(first, choose::uniform(opponents, chance).unwrap_or(first))
     }
 
     fn observe(&mut self, observation: &Observation) {

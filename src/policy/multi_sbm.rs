@@ -13,7 +13,7 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Description, InvalidPolicy, PolicyParameters, Setup};
-use super::ucb::{self, Machine};
+use super::ucb::{self, Machine, PerRanker};
 use super::{
     Chance, InFlight, Observation, Policy, Selection, Tally, coin, fold_chance, load_state, save_state,
 };
@@ -96,7 +96,7 @@ impl Policy for Machines {
 
     fn select(&self, in_flight: &InFlight, _chance: &mut Chance) -> Selection {
         let first = usize::from(self.state.first);
-        let pending: Vec<f64> =
+        let pending: PerRanker =
             (0..self.orders.len()).map(|second| f64::from(in_flight.of(first, second))).collect();
         let second = self.state.machines[first].advance(self.alpha, &self.orders[first], &pending);
         Selection::of(first, second)

@@ -7,9 +7,10 @@
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, smallvec};
 
 use super::spec::{InvalidPolicy, Parameter, require};
-use super::{InFlight, Outcome, fold_chance};
+use super::{InFlight, MAX_RANKERS, Outcome, fold_chance};
 
 /// The parameter `alpha` of every policy made of these machines.
 pub const ALPHA: Parameter = Parameter {
@@ -112,10 +113,13 @@ impl Machine {
     }
 }
 
+/// A number for each ranker, on the stack: selecting allocates nothing.
+pub type PerRanker = SmallVec<[f64; MAX_RANKERS]>;
+
 /// How many duels in flight have each ranker in one of the two roles, when ranker `i` of a pair `(i, j)` has it with
 /// probability `share(i, j)`: which of the two has it is not known.
-pub fn pending(in_flight: &InFlight, rankers: usize, share: impl Fn(usize, usize) -> f64) -> Vec<f64> {
-    let mut pending = vec![0.0; rankers];
+pub fn pending(in_flight: &InFlight, rankers: usize, share: impl Fn(usize, usize) -> f64) -> PerRanker {
+    let mut pending = smallvec![0.0; rankers];
     for (i, j, count) in in_flight.pairs() {
         let count = f64::from(count);
         let first = if i == j { 1.0 } else { share(i, j) };

@@ -1,161 +1,29 @@
 //! CCB against a plain transcription of its algorithm.
 
 use rand::RngExt;
-use rankduel::policy::{Chance, Duel, InFlight, Outcome, Policy, PolicySpec, Tally, fold_chance};
+use rankduel::policy::{Chance, Duel, InFlight, Outcome, Policy, PolicySpec};
 
+use super::plain::ccb::PlainCcb;
 use super::support::{
-    A, C, D, Plain, answer, assert_same_distribution, chance, feed, frequencies, selections, start,
+    A, C, D, Plain, PlainForm, answer, assert_same_distribution, chance, feed, frequencies, selections, start,
 };
 
 const SEED: u64 = 5;
 
-/// The state of `algorithms.md` §3 and its steps, with every bound from scratch.
-#[derive(Debug, Clone)]
-struct Transcription {
-    plain: Plain,
-    seed: u64,
-    contenders: Vec<bool>,
-    beaten_by: Vec<Vec<usize>>,
-    most_losses: usize,
-    /// Resets by 4A, by 4B, removals, sets dropped, sets thinned.
-    happened: [u32; 5],
-}
-
-impl Transcription {
-    fn new(plain: Plain, seed: u64) -> Self {
-        let k = plain.wins.len();
-        Self {
-            contenders: vec![true; k],
-            beaten_by: vec![Vec::new(); k],
-            most_losses: k,
-            plain,
-            seed,
-            happened: [0; 5],
-        }
-    }
-
-    fn reset(&mut self) {
-        *self = Self { happened: self.happened, ..Self::new(self.plain.clone(), self.seed) };
-    }
-
-    fn upper_score(&self, i: usize) -> usize {
-        self.plain.active().iter().filter(|&&j| j != i && self.plain.upper(i, j) >= 0.5).count()
-    }
-
-    fn lower_score(&self, i: usize) -> usize {
-        self.plain.active().iter().filter(|&&j| j != i && self.plain.lower(i, j) >= 0.5).count()
-    }
-
-    fn candidates(&self) -> Vec<usize> {
-        Plain::best(&self.plain.active(), |i| self.upper_score(i))
-    }
-
-    fn step_4(&mut self) {
-        let k = self.plain.wins.len();
-        // A
-        let disproven = (0..k).any(|i| self.beaten_by[i].iter().any(|&j| self.plain.lower(i, j) > 0.5));
-        if disproven {
-            self.happened[0] += 1;
-            self.reset();
-        }
-        // B
-        for i in 0..k {
-            if self.contenders[i] && (0..k).any(|j| self.upper_score(i) < self.lower_score(j)) {
-                self.happened[2] += 1;
-                self.contenders[i] = false;
-                if self.beaten_by[i].len() != self.most_losses + 1 {
-                    self.beaten_by[i] = (0..k).filter(|&j| self.plain.upper(i, j) < 0.5).collect();
-                }
-            }
-        }
-        if !self.contenders.contains(&true) {
-            self.happened[1] += 1;
-            self.reset();
-        }
-        // C
-        let mut chance = fold_chance(self.seed, self.plain.steps);
-        for i in self.candidates() {
-            if self.upper_score(i) != self.lower_score(i) {
-                continue;
-            }
-            self.contenders[i] = true;
-            self.beaten_by[i].clear();
-            self.most_losses = k - 1 - self.upper_score(i);
-            let wanted = self.most_losses + 1;
-            for j in (0..k).filter(|&j| j != i) {
-                let size = self.beaten_by[j].len();
-                if size < wanted {
-                    self.happened[3] += u32::from(size > 0);
-                    self.beaten_by[j].clear();
-                } else if size > wanted {
-                    self.happened[4] += 1;
-                    let set = &mut self.beaten_by[j];
-                    for kept in 0..wanted {
-                        let other = chance.random_range(kept..size);
-                        set.swap(kept, other);
-                    }
-                    set.truncate(wanted);
-                    set.sort_unstable();
-                }
-            }
-        }
-    }
-
-    /// Steps 5-8.
-    fn select(&self, chance: &mut Chance) -> Duel {
-        let plain = &self.plain;
-        let arms = plain.active();
-        let k = arms.len();
-        let mut open = Vec::new();
-        for i in 0..k {
-            for &j in &self.beaten_by[i] {
-                if plain.lower(i, j) <= 0.5 && 0.5 <= plain.upper(i, j) {
-                    open.push(Duel::new(i, j));
-                }
-            }
-        }
-        if chance.random_bool(0.25) && !open.is_empty() {
-            return open[chance.random_range(0..open.len())];
-        }
-        let mut candidates = self.candidates();
-        let both: Vec<_> = candidates.iter().copied().filter(|&i| self.contenders[i]).collect();
-        if !both.is_empty() && chance.random_bool(2.0 / 3.0) {
-            candidates = both;
-        }
-        let c = candidates[chance.random_range(0..candidates.len())];
-        let legal = |set: &[usize]| -> Vec<usize> {
-            set.iter().copied().filter(|&j| plain.lower(j, c) <= 0.5).collect()
-        };
-        let mut opponents = if chance.random_bool(0.5) { legal(&self.beaten_by[c]) } else { legal(&arms) };
-        if opponents.is_empty() {
-            opponents = legal(&arms);
-        }
-        let mut best = Plain::best(&opponents, |j| plain.upper(j, c));
-        if best.len() > 1 {
-            best.retain(|&d| d != c);
-        }
-        Duel::new(c, best[chance.random_range(0..best.len())])
-    }
-
-    fn assert_is_state_of(&self, policy: &dyn Policy) {
-        // tally, retired rankers, B, B^i, L_C
-        type Saved = (Tally, Vec<u16>, Vec<bool>, Vec<Vec<u16>>, usize);
-        let (tally, _, contenders, beaten_by, most_losses): Saved =
-            postcard::from_bytes(&policy.save()).unwrap();
-        let beaten_by: Vec<Vec<usize>> =
-            beaten_by.iter().map(|set| set.iter().map(|&j| usize::from(j)).collect()).collect();
-        assert_eq!(tally.steps(), self.plain.steps);
-        assert_eq!(contenders, self.contenders, "B at step {}", self.plain.steps);
-        assert_eq!(beaten_by, self.beaten_by, "B^i at step {}", self.plain.steps);
-        assert_eq!(most_losses, self.most_losses, "L_C at step {}", self.plain.steps);
-    }
+fn assert_is_state_of(plain: &PlainCcb, policy: &dyn Policy) {
+    let found = PlainCcb::of(policy, 0.51, SEED);
+    let step = plain.plain.steps;
+    assert_eq!(found.plain.steps, step);
+    assert_eq!(found.contenders, plain.contenders, "B at step {step}");
+    assert_eq!(found.beaten_by, plain.beaten_by, "B^i at step {step}");
+    assert_eq!(found.most_losses, plain.most_losses, "L_C at step {step}");
 }
 
 /// Fold `steps` lumps of duels, half of the policy's own choice and half at random, into both; compare at each step. The
 /// preferences change every `lasting` steps, so that what was believed is disproven.
-fn fold_both(k: usize, steps: usize, lasting: usize, seed: u64) -> (Box<dyn Policy>, Transcription) {
+fn fold_both(k: usize, steps: usize, lasting: usize, seed: u64) -> (Box<dyn Policy>, PlainCcb) {
     let mut policy = start("ccb", k, SEED);
-    let mut plain = Transcription::new(Plain::new(k, 0.51), SEED);
+    let mut plain = PlainCcb::new(Plain::new(k, 0.51), SEED);
     let mut chance = chance(seed);
     let mut matrix = Vec::new();
     for step in 0..steps {
@@ -178,16 +46,15 @@ fn fold_both(k: usize, steps: usize, lasting: usize, seed: u64) -> (Box<dyn Poli
             _ => (chance.random_range(1..9), Outcome::Second),
         };
         for _ in 0..count {
-            plain.plain.record(duel, outcome);
-            plain.step_4();
+            plain.fold(duel, outcome);
             if !duel.is_self() {
                 policy.observe(&answer(duel.first, duel.second, outcome));
-                plain.assert_is_state_of(policy.as_ref());
+                assert_is_state_of(&plain, policy.as_ref());
             }
         }
         if duel.is_self() {
             policy.observe_self_duels(duel.first, count);
-            plain.assert_is_state_of(policy.as_ref());
+            assert_is_state_of(&plain, policy.as_ref());
         }
     }
     (policy, plain)
@@ -237,13 +104,12 @@ fn the_fold_is_the_plain_transcription() {
     for seed in 0..8 {
         for (k, script) in SCRIPTS {
             let mut policy = start("ccb", *k, seed);
-            let mut plain = Transcription::new(Plain::new(*k, 0.51), seed);
+            let mut plain = PlainCcb::new(Plain::new(*k, 0.51), seed);
             for &(winner, loser, count) in *script {
                 for _ in 0..count {
                     policy.observe(&answer(winner, loser, Outcome::First));
-                    plain.plain.record(Duel::new(winner, loser), Outcome::First);
-                    plain.step_4();
-                    plain.assert_is_state_of(policy.as_ref());
+                    plain.fold(Duel::new(winner, loser), Outcome::First);
+                    assert_is_state_of(&plain, policy.as_ref());
                 }
             }
             (0..5).for_each(|n| happened[n] += plain.happened[n]);

@@ -1,56 +1,19 @@
 //! D-TS and D-TS+ against the paper's plain form.
 
-use rand::RngExt;
-use rand_distr::{Beta, Distribution};
-use rankduel::policy::{Chance, Duel, Outcome, Policy};
+use rankduel::policy::{Outcome, Policy};
 
+use super::plain::double_thompson::PlainDoubleThompson;
 use super::support::{
-    A, B, C, D, Plain, answer, assert_same_distribution, chance, feed, frequencies, selections, start,
+    A, B, C, D, Plain, PlainForm, answer, assert_same_distribution, chance, feed, frequencies, selections,
+    start,
 };
-
-fn beta(plain: &Plain, i: usize, j: usize, chance: &mut Chance) -> f64 {
-    Beta::new(plain.wins[i][j] + 1.0, plain.wins[j][i] + 1.0).unwrap().sample(chance)
-}
-
-fn divergence_from_half(p: f64) -> f64 {
-    p * (2.0 * p).ln() + (1.0 - p) * (2.0 * (1.0 - p)).ln()
-}
-
-/// Steps 1-5 as the paper has them: every beta drawn, every bound from scratch.
-fn plain_select(plain: &Plain, plus: bool, chance: &mut Chance) -> Duel {
-    let arms = plain.active();
-    let k = plain.wins.len();
-    let optimistic = |i: usize| arms.iter().filter(|&&j| j != i && plain.upper(i, j) > 0.5).count();
-    let candidates = Plain::best(&arms, optimistic);
-    let mut theta = vec![vec![0.5; k]; k];
-    for &i in &arms {
-        for &j in arms.iter().filter(|&&j| j > i) {
-            theta[i][j] = beta(plain, i, j, chance);
-            theta[j][i] = 1.0 - theta[i][j];
-        }
-    }
-    let score = |i: usize| arms.iter().filter(|&&j| j != i && theta[i][j] > 0.5).count() as f64;
-    let mut tied = Plain::best(&candidates, score);
-    if plus {
-        let highest = arms.iter().map(|&i| score(i)).fold(0.0, f64::max);
-        let regret = |i: usize| -> f64 {
-            let others = arms.iter().filter(|&&j| j != i);
-            others.map(|&j| (highest - (score(i) + score(j)) / 2.0) / divergence_from_half(theta[i][j])).sum()
-        };
-        tied = Plain::best(&tied, |i| -regret(i));
-    }
-    let first = tied[chance.random_range(0..tied.len())];
-    let phi: Vec<f64> =
-        (0..k).map(|i| if i == first { 0.5 } else { beta(plain, i, first, chance) }).collect();
-    let open: Vec<usize> = arms.iter().copied().filter(|&i| plain.lower(i, first) <= 0.5).collect();
-    Duel::new(first, Plain::best(&open, |i| phi[i])[0])
-}
 
 fn assert_selects_like_plain_form(policy: &dyn Policy, plain: &Plain, plus: bool, what: &str) {
     const DRAWS: usize = 12_000;
     let k = plain.wins.len();
     let mut chance = chance(21);
-    let expected = frequencies(k, DRAWS, || plain_select(plain, plus, &mut chance));
+    let form = PlainDoubleThompson { plain: plain.clone(), plus };
+    let expected = frequencies(k, DRAWS, || form.select(&mut chance));
     assert_same_distribution(&expected, &selections(policy, DRAWS, 22), what);
 }
 

@@ -14,6 +14,8 @@ mod growth;
 mod interleaved_filter;
 mod merge;
 mod multi_sbm;
+#[path = "../plain/mod.rs"]
+mod plain;
 mod resume;
 mod rmed;
 mod rosters;

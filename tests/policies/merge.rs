@@ -1,18 +1,15 @@
 //! MergeRUCB and MergeDTS.
 
 use rand::RngExt;
-use rand_distr::{Beta, Distribution};
-use rankduel::policy::{Duel, InFlight, Outcome, Policy, PolicySpec, Tally};
+use rankduel::policy::{Duel, InFlight, Outcome, Policy, PolicySpec};
 
+use super::plain::merge::{PlainMergeDts, saved};
 use super::support::{
-    D, Plain, answer, assert_same_distribution, chance, feed, frequencies, selections, start,
+    D, Plain, PlainForm, answer, assert_same_distribution, chance, feed, frequencies, selections, start,
 };
 
-/// Tally, then batches, stage and turn.
-type Saved = (Tally, (Vec<Vec<u16>>, u32, u64));
-
 fn batches(policy: &dyn Policy) -> Vec<Vec<u16>> {
-    let (_, (mut batches, ..)): Saved = postcard::from_bytes(&policy.save()).unwrap();
+    let (_, (mut batches, ..)) = saved(policy);
     batches.iter_mut().for_each(|batch| batch.sort_unstable());
     batches
 }
@@ -91,20 +88,8 @@ fn selects_like_the_plain_form() {
     let mut policy = start("merge-dts:alpha=1", k, 1);
     feed(policy.as_mut(), counts, 0);
     assert_eq!(batches(policy.as_ref())[0].len(), k);
-    let beta = |i: usize, j: usize, chance: &mut rankduel::policy::Chance| {
-        Beta::new(plain.wins[i][j] + 1.0, plain.wins[j][i] + 1.0).unwrap().sample(chance)
-    };
-    let expected = frequencies(k, DRAWS, || {
-        let mut score = vec![0; k];
-        for (i, j) in (0..k).flat_map(|i| (0..i).map(move |j| (i, j))) {
-            score[if beta(i, j, &mut chance) > 0.5 { i } else { j }] += 1;
-        }
-        let best = Plain::best(&[0, 1, 2, 3], |i| score[i]);
-        let c = best[chance.random_range(0..best.len())];
-        let others: Vec<_> = (0..k).filter(|&j| j != c).collect();
-        let phi: Vec<_> = (0..k).map(|j| beta(j, c, &mut chance)).collect();
-        Duel::new(c, Plain::best(&others, |j| -phi[j])[0])
-    });
+    let plain = PlainMergeDts::of(policy.as_ref(), 1.0, 400_000.0, 16, 1);
+    let expected = frequencies(k, DRAWS, || plain.select(&mut chance));
     assert_same_distribution(&expected, &selections(policy.as_ref(), DRAWS, 73), "MergeDTS");
 }
 

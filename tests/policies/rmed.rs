@@ -1,24 +1,10 @@
-//! RMED1, RMED2 and RMED2FH against the worked examples and a plain transcription.
+//! RMED1, RMED2 and RMED2FH against the worked examples and a plain form.
 
 use rand::RngExt;
-use rankduel::policy::{Duel, InFlight, Outcome, Policy, Selection, Tally};
-use serde::{Deserialize, Serialize};
+use rankduel::policy::{Duel, InFlight, Outcome, Policy, Selection};
 
-use super::support::{A, C, D, Plain, answer, chance, feed, start};
-
-/// The layout of the saved state, so that examples can start from any lists.
-#[derive(Serialize, Deserialize)]
-struct Saved {
-    tally: Tally,
-    initial: Option<Vec<u16>>,
-    remaining: Vec<bool>,
-    next: Vec<bool>,
-    frozen: Option<Vec<Option<u16>>>,
-}
-
-fn saved(policy: &dyn Policy) -> Saved {
-    postcard::from_bytes(&policy.save()).unwrap()
-}
+use super::plain::rmed::{PlainRmed1, saved};
+use super::support::{A, C, D, PlainForm, answer, chance, feed, start};
 
 /// `kind` with these counts, its initial phase over and `l` alone in the list.
 fn at_loop(kind: &str, counts: &[&[u32]], self_duels: u64, list: &[usize]) -> Box<dyn Policy> {
@@ -191,93 +177,16 @@ fn requests_at_once_spread_over_the_initial_phase_and_the_list() {
     assert_eq!(firsts, [0, 1, 2, 3]);
 }
 
-fn plain_divergence_from_half(p: f64) -> f64 {
-    let term = |q: f64| if q == 0.0 { 0.0 } else { q * (2.0 * q).ln() };
-    term(p) + term(1.0 - p)
-}
-
-/// RMED1 whole, straight from the text, with everything computed from scratch.
-struct Transcription {
-    plain: Plain,
-    queue: Vec<(usize, usize)>,
-    remaining: Vec<usize>,
-    next: Vec<usize>,
-}
-
-impl Transcription {
-    fn mean(&self, i: usize, j: usize) -> f64 {
-        let plays = self.plain.plays(i, j);
-        if plays == 0.0 { 0.5 } else { self.plain.wins[i][j] / plays }
-    }
-
-    fn opponents(&self, i: usize) -> Vec<usize> {
-        (0..self.plain.wins.len()).filter(|&j| j != i && self.mean(i, j) <= 0.5).collect()
-    }
-
-    fn divergence(&self, i: usize) -> f64 {
-        let term = |j: usize| self.plain.plays(i, j) * plain_divergence_from_half(self.mean(i, j));
-        self.opponents(i).into_iter().map(term).sum()
-    }
-
-    fn star(&self) -> usize {
-        let arms = self.plain.active();
-        Plain::best(&arms, |i| -self.divergence(i))[0]
-    }
-
-    fn select(&self) -> Duel {
-        if let Some(&(i, j)) = self.queue.first() {
-            return Duel::new(i, j);
-        }
-        let (l, star) = (self.remaining[0], self.star());
-        let opponents = self.opponents(l);
-        if opponents.is_empty() || opponents.contains(&star) {
-            return Duel::new(l, star);
-        }
-        let others: Vec<_> = (0..self.plain.wins.len()).filter(|&j| j != l).collect();
-        Duel::new(l, Plain::best(&others, |j| -self.mean(l, j))[0])
-    }
-
-    fn fold(&mut self, duel: Duel, outcome: Outcome) {
-        self.plain.record(duel, outcome);
-        if outcome == Outcome::None && !duel.is_self() {
-            return;
-        }
-        if !self.queue.is_empty() {
-            self.queue.retain(|&pair| pair != (duel.first, duel.second));
-            return;
-        }
-        self.remaining.retain(|&l| l != duel.first);
-        let k = self.plain.wins.len();
-        let threshold = (self.plain.steps as f64).ln() + 0.3 * (k as f64).powf(1.01);
-        let least = self.divergence(self.star());
-        for j in 0..k {
-            let plausible = self.divergence(j) - least <= threshold;
-            if !self.remaining.contains(&j) && plausible && !self.next.contains(&j) {
-                self.next.push(j);
-            }
-        }
-        if self.remaining.is_empty() {
-            self.next.sort_unstable();
-            self.remaining = std::mem::take(&mut self.next);
-        }
-    }
-}
-
 #[test]
-fn rmed1_is_the_plain_transcription() {
+fn rmed1_is_the_plain_form() {
     for seed in 0..12 {
         let k = 3 + seed as usize % 4;
         let mut policy = start("rmed1", k, 1);
-        let mut plain = Transcription {
-            plain: Plain::new(k, 0.51),
-            queue: (0..k).flat_map(|i| (i + 1..k).map(move |j| (i, j))).collect(),
-            remaining: (0..k).collect(),
-            next: Vec::new(),
-        };
+        let mut plain = PlainRmed1::new(k);
         let mut chance = chance(60 + seed);
         for step in 0..800 {
             let Selection { duel, ticket, batch } = policy.select(&InFlight::new(), &mut chance);
-            assert_eq!(duel, plain.select(), "seed {seed}, step {step}");
+            assert_eq!(duel, plain.select(&mut chance), "seed {seed}, step {step}");
             let outcome = match chance.random_range(0..20) {
                 0 => Outcome::Half,
                 1 => Outcome::Void,

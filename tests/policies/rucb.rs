@@ -2,30 +2,18 @@
 
 use rankduel::policy::{Duel, InFlight, Outcome, Policy, Tally};
 
+use super::plain::rucb::{PlainRcs, PlainRucb};
 use super::support::{
-    A, B, C, D, Plain, answer, assert_same_distribution, chance, feed, frequencies, selections, start,
+    A, B, C, D, Plain, PlainForm, answer, assert_same_distribution, chance, feed, frequencies, selections,
+    start,
 };
 use rand::RngExt;
-use rand_distr::{Beta, Distribution};
 
 type Saved = (Tally, Vec<u16>, Option<u16>);
 
 fn hypothesis(policy: &dyn Policy) -> Option<usize> {
     let (_, _, hypothesis): Saved = postcard::from_bytes(&policy.save()).unwrap();
     hypothesis.map(usize::from)
-}
-
-fn plain_candidates(plain: &Plain) -> Vec<usize> {
-    let arms = plain.active();
-    arms.iter().copied().filter(|&c| arms.iter().all(|&j| plain.upper(c, j) >= 0.5)).collect()
-}
-
-fn plain_challenger(plain: &Plain, c: usize, chance: &mut rankduel::policy::Chance) -> usize {
-    let mut best = Plain::best(&plain.active(), |j| plain.upper(j, c));
-    if best.len() > 1 {
-        best.retain(|&d| d != c);
-    }
-    best[chance.random_range(0..best.len())]
 }
 
 #[test]
@@ -60,8 +48,7 @@ fn the_hypothesis_is_forgotten_when_it_is_no_candidate() {
     for seed in 0..30 {
         let k = 3 + seed as usize % 3;
         let mut policy = start("rucb", k, 1);
-        let mut plain = Plain::new(k, 0.51);
-        let mut expected = None;
+        let mut plain = PlainRucb::new(Plain::new(k, 0.51), true);
         let mut chance = chance(seed);
         for _ in 0..400 {
             let duel = Duel::new(chance.random_range(0..k), chance.random_range(0..k));
@@ -70,14 +57,10 @@ fn the_hypothesis_is_forgotten_when_it_is_no_candidate() {
             let wins = (duel.first + k - duel.second) % k == 1;
             let outcome = if wins || chance.random_bool(0.4) { Outcome::First } else { Outcome::Second };
             for _ in 0..count {
-                plain.record(duel, outcome);
-                let candidates = plain_candidates(&plain);
-                empty += u32::from(candidates.is_empty());
-                forgotten += u32::from(expected.is_some_and(|b| !candidates.contains(&b)));
-                expected = match candidates[..] {
-                    [only] => Some(only),
-                    _ => expected.filter(|b| candidates.contains(b)),
-                };
+                let before = plain.hypothesis;
+                plain.fold(duel, outcome);
+                empty += u32::from(plain.candidates.is_empty());
+                forgotten += u32::from(before.is_some_and(|b| !plain.candidates.contains(&b)));
                 if !duel.is_self() {
                     policy.observe(&answer(duel.first, duel.second, outcome));
                 }
@@ -85,7 +68,7 @@ fn the_hypothesis_is_forgotten_when_it_is_no_candidate() {
             if duel.is_self() {
                 policy.observe_self_duels(duel.first, count);
             }
-            assert_eq!(hypothesis(policy.as_ref()), expected);
+            assert_eq!(hypothesis(policy.as_ref()), plain.hypothesis);
         }
     }
     assert!(empty > 0 && forgotten > 0, "an untested case: {empty} {forgotten}");
@@ -109,24 +92,11 @@ fn selects_like_the_plain_form() {
                 let k = counts.len();
                 let mut policy = start(spec, k, 1);
                 feed(policy.as_mut(), counts, self_duels);
-                let plain = Plain::of(policy.as_ref(), 0.51);
-                let candidates = plain_candidates(&plain);
-                let b = hypothesis(policy.as_ref());
-                assert!(plays_hypothesis || b.is_none());
-                with_hypothesis += u32::from(b.is_some() && candidates.len() > 1);
+                let plain = PlainRucb::of(policy.as_ref(), 0.51, plays_hypothesis);
+                assert!(plays_hypothesis || plain.hypothesis.is_none());
+                with_hypothesis += u32::from(plain.hypothesis.is_some() && plain.candidates.len() > 1);
                 let mut chance = chance(53);
-                let expected = frequencies(k, DRAWS, || {
-                    let c = match (&candidates[..], b) {
-                        ([], _) => chance.random_range(0..k),
-                        ([only], _) => *only,
-                        (_, Some(b)) if chance.random_bool(0.5) => b,
-                        (all, b) => {
-                            let others: Vec<_> = all.iter().copied().filter(|&c| Some(c) != b).collect();
-                            others[chance.random_range(0..others.len())]
-                        }
-                    };
-                    Duel::new(c, plain_challenger(&plain, c, &mut chance))
-                });
+                let expected = frequencies(k, DRAWS, || plain.select(&mut chance));
                 let found = selections(policy.as_ref(), DRAWS, 54);
                 assert_same_distribution(
                     &expected,
@@ -148,24 +118,14 @@ fn rcs_selects_like_the_plain_form() {
         let mut policy = start("rcs", k, 1);
         feed(policy.as_mut(), counts, 0);
         policy.observe_self_duels(1, 40);
-        let plain = Plain::of(policy.as_ref(), 0.51);
+        let plain = PlainRcs::of(policy.as_ref(), 0.51);
         // firsts of the duels that were fed, and the self-duels
-        let mut championships: Vec<u32> = counts.iter().map(|row| row.iter().sum()).collect();
+        let mut championships: Vec<u64> =
+            counts.iter().map(|row| row.iter().map(|&wins| u64::from(wins)).sum()).collect();
         championships[1] += 40;
-        let least = championships.iter().min().unwrap();
-        let seldom: Vec<_> = (0..k).filter(|&i| championships[i] == *least).collect();
+        assert_eq!(plain.championships, championships);
         let mut chance = chance(55);
-        let expected = frequencies(k, DRAWS, || {
-            let mut beats = vec![vec![true; k]; k];
-            for (i, j) in (0..k).flat_map(|i| (0..i).map(move |j| (i, j))) {
-                let beta = Beta::new(plain.wins[i][j] + 1.0, plain.wins[j][i] + 1.0).unwrap();
-                beats[i][j] = beta.sample(&mut chance) > 0.5;
-                beats[j][i] = !beats[i][j];
-            }
-            let champion = (0..k).find(|&i| beats[i].iter().all(|&wins| wins));
-            let c = champion.unwrap_or_else(|| seldom[chance.random_range(0..seldom.len())]);
-            Duel::new(c, plain_challenger(&plain, c, &mut chance))
-        });
+        let expected = frequencies(k, DRAWS, || plain.select(&mut chance));
         let found = selections(policy.as_ref(), DRAWS, 56);
         assert_same_distribution(&expected, &found, name);
     }

@@ -132,7 +132,7 @@ fn fair_coins_of_a_row_are_independent() {
     let mut agree = [0_u32; 4];
     for _ in 0..DRAWS {
         let draw = SignDraw::new(&odds, &mut chance);
-        let (mut row, mut next) = (draw.row(5), draw.row(6));
+        let (row, next) = (draw.row(5), draw.row(6));
         // neighbours, the same place of the next block, the next row, and the pair the other way round
         let pairs = [
             (row.wins(7), row.wins(8)),

@@ -1,8 +1,9 @@
-//! What several modules need: feeding policies, plain bounds, comparing distributions.
+//! What several modules need: feeding policies, comparing distributions.
 
 use rankduel::policy::{Duel, InFlight, Observation, Outcome, Policy};
 
 pub use crate::arena::{chance, start};
+pub use crate::plain::{Plain, PlainForm};
 
 /// One answer to a duel outside batches.
 pub fn answer(first: usize, second: usize, outcome: Outcome) -> Observation {
@@ -31,75 +32,6 @@ pub const A: (&[&[u32]], u64) = (&[&[0, 9, 8, 4], &[3, 0, 7, 2], &[2, 5, 0, 6], 
 pub const B: (&[&[u32]], u64) = (&[&[0, 1, 3], &[0, 0, 0], &[2, 0, 0]], 1);
 pub const C: (&[&[u32]], u64) = (&[&[0, 40, 5, 30], &[20, 0, 8, 25], &[45, 42, 0, 48], &[20, 25, 2, 0]], 19);
 pub const D: (&[&[u32]], u64) = (&[&[0, 14, 15, 4], &[6, 0, 3, 9], &[5, 17, 0, 16], &[6, 11, 4, 0]], 0);
-
-/// Counts and steps as the papers have them, with every bound from scratch.
-#[derive(Debug, Clone)]
-pub struct Plain {
-    pub alpha: f64,
-    pub steps: u64,
-    /// `W`, with half wins.
-    pub wins: Vec<Vec<f64>>,
-    pub retired: Vec<bool>,
-}
-
-impl Plain {
-    pub fn new(rankers: usize, alpha: f64) -> Self {
-        Self { alpha, steps: 0, wins: vec![vec![0.0; rankers]; rankers], retired: vec![false; rankers] }
-    }
-
-    /// The same counts as a policy has.
-    pub fn of(policy: &dyn Policy, alpha: f64) -> Self {
-        let tally = policy.tally();
-        let k = tally.rankers();
-        let wins = (0..k).map(|i| (0..k).map(|j| tally.wins(i, j)).collect()).collect();
-        Self { alpha, steps: tally.steps(), wins, retired: vec![false; k] }
-    }
-
-    pub fn record(&mut self, duel: Duel, outcome: Outcome) {
-        self.steps += 1;
-        if !duel.is_self() {
-            let (first, second) = outcome.half_wins();
-            self.wins[duel.first][duel.second] += f64::from(first) / 2.0;
-            self.wins[duel.second][duel.first] += f64::from(second) / 2.0;
-        }
-    }
-
-    pub fn active(&self) -> Vec<usize> {
-        (0..self.wins.len()).filter(|&i| !self.retired[i]).collect()
-    }
-
-    pub fn plays(&self, i: usize, j: usize) -> f64 {
-        self.wins[i][j] + self.wins[j][i]
-    }
-
-    pub fn upper(&self, i: usize, j: usize) -> f64 {
-        if i == j {
-            0.5
-        } else if self.plays(i, j) == 0.0 {
-            f64::INFINITY
-        } else {
-            let t = self.steps as f64 + 1.0;
-            self.wins[i][j] / self.plays(i, j) + (self.alpha * t.ln() / self.plays(i, j)).sqrt()
-        }
-    }
-
-    pub fn lower(&self, i: usize, j: usize) -> f64 {
-        1.0 - self.upper(j, i)
-    }
-
-    /// `argmax` with every tie listed.
-    pub fn best<V: PartialOrd + Copy>(items: &[usize], value: impl Fn(usize) -> V) -> Vec<usize> {
-        let mut best: Vec<usize> = Vec::new();
-        for &i in items {
-            match best.first() {
-                Some(&top) if value(i) < value(top) => {}
-                Some(&top) if value(i) == value(top) => best.push(i),
-                _ => best = vec![i],
-            }
-        }
-        best
-    }
-}
 
 /// How often `draws` selections fall on each ordered pair.
 pub fn frequencies(rankers: usize, draws: usize, mut select: impl FnMut() -> Duel) -> Vec<u32> {

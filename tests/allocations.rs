@@ -1,0 +1,70 @@
+//! Selecting allocates no memory: with many requests at once, each of them would otherwise wait for the allocator.
+//!
+//! The counting allocator serves this whole binary and counts by thread.
+
+use allocation_counter::measure;
+use rand::{RngExt, SeedableRng};
+use rankduel::policy::spec::Setup;
+use rankduel::policy::{Chance, InFlight, Observation, Outcome, Policy, PolicySpec};
+use rankduel::preference::PreferenceMatrix;
+use serde_json::json;
+
+const STEPS: u64 = 1_000;
+
+/// Every kind that takes so many rankers, with a horizon where one must be given.
+fn specs(rankers: usize) -> impl Iterator<Item = PolicySpec> {
+    let kinds = PolicySpec::KINDS.iter().map(|(kind, _)| *kind);
+    let specs = kinds.map(|kind| PolicySpec::from_text_with(kind, &[("horizon", json!(2 * STEPS))]));
+    specs
+        .map(|spec| spec.expect("a kind that needs no more"))
+        .filter(move |spec| spec.validate(rankers).is_ok())
+}
+
+/// Play a policy and give the step at which selecting first allocated. Every other selection has duels in flight, as
+/// on a live service.
+fn first_allocation(policy: &mut dyn Policy, matrix: &PreferenceMatrix) -> Option<u64> {
+    let mut chance = Chance::seed_from_u64(91);
+    let idle = InFlight::new();
+    let mut busy = InFlight::new();
+    (1..policy.tally().rankers()).for_each(|i| busy.add(i, i - 1, 2));
+    for step in 0..STEPS {
+        let in_flight = if step % 2 == 0 { &idle } else { &busy };
+        let mut selection = None;
+        let allocated = measure(|| selection = Some(policy.select(in_flight, &mut chance)));
+        if allocated.count_total > 0 {
+            return Some(step);
+        }
+        let selection = selection?;
+        let duel = selection.duel;
+        if duel.is_self() {
+            policy.observe_self_duels(duel.first, 1);
+            continue;
+        }
+        let first_wins = chance.random::<f64>() < matrix.win_probability(duel.first, duel.second);
+        let outcome = if first_wins { Outcome::First } else { Outcome::Second };
+        policy.observe(&Observation { duel, outcome, batch: selection.batch, ticket: selection.ticket });
+    }
+    None
+}
+
+#[test]
+fn no_policy_allocates_while_selecting() {
+    for name in ["arxiv-6", "cycle:24:1"] {
+        let matrix = PreferenceMatrix::named(name).expect("a known name").expect("a valid size");
+        let rankers = matrix.rankers();
+        let kinds: Vec<String> = specs(rankers)
+            .filter_map(|spec| {
+                let mut policy = spec.start(Setup { rankers, seed: 1 });
+                let step = first_allocation(policy.as_mut(), &matrix)?;
+                Some(format!("{} at step {step}", spec.kind()))
+            })
+            .collect();
+        assert!(kinds.is_empty(), "selecting among {name} allocates in {}", kinds.join(", "));
+    }
+}
+
+#[test]
+fn the_allocator_counts() {
+    let allocated = measure(|| drop(std::hint::black_box(vec![1_u8; 100])));
+    assert_eq!(allocated.count_total, 1);
+}
