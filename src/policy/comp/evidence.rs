@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Rows, Tally};
+use super::{Rows, Tally, divergence};
 
 /// When a ranker is clearly beaten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -61,21 +61,10 @@ impl Rule {
         match self.elimination {
             Elimination::Hoeffding => (mean - 0.5) * (half_plays / self.log_inverse_delta).sqrt(),
             Elimination::Kl | Elimination::KlPublished => {
-                half_plays / 2.0 * divergence_from_half(mean) / self.log_inverse_delta
+                half_plays / 2.0 * divergence::from_half(mean) / self.log_inverse_delta
             }
         }
     }
-}
-
-/// `d(p, 1/2)`: how far a coin of bias `p` is from a fair one, in nats.
-fn divergence_from_half(p: f64) -> f64 {
-    let x = p - 0.5;
-    if x.abs() < 1e-4 {
-        // the closed form cancels here
-        return x * x * (2.0 + 4.0 / 3.0 * x * x);
-    }
-    let term = |p: f64| if p > 0.0 { p * libm::log(p) } else { 0.0 };
-    core::f64::consts::LN_2 + term(p) + term(1.0 - p)
 }
 
 /// The counts that a closed batch is judged by.

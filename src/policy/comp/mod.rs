@@ -21,7 +21,7 @@ use super::batch::{Ledger, Rows, runs};
 use super::spec::{InvalidPolicy, Parameter, Setup, require};
 use super::{
     BatchPair, Chance, Duel, InFlight, Observation, Outcome, PairCounts, Policy, Selection, Tally,
-    Unsupported, load_state, save_state,
+    Unsupported, divergence, load_state, save_state,
 };
 
 mod evidence;
@@ -34,7 +34,7 @@ pub use evidence::{Elimination, Estimates};
 use evidence::{Evidence, Rule};
 use standing::Standing;
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Most comparisons of a horizon: counts of half wins have 32 bits, and a batch may ask all of them of one pair.
 pub const MAX_HORIZON: u64 = 2_000_000_000;
@@ -77,6 +77,43 @@ const SEED_EXPONENT: Parameter = Parameter {
 fn default_seed_exponent() -> f64 {
     0.5
 }
+
+/// Declares the parameters of a policy with a seed set.
+macro_rules! seeded_parameters {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            /// `T`, in comparisons.
+            pub horizon: u64,
+            /// `B`; the logarithm of the horizon to base 2 where it is not given.
+            #[serde(default)]
+            pub batches: Option<u32>,
+            /// When a ranker is clearly beaten.
+            #[serde(default)]
+            pub elimination: Elimination,
+            /// The comparisons that count as evidence.
+            #[serde(default)]
+            pub estimates: Option<Estimates>,
+            /// A ranker is a seed with probability `K` to the minus this.
+            #[serde(default = "default_seed_exponent")]
+            pub seed_exponent: f64,
+        }
+
+        impl $name {
+            fn terms(&self) -> Terms {
+                Terms {
+                    horizon: self.horizon,
+                    batches: self.batches,
+                    elimination: self.elimination,
+                    estimates: self.estimates,
+                }
+            }
+        }
+    };
+}
+use seeded_parameters;
 
 /// The shared parameters of one experiment, as given.
 #[derive(Debug, Clone, Copy)]

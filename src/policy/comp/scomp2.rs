@@ -8,38 +8,12 @@ use super::pcomp::AllPairs;
 use super::scomp::{are_seeds, draw_seeds};
 use super::{
     BATCHES, Batched, Closed, Duel, ELIMINATION, ESTIMATES, Elimination, Estimates, Evidence, Field, HORIZON,
-    SEED_EXPONENT, Scheme, Terms, default_seed_exponent, validate_seed_exponent,
+    SEED_EXPONENT, Scheme, Terms, default_seed_exponent, seeded_parameters, validate_seed_exponent,
 };
 
-/// Parameters of SCOMP2.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Scomp2 {
-    /// `T`, in comparisons.
-    pub horizon: u64,
-    /// `B`; the logarithm of the horizon to base 2 where it is not given.
-    #[serde(default)]
-    pub batches: Option<u32>,
-    /// When a ranker is clearly beaten.
-    #[serde(default)]
-    pub elimination: Elimination,
-    /// The comparisons that count as evidence.
-    #[serde(default)]
-    pub estimates: Option<Estimates>,
-    /// A ranker is a seed with probability `K` to the minus this.
-    #[serde(default = "default_seed_exponent")]
-    pub seed_exponent: f64,
-}
-
-impl Scomp2 {
-    fn terms(&self) -> Terms {
-        Terms {
-            horizon: self.horizon,
-            batches: self.batches,
-            elimination: self.elimination,
-            estimates: self.estimates,
-        }
-    }
+seeded_parameters! {
+    /// Parameters of SCOMP2.
+    Scomp2
 }
 
 impl PolicyParameters for Scomp2 {

@@ -18,7 +18,7 @@
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Duel, Outcome, Tally};
+use crate::policy::{Duel, Outcome, Tally, divergence};
 
 /// How a pair ended in this round, seen from the first of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,7 +283,8 @@ impl Identification {
             let budget = libm::log(4.0 * t * k as f64)
                 + self.failure
                 + if arm.rewards == 2 { 0.0 } else { 2.0 * libm::log(libm::log(t)) };
-            let inside = |multiple: u64| t * divergence(mean, multiple as f64 / steps as f64) <= budget;
+            let inside =
+                |multiple: u64| t * divergence::between(mean, multiple as f64 / steps as f64) <= budget;
             // S_i/t in multiples, rounded down and up: the interval always keeps its neighbours
             let at = u128::from(arm.half_points) * u128::from(steps);
             let whole = 2 * u128::from(arm.rewards);
@@ -339,10 +340,4 @@ fn first_where(from: u64, to: u64, holds: impl Fn(u64) -> bool) -> u64 {
         }
     }
     from
-}
-
-/// `d(p, q)` of two coins; infinite where `q` excludes what `p` has seen.
-fn divergence(p: f64, q: f64) -> f64 {
-    let term = |a: f64, b: f64| if a > 0.0 { a * libm::log(a / b) } else { 0.0 };
-    term(p, q) + term(1.0 - p, 1.0 - q)
 }
