@@ -15,8 +15,14 @@ use super::{Chance, Duel, InFlight, Outcome, Roster, Tally, Unsupported, choose}
 #[derive(Debug, Clone)]
 pub struct Bounds {
     alpha: f64,
-    /// `α ln t`.
+    /// `α ln t` as of [`Bounds::width_at`].
     width: f64,
+    /// The number of steps that `width` belongs to.
+    width_at: u64,
+    /// Before this many steps no pair is released by the passing of `t`; 0 where that is not known.
+    quiet_until: u64,
+    /// Whether the newest step decided a pair, released one, or turned one around.
+    moved: bool,
     tally: Tally,
     roster: Roster,
     /// The decided pairs `(low, high)`, a binary min-heap on `τ`.
@@ -55,6 +61,9 @@ impl Bounds {
         let mut bounds = Self {
             alpha,
             width: 0.0,
+            width_at: 0,
+            quiet_until: 0,
+            moved: true,
             tally,
             roster,
             heap: Vec::new(),
@@ -89,7 +98,12 @@ impl Bounds {
 
     /// `α ln t`.
     pub fn width(&self) -> f64 {
-        self.width
+        if self.width_at == self.tally.steps() { self.width } else { self.width_now() }
+    }
+
+    // what decides state takes one logarithm on every machine
+    fn width_now(&self) -> f64 {
+        self.alpha * libm::log(self.tally.steps() as f64 + 1.0)
     }
 
     /// Whether `i` certainly beats `j`: `l[i][j] > 1/2`, the same as `u[j][i] < 1/2`. Both must take part.
@@ -125,12 +139,16 @@ impl Bounds {
     /// `u[i][j]`, infinite where the pair was never compared. Duels in flight count as comparisons in the radius
     /// alone, and an unseen pair with some of them has `1 + 1 / (1 + pending)` (`algorithms-comparators.md` §1.7).
     pub fn upper(&self, i: usize, j: usize, in_flight: &InFlight) -> f64 {
+        self.upper_at(self.width(), i, j, in_flight)
+    }
+
+    fn upper_at(&self, width: f64, i: usize, j: usize, in_flight: &InFlight) -> f64 {
         if i == j {
             return 0.5;
         }
         let pending = f64::from(in_flight.of(i, j));
         match self.tally.mean(i, j) {
-            Some(mean) => mean + (self.width / (self.tally.plays(i, j) + pending)).sqrt(),
+            Some(mean) => mean + (width / (self.tally.plays(i, j) + pending)).sqrt(),
             None if pending > 0.0 => 1.0 + 1.0 / (1.0 + pending),
             None => f64::INFINITY,
         }
@@ -139,7 +157,12 @@ impl Bounds {
     /// `argmax_j u[j][c]` over all rankers that take part: the challenger of RUCB step 5. `c` itself (1/2) is chosen
     /// when every other is below 1/2; other ties are broken at random.
     pub fn challenger(&self, c: usize, in_flight: &InFlight, chance: &mut Chance) -> usize {
-        self.challenger_among(self.active().iter().copied(), c, in_flight, chance).unwrap_or(c)
+        if self.certain_wins(c) == self.active().len() - 1 {
+            return c;
+        }
+        // who certainly loses to `c` has less than its 1/2
+        let others = self.active().iter().copied().filter(|&j| !self.beats(c, j));
+        self.challenger_among(others, c, in_flight, chance).unwrap_or(c)
     }
 
     /// [`Bounds::challenger`] among `rankers`; `c` only if it is one of them. `None` of nobody.
@@ -150,12 +173,13 @@ impl Bounds {
         in_flight: &InFlight,
         chance: &mut Chance,
     ) -> Option<usize> {
+        let width = self.width();
         // `c` goes last and needs no draw: it yields in a tie
         let mut itself = false;
         let others = rankers
             .inspect(|&j| itself |= j == c)
             .filter(|&j| j != c)
-            .map(|j| (j, self.upper(j, c, in_flight)));
+            .map(|j| (j, self.upper_at(width, j, c, in_flight)));
         let best = choose::argmax(others.map(|(j, upper)| ((j, upper), upper)), chance);
         match best {
             Some((j, upper)) if upper >= 0.5 || !itself => Some(j),
@@ -168,6 +192,12 @@ impl Bounds {
         &self.released
     }
 
+    /// Whether the newest step decided a pair, released one, or turned one around. Where it did not, all that
+    /// depends on the sides of 1/2 alone is as it was.
+    pub fn moved(&self) -> bool {
+        self.moved
+    }
+
     /// Fold one comparison: a step. One of a ranker against itself adds nothing to the counts.
     pub fn record(&mut self, duel: Duel, outcome: Outcome) {
         if duel.is_self() {
@@ -175,6 +205,7 @@ impl Bounds {
         }
         let (i, j) = (duel.first, duel.second);
         let before = self.leader(i, j);
+        self.quiet_until = 0;
         self.tally.record(duel, outcome);
         self.widen();
         // the played pair first: the heap must be in order before its lowest pairs are looked at
@@ -185,13 +216,24 @@ impl Bounds {
             self.settle(i, j);
         }
         self.release();
+        self.moved = !self.released.is_empty() || self.leader(i, j) != before;
     }
 
     /// `count` steps without a comparison.
     pub fn skip(&mut self, count: u64) {
         self.tally.skip(count);
+        if self.tally.steps() < self.quiet_until {
+            self.released.clear();
+            self.moved = false;
+            return;
+        }
         self.widen();
         self.release();
+        self.moved = !self.released.is_empty();
+        // the lowest τ is caught up with at t = exp(τ / α); a little before that the logarithm has its say again
+        self.quiet_until = self.heap.first().map_or(u64::MAX, |&lowest| {
+            (libm::exp(self.tau(lowest) / self.alpha) * (1.0 - 1e-9) - 2.0) as u64 // saturates
+        });
     }
 
     /// One more ranker, with the next index.
@@ -200,6 +242,7 @@ impl Bounds {
         let old = self.tally.rankers();
         self.tally.enlist();
         self.place.resize(self.place.len() + old, UNDECIDED);
+        self.moved = true;
         self.wins.push(0);
         self.losses.push(0);
         Ok(())
@@ -210,6 +253,8 @@ impl Bounds {
         if !self.roster.retire(ranker)? {
             return Ok(false);
         }
+        self.moved = true;
+        self.quiet_until = 0;
         for other in 0..self.tally.rankers() {
             if self.is_decided(ranker, other) {
                 self.forget(ranker, other, self.leader(ranker, other));
@@ -224,8 +269,8 @@ impl Bounds {
     }
 
     fn widen(&mut self) {
-        // t = steps + 1, and what decides state takes one logarithm on every machine
-        self.width = self.alpha * libm::log(self.tally.steps() as f64 + 1.0);
+        self.width = self.width_now();
+        self.width_at = self.tally.steps();
     }
 
     /// Whether `τ > α ln t`.

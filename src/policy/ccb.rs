@@ -63,6 +63,9 @@ struct Hypotheses {
     beaten_by: Vec<Vec<u16>>,
     /// `L̄_C`: the most losses of a Copeland winner, as estimated; `K` while it is not.
     most_losses: usize,
+    /// Whether the newest revision changed nothing, so that another with the same sides of 1/2 would not either.
+    /// Follows from the rest.
+    is_settled: bool,
     /// The pairs `(i, j)` with `j ∈ B^i` that are undecided (step 5), ascending. Follows from the rest.
     open: Vec<(u16, u16)>,
 }
@@ -78,6 +81,7 @@ impl Hypotheses {
             contenders: Vec::new(),
             beaten_by: Vec::new(),
             most_losses: 0,
+            is_settled: false,
             open: Vec::new(),
         };
         state.start_over();
@@ -99,8 +103,15 @@ impl Hypotheses {
             && beaten_by.iter().all(of_rankers)
             && most_losses <= k;
         fits.then_some(())?;
-        let mut state =
-            Self { bounds, seed: setup.seed, contenders, beaten_by, most_losses, open: Vec::new() };
+        let mut state = Self {
+            bounds,
+            seed: setup.seed,
+            contenders,
+            beaten_by,
+            most_losses,
+            is_settled: false,
+            open: Vec::new(),
+        };
         state.open = (0..k)
             .flat_map(|i| state.beaten_by[i].iter().map(move |&j| (i as u16, j)))
             .filter(|&(i, j)| !state.bounds.is_decided(usize::from(i), usize::from(j)))
@@ -116,6 +127,7 @@ impl Hypotheses {
         self.beaten_by.resize(k, Vec::new());
         self.beaten_by.iter_mut().for_each(Vec::clear);
         self.most_losses = self.bounds.active().len();
+        self.is_settled = false;
         self.open.clear();
     }
 
@@ -125,6 +137,9 @@ impl Hypotheses {
 
     /// Steps 4A-4C with the bounds as they are now. Says whether any hypothesis changed.
     fn revise(&mut self, played: Option<Duel>) -> bool {
+        if self.is_settled && !self.bounds.moved() {
+            return false;
+        }
         self.follow_decisions(played);
         let disproven = played.is_some_and(|duel| self.is_disproven(duel));
         if disproven {
@@ -132,7 +147,8 @@ impl Hypotheses {
         }
         let removed = self.remove_losers();
         let added = self.add_winners();
-        disproven || removed || added
+        self.is_settled = !(disproven || removed || added);
+        !self.is_settled
     }
 
     /// 4A: `l[i][j] > 1/2` for some `j ∈ B^i`. Only a comparison of the pair itself can bring that about.
@@ -312,8 +328,11 @@ impl Policy for Hypotheses {
         for done in 1..=count {
             self.bounds.skip(1);
             if !self.revise(None) {
-                self.bounds.skip(count - done);
-                self.follow_decisions(None);
+                if done < count {
+                    self.bounds.skip(count - done);
+                    self.follow_decisions(None);
+                    self.is_settled &= !self.bounds.moved();
+                }
                 return;
             }
         }

@@ -137,7 +137,7 @@ impl Sampler {
 
         // step 2, for the pairs with a candidate; each pair is owned by a candidate, by the lower of two
         for &i in active.iter().filter(|&&i| is_candidate(i)) {
-            let mut row = draw.row(i);
+            let row = draw.row(i);
             let mut won = 0;
             for &j in active.iter().filter(|&&j| j > i || (j < i && !is_candidate(j))) {
                 // no branch: which way a sign falls cannot be predicted
@@ -159,14 +159,14 @@ impl Sampler {
         // D-TS+ prices the tied with everybody's sampled score: step 2 for the other pairs
         let mut score_of_all = score;
         for &i in active.iter().filter(|&&i| !is_candidate(i)) {
-            let mut row = draw.row(i);
+            let row = draw.row(i);
             for &j in active.iter().filter(|&&j| j > i && !is_candidate(j)) {
                 score_of_all[if row.wins(j) { i } else { j }] += 1;
             }
         }
         let highest = active.iter().map(|&i| score_of_all[i]).max().unwrap_or(0);
         let regrets = tied().map(|i| {
-            let mut own = draw.row(i);
+            let own = draw.row(i);
             let terms = active.iter().filter(|&&j| j != i).map(|&j| {
                 let i_owns = !is_candidate(j) || i < j;
                 let above = if i_owns { own.wins(j) } else { !draw.row(j).wins(i) };
@@ -190,7 +190,7 @@ impl Sampler {
     /// first, values for the few that are above.
     fn second_candidate(&self, first: usize, chance: &mut Chance) -> usize {
         let draw = SignDraw::new(&self.odds, chance);
-        let mut row = draw.row(first);
+        let row = draw.row(first);
         let (mut best, mut highest) = (first, 0.5);
         for &i in self.bounds.active() {
             if i == first || row.wins(i) || self.bounds.beats(i, first) {

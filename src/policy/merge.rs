@@ -297,7 +297,7 @@ impl Tournament {
         let draw = SignDraw::new(odds, chance);
         let mut score = [0_u16; super::MAX_RANKERS];
         for (at, i) in members() {
-            let mut row = draw.row(i);
+            let row = draw.row(i);
             for (other, j) in members().skip(at + 1) {
                 score[if row.wins(j) { at } else { other }] += 1;
             }

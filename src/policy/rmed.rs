@@ -184,6 +184,8 @@ impl Version {
 #[derive(Debug)]
 struct State {
     version: Version,
+    /// `f(K)`.
+    slack: f64,
     tally: Tally,
     /// The duels of step 1 that are still to be drawn; `None` afterwards.
     initial: Option<InitialQueue>,
@@ -233,9 +235,20 @@ impl State {
             Version::Two { alpha } => Some(Scarce::new(alpha, &tally)),
             Version::One | Version::FixedHorizon { .. } => None,
         };
+        let slack = 0.3 * libm::pow(k as f64, 1.01);
         let divergence = vec![0.0; k];
-        let mut state =
-            Self { version, tally, initial, remaining, next, frozen, divergence, likeliest: 0, scarce };
+        let mut state = Self {
+            version,
+            slack,
+            tally,
+            initial,
+            remaining,
+            next,
+            frozen,
+            divergence,
+            likeliest: 0,
+            scarce,
+        };
         (0..k).for_each(|i| state.update_divergence(i));
         state.likeliest = state.least_divergence();
         state
@@ -293,9 +306,7 @@ impl State {
     fn work_off(&mut self, drawn: usize) {
         self.remaining[drawn] = false;
         // J_i, with t the step that was just folded
-        let k = self.tally.rankers() as f64;
-        let f = 0.3 * libm::pow(k, 1.01);
-        let most = self.divergence[self.likeliest] + libm::log(self.tally.steps() as f64) + f;
+        let most = self.divergence[self.likeliest] + libm::log(self.tally.steps() as f64) + self.slack;
         for j in 0..self.remaining.len() {
             if !self.remaining[j] && self.divergence[j] <= most {
                 self.next[j] = true;

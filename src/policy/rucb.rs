@@ -135,12 +135,17 @@ impl Policy for State {
 
     fn observe(&mut self, observation: &Observation) {
         self.bounds.record(observation.duel, observation.outcome);
-        self.revise();
+        if self.bounds.moved() {
+            self.revise();
+        }
     }
 
     fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
         for done in 1..=count {
             self.bounds.skip(1);
+            if done == count && !self.bounds.moved() {
+                return;
+            }
             if !self.revise() {
                 return self.bounds.skip(count - done);
             }

@@ -117,7 +117,7 @@ impl<'a> SignDraw<'a> {
     pub fn row(self, owner: usize) -> SignRow<'a> {
         let k = self.odds.rankers;
         let odds = &self.odds.odds[owner * k..(owner + 1) * k];
-        SignRow { draw: self, odds, first: (owner * k) as u64, coins: None }
+        SignRow { draw: self, odds, first: (owner * k) as u64 }
     }
 
     /// A generator of the unordered pair's own, the same in either order.
@@ -136,45 +136,25 @@ impl<'a> SignDraw<'a> {
     }
 }
 
-// Where in the stream fair coins and generators of pairs begin; signs take the first 2²⁰ words.
-const COINS: u64 = 1 << 32;
+// Where in the stream generators of pairs begin; signs take the first 2²⁰ words.
 const PAIRS: u64 = 1 << 33;
 
 /// One row of a [`SignDraw`].
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct SignRow<'a> {
     draw: SignDraw<'a>,
     odds: &'a [u32],
     first: u64,
-    /// 64 fair coins and the block of opponents that they are for.
-    coins: Option<(usize, u64)>,
 }
 
 impl SignRow<'_> {
     /// Whether `θ[owner][other] > 1/2`.
     #[inline]
-    pub fn wins(&mut self, other: usize) -> bool {
-        match self.odds[other] {
-            NEVER => false,
-            ALWAYS => true,
-            EVEN => self.coin(other),
-            odds => ((self.draw.word(self.first + other as u64) >> 32) as u32) < odds,
-        }
-    }
-
-    #[inline]
-    fn coin(&mut self, other: usize) -> bool {
-        let block = other / 64;
-        let coins = match self.coins {
-            Some((held, coins)) if held == block => coins,
-            _ => {
-                // a row has at most K/64 blocks, so the blocks of different rows stay apart
-                let coins = self.draw.word(COINS + self.first + block as u64);
-                self.coins = Some((block, coins));
-                coins
-            }
-        };
-        (coins >> (other % 64)) & 1 == 1
+    pub fn wins(&self, other: usize) -> bool {
+        // no branch: neither the odds nor the sign can be predicted
+        let odds = u64::from(self.odds[other]);
+        let certain = u64::from(self.odds[other] == ALWAYS);
+        self.draw.word(self.first + other as u64) >> 32 < odds + certain
     }
 }
 
