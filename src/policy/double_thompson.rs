@@ -5,6 +5,7 @@
 //! used throughout; what it selects has exactly the distribution of the plain form.
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use super::signs::{SignDraw, SignOdds, theta_given_sign};
 use super::spec::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, require};
@@ -136,15 +137,19 @@ impl Sampler {
         let mut score = [0_u16; MAX_RANKERS];
 
         // step 2, for the pairs with a candidate; each pair is owned by a candidate, by the lower of two
-        for &i in active.iter().filter(|&&i| is_candidate(i)) {
+        let outsiders: SmallVec<[u16; MAX_RANKERS]> =
+            active.iter().filter(|&&i| !is_candidate(i)).map(|&i| i as u16).collect();
+        for (at, &i) in active.iter().enumerate().filter(|&(_, &i)| is_candidate(i)) {
             let row = draw.row(i);
             let mut won = 0;
-            for &j in active.iter().filter(|&&j| j > i || (j < i && !is_candidate(j))) {
+            let mut meet = |j: usize| {
                 // no branch: which way a sign falls cannot be predicted
                 let wins = u16::from(row.wins(j));
                 won += wins;
                 score[j] += 1 - wins;
-            }
+            };
+            active[at + 1..].iter().for_each(|&j| meet(j));
+            outsiders.iter().map(|&j| usize::from(j)).take_while(|&j| j < i).for_each(&mut meet);
             score[i] += won;
         }
 
