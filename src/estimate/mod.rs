@@ -104,27 +104,25 @@ pub fn compare_all(
         .flat_map(|(at, &i)| rankers[at + 1..].iter().map(move |&j| (i, j)))
         .collect();
     let blocks = comparing.comparisons.div_ceil(BLOCK);
-    let jobs: Vec<(usize, u64)> =
-        (0..pairs.len()).flat_map(|pair| (0..blocks).map(move |block| (pair, block))).collect();
-    let counts: Option<Vec<PairCount>> = jobs
+    pairs
         .into_par_iter()
-        .map(|(pair, block)| {
-            if watch.is_stopped() {
-                return None;
-            }
-            let comparisons = BLOCK.min(comparing.comparisons - block * BLOCK);
-            let count = compare(data, pairs[pair], comparing, block, comparisons, plans);
-            watch.advance(comparisons);
-            Some(count)
+        .map(|pair| {
+            let counts = (0..blocks).into_par_iter().map(|block| {
+                if watch.is_stopped() {
+                    return None;
+                }
+                let comparisons = BLOCK.min(comparing.comparisons - block * BLOCK);
+                let count = compare(data, pair, comparing, block, comparisons, plans);
+                watch.advance(comparisons);
+                Some(count)
+            });
+            let counts: Vec<PairCount> = counts.collect::<Option<_>>()?;
+            // sums of rounded numbers: in the order of the blocks, whoever finished first
+            let mut total = PairCount::default();
+            counts.iter().for_each(|count| total.add(count));
+            Some(total)
         })
-        .collect();
-    // sums of rounded numbers, in the order of the blocks
-    let counts = counts?;
-    let mut totals = vec![PairCount::default(); pairs.len()];
-    for (at, count) in counts.iter().enumerate() {
-        totals[at / blocks as usize].add(count);
-    }
-    Some(totals)
+        .collect()
 }
 
 fn compare(
