@@ -10,7 +10,7 @@ use serde_json::json;
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder};
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder, Schema};
 use utoipa::{Modify, ToSchema as _};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -67,6 +67,7 @@ impl Modify for Key {
 
 /// Add to every operation the problems it can answer with, as references to responses that are described once.
 pub(super) fn complete(openapi: &mut OpenApi) {
+    tag_policies(openapi);
     let mut described = BTreeMap::new();
     for (path, item) in &mut openapi.paths.paths {
         let operations = [
@@ -88,6 +89,24 @@ pub(super) fn complete(openapi: &mut OpenApi) {
         }
     }
     openapi.components.get_or_insert_default().responses.extend(described);
+}
+
+/// A policy is described as its parameters, which allow nothing else, and a `kind` beside them: together nothing fits. The
+/// kind becomes one of the parameters instead.
+fn tag_policies(openapi: &mut OpenApi) {
+    let Some(components) = &mut openapi.components else { return };
+    let Some(RefOr::T(Schema::OneOf(mut kinds))) = components.schemas.remove("PolicySpec") else { return };
+    for item in &mut kinds.items {
+        let RefOr::T(Schema::AllOf(parts)) = item else { continue };
+        let [RefOr::Ref(parameters), RefOr::T(Schema::Object(tag))] = &parts.items[..] else { continue };
+        let name = parameters.ref_location.rsplit('/').next().unwrap_or_default();
+        if let Some(RefOr::T(Schema::Object(policy))) = components.schemas.get_mut(name) {
+            policy.properties.extend(tag.properties.clone());
+            policy.required.extend(tag.required.clone());
+        }
+        *item = RefOr::Ref(parameters.clone());
+    }
+    components.schemas.insert("PolicySpec".to_owned(), RefOr::T(Schema::OneOf(kinds)));
 }
 
 fn add_problems(operation: &mut Operation, open: bool, described: &mut BTreeMap<String, RefOr<Response>>) {
