@@ -12,6 +12,7 @@ mod duels;
 mod experiments;
 mod extract;
 mod feedback;
+mod hostile;
 mod keys;
 mod policies;
 mod process;

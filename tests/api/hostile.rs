@@ -1,0 +1,184 @@
+//! Callers who mean harm: forged duels, SQL in every string, bodies that never end, floods.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rankduel::http::ShellSettings;
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::support::TestDatabase;
+use crate::support::client::{PATIENCE, steady};
+use crate::support::server::Api;
+use crate::support::service::Server;
+use crate::support::{KINDS, Kind};
+
+on_both_databases! {
+    a_duel_with_any_bit_flipped_is_none
+    sql_in_any_string_is_text
+    ten_thousand_experiments_are_listed_and_served
+}
+
+async fn a_duel_with_any_bit_flipped_is_none(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    let duel = server.pair("search").await;
+    let bytes = URL_SAFE_NO_PAD.decode(duel["duel_id"].as_str().expect("an id")).expect("base64");
+    let forged: Vec<_> = (0..bytes.len() * 8)
+        .map(|bit| {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            json!({"duel_id": URL_SAFE_NO_PAD.encode(bytes), "outcome": "left"})
+        })
+        .collect();
+    assert!((200..=1000).contains(&forged.len()), "{} bits", forged.len());
+    let receipts = server.feedback("search", &json!({"feedback": forged})).await.json(200);
+    for receipt in receipts["results"].as_array().expect("results") {
+        assert_eq!(receipt["status"], "invalid", "{receipt}");
+    }
+    assert_eq!(server.position("search").await, 0);
+    server.answer("search", &duel, "left").await;
+}
+
+/// What would end a string, a statement or a pattern, if anything put statements together.
+const SQL: [&str; 8] = [
+    "'; drop table log; --",
+    "\"; drop table log; --",
+    "' or '1'='1",
+    "$1",
+    "\\'; delete from log; --",
+    "%_",
+    "a') union select secret from signing_key --",
+    "/*",
+];
+
+async fn sql_in_any_string_is_text(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    let duel = server.pair("search").await;
+    server.answer("search", &duel, "left").await;
+    let standings = server.standings("search").await;
+    for (number, sql) in SQL.into_iter().enumerate() {
+        let encoded: String = sql.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        // where any text may stand, it comes back as it was
+        let name = format!("kept-{number}");
+        let rankers = json!([{"id": sql, "description": sql}, "b"]);
+        server.create(&json!({"name": name, "rankers": rankers})).await;
+        let read = server.get(&format!("/v1/experiments/{name}")).await.json(200);
+        assert_eq!(
+            (&read["rankers"][0]["id"], &read["rankers"][0]["description"]),
+            (&json!(sql), &json!(sql))
+        );
+        let concluded = server.patch(&name, &json!({"status": "concluded", "winner": sql})).await.json(200);
+        assert_eq!(concluded["winner"], sql);
+
+        // where it may not, it is refused
+        let refused = [
+            server.post("/v1/experiments", &json!({"name": sql, "rankers": ["a", "b"]})).await,
+            server
+                .post(
+                    "/v1/experiments",
+                    &json!({"name": "x", "rankers": ["a", "b"], "policy": {"kind": sql}}),
+                )
+                .await,
+            server.post("/v1/experiments", &json!({"name": "x", "rankers": ["a", "b"], "ties": sql})).await,
+            server.feedback("search", &json!({"duel_id": sql, "outcome": "left"})).await,
+            server.feedback("search", &json!({"duel_id": duel["duel_id"], "outcome": sql})).await,
+            server.feedback("search", &json!({sql: 1, "outcome": "left"})).await,
+            server.patch("search", &json!({"status": sql})).await,
+            server.patch("search", &json!({"status": "concluded", "winner": sql})).await,
+            server.get(&format!("/v1/experiments/{encoded}")).await,
+            server.get(&format!("/v1/experiments/{encoded}/standings")).await,
+            server.get(&format!("/v1/experiments?limit={encoded}")).await,
+        ];
+        for answer in refused {
+            assert!(matches!(answer.status, 404 | 422), "{}: {}", answer.request, answer.text());
+        }
+        // neither is it a place in the list
+        let after = server.get(&format!("/v1/experiments?cursor={encoded}")).await;
+        assert!(matches!(after.status, 422), "{}", after.text());
+        let conditional =
+            server.send("GET", "/v1/experiments/search/standings", &[("if-none-match", sql)], vec![]).await;
+        assert_eq!(conditional.status, 200);
+    }
+    assert_eq!(server.standings("search").await, standings);
+    assert_eq!(database.count("select count(*) from signing_key").await, 1);
+    assert_eq!(database.count("select count(*) from experiment").await, 1 + SQL.len() as i64);
+}
+
+/// Ten thousand of them are in the database; each page of the list is one, and those that are asked for are served.
+async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) {
+    const COUNT: usize = 10_000;
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("0", &["a", "b"])).await;
+    database
+        .execute(
+            "with recursive number (n) as (select 1 union all select n + 1 from number where n < 9999)
+             insert into experiment (name, spec, seed, status, version, head, created_at_ms, updated_at_ms)
+             select 'many-' || n, spec, seed, status, 1, 0, created_at_ms, updated_at_ms
+             from number cross join (select * from experiment where name = '0') as first",
+        )
+        .await;
+    let (mut listed, mut path) = (0, "/v1/experiments?limit=500".to_owned());
+    loop {
+        let page = server.get(&path).await.json(200);
+        let experiments = page["experiments"].as_array().expect("experiments");
+        listed += experiments.len();
+        match page["next"].as_str() {
+            Some(next) => path = format!("/v1/experiments?limit=500&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(listed, COUNT);
+    for number in (1..COUNT).step_by(97) {
+        let name = format!("many-{number}");
+        let duel = server.pair(&name).await;
+        assert_eq!(server.answer(&name, &duel, "left").await, 1);
+    }
+}
+
+/// A body that comes a byte at a time does not keep its place for longer than any request may take.
+#[tokio::test]
+async fn a_body_that_never_ends_is_given_up() {
+    for kind in KINDS {
+        let shell = ShellSettings { request_timeout: Duration::from_millis(300), ..ShellSettings::default() };
+        let api = Api::start(kind, &shell).await;
+        let mut stream = TcpStream::connect(&api.server.address).await.expect("a connection");
+        let head = "POST /v1/experiments HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.expect("to send");
+        let (mut from, mut to) = stream.into_split();
+        let dripping = tokio::spawn(async move {
+            while to.write_all(b"{").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        let mut answer = vec![0; 1024];
+        let length =
+            tokio::time::timeout(PATIENCE, from.read(&mut answer)).await.expect("an answer").expect("bytes");
+        let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
+        assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+        dripping.abort();
+    }
+}
+
+/// Thousands of small headers are as bad as a large one.
+#[tokio::test]
+async fn a_flood_of_headers_is_refused() {
+    let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
+    for count in [200, 5000] {
+        let headers: String = (0..count).map(|number| format!("x-{number}: 1\r\n")).collect();
+        let mut stream = TcpStream::connect(&api.server.address).await.expect("a connection");
+        // the server may hang up before it has read it all
+        let _ = stream
+            .write_all(format!("GET /v1/experiments HTTP/1.1\r\nhost: x\r\n{headers}\r\n").as_bytes())
+            .await;
+        let mut answer = vec![0; 64];
+        let length =
+            tokio::time::timeout(PATIENCE, stream.read(&mut answer)).await.expect("an answer").unwrap_or(0);
+        let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{count}: {answer}");
+    }
+    assert_eq!(api.server.get("/v1/experiments").await.status(), 200);
+}
