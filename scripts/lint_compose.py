@@ -40,7 +40,7 @@ def defects(compose: dict, haproxy: str) -> list[str]:
     servers = {}
     for name, service in replicas.items():
         environment = service["environment"]
-        drain = int(environment["RANKDUEL_DRAIN_SECONDS"])
+        drain = int(environment["RANKDUEL_DRAIN_SECONDS"]) + int(environment["RANKDUEL_LAME_DUCK_SECONDS"])
         if seconds(service["stop_grace_period"]) <= drain + 5:
             found.append(f"{name}: stop_grace_period leaves no time after the drain of {drain} s")
         servers[name] = f"{name}:{environment['RANKDUEL_LISTEN'].rpartition(':')[2]}"

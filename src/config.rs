@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
+use crate::experiment::ServiceSettings;
 use crate::http::auth::ApiKeys;
 use crate::http::middleware::ShellSettings;
 use crate::http::server::ConnectionSettings;
@@ -59,9 +60,10 @@ impl LogArgs {
     characters, for instance from `openssl rand -hex 32`. A caller sends one as `Authorization: Bearer KEY`. Several \
     keys let you replace one without an interruption.\n\n\
     When it serves, the server prints one line on standard output, `listening on http://ADDRESS:PORT`; logs go to \
-    standard error. On SIGTERM or SIGINT /readyz turns 503, no connection is accepted any more, running requests are \
-    finished, and the exit code is 0; it is 1 if the drain's time limit cut a request off. A second signal ends the \
-    process at once."
+    standard error. On SIGTERM /readyz turns 503 at once, and requests are served as before for --lame-duck-seconds, so \
+    that load balancers can notice; then no connection is accepted any more, running requests are finished, and the exit \
+    code is 0; it is 1 if the drain's time limit cut a request off. SIGINT (Ctrl-C) does the same without the wait. A \
+    second signal ends the process at once."
 )]
 pub struct ServeArgs {
     #[command(flatten)]
@@ -104,13 +106,50 @@ pub struct ServeArgs {
     )]
     pub max_concurrent_requests: u32,
 
-    /// Seconds that running requests have to finish after SIGTERM. Keep it below what your orchestrator allows
+    /// Seconds that requests are still accepted after SIGTERM, while /readyz says 503 already. Longer than your load
+    /// balancer takes to notice: its check interval times the failures it waits for. 0 where whatever sends the signal
+    /// has taken the server out of rotation before
+    #[arg(
+        long, value_name = "SECONDS", env = "RANKDUEL_LAME_DUCK_SECONDS", default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(0..=600)
+    )]
+    pub lame_duck_seconds: u32,
+
+    /// Seconds that running requests have to finish after that. Keep the sum of both below what your orchestrator allows
     /// (Kubernetes: 30)
     #[arg(
-        long, value_name = "SECONDS", env = "RANKDUEL_DRAIN_SECONDS", default_value_t = 25,
+        long, value_name = "SECONDS", env = "RANKDUEL_DRAIN_SECONDS", default_value_t = 20,
         value_parser = clap::value_parser!(u32).range(1..=3600)
     )]
     pub drain_seconds: u32,
+
+    /// Milliseconds between two looks at what other servers have appended. PostgreSQL also tells, within milliseconds;
+    /// this is for what is lost on the way, and for SQLite
+    #[arg(
+        long, value_name = "MILLISECONDS", env = "RANKDUEL_POLL_MILLISECONDS", default_value_t = 500,
+        value_parser = clap::value_parser!(u32).range(10..=3_600_000)
+    )]
+    pub poll_milliseconds: u32,
+
+    /// Do not listen to what PostgreSQL tells, only look from time to time: saves one connection
+    #[arg(long, env = "RANKDUEL_NO_LISTEN", value_parser = BoolishValueParser::new())]
+    pub no_listen: bool,
+
+    /// Seconds after which an experiment that nobody asks for is dropped from memory. Nothing is lost: the next request
+    /// loads it again
+    #[arg(
+        long, value_name = "SECONDS", env = "RANKDUEL_IDLE_SECONDS", default_value_t = 3600,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub idle_seconds: u32,
+
+    /// Megabytes that the experiments in memory may take together, estimated; beyond that the longest unused are
+    /// dropped. 100 rankers take 0.3, 1000 take 32
+    #[arg(
+        long, value_name = "MEGABYTES", env = "RANKDUEL_MEMORY_MEGABYTES", default_value_t = 1024,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub memory_megabytes: u32,
 
     #[command(flatten)]
     #[expect(missing_docs, reason = "documented at the type; text here would replace the command's")]
@@ -130,6 +169,10 @@ pub struct ServeConfig {
     pub shell: ShellSettings,
     /// Limits of connections.
     pub connections: ConnectionSettings,
+    /// How long requests are still accepted after SIGTERM.
+    pub lame_duck: Duration,
+    /// How experiments are followed and kept in memory.
+    pub service: ServiceSettings,
 }
 
 impl ServeArgs {
@@ -157,6 +200,14 @@ impl ServeArgs {
             connections: ConnectionSettings {
                 drain_within: Duration::from_secs(self.drain_seconds.into()),
                 ..ConnectionSettings::default()
+            },
+            lame_duck: Duration::from_secs(self.lame_duck_seconds.into()),
+            service: ServiceSettings {
+                poll_every: Duration::from_millis(self.poll_milliseconds.into()),
+                listen: !self.no_listen,
+                idle_after: Duration::from_secs(self.idle_seconds.into()),
+                memory_bytes: u64::from(self.memory_megabytes) << 20,
+                ..ServiceSettings::default()
             },
         })
     }

@@ -99,7 +99,8 @@ fn texts(good: &[&str]) -> Vec<Vec<u8>> {
 
 #[test]
 fn no_token_is_made_of_another() {
-    let keys = Keyring::new(&[SigningKey { id: 7, secret: [1; 32], created_at: 0 }]).expect("a key");
+    let keys =
+        Keyring::new(&[SigningKey { id: 7, secret: [1; 32], created_at: 0, active_from: 0 }]).expect("a key");
     let token = DuelToken {
         experiment: 1,
         first: 0,

@@ -139,7 +139,7 @@ impl Arguments {
     fn plan(&self, figure: &'static Figure) -> Result<Plan, CommandError> {
         let wrong = |error: &dyn std::fmt::Display| CommandError::Usage(format!("{}: {error}", figure.name));
         let (source, own_size) = match &figure.content {
-            Content::Regret(f) | Content::Spread(f) | Content::Delay(f) => {
+            Content::Regret(f) | Content::Spread(f) | Content::Delay(_, f) => {
                 (f.matrix, if self.full { f.full } else { f.reduced })
             }
             Content::CondorcetSubsets(source) | Content::WinnerOverlap(source) => {
@@ -153,7 +153,7 @@ impl Arguments {
         };
         let tournaments = match &figure.content {
             Content::Regret(f) | Content::Spread(f) => f.tournaments(&found, size, self.seed),
-            Content::Delay(f) => delay::tournaments(f, &found, size, self.seed),
+            Content::Delay(late, f) => delay::tournaments(*late, f, &found, size, self.seed),
             Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) => Ok(Vec::new()),
         }
         .map_err(|error| wrong(&error))?;
@@ -213,14 +213,15 @@ impl Plan {
                 let svg = reports.first().map(|report| plot::bars_svg(&spread::bars(title(), report)));
                 Ok(svg.map(|svg| made(&reports, svg)))
             }
-            Content::Delay(figure) => {
+            Content::Delay(late, figure) => {
                 let reports = watched.run(&self.tournaments);
-                let steps = self.tournaments.iter().map(|tournament| tournament.feedback.batch_steps);
-                let told: Vec<(u64, &Report)> = steps
+                let told: Vec<(u64, &Report)> = late
+                    .values()
+                    .iter()
                     .zip(&reports)
-                    .filter_map(|(steps, report)| Some((steps, report.as_ref()?)))
+                    .filter_map(|(value, report)| Some((*value, report.as_ref()?)))
                     .collect();
-                let plot = delay::plot(title(), figure, &told);
+                let plot = delay::plot(*late, title(), figure, &told);
                 let reports: Vec<Report> = reports.iter().flatten().cloned().collect();
                 Ok(plot.map(|plot| made(&reports, plot::svg(&plot))))
             }

@@ -13,15 +13,20 @@ use crate::store::{ConnectError, SharedStore, connect};
 mod bench;
 mod demo;
 mod estimate;
+mod export;
 mod figures;
 mod health;
+mod import;
 mod migrate;
 mod openapi;
 mod output;
 mod policies;
+mod prune;
 mod serve;
+mod signing_keys;
 mod simulate;
 mod values;
+mod verify;
 mod watched;
 
 /// Online ranker evaluation with dueling bandits.
@@ -44,6 +49,11 @@ enum Command {
     Migrate(StoreArgs),
     /// Print the description of the API (OpenAPI 3.1, YAML).
     Openapi,
+    Export(export::Arguments),
+    Import(import::Arguments),
+    Prune(prune::Arguments),
+    Verify(verify::Arguments),
+    SigningKeys(signing_keys::Arguments),
     Policies(policies::Arguments),
     Simulate(simulate::Arguments),
     Estimate(estimate::Arguments),
@@ -78,6 +88,11 @@ pub fn run() -> ExitCode {
         Command::Health(args) => health::run(&args),
         Command::Migrate(args) => migrate::run(&args),
         Command::Openapi => openapi::run(),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
+        Command::Prune(arguments) => prune::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
+        Command::SigningKeys(arguments) => signing_keys::run(&arguments),
         Command::Policies(arguments) => policies::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Estimate(arguments) => estimate::run(&arguments),

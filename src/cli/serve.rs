@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use tokio::net::TcpListener;
@@ -10,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{CommandError, open_store};
 use crate::clock::SystemClock;
 use crate::config::{API_KEYS, ServeArgs, ServeConfig};
-use crate::experiment::{Service, ServiceSettings};
+use crate::experiment::Service;
 use crate::http::health::Readiness;
 use crate::http::server::{Drained, serve};
 use crate::http::{self, AppState};
@@ -49,10 +50,9 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
     store.check().await.context("the database cannot be served from")?;
     let database = store.kind();
     let metrics = Arc::new(Metrics::new());
-    let service =
-        Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), ServiceSettings::default())
-            .await
-            .context("the service cannot start")?;
+    let service = Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), config.service.clone())
+        .await
+        .context("the service cannot start")?;
     let readiness = Arc::new(Readiness::default());
     let state = AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };
     let open = config.shell.keys.is_empty();
@@ -67,13 +67,15 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
     let _ = writeln!(stdout, "listening on http://{address}").and_then(|()| stdout.flush());
 
     let shutdown = async {
-        let name = tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
+        // who presses Ctrl-C does not want to wait
+        let (name, lame_duck) = tokio::select! {
+            _ = terminate.recv() => ("SIGTERM", config.lame_duck),
+            _ = interrupt.recv() => ("SIGINT", Duration::ZERO),
         };
         tracing::info!(
             signal = name,
-            within_seconds = config.connections.drain_within.as_secs(),
+            lame_duck_seconds = lame_duck.as_secs(),
+            drain_seconds = config.connections.drain_within.as_secs(),
             "shutting down"
         );
         readiness.drain();
@@ -82,6 +84,7 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
             tracing::warn!("a second signal: ending at once");
             std::process::exit(1);
         });
+        tokio::time::sleep(lame_duck).await;
     };
     let drained = serve(listener, app, &config.connections, shutdown).await;
     service.shutdown().await;

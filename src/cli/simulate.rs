@@ -128,6 +128,15 @@ struct FeedbackArguments {
     /// Deliver outcomes together, after every N steps
     #[arg(long, value_name = "N", default_value = "1", value_parser = |text: &str| count(text, 1, 1_000_000))]
     feedback_batch: u64,
+
+    /// Servers that share the log: each step any of them hands out the duel and any takes an outcome; each knows only its
+    /// own duels in flight
+    #[arg(long, value_name = "N", default_value = "1", value_parser = |text: &str| count(text, 1, 1000))]
+    replicas: u64,
+
+    /// Steps until a server has folded what another one has appended
+    #[arg(long, value_name = "STEPS", default_value = "0", requires = "replicas", value_parser = |text: &str| count(text, 0, 1_000_000))]
+    lag: u64,
 }
 
 const EXAMPLES: &str = "\
@@ -141,6 +150,9 @@ Examples:
 
   What does late feedback cost, with a thousand duels outstanding and one outcome in five lost?
     rankduel simulate --preferences btl:50:1 --policy d-ts --in-flight 1000 --loss 0.2
+
+  And with eight servers, each a hundred duels behind the others?
+    rankduel simulate --preferences btl:50:1 --policy d-ts --in-flight 1000 --replicas 8 --lag 100
 
 Regret of a step that shows rankers i and j:
   copeland    c* - (c_i + c_j)/2, where c is the share of the others that a ranker beats and c* the largest c
@@ -276,6 +288,8 @@ impl FeedbackArguments {
                 None => self.delay,
             },
             batch_steps: self.feedback_batch,
+            replicas: self.replicas as usize,
+            lag: self.lag,
         }
     }
 }

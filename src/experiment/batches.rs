@@ -117,6 +117,7 @@ impl Service {
             Appended::Recorded(position) => Ok((true, position)),
             Appended::Duplicate(position) => Ok((false, position)),
             Appended::Conflict(position) => Err(conflict(batch, position)),
+            Appended::Archived => Err(ServiceError::Archived(name.into())),
             Appended::Missing => Err(ServiceError::NotFound(name.into())),
         }
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::fold::FoldError;
 use super::spec::FieldError;
 use crate::store::StoreError;
 
@@ -57,9 +56,14 @@ pub enum ServiceError {
     /// The store cannot be read or written now.
     #[error(transparent)]
     Store(Arc<StoreError>),
-    /// The log does not fold.
-    #[error("the experiment's log cannot be folded: {0}")]
-    Fold(#[from] FoldError),
+    /// It is there, and this program cannot make sense of it: its spec, an entry of its log, or what was left of it.
+    #[error("this server cannot serve experiment `{name}`: {why}")]
+    Unreadable {
+        /// The experiment.
+        name: String,
+        /// What of it cannot be read.
+        why: String,
+    },
     /// A defect: something that this program should not be able to reach.
     #[error("{0}")]
     Internal(String),

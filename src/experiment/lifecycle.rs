@@ -69,7 +69,7 @@ impl Service {
             }
             let change = Change { status: Some(status), winner: Some(winner), archived_at: None };
             let event = OtherEvent::Status { status, winner, archived: false };
-            match self.change(&live, &record, change, event).await {
+            match self.change(&live, &record, change, event, self.clock.now_ms()).await {
                 // somebody was faster; who does not care what it was goes on from what it is
                 Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
                 done => return done.map(|()| live),
@@ -90,9 +90,10 @@ impl Service {
             if record.status != Status::Concluded {
                 return Err(ServiceError::NotConcluded(name.into()));
             }
-            let change = Change { archived_at: Some(self.clock.now_ms()), ..Change::default() };
+            let now = self.clock.now_ms();
+            let change = Change { archived_at: Some(now), ..Change::default() };
             let event = OtherEvent::Status { status: record.status, winner: record.winner, archived: true };
-            match self.change(&live, &record, change, event).await {
+            match self.change(&live, &record, change, event, now).await {
                 Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
                 done => return done,
             }
@@ -114,9 +115,9 @@ impl Service {
         seen: &ExperimentRecord,
         change: Change,
         event: OtherEvent,
+        now: i64,
     ) -> Result<(), ServiceError> {
         let event = NewEvent { nonce: self.fresh_nonce(), event: Event::Other(event) };
-        let now = self.clock.now_ms();
         match self.store.change_experiment(live.id, seen.version, &change, event, now).await? {
             Changed::Done(record) => {
                 live.set_record(record);

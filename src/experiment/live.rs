@@ -1,7 +1,7 @@
 //! One experiment in memory: its record, the fold of its log, and what is out.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::error::ServiceError;
@@ -9,7 +9,9 @@ use super::fold::Fold;
 use super::outstanding::Outstanding;
 use super::spec::ExperimentSpec;
 use crate::policy::{Chance, InFlight, Selection};
-use crate::store::{Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, Snapshot, Store, StoreError};
+use crate::store::{
+    Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, OtherEvent, Snapshot, Status, Store, StoreError,
+};
 
 /// Log entries fetched first while catching up.
 const FIRST_PAGE: u32 = 500;
@@ -40,6 +42,8 @@ pub struct Live {
     process: u64,
     snapshot_position: AtomicU64,
     broken: AtomicBool,
+    /// Unix milliseconds of about the last request.
+    last_used_ms: AtomicI64,
 }
 
 impl Live {
@@ -49,9 +53,8 @@ impl Live {
         record: ExperimentRecord,
         process: u64,
     ) -> Result<Self, ServiceError> {
-        let spec: ExperimentSpec = serde_json::from_str(&record.spec).map_err(|error| {
-            StoreError::Corrupt(format!("the spec of experiment `{}`: {error}", record.name))
-        })?;
+        let unreadable = |why| ServiceError::Unreadable { name: record.name.clone(), why };
+        let spec = ExperimentSpec::read(&record.spec).map_err(unreadable)?;
         let mut fold = Fold::start(&spec, record.seed, record.created_at);
         if let Some(snapshot) = store.newest_snapshot(record.id, fold.format()).await? {
             match Fold::restore(&spec, record.seed, &snapshot.state) {
@@ -63,6 +66,14 @@ impl Live {
                 ),
             }
         }
+        if fold.position() < record.pruned_to {
+            return Err(unreadable(format!(
+                "its log was pruned up to position {}, and there is no snapshot from there on in the layout that this \
+                 version reads ({})",
+                record.pruned_to,
+                fold.format()
+            )));
+        }
         let live = Self {
             id: record.id,
             name: record.name.clone(),
@@ -73,6 +84,7 @@ impl Live {
             snapshot_position: AtomicU64::new(fold.position()),
             process,
             broken: AtomicBool::new(false),
+            last_used_ms: AtomicI64::new(i64::MIN),
             record: RwLock::new(record),
             fold: RwLock::new(fold),
             spec,
@@ -104,6 +116,54 @@ impl Live {
         }
     }
 
+    /// A change of the record came by in the log. One that the record has already is passed over.
+    fn note_change(&self, entry: &LogEntry, status: Status, winner: Option<u16>, archived: bool) {
+        let mut record = self.record.write().unwrap_or_else(PoisonError::into_inner);
+        if entry.position > record.head {
+            record.head = entry.position;
+            record.version += 1;
+            record.updated_at = entry.recorded_at;
+            (record.status, record.winner) = (status, winner);
+            if archived {
+                record.archived_at = Some(entry.recorded_at);
+            }
+        }
+    }
+
+    /// Somebody asks for it now.
+    pub fn touch(&self, now_ms: i64) {
+        // reading costs nothing where many ask at once; writing does
+        if self.last_used_ms.load(Ordering::Relaxed) != now_ms {
+            self.last_used_ms.store(now_ms, Ordering::Relaxed);
+        }
+    }
+
+    /// Unix milliseconds of about the last request.
+    pub fn last_used_ms(&self) -> i64 {
+        self.last_used_ms.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that it takes in memory, estimated: a constant and 32 for each ordered pair of rankers.
+    pub fn bytes(&self) -> u64 {
+        let rankers = self.spec.rankers.len() as u64;
+        16 * 1024 + 32 * rankers * rankers
+    }
+
+    /// Whether comparisons of its open batch are out, which dropping it would forget.
+    pub fn waits_for_its_batch(&self, now_ms: i64) -> bool {
+        let batch = match self.fold() {
+            Ok(fold) if fold.policy().runs_in_batches() => fold.policy().batch(),
+            _ => return false,
+        };
+        self.lock_outstanding().at(now_ms, batch).total() > 0
+    }
+
+    /// Whether there are self-duels that are not known to be in the log.
+    pub fn has_self_duels(&self) -> bool {
+        self.unsettled_flush.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+            || self.self_duels.iter().any(|count| count.load(Ordering::Relaxed) > 0)
+    }
+
     /// Whether the state in memory can no longer be trusted and must be folded anew.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
@@ -115,6 +175,11 @@ impl Live {
             "the state of experiment `{}` is lost ({why}); it is folded anew",
             self.name
         ))
+    }
+
+    fn unreadable(&self, why: &dyn std::fmt::Display) -> ServiceError {
+        self.broken.store(true, Ordering::Relaxed);
+        ServiceError::Unreadable { name: self.name.clone(), why: why.to_string() }
     }
 
     /// Choose a duel and note that it is out. Returns the log position that it was chosen at.
@@ -191,7 +256,10 @@ impl Live {
             // a policy with a defect must cost its own experiment only, not the task that writes for all
             catch_unwind(AssertUnwindSafe(|| fold.apply(entry)))
                 .map_err(|_| self.broke("folding it panicked"))?
-                .inspect_err(|_| self.broken.store(true, Ordering::Relaxed))?;
+                .map_err(|error| self.unreadable(&error))?;
+            if let Event::Other(OtherEvent::Status { status, winner, archived }) = entry.event {
+                self.note_change(entry, status, winner, archived);
+            }
             if let Event::Outcome(outcome) = &entry.event
                 && (entry.nonce >> 64) as u64 == self.process
             {
@@ -211,17 +279,25 @@ impl Live {
         let _one_at_a_time = self.catching_up.lock().await;
         let after = self.fold()?.position();
         // mostly there is little to catch up with
-        let mut page = store.read(self.id, after, FIRST_PAGE).await?;
+        let mut page = self.readable(store.read(self.id, after, FIRST_PAGE).await)?;
         let mut full = page.len() == FIRST_PAGE as usize;
         while let (true, Some(last)) = (full, page.last()) {
             // the store reads the next page while this one is folded
             let (next, folded) =
                 tokio::join!(store.read(self.id, last.position, PAGE), async { self.absorb_all(&page) });
             folded?;
-            page = next?;
+            page = self.readable(next)?;
             full = page.len() == PAGE as usize;
         }
         self.absorb_all(&page)
+    }
+
+    /// A page of the log; one that this version cannot read is the experiment's trouble and not the store's.
+    fn readable(&self, page: Result<Vec<LogEntry>, StoreError>) -> Result<Vec<LogEntry>, ServiceError> {
+        page.map_err(|error| match error {
+            StoreError::Corrupt(_) => self.unreadable(&error),
+            error => error.into(),
+        })
     }
 
     fn absorb_all(&self, page: &[LogEntry]) -> Result<(), ServiceError> {
@@ -229,8 +305,7 @@ impl Live {
             return Ok(());
         }
         let position = self.fold()?.position();
-        let gap = format!("the log of experiment `{}` has a gap after position {position}", self.name);
-        Err(StoreError::Corrupt(gap).into())
+        Err(self.unreadable(&format_args!("its log has a gap after position {position}")))
     }
 
     /// A snapshot, if `every` entries or more were folded since the last one.

@@ -1,23 +1,31 @@
 //! Experiments as they live in a server: the fold of the log, the duels that are out, and the use cases of the API.
 //!
 //! The only place where policy, store and clock meet. It knows nothing of HTTP. In reading order: [`spec`] (what an
-//! experiment is), [`token`] (a duel's signed name), [`fold`] (from log to state), [`live`] (one experiment in
-//! memory), [`writer`] (group commit), [`service`] (what a process does; duels), [`receive`] (feedback), [`lifecycle`]
-//! (from created to archived), [`standings`] and [`batches`] (what came of it).
+//! experiment is), [`token`] (a duel's signed name) and [`signing`] (its keys), [`fold`] (from log to state), [`live`]
+//! (one experiment in memory) and [`registry`] (all of them), [`writer`] (group commit), [`service`] (what a process does;
+//! duels), [`receive`] (feedback), [`lifecycle`] (from created to archived), [`standings`] and [`batches`] (what came of
+//! it); in the background, `following` (what other processes append) and `upkeep`;
+//! for whoever keeps it running, [`transfer`] (export and import), [`retention`] (pruning) and [`audit`].
 
+pub mod audit;
 pub mod batches;
 pub mod counts;
 pub mod error;
 pub mod fold;
+mod following;
 pub mod lifecycle;
 pub mod live;
 pub mod outstanding;
 pub mod receive;
 pub mod registry;
+pub mod retention;
 pub mod service;
+pub mod signing;
 pub mod spec;
 pub mod standings;
 pub mod token;
+pub mod transfer;
+mod upkeep;
 pub mod writer;
 
 pub use error::ServiceError;

@@ -4,6 +4,7 @@ use super::error::ServiceError;
 use super::lifecycle::refuse_archived;
 use super::live::Live;
 use super::service::Service;
+use super::token::TokenError;
 use crate::policy::Answer;
 use crate::store::{Appended, Event, LogEntry, NewEvent, OutcomeEvent};
 use crate::telemetry::metrics::FeedbackStatus;
@@ -54,7 +55,13 @@ impl Service {
         let live = self.experiment(name).await?;
         live.with_record(refuse_archived)?;
         let now = self.clock.now_ms();
-        let checked: Vec<_> = feedback.iter().map(|item| self.check_feedback(&live, item, now)).collect();
+        let check = |item| self.check_feedback(&live, item, now);
+        let mut checked: Vec<_> = feedback.iter().map(check).collect();
+        if checked.iter().any(|checked| matches!(checked, Checked::UnknownKey)) {
+            // perhaps one that was added since this process read them
+            self.keys.refresh_for_unknown().await?;
+            checked = feedback.iter().map(check).collect();
+        }
         let fresh: Vec<_> = checked
             .iter()
             .filter_map(|checked| match checked {
@@ -79,6 +86,7 @@ impl Service {
             .map(|checked| {
                 Ok(match checked {
                     Checked::Invalid(detail) => Received::Invalid(detail),
+                    Checked::UnknownKey => Received::Invalid(not_valid(TokenError::UnknownKey)),
                     Checked::Late { event, expired_at } => {
                         late_answer(&event, expired_at, found.next().ok_or_else(missing)?)
                     }
@@ -89,6 +97,8 @@ impl Service {
                         }
                         Appended::Duplicate(position) => Received::Duplicate(position),
                         Appended::Conflict(position) => Received::Conflict(position),
+                        // by another process, which this one has not heard of yet
+                        Appended::Archived => return Err(ServiceError::Archived(name.into())),
                         Appended::Missing => return Err(ServiceError::NotFound(name.into())),
                     },
                 })
@@ -120,7 +130,8 @@ impl Service {
     fn check_feedback(&self, live: &Live, feedback: &Feedback, now: i64) -> Checked {
         let token = match self.keys.verify(&feedback.duel_id) {
             Ok(token) => token,
-            Err(error) => return Checked::Invalid(format!("`duel_id` is not valid: {error}")),
+            Err(TokenError::UnknownKey) => return Checked::UnknownKey,
+            Err(error) => return Checked::Invalid(not_valid(error)),
         };
         if token.experiment != live.id {
             return Checked::Invalid("`duel_id` belongs to another experiment".into());
@@ -157,6 +168,11 @@ enum Checked {
     Fresh(NewEvent),
     Late { event: NewEvent, expired_at: i64 },
     Invalid(String),
+    UnknownKey,
+}
+
+fn not_valid(error: TokenError) -> String {
+    format!("`duel_id` is not valid: {error}")
 }
 
 /// What a late answer is told: a repeat of one that counted in time is still a repeat.

@@ -1,18 +1,27 @@
-//! The experiments that this process has in memory, and the task that keeps them up with the store.
+//! The experiments that this process has in memory: loaded on first use, kept up with the store, and dropped when they
+//! are idle or take too much room.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
-use tokio::sync::OnceCell;
+use tokio::sync::{Notify, OnceCell};
 
 use super::error::ServiceError;
 use super::live::Live;
-use crate::store::{Head, SharedStore};
+use crate::store::{ExperimentId, Head, SharedStore};
 
-/// Entries folded between two snapshots of an experiment.
-const SNAPSHOT_EVERY: u64 = 10_000;
+/// An experiment that could not be read is not tried again before this: each request would fold its log anew.
+const REFUSED_FOR: Duration = Duration::from_secs(10);
 
 type Slot = Arc<OnceCell<Arc<Live>>>;
+
+/// Why an experiment is not served.
+struct Refusal {
+    why: String,
+    at: Instant,
+}
 
 /// Experiments by name, loaded on first use.
 pub struct Registry {
@@ -20,18 +29,40 @@ pub struct Registry {
     /// High half of this process's nonces.
     process: u64,
     slots: RwLock<HashMap<String, Slot>>,
+    by_id: RwLock<HashMap<ExperimentId, Arc<Live>>>,
+    refused: Mutex<HashMap<String, Refusal>>,
+    /// Dropped, but perhaps still held by a request, which may count a self-duel.
+    leaving: Mutex<Vec<Arc<Live>>>,
+    /// Unix milliseconds, as of the last round of upkeep: precise enough to tell who is idle.
+    now_ms: AtomicI64,
+    memory_bytes: u64,
+    /// More is in memory than should be.
+    pub(super) overfull: Notify,
 }
 
 impl Registry {
-    /// Nothing loaded yet.
-    pub fn new(store: SharedStore, process: u64) -> Self {
-        Self { store, process, slots: RwLock::new(HashMap::new()) }
+    /// Nothing loaded yet; experiments may take `memory_bytes` together.
+    pub fn new(store: SharedStore, process: u64, now_ms: i64, memory_bytes: u64) -> Self {
+        Self {
+            store,
+            process,
+            slots: RwLock::default(),
+            by_id: RwLock::default(),
+            refused: Mutex::default(),
+            leaving: Mutex::default(),
+            now_ms: AtomicI64::new(now_ms),
+            memory_bytes,
+            overfull: Notify::new(),
+        }
     }
 
     /// The experiment with this name. Requests that ask for it while it is loaded wait for the one load.
     pub async fn get(&self, name: &str) -> Result<Arc<Live>, ServiceError> {
         if let Some(live) = self.in_memory(name) {
             return Ok(live);
+        }
+        if let Some(why) = self.refusal(name) {
+            return Err(ServiceError::Unreadable { name: name.into(), why });
         }
         let slot = {
             let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
@@ -45,15 +76,29 @@ impl Registry {
             .get_or_try_init(async || {
                 let record = self.store.experiment(name).await?;
                 let record = record.ok_or_else(|| ServiceError::NotFound(name.into()))?;
-                Live::open(&*self.store, record, self.process).await.map(Arc::new)
+                let live = Arc::new(Live::open(&*self.store, record, self.process).await?);
+                live.touch(self.now_ms.load(Ordering::Relaxed));
+                self.by_id.write().unwrap_or_else(PoisonError::into_inner).insert(live.id, Arc::clone(&live));
+                Ok(live)
             })
             .await
             .cloned();
-        if loaded.is_err() {
-            // names that do not exist must not pile up
-            let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-            if slots.get(name).is_some_and(|kept| Arc::ptr_eq(kept, &slot) && !kept.initialized()) {
-                slots.remove(name);
+        match &loaded {
+            Ok(_) => {
+                if self.bytes() > self.memory_bytes {
+                    self.overfull.notify_one();
+                }
+            }
+            Err(error) => {
+                // names that do not exist must not pile up
+                let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+                if slots.get(name).is_some_and(|kept| Arc::ptr_eq(kept, &slot) && !kept.initialized()) {
+                    slots.remove(name);
+                }
+                drop(slots);
+                if let ServiceError::Unreadable { why, .. } = error {
+                    self.refuse(name, why);
+                }
             }
         }
         loaded
@@ -62,15 +107,47 @@ impl Registry {
     /// The experiment with this name, if it is in memory.
     pub fn in_memory(&self, name: &str) -> Option<Arc<Live>> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        slots.get(name)?.get().filter(|live| !live.is_broken()).cloned()
+        let live = slots.get(name)?.get().filter(|live| !live.is_broken())?;
+        live.touch(self.now_ms.load(Ordering::Relaxed));
+        Some(Arc::clone(live))
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, HashMap<String, Refusal>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refusal(&self, name: &str) -> Option<String> {
+        self.refusals()
+            .get(name)
+            .filter(|refusal| refusal.at.elapsed() < REFUSED_FOR)
+            .map(|refusal| refusal.why.clone())
+    }
+
+    /// Remember why an experiment cannot be served, and say so once for each reason.
+    fn refuse(&self, name: &str, why: &str) {
+        let refusal = Refusal { why: why.into(), at: Instant::now() };
+        let before = self.refusals().insert(name.into(), refusal);
+        if before.is_none_or(|before| before.why != why) {
+            tracing::error!(experiment = name, reason = why, "an experiment cannot be served here");
+        }
+    }
+
+    /// How many experiments were asked for and cannot be read by this program.
+    pub fn refused(&self) -> usize {
+        self.refusals().len()
     }
 
     /// Every experiment in memory, by name.
     pub fn all(&self) -> Vec<Arc<Live>> {
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = slots.values().filter_map(|slot| slot.get().cloned()).collect();
+        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = by_id.values().cloned().collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
+    }
+
+    fn bytes(&self) -> u64 {
+        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        by_id.values().map(|live| live.bytes()).sum()
     }
 
     /// Bring every experiment in memory up to the store: entries that other processes appended, records that they
@@ -94,29 +171,85 @@ impl Registry {
         first_error.map_or(Ok(()), Err)
     }
 
-    async fn follow_one(&self, live: &Live, head: &Head) -> Result<(), ServiceError> {
+    /// Fold what other processes have told of: these experiments, up to these positions at least.
+    pub async fn follow_noticed(&self, noticed: HashMap<ExperimentId, u64>) -> Result<(), ServiceError> {
+        let mut first_error = None;
+        for (id, head) in noticed {
+            let live = self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+            let Some(live) = live.filter(|live| !live.is_broken()) else { continue };
+            if head > live.fold()?.position()
+                && let Err(error) = self.catch_up(&live).await
+            {
+                first_error.get_or_insert(error);
+            }
+        }
+        first_error.map_or(Ok(()), Err)
+    }
+
+    async fn follow_one(&self, live: &Arc<Live>, head: &Head) -> Result<(), ServiceError> {
+        if !live.is_broken() && head.head > live.fold()?.position() {
+            self.catch_up(live).await?;
+        }
+        // a change is in the log and was taken from there; this is for one that was made otherwise
         if head.version > live.with_record(|record| record.version)
             && let Some(record) = self.store.experiment(&live.name).await?
         {
             live.set_record(record);
         }
-        if !live.is_broken() && head.head > live.fold()?.position() {
-            live.catch_up(&*self.store).await?;
-        }
         Ok(())
     }
 
-    /// Keep a snapshot of every experiment that has moved on enough since its last one.
-    pub async fn keep_snapshots(&self, now_ms: i64) -> Result<(), ServiceError> {
-        for live in self.all() {
-            if live.is_broken() {
-                continue;
+    async fn catch_up(&self, live: &Arc<Live>) -> Result<(), ServiceError> {
+        match live.catch_up(&*self.store).await {
+            Err(ServiceError::Unreadable { name, why }) => {
+                // not tried again until somebody asks for it
+                self.refuse(&name, &why);
+                self.remove(live);
+                Ok(())
             }
-            if let Some(snapshot) = live.snapshot_if_due(SNAPSHOT_EVERY, now_ms)? {
-                self.store.save_snapshot(&snapshot).await?;
-                live.snapshot_kept(snapshot.position);
-            }
+            caught_up => caught_up,
         }
-        Ok(())
+    }
+
+    /// Time goes on: those that were not asked for since `idle_since_ms`, and the longest unused of those that take
+    /// more room than there is. Of an idle experiment with an open batch, the comparisons that are out are not
+    /// forgotten.
+    pub fn droppable(&self, now_ms: i64, idle_since_ms: i64) -> Vec<Arc<Live>> {
+        self.now_ms.store(now_ms, Ordering::Relaxed);
+        let mut lives = self.all();
+        lives.sort_by_key(|live| live.last_used_ms());
+        let mut bytes: u64 = lives.iter().map(|live| live.bytes()).sum();
+        let newest = lives.last().map(|live| live.id);
+        lives.retain(|live| {
+            let idle = live.last_used_ms() < idle_since_ms && !live.waits_for_its_batch(now_ms);
+            // however large, the newest stays: somebody asks for it
+            let dropped = idle || (bytes > self.memory_bytes && Some(live.id) != newest);
+            if dropped {
+                bytes -= live.bytes();
+            }
+            dropped
+        });
+        lives
+    }
+
+    /// Forget an experiment. The next request for it loads it again.
+    pub fn remove(&self, live: &Arc<Live>) {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+        if slots.get(&live.name).and_then(|slot| slot.get()).is_some_and(|kept| Arc::ptr_eq(kept, live)) {
+            slots.remove(&live.name);
+        }
+        if by_id.get(&live.id).is_some_and(|kept| Arc::ptr_eq(kept, live)) {
+            by_id.remove(&live.id);
+        }
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(live));
+    }
+
+    /// Those that were dropped and may still have self-duels to write; let go of those that have none.
+    pub fn leaving(&self) -> Vec<Arc<Live>> {
+        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        // nobody else holds it, so nothing can be added: what it has is all that there is to write
+        leaving.retain(|live| Arc::strong_count(live) > 1 || live.has_self_duels());
+        leaving.clone()
     }
 }

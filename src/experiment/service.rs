@@ -2,34 +2,27 @@
 //!
 //! The other use cases: `lifecycle.rs`, `receive.rs`, `standings.rs`, `batches.rs`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rand::RngExt;
 use tokio::task::JoinHandle;
 
 use super::error::ServiceError;
+use super::following::{self, Told};
 use super::live::Live;
 use super::registry::Registry;
+use super::signing::SigningKeys;
 use super::spec::name_error;
-use super::token::{DuelToken, Keyring};
+use super::token::DuelToken;
+use super::upkeep;
 use super::writer::Writer;
 use crate::clock::SharedClock;
 use crate::entropy;
 use crate::policy::{Chance, Selection, fold_chance};
-use crate::store::{
-    Appended, Event, NewEvent, Nonce, OtherEvent, SharedStore, SigningKey, Status, StoreError,
-};
+use crate::store::{Appended, Event, NewEvent, Nonce, OtherEvent, SharedStore, Status};
 use crate::telemetry::metrics::{DuelKind, Metrics};
-
-/// How often a process looks at what other processes have appended.
-const FOLLOW_EVERY: Duration = Duration::from_millis(500);
-/// A round of following that takes longer is given up on, so that a database that hangs holds nothing up once it is
-/// back. What was folded until then stays folded.
-const FOLLOW_WITHIN: Duration = Duration::from_secs(10);
-/// How often self-duels are appended to the log: every so many rounds of following.
-const FLUSH_EVERY_ROUNDS: u32 = 4;
 
 /// What a service can be tuned by.
 #[derive(Debug, Clone)]
@@ -39,11 +32,26 @@ pub struct ServiceSettings {
     /// A commit that takes longer is given up on: whether it was kept is then unknown, and a repeat finds out. Below
     /// the time limit of requests, so that the caller is told.
     pub commit_within: Duration,
+    /// How often to look at what other processes have appended. They also tell, which is faster.
+    pub poll_every: Duration,
+    /// Whether to listen to what the database tells.
+    pub listen: bool,
+    /// An experiment that nobody has asked for in this time is dropped from memory.
+    pub idle_after: Duration,
+    /// Estimated bytes that experiments may take in memory together; beyond that the longest unused are dropped.
+    pub memory_bytes: u64,
 }
 
 impl Default for ServiceSettings {
     fn default() -> Self {
-        Self { queue_events_max: 100_000, commit_within: Duration::from_secs(8) }
+        Self {
+            queue_events_max: 100_000,
+            commit_within: Duration::from_secs(8),
+            poll_every: Duration::from_millis(500),
+            listen: true,
+            idle_after: Duration::from_secs(3600),
+            memory_bytes: 1 << 30,
+        }
     }
 }
 
@@ -53,14 +61,16 @@ pub struct Service {
     pub(super) clock: SharedClock,
     pub(super) registry: Arc<Registry>,
     pub(super) writer: Writer,
-    pub(super) keys: Keyring,
+    pub(super) keys: SigningKeys,
     pub(super) metrics: Arc<Metrics>,
     /// High half of this process's nonces.
     process: u64,
     /// Low half of the next nonce; also the step of the generator of the next selection.
     counter: AtomicU64,
     chance_seed: u64,
-    follower: std::sync::Mutex<Option<JoinHandle<()>>>,
+    pub(super) idle_after_ms: i64,
+    /// Ended at shutdown.
+    background: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// A duel as it is handed out.
@@ -92,16 +102,11 @@ impl Service {
         settings: ServiceSettings,
     ) -> Result<Arc<Self>, ServiceError> {
         let no_entropy = |error| ServiceError::Internal(format!("the system gives no randomness: {error}"));
-        let fresh_key = SigningKey {
-            id: (entropy::number().map_err(no_entropy)? >> 33) as u32,
-            secret: entropy::bytes().map_err(no_entropy)?,
-            created_at: clock.now_ms(),
-        };
-        let keys = Keyring::new(&store.ensure_signing_key(&fresh_key).await?)
-            .ok_or_else(|| ServiceError::Internal("the store has no signing key".into()))?;
+        let keys = SigningKeys::load(Arc::clone(&store), clock.now_ms()).await?;
         // the highest bit is kept for nonces that are not drawn
         let process = entropy::number().map_err(no_entropy)? >> 1;
-        let registry = Arc::new(Registry::new(Arc::clone(&store), process));
+        let registry =
+            Arc::new(Registry::new(Arc::clone(&store), process, clock.now_ms(), settings.memory_bytes));
         let writer = Writer::start(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&metrics), &settings);
         let service = Arc::new(Self {
             store,
@@ -113,10 +118,18 @@ impl Service {
             process,
             counter: AtomicU64::new(0),
             chance_seed: entropy::number().map_err(no_entropy)?,
-            follower: std::sync::Mutex::new(None),
+            idle_after_ms: i64::try_from(settings.idle_after.as_millis()).unwrap_or(i64::MAX),
+            background: Mutex::default(),
         });
-        let follower = tokio::spawn(follow(Arc::downgrade(&service)));
-        *service.follower.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(follower);
+        let told = Arc::new(Told::default());
+        let this = || Arc::downgrade(&service);
+        let mut background = service.background.lock().unwrap_or_else(PoisonError::into_inner);
+        background.push(tokio::spawn(following::follow(this(), Arc::clone(&told), settings.poll_every)));
+        background.push(tokio::spawn(upkeep::keep_up(this())));
+        if settings.listen {
+            background.push(tokio::spawn(following::listen(Arc::clone(&service.store), told)));
+        }
+        drop(background);
         Ok(service)
     }
 
@@ -126,18 +139,22 @@ impl Service {
     }
 
     /// Write what is only in memory, then close the store. Call when no request is running any more.
-    pub async fn shutdown(&self) {
-        let follower = self.follower.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        if let Some(follower) = follower {
-            follower.abort();
+    pub async fn shutdown(self: &Arc<Self>) {
+        for task in self.background.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            task.abort();
         }
         // twice: what a flush that failed was to write is written first, under its own nonce
         self.flush_self_duels().await;
         self.flush_self_duels().await;
-        if let Err(error) = self.registry.keep_snapshots(self.clock.now_ms()).await {
+        if let Err(error) = self.keep_snapshots().await {
             tracing::warn!(%error, "no snapshot at shutdown; the next start folds more of the log");
         }
         self.store.close().await;
+    }
+
+    /// How many experiments were asked for and cannot be read by this program.
+    pub fn refused(&self) -> usize {
+        self.registry.refused()
     }
 
     /// The experiments in memory, by name.
@@ -265,51 +282,5 @@ impl Service {
             .first()
             .copied()
             .ok_or_else(|| ServiceError::Internal("the store answered for no event".into()))
-    }
-
-    /// Append the self-duels that were handed out since the last time. What cannot be written now is written later.
-    async fn flush_self_duels(&self) {
-        for live in self.registry.all() {
-            let Some((nonce, counts)) = live.self_duels_to_flush(|| self.fresh_nonce()) else { continue };
-            match self.append_other(&live, nonce, OtherEvent::SelfDuels { counts }).await {
-                Ok(_) => live.self_duels_settled(nonce),
-                Err(error) => {
-                    tracing::warn!(%error, experiment = live.name, "self-duels are not in the log yet");
-                }
-            }
-        }
-    }
-}
-
-/// Keep up with other processes, append self-duels, keep snapshots; until the service is gone.
-async fn follow(service: std::sync::Weak<Service>) {
-    let mut ticks = tokio::time::interval(FOLLOW_EVERY);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut failing = false;
-    for round in 0u32.. {
-        ticks.tick().await;
-        let Some(service) = service.upgrade() else { return };
-        if round % FLUSH_EVERY_ROUNDS == 0 {
-            service.flush_self_duels().await;
-        }
-        let following = async {
-            service.registry.follow().await?;
-            service.registry.keep_snapshots(service.clock.now_ms()).await
-        };
-        let followed = tokio::time::timeout(FOLLOW_WITHIN, following)
-            .await
-            .unwrap_or_else(|_| Err(StoreError::Slow(FOLLOW_WITHIN).into()));
-        // once when it starts and once when it ends, not twice a second
-        match followed {
-            Ok(()) if failing => {
-                failing = false;
-                tracing::info!("following the store again");
-            }
-            Err(error) if !failing => {
-                failing = true;
-                tracing::error!(%error, "cannot follow the store; serving from memory");
-            }
-            _ => {}
-        }
     }
 }

@@ -101,6 +101,26 @@ pub fn name_error(name: &str) -> Option<FieldError> {
 }
 
 impl ExperimentSpec {
+    /// A spec as it was written when its experiment was created, perhaps by another version of this program; the error
+    /// says what this one cannot make of it.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let spec: Self = serde_json::from_str(text).map_err(|error| {
+            format!(
+                "its spec is not one that this version knows ({error}); was it created by a newer version?"
+            )
+        })?;
+        let count = spec.rankers.len();
+        if !(MIN_RANKERS..=MAX_RANKERS).contains(&count) {
+            return Err(format!(
+                "it has {count} rankers, and this version takes {MIN_RANKERS} to {MAX_RANKERS}"
+            ));
+        }
+        spec.policy
+            .validate(count)
+            .map_err(|error| format!("its policy is not one that can run: {error}"))?;
+        Ok(spec)
+    }
+
     /// Everything that is wrong with it; empty when it can be created.
     pub fn errors(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();

@@ -61,27 +61,37 @@ pub enum TokenError {
 /// The keys that duels are signed and checked with.
 #[derive(Clone)]
 pub struct Keyring {
-    /// Newest first; the first one signs.
-    keys: Vec<(u32, Hmac<Sha256>)>,
+    /// The one that signs from the latest time on first.
+    keys: Vec<Key>,
+}
+
+#[derive(Clone)]
+struct Key {
+    id: u32,
+    active_from: i64,
+    mac: Hmac<Sha256>,
 }
 
 impl Keyring {
-    /// A ring of these keys, newest first. `None` without a key.
+    /// A ring of these keys. `None` without a key.
     pub fn new(keys: &[SigningKey]) -> Option<Self> {
-        let keys: Vec<_> = keys
+        let mut keys: Vec<_> = keys
             .iter()
             .filter_map(|key| {
                 let mut mac = Hmac::<Sha256>::new_from_slice(&key.secret).ok()?;
                 mac.update(DOMAIN);
-                Some((key.id, mac))
+                Some(Key { id: key.id, active_from: key.active_from, mac })
             })
             .collect();
+        keys.sort_by_key(|key| std::cmp::Reverse((key.active_from, key.id)));
         (!keys.is_empty()).then_some(Self { keys })
     }
 
-    /// The token as text.
+    /// The token as text, signed with the newest key that is active when it is issued; with the oldest of all where a
+    /// clock says that none is yet.
     pub fn sign(&self, token: &DuelToken) -> String {
-        let (key_id, mac) = &self.keys[0];
+        let active = self.keys.iter().find(|key| key.active_from <= token.issued_at);
+        let Key { id: key_id, mac, .. } = active.unwrap_or(&self.keys[self.keys.len() - 1]);
         let mut bytes = Vec::with_capacity(96);
         bytes.push(VERSION);
         bytes.extend_from_slice(&key_id.to_be_bytes());
@@ -104,8 +114,8 @@ impl Keyring {
         let (signed, tag) = bytes.split_at(bytes.len() - TAG_BYTES);
         let (header, body) = signed.split_at(HEADER_BYTES);
         let key_id = u32::from_be_bytes([header[1], header[2], header[3], header[4]]);
-        let (_, mac) = self.keys.iter().find(|(id, _)| *id == key_id).ok_or(TokenError::UnknownKey)?;
-        let mut mac = mac.clone();
+        let key = self.keys.iter().find(|key| key.id == key_id).ok_or(TokenError::UnknownKey)?;
+        let mut mac = key.mac.clone();
         mac.update(signed);
         mac.verify_truncated_left(tag).map_err(|_| TokenError::Forged)?;
         postcard::from_bytes(body).map_err(|_| TokenError::Malformed)
@@ -114,7 +124,7 @@ impl Keyring {
 
 impl std::fmt::Debug for Keyring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.keys.iter().map(|(id, _)| id)).finish()
+        f.debug_list().entries(self.keys.iter().map(|key| key.id)).finish()
     }
 }
 
@@ -123,7 +133,8 @@ mod tests {
     use super::*;
 
     fn keyring(secret: u8) -> Keyring {
-        Keyring::new(&[SigningKey { id: 7, secret: [secret; 32], created_at: 0 }]).expect("one key")
+        Keyring::new(&[SigningKey { id: 7, secret: [secret; 32], created_at: 0, active_from: 0 }])
+            .expect("one key")
     }
 
     fn token() -> DuelToken {
@@ -174,16 +185,33 @@ mod tests {
 
     #[test]
     fn a_token_of_a_key_that_left_is_named_so() {
-        let other = Keyring::new(&[SigningKey { id: 8, secret: [1; 32], created_at: 0 }]).expect("one key");
+        let other = Keyring::new(&[SigningKey { id: 8, secret: [1; 32], created_at: 0, active_from: 0 }])
+            .expect("one key");
         assert_eq!(other.verify(&keyring(1).sign(&token())), Err(TokenError::UnknownKey));
     }
 
     #[test]
     fn older_keys_still_verify() {
-        let newer = SigningKey { id: 9, secret: [9; 32], created_at: 1 };
-        let older = SigningKey { id: 7, secret: [1; 32], created_at: 0 };
+        let newer = SigningKey { id: 9, secret: [9; 32], created_at: 1, active_from: 1 };
+        let older = SigningKey { id: 7, secret: [1; 32], created_at: 0, active_from: 0 };
         let ring = Keyring::new(&[newer, older]).expect("two keys");
         assert_eq!(ring.verify(&keyring(1).sign(&token())), Ok(token()));
+    }
+
+    #[test]
+    fn a_key_signs_from_its_time_on_and_verifies_before() {
+        let older = SigningKey { id: 7, secret: [1; 32], created_at: 0, active_from: 0 };
+        let newer = SigningKey { id: 3, secret: [9; 32], created_at: 5, active_from: 1000 };
+        let both = Keyring::new(&[older.clone(), newer.clone()]).expect("two keys");
+        let (only_older, only_newer) = (Keyring::new(&[older]).unwrap(), Keyring::new(&[newer]).unwrap());
+        for (issued_at, signs) in
+            [(-1, &only_older), (0, &only_older), (999, &only_older), (1000, &only_newer)]
+        {
+            let token = DuelToken { issued_at, ..token() };
+            let text = both.sign(&token);
+            assert_eq!(signs.verify(&text), Ok(token), "issued at {issued_at}");
+            assert_eq!(both.verify(&text), Ok(token));
+        }
     }
 
     #[test]

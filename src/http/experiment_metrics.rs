@@ -38,6 +38,8 @@ impl Collector for ExperimentMetrics {
         let lives = service.loaded();
         let loaded = Gauge::<i64>::default();
         loaded.set(lives.len() as i64);
+        let refused = Gauge::<i64>::default();
+        refused.set(service.refused() as i64);
         let position = PerExperiment::default();
         let regret = PerExperiment::default();
         let uniform = PerExperiment::default();
@@ -57,6 +59,11 @@ impl Collector for ExperimentMetrics {
             metric.encode_as(encoder.encode_descriptor(name, help, None, metric.kind())?)
         };
         write("experiments_loaded", "Experiments in memory", &loaded)?;
+        write(
+            "experiments_unreadable",
+            "Experiments that were asked for and that this version cannot read",
+            &refused,
+        )?;
         write("experiment_log_position", "Position of the last log entry that was folded", &position)?;
         write("experiment_copeland_regret", "Cumulative Copeland regret, plug-in estimate", &regret)?;
         write(

@@ -205,6 +205,10 @@ struct ExperimentPage {
     experiments: Vec<Experiment>,
     /// Cursor of the next page; `null` on the last one.
     next: Option<String>,
+    /// Names of this page whose experiments this server cannot read, as those of a newer version during an upgrade;
+    /// left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<String>,
 }
 
 /// List experiments
@@ -232,13 +236,14 @@ async fn list(
         Some(last) if more => Some(URL_SAFE_NO_PAD.encode(&last.name)),
         _ => None,
     };
-    let experiments = records.iter().map(view).collect::<ApiResult<_>>()?;
-    Ok(Json(ExperimentPage { experiments, next }))
-}
-
-fn view(record: &ExperimentRecord) -> ApiResult<Experiment> {
-    let spec = serde_json::from_str(&record.spec).map_err(Problem::internal)?;
-    Ok(Experiment::new(record, &spec))
+    let (mut experiments, mut unreadable) = (Vec::new(), Vec::new());
+    for record in records {
+        match ExperimentSpec::read(&record.spec) {
+            Ok(spec) => experiments.push(Experiment::new(&record, &spec)),
+            Err(_) => unreadable.push(record.name),
+        }
+    }
+    Ok(Json(ExperimentPage { experiments, next, unreadable }))
 }
 
 fn read_cursor(cursor: &str) -> ApiResult<String> {

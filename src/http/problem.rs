@@ -140,6 +140,11 @@ problems! {
         "Something that the server needs, usually its database, does not answer, or the server is shutting \
          down. Whether feedback was kept is not known.",
         "Wait as long as `Retry-After` says and try again; feedback counts once however often it is sent.";
+    ExperimentUnreadable: "experiment-unreadable", SERVICE_UNAVAILABLE, "This server cannot read the experiment",
+        "The experiment holds something that this server's version does not know, such as a policy or a kind \
+         of event of a newer one, or that is damaged. Other experiments are served.",
+        "Another replica may be able to: try again. Whoever runs the server: upgrade it, or see what \
+         `rankduel verify` says.";
     Timeout: "timeout", GATEWAY_TIMEOUT, "It took too long",
         "The request was not finished within the server's time limit and was given up. Unlike 503, it may \
          have been done.",
@@ -203,6 +208,7 @@ impl ProblemKind {
     pub fn retry_after_seconds(self) -> Option<u32> {
         match self {
             Self::Overloaded | Self::Unavailable | Self::Timeout => Some(1),
+            Self::ExperimentUnreadable => Some(10),
             _ => None,
         }
     }

@@ -23,8 +23,10 @@ impl From<ServiceError> for Problem {
             ServiceError::BatchNotOpen { .. } => Self::new(ProblemKind::BatchNotOpen, detail),
             ServiceError::Conflict(_) => Self::new(ProblemKind::FeedbackConflict, detail),
             ServiceError::Overloaded => Self::new(ProblemKind::Overloaded, detail),
+            // logged where it was found, once
+            ServiceError::Unreadable { .. } => Self::new(ProblemKind::ExperimentUnreadable, detail),
             ServiceError::Store(error) => Self::from(&*error),
-            ServiceError::Fold(_) | ServiceError::Internal(_) => Self::internal(error),
+            ServiceError::Internal(_) => Self::internal(error),
         }
     }
 }

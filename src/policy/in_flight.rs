@@ -29,9 +29,12 @@ impl InFlight {
         self.total
     }
 
-    /// The pairs with duels in flight, `(i, j, count)` with `i ≤ j`, in no fixed order: for selecting only.
+    /// The pairs with duels in flight, `(i, j, count)` with `i ≤ j`, in ascending order: what is selected must not depend
+    /// on the order of a hash table.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize, u32)> {
-        self.pairs.iter().map(|(&(i, j), &count)| (usize::from(i), usize::from(j), count))
+        let mut pairs: Vec<_> = self.pairs.iter().map(|(&pair, &count)| (pair, count)).collect();
+        pairs.sort_unstable();
+        pairs.into_iter().map(|((i, j), count)| (usize::from(i), usize::from(j), count))
     }
 
     /// `count` more duels of `{i, j}` were handed out.

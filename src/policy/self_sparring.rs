@@ -88,6 +88,10 @@ impl Policy for Posteriors {
         Selection::of(self.sampled_best(chance), self.sampled_best(chance))
     }
 
+    fn uses_in_flight(&self) -> bool {
+        false
+    }
+
     fn observe(&mut self, observation: &Observation) {
         let duel = observation.duel;
         self.tally.record(duel, observation.outcome);

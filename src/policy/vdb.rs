@@ -182,6 +182,10 @@ impl Policy for Players {
         Selection { duel: Duel::new(first, second), batch: None, ticket }
     }
 
+    fn uses_in_flight(&self) -> bool {
+        false
+    }
+
     fn observe(&mut self, observation: &Observation) {
         let duel = observation.duel;
         self.state.tally.record(duel, observation.outcome);

@@ -183,6 +183,10 @@ impl Policy for Tournament {
         if self.state.alone > 0 { Selection::of(i, i) } else { Selection::of(i, j) }
     }
 
+    fn uses_in_flight(&self) -> bool {
+        false
+    }
+
     fn observe(&mut self, observation: &Observation) {
         let (first, second) = (observation.duel.first, observation.duel.second);
         self.state.tally.record(observation.duel, observation.outcome);

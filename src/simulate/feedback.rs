@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use rand::RngExt;
 use rand_distr::{Distribution, Geometric};
 
-use crate::policy::{Answer, Chance, InFlight, Selection, TieRule};
+use crate::policy::{Answer, Chance, Selection, TieRule};
 
 /// How feedback reaches the policy. The default is the papers': at once, every time, never a tie.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +23,12 @@ pub struct Feedback {
     pub delay: Delay,
     /// Outcomes that have arrived are delivered together, after every step that is a multiple of this; 1 at once.
     pub batch_steps: u64,
+    /// Servers that share the log; each step one of them, drawn at random, hands out the duel, and one takes the
+    /// outcome. At least 1.
+    pub replicas: usize,
+    /// Steps until a server has folded what another one has appended. What it appends itself, and all before that, it
+    /// folds at once.
+    pub lag: u64,
 }
 
 impl Default for Feedback {
@@ -34,6 +40,8 @@ impl Default for Feedback {
             loss: 0.0,
             delay: Delay::Steps(0),
             batch_steps: 1,
+            replicas: 1,
+            lag: 0,
         }
     }
 }
@@ -56,7 +64,9 @@ pub enum Delay {
 impl Feedback {
     /// Whether every outcome is known before the next duel is selected.
     pub(super) fn is_immediate(&self) -> bool {
-        self.batch_steps <= 1 && matches!(self.delay, Delay::Steps(0) | Delay::Outstanding(0 | 1))
+        self.batch_steps <= 1
+            && self.replicas <= 1
+            && matches!(self.delay, Delay::Steps(0) | Delay::Outstanding(0 | 1))
     }
 }
 
@@ -65,6 +75,8 @@ impl Feedback {
 pub(super) struct Pending {
     pub selection: Selection,
     pub answer: Option<Answer>,
+    /// The server that handed it out.
+    pub issued_by: usize,
 }
 
 /// Duels whose outcome is not known yet.
@@ -79,7 +91,6 @@ pub(super) struct Outstanding {
     /// Not answered yet, under [`Delay::Outstanding`].
     undated: Vec<Pending>,
     count: u64,
-    in_flight: InFlight,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,18 +127,11 @@ impl Outstanding {
             dated: BinaryHeap::new(),
             undated: Vec::new(),
             count: 0,
-            in_flight: InFlight::new(),
         }
-    }
-
-    /// What a policy may know of them when it selects.
-    pub fn in_flight(&self) -> &InFlight {
-        &self.in_flight
     }
 
     /// The duel of step `step` was shown.
     pub fn add(&mut self, step: u64, pending: Pending, chance: &mut Chance) {
-        self.in_flight.add(pending.selection.duel.first, pending.selection.duel.second, 1);
         match self.delay {
             Delay::Steps(steps) => self.date(step + steps, pending),
             Delay::Geometric { .. } => {
@@ -150,7 +154,6 @@ impl Outstanding {
             return None;
         }
         let Reverse(Dated { pending, .. }) = self.dated.pop()?;
-        self.in_flight.remove(pending.selection.duel.first, pending.selection.duel.second, 1);
         Some(pending)
     }
 

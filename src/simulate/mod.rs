@@ -2,6 +2,7 @@
 //!
 //! - [`feedback`]: what happens between a duel and its outcome: ties, no clicks, delay, loss.
 //! - `environment`: the searchers: a shuffled matrix that answers duels.
+//! - `replicas`: servers that share a log, some of them behind.
 //! - `run`: one policy for one run, through the very [`Policy`](crate::policy::Policy) trait that the server uses.
 //! - [`tournament`]: many runs of many policies on all cores, and the curves of their regret.
 //! - [`report`]: those curves as JSON, as CSV, as a table and as a plot.
@@ -12,6 +13,7 @@ mod environment;
 pub mod feedback;
 pub mod figures;
 pub mod plot;
+mod replicas;
 pub mod report;
 mod run;
 pub mod tournament;

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 
 use super::environment::{Environment, RunSeeds};
 use super::feedback::{Outstanding, Pending};
+use super::replicas::Replicas;
 use super::tournament::{Tournament, Watch};
 use crate::policy::spec::Setup;
-use crate::policy::{Answer, Chance, InFlight, Observation, Policy, Selection, TieRule};
+use crate::policy::{Chance, Policy, Selection};
 
 /// Steps between two reports to the [`Watch`].
 const STEPS_PER_REPORT: u64 = 256;
@@ -27,7 +28,7 @@ pub(super) struct Run {
 /// Run the policy that `start` makes once. `checkpoints` ascend and end with the horizon.
 pub(super) fn run(
     tournament: &Tournament,
-    start: impl FnOnce(Setup) -> Box<dyn Policy>,
+    start: impl Fn(Setup) -> Box<dyn Policy>,
     seeds: RunSeeds,
     checkpoints: &[u64],
     watch: &Watch,
@@ -35,7 +36,9 @@ pub(super) fn run(
     let stopwatch = Stopwatch::start();
     let rankers = tournament.matrix.rankers();
     let mut duels = Duels {
-        policy: start(Setup { rankers, seed: seeds.folding }),
+        replicas: Replicas::new(&tournament.feedback, seeds.folding, || {
+            start(Setup { rankers, seed: seeds.folding })
+        }),
         environment: Environment::new(
             &tournament.matrix,
             &tournament.feedback,
@@ -43,13 +46,10 @@ pub(super) fn run(
             seeds,
         ),
         selecting: Chance::seed_from_u64(seeds.selecting),
-        folding_seed: seeds.folding,
-        tie_rule: tournament.feedback.tie_rule,
         appearances: vec![0; rankers],
     };
     let mut outstanding =
         (!tournament.feedback.is_immediate()).then(|| Outstanding::new(&tournament.feedback));
-    let nothing_in_flight = InFlight::new();
 
     let mut regrets = Vec::with_capacity(checkpoints.len());
     let mut steps = 0;
@@ -60,7 +60,7 @@ pub(super) fn run(
             while steps < pause && !watch.is_stopped() {
                 steps += 1;
                 match &mut outstanding {
-                    None => duels.step_at_once(&nothing_in_flight),
+                    None => duels.step_at_once(),
                     Some(outstanding) => duels.step_with_delay(steps, outstanding),
                 }
             }
@@ -74,60 +74,56 @@ pub(super) fn run(
     Run { regrets, steps, time: stopwatch.elapsed() }
 }
 
-/// A policy among its searchers.
+/// Servers among their searchers.
 struct Duels<'a> {
-    policy: Box<dyn Policy>,
+    replicas: Replicas,
     environment: Environment<'a>,
     selecting: Chance,
-    folding_seed: u64,
-    tie_rule: TieRule,
     /// How often each ranker was shown, by the matrix's index. All that regret needs.
     appearances: Vec<u64>,
 }
 
 impl Duels<'_> {
     /// One step whose outcome is known before the next.
-    fn step_at_once(&mut self, nothing: &InFlight) {
-        let selection = self.show(nothing);
-        if selection.duel.is_self() {
-            self.policy.observe_self_duels(selection.duel.first, 1);
-        } else if let Some(answer) = self.environment.answer(selection.duel) {
-            self.fold(selection, answer);
-        }
+    fn step_at_once(&mut self) {
+        let selection = self.show(0);
+        let answer = if selection.duel.is_self() { None } else { self.environment.answer(selection.duel) };
+        self.replicas.at_once(selection, answer);
     }
 
     /// One step whose outcome may come later, and the outcomes that come after it. A self-duel needs no feedback and is
-    /// folded at once.
+    /// appended at once.
     fn step_with_delay(&mut self, step: u64, outstanding: &mut Outstanding) {
-        let selection = self.show(outstanding.in_flight());
+        let issued_by = self.any_replica();
+        let selection = self.show(issued_by);
         if selection.duel.is_self() {
-            self.policy.observe_self_duels(selection.duel.first, 1);
+            self.replicas.self_duel(step, issued_by, selection.duel.first);
         } else {
             let answer = self.environment.answer(selection.duel);
-            outstanding.add(step, Pending { selection, answer }, &mut self.environment.chance);
+            self.replicas.issued(issued_by, selection.duel);
+            outstanding.add(step, Pending { selection, answer, issued_by }, &mut self.environment.chance);
         }
-        while let Some(Pending { selection, answer }) = outstanding.next(step, &mut self.environment.chance) {
-            if let Some(answer) = answer {
-                self.fold(selection, answer);
-            }
+        while let Some(pending) = outstanding.next(step, &mut self.environment.chance) {
+            let receiver = self.any_replica();
+            self.replicas.received(step, receiver, pending);
+        }
+        self.replicas.follow(step);
+    }
+
+    /// Where a load balancer sends a request.
+    fn any_replica(&mut self) -> usize {
+        match self.replicas.count() {
+            1 => 0,
+            count => self.environment.chance.random_range(0..count),
         }
     }
 
-    fn show(&mut self, in_flight: &InFlight) -> Selection {
-        let selection = self.policy.select(in_flight, &mut self.selecting);
+    fn show(&mut self, replica: usize) -> Selection {
+        let (policy, in_flight) = self.replicas.of(replica);
+        let selection = policy.select(in_flight, &mut self.selecting);
         self.appearances[self.environment.name(selection.duel.first)] += 1;
         self.appearances[self.environment.name(selection.duel.second)] += 1;
         selection
-    }
-
-    fn fold(&mut self, selection: Selection, answer: Answer) {
-        let outcome = self.tie_rule.resolve(answer, self.folding_seed, self.policy.tally().steps());
-        self.policy.observe(&Observation {
-            duel: selection.duel,
-            outcome,
-            batch: selection.batch,
-            ticket: selection.ticket,
-        });
     }
 }
 
@@ -174,7 +170,7 @@ mod tests {
     use super::super::environment::fingerprint;
     use super::super::feedback::{Delay, Feedback};
     use super::*;
-    use crate::policy::{Outcome, Tally};
+    use crate::policy::{InFlight, Observation, Outcome, Tally, TieRule};
     use crate::preference::{PreferenceMatrix, RegretKind};
 
     /// What a policy was told, in order: how many duels were in flight at each select, and after how many selects each
@@ -317,6 +313,26 @@ mod tests {
         assert!(notes.in_flight.iter().all(|&open| open == 0));
         // ranker 1 loses to the other, and is shown twice a step
         assert_eq!(run.regrets, [100.0]);
+    }
+
+    #[test]
+    fn a_replica_knows_its_own_duels_and_lags_behind_what_others_append() {
+        // every outcome is taken by one of four, and the other three fold it ten steps later or with their own next
+        let feedback = Feedback { replicas: 4, lag: 10, ..Feedback::default() };
+        let (notes, run) = probe(feedback, 4000, 0);
+        assert_eq!(run.regrets, [2000.0]);
+        // each entry is folded by each of the four, but for the last ones
+        assert!((4 * 4000 - 3 * 10..=4 * 4000).contains(&notes.outcomes.len()), "{}", notes.outcomes.len());
+        let behind: Vec<u64> = notes.outcomes.iter().map(|(ticket, selects, _)| selects - ticket).collect();
+        assert_eq!((behind.iter().min(), behind.iter().max()), (Some(&0), Some(&10)));
+        // a duel that another replica answers is in flight at its own until that one has heard of it
+        assert!(notes.in_flight.iter().any(|&open| open > 0));
+        // in the mean each of four has a quarter of what is out, 10 steps at most
+        assert!(notes.in_flight.iter().all(|&open| open <= 10));
+        // without lag they are as one
+        let (notes, _) = probe(Feedback { replicas: 4, ..Feedback::default() }, 100, 0);
+        assert!(notes.in_flight.iter().all(|&open| open == 0));
+        assert!(notes.outcomes.iter().all(|(ticket, selects, _)| ticket == selects));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Appended, Event, ExperimentId, LogEntry, NewEvent, Nonce};
+use super::{Appended, Event, ExperimentId, Head, LogEntry, NewEvent, Nonce};
 
 /// What an append writes, and what it answers.
 #[derive(Debug)]
@@ -15,13 +15,14 @@ pub(super) struct Plan<'a> {
     pub answers: Vec<Appended>,
 }
 
-/// Plan to append `events` to experiments with these `heads`, locked against other writers. `known` holds the entries
-/// of these logs that carry one of the events' nonces.
+/// Plan to append `events` to experiments with these `heads`, locked against other writers and against changes of
+/// their records. `known` holds the entries of these logs that carry one of the events' nonces.
 pub(super) fn plan<'a>(
     events: &'a [(ExperimentId, NewEvent)],
-    mut heads: BTreeMap<ExperimentId, u64>,
+    heads: Vec<Head>,
     known: &'a [(ExperimentId, LogEntry)],
 ) -> Plan<'a> {
+    let mut heads: BTreeMap<_, _> = heads.into_iter().map(|head| (head.experiment, head)).collect();
     let mut seen: HashMap<(ExperimentId, Nonce), (u64, &Event)> = HashMap::with_capacity(events.len());
     for (experiment, entry) in known {
         seen.insert((*experiment, entry.nonce), (entry.position, &entry.event));
@@ -37,12 +38,13 @@ pub(super) fn plan<'a>(
         answers.push(match seen.get(&(*experiment, new.nonce)) {
             Some((position, event)) if **event == new.event => Appended::Duplicate(*position),
             Some((position, _)) => Appended::Conflict(*position),
+            None if head.archived => Appended::Archived,
             None => {
-                *head += 1;
-                seen.insert((*experiment, new.nonce), (*head, &new.event));
-                entries.push((*experiment, *head, new));
-                changed.insert(*experiment, *head);
-                Appended::Recorded(*head)
+                head.head += 1;
+                seen.insert((*experiment, new.nonce), (head.head, &new.event));
+                entries.push((*experiment, head.head, new));
+                changed.insert(*experiment, head.head);
+                Appended::Recorded(head.head)
             }
         });
     }

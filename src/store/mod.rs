@@ -70,8 +70,29 @@ pub enum Appended {
     Duplicate(u64),
     /// Another event with this nonce is in the log, at this position; that one stands.
     Conflict(u64),
+    /// The experiment is archived, whichever process did that: it was not appended.
+    Archived,
     /// The experiment does not exist.
     Missing,
+}
+
+/// What came of [`Store::import`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Imported {
+    /// It is there now.
+    New(ExperimentRecord),
+    /// The name is taken. Nothing was changed.
+    Taken(ExperimentRecord),
+}
+
+/// Pages of log entries that an import takes, or why there are no more; the import is then undone.
+pub type Pages<'a> = &'a mut (dyn Iterator<Item = Result<Vec<LogEntry>, String>> + Send);
+
+/// What other processes commit, as the database tells it.
+#[async_trait]
+pub trait Notices: Send {
+    /// Wait for the next notice. `None`: the connection was lost and is back, and what was told meanwhile is not known.
+    async fn next(&mut self) -> Result<Option<Notice>, StoreError>;
 }
 
 /// The log of every experiment, their records, snapshots and signing keys.
@@ -150,11 +171,45 @@ pub trait Store: Send + Sync {
         format: u32,
     ) -> Result<Option<Snapshot>, StoreError>;
 
-    /// Signing keys, newest first.
+    /// Every snapshot of the experiment, of whatever format.
+    async fn snapshots(&self, experiment: ExperimentId) -> Result<Vec<Snapshot>, StoreError>;
+
+    /// Listen to what other processes commit. `None` where the database does not tell; what this store itself
+    /// commits is left out. A notice can be lost: whoever follows a log also asks for [`Store::heads`].
+    async fn listen(&self) -> Result<Option<Box<dyn Notices>>, StoreError>;
+
+    /// Names of all experiments, archived ones too, after `after` (empty: from the first), in their order; at most
+    /// `limit`.
+    async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError>;
+
+    /// Forget the log entries of a concluded or archived experiment up to position `to`, for which there must be a
+    /// snapshot of `format` at or above it. `false`, and nothing is changed, where one of these does not hold.
+    async fn prune(&self, experiment: ExperimentId, to: u64, format: u32) -> Result<bool, StoreError>;
+
+    /// Bring in an experiment with its log, in one transaction. Its number in `record` does not matter; `record.head`
+    /// must be the position of the last entry.
+    async fn import(
+        &self,
+        record: &ExperimentRecord,
+        base: Option<&Snapshot>,
+        pages: Pages<'_>,
+    ) -> Result<Imported, StoreError>;
+
+    /// What the database itself finds wrong with its files; empty where it finds nothing or cannot look.
+    async fn integrity(&self) -> Result<Vec<String>, StoreError>;
+
+    /// Signing keys, those that sign from the latest time on first.
     async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError>;
 
-    /// Add `key` if there is none yet; the keys after that, newest first. Any number of processes may race.
+    /// Add `key` if there is none yet; the keys after that, as [`Store::signing_keys`]. Any number of processes may
+    /// race.
     async fn ensure_signing_key(&self, key: &SigningKey) -> Result<Vec<SigningKey>, StoreError>;
+
+    /// Add a key beside those that are there.
+    async fn add_signing_key(&self, key: &SigningKey) -> Result<(), StoreError>;
+
+    /// Remove a key; whether it was there. What it has signed is refused from then on.
+    async fn remove_signing_key(&self, id: u32) -> Result<bool, StoreError>;
 
     /// Close connections after the running statements.
     async fn close(&self);

@@ -9,14 +9,15 @@
 //! ever: not for a lock, not for a statement, not for a server that no longer answers. A connection pooler between
 //! rankduel and the server must keep a session together (PgBouncer: `pool_mode = session`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::TryStreamExt as _;
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use sqlx::types::Uuid;
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
@@ -28,14 +29,15 @@ use super::row::{
     experiment_columns, in_order_of, log_columns, records, sql, status_name,
 };
 use super::{
-    Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, LogEntry, NewEvent,
-    NewExperiment, Nonce, SigningKey, Snapshot, Store, StoreError, schema,
+    Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, Imported, LogEntry, NewEvent,
+    NewExperiment, Nonce, Notice, Notices, Pages, SigningKey, Snapshot, Store, StoreError, schema,
 };
 
 /// The channel of notifications. A payload is `ID HEAD`: an experiment's number and its new head.
 pub const CHANNEL: &str = "rankduel";
 
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+/// What is there and unknown is judged by [`schema::compare`].
+static MIGRATIONS: Migrator = Migrator { ignore_missing: true, ..sqlx::migrate!("migrations/postgres") };
 
 /// The oldest version, as the server counts (`server_version_num`).
 const OLDEST_SERVER: i32 = 14_00_00;
@@ -50,6 +52,9 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 const COPY_FROM: u32 = 2000;
 /// How often a transaction that the server broke off (deadlock, serialisation) is tried in all.
 const TRIES: u32 = 4;
+
+/// Positions that one statement of a pruning forgets.
+const PRUNE_STEP: i64 = 10_000;
 
 /// What every session starts with. `synchronous_commit` is raised to `on` and never lowered: `remote_apply` waits for
 /// more. Just-in-time compilation would cost more than it saves on each large append.
@@ -76,22 +81,92 @@ const SESSION: &str = "
 pub struct PostgresStore {
     options: PgConnectOptions,
     pool: PgPool,
+    /// One connection, which listens.
+    listening: PgPool,
+    sessions: Sessions,
+}
+
+/// The server processes of the pool's connections, newest last, so that a notice of an own commit is known as such:
+/// whoever committed folds what it wrote without being told. A number that the server has given to somebody else since
+/// only makes a notice go unheard.
+#[derive(Debug, Clone, Default)]
+struct Sessions(Arc<Mutex<VecDeque<u32>>>);
+
+impl Sessions {
+    fn remember(&self, process: u32) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.push_back(process);
+        if known.len() > 2 * CONNECTIONS as usize {
+            known.pop_front();
+        }
+    }
+
+    fn knows(&self, process: u32) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&process)
+    }
+}
+
+/// What the channel says, without this store's own commits.
+struct Listener {
+    listener: PgListener,
+    sessions: Sessions,
+}
+
+#[async_trait]
+impl Notices for Listener {
+    async fn next(&mut self) -> Result<Option<Notice>, StoreError> {
+        loop {
+            let Some(notification) = self.listener.try_recv().await? else { return Ok(None) };
+            if self.sessions.knows(notification.process_id()) {
+                continue;
+            }
+            // a payload that this program does not know says at least that something happened
+            return Ok(notification.payload().split_once(' ').and_then(|(experiment, head)| {
+                Some(Notice { experiment: experiment.parse().ok()?, head: head.parse().ok()? })
+            }));
+        }
+    }
 }
 
 impl PostgresStore {
     /// A store that connects when it is first called.
     pub(super) fn new(options: PgConnectOptions) -> Self {
+        let sessions = Sessions::default();
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(ACQUIRE_TIMEOUT)
-            .after_connect(|connection, _| {
-                Box::pin(async move {
-                    connection.execute(SESSION).await?;
-                    Ok(())
-                })
+            .after_connect({
+                let sessions = sessions.clone();
+                move |connection, _| {
+                    let sessions = sessions.clone();
+                    Box::pin(async move {
+                        connection.execute(SESSION).await?;
+                        let process: i32 =
+                            sqlx::query_scalar("select pg_backend_pid()").fetch_one(connection).await?;
+                        sessions.remember(process.cast_unsigned());
+                        Ok(())
+                    })
+                }
             })
             .connect_lazy_with(options.clone());
-        Self { options, pool }
+        let listening = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_lazy_with(options.clone());
+        Self { options, pool, listening, sessions }
+    }
+
+    /// Forget some of the entries up to position `to`; whether there were any.
+    async fn forget_entries(&self, experiment: ExperimentId, to: i64) -> Result<bool, StoreError> {
+        let first: Option<i64> =
+            sqlx::query_scalar(sql::FIRST_ENTRY).bind(experiment).fetch_optional(&self.pool).await?;
+        let Some(first) = first.filter(|first| *first <= to) else { return Ok(false) };
+        let step =
+            sqlx::query(sql::FORGET_ENTRIES).bind(experiment).bind(to.min(first.saturating_add(PRUNE_STEP)));
+        step.execute(&self.pool).await?;
+        Ok(true)
     }
 
     /// Many entries at once, as [`Store::read`]: a row of a query costs the driver more than the server, a row of a copy
@@ -156,7 +231,9 @@ impl Store for PostgresStore {
         connection.execute("set statement_timeout = 0; set lock_timeout = 0;").await?;
         // `run` says the same, but its future cannot be proven `Send` inside this one
         MIGRATIONS.run_direct(None, &mut connection, false).await?;
-        Ok(connection.close().await?)
+        let applied = sqlx::query_as(sql::MIGRATIONS).fetch_all(&mut connection).await?;
+        connection.close().await?;
+        schema::compare(&MIGRATIONS, Some(applied))
     }
 
     async fn check(&self) -> Result<(), StoreError> {
@@ -286,8 +363,7 @@ impl Store for PostgresStore {
                 .bind(ascending(events.iter().map(|(experiment, _)| *experiment)))
                 .fetch_all(&mut *transaction)
                 .await?;
-            let heads =
-                records::<_, Head>(rows)?.into_iter().map(|head| (head.experiment, head.head)).collect();
+            let heads = records::<_, Head>(rows)?;
             // after the lock: what other writers have committed is seen
             let nonces = events.iter().map(|(experiment, new)| (*experiment, new.nonce));
             let known = known_nonces(&mut transaction, nonces).await?;
@@ -380,6 +456,110 @@ impl Store for PostgresStore {
         .await
     }
 
+    async fn snapshots(&self, experiment: ExperimentId) -> Result<Vec<Snapshot>, StoreError> {
+        self.call(move || async move {
+            let rows: Vec<SnapshotRow> =
+                sqlx::query_as(sql::SNAPSHOTS).bind(experiment).fetch_all(&self.pool).await?;
+            records(rows)
+        })
+        .await
+    }
+
+    async fn listen(&self) -> Result<Option<Box<dyn Notices>>, StoreError> {
+        let mut listener = PgListener::connect_with(&self.listening).await?;
+        listener.listen(CHANNEL).await?;
+        Ok(Some(Box::new(Listener { listener, sessions: self.sessions.clone() })))
+    }
+
+    async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
+        self.call(move || async move {
+            Ok(sqlx::query_scalar(sql::NAMES)
+                .bind(after)
+                .bind(i64::from(limit))
+                .fetch_all(&self.pool)
+                .await?)
+        })
+        .await
+    }
+
+    async fn prune(&self, experiment: ExperimentId, to: u64, format: u32) -> Result<bool, StoreError> {
+        let to = counted("position", to)?;
+        let allowed = self
+            .call(move || async move {
+                let query = sqlx::query(sql::PRUNE).bind(experiment).bind(to).bind(i64::from(format));
+                Ok(query.execute(&self.pool).await?.rows_affected() > 0)
+            })
+            .await?;
+        if !allowed {
+            return Ok(false);
+        }
+        // in steps, each within the limits of a statement; whoever is interrupted can start again
+        while self.call(move || self.forget_entries(experiment, to)).await? {}
+        Ok(true)
+    }
+
+    async fn import(
+        &self,
+        record: &ExperimentRecord,
+        base: Option<&Snapshot>,
+        pages: Pages<'_>,
+    ) -> Result<Imported, StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        let imported: Option<ExperimentRow> = sqlx::query_as(sql::IMPORT_EXPERIMENT)
+            .bind(&record.name)
+            .bind(&record.spec)
+            .bind(record.seed.cast_signed())
+            .bind(status_name(record.status))
+            .bind(record.winner.map(i32::from))
+            .bind(counted("version", record.version)?)
+            .bind(counted("head", record.head)?)
+            .bind(record.created_at)
+            .bind(record.updated_at)
+            .bind(record.archived_at)
+            .bind(counted("pruned_to", record.pruned_to)?)
+            .fetch_optional(&mut *transaction)
+            .await?;
+        let Some(imported) = imported else {
+            let row: ExperimentRow =
+                sqlx::query_as(sql::EXPERIMENT).bind(&record.name).fetch_one(&mut *transaction).await?;
+            return Ok(Imported::Taken(row.try_into()?));
+        };
+        let imported = ExperimentRecord::try_from(imported)?;
+        if let Some(base) = base {
+            sqlx::query(sql::SAVE_SNAPSHOT)
+                .bind(imported.id)
+                .bind(i64::from(base.format))
+                .bind(counted("snapshot position", base.position)?)
+                .bind(&base.state)
+                .bind(base.created_at)
+                .execute(&mut *transaction)
+                .await?;
+        }
+        for page in pages {
+            let page = page.map_err(StoreError::Corrupt)?;
+            // entries that were recorded together are written together
+            for together in page.chunk_by(|one, next| one.recorded_at == next.recorded_at) {
+                let events: Vec<_> = together
+                    .iter()
+                    .map(|entry| {
+                        (entry.position, NewEvent { nonce: entry.nonce, event: entry.event.clone() })
+                    })
+                    .collect();
+                let entries: Vec<_> =
+                    events.iter().map(|(position, event)| (imported.id, *position, event)).collect();
+                let heads = BTreeMap::from([(imported.id, record.head)]);
+                write_entries(&mut transaction, &entries, &heads, together[0].recorded_at).await?;
+            }
+        }
+        transaction.commit().await?;
+        Ok(Imported::New(imported))
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        // checking pages and indexes is the server's own business: checksums, pg_amcheck
+        Ok(Vec::new())
+    }
+
     async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
         self.call(move || async move {
             let rows: Vec<SigningKeyRow> = sqlx::query_as(sql::SIGNING_KEYS).fetch_all(&self.pool).await?;
@@ -403,6 +583,7 @@ impl Store for PostgresStore {
                 .bind(i64::from(key.id))
                 .bind(key.secret.as_slice())
                 .bind(key.created_at)
+                .bind(key.active_from)
                 .execute(&mut *transaction)
                 .await?;
             Ok(transaction.commit().await?)
@@ -411,16 +592,40 @@ impl Store for PostgresStore {
         self.signing_keys().await
     }
 
+    async fn add_signing_key(&self, key: &SigningKey) -> Result<(), StoreError> {
+        self.call(move || async move {
+            sqlx::query(sql::ADD_SIGNING_KEY)
+                .bind(i64::from(key.id))
+                .bind(key.secret.as_slice())
+                .bind(key.created_at)
+                .bind(key.active_from)
+                .execute(&self.pool)
+                .await?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn remove_signing_key(&self, id: u32) -> Result<bool, StoreError> {
+        self.call(move || async move {
+            let query = sqlx::query(sql::REMOVE_SIGNING_KEY).bind(i64::from(id));
+            Ok(query.execute(&self.pool).await?.rows_affected() > 0)
+        })
+        .await
+    }
+
     async fn close(&self) {
+        self.listening.close().await;
         self.pool.close().await;
     }
 }
 
-const HEADS: &str = "select id, version, head from experiment where id = any($1) order by id";
+const HEADS: &str = "select id, version, head, archived_at_ms is not null as archived from experiment
+     where id = any($1) order by id";
 
 /// Rows are locked in the order that they come out in. `no key`: nothing that only refers to an experiment has to wait.
-const LOCK_HEADS: &str =
-    "select id, version, head from experiment where id = any($1) order by id for no key update";
+const LOCK_HEADS: &str = "select id, version, head, archived_at_ms is not null as archived from experiment
+     where id = any($1) order by id for no key update";
 
 const LOCK_EXPERIMENT: &str =
     concat!("select ", experiment_columns!(), " from experiment where id = $1 for no key update");

@@ -47,6 +47,8 @@ pub struct ExperimentRecord {
     pub updated_at: i64,
     /// Unix milliseconds; archived experiments are not listed, and their log is kept.
     pub archived_at: Option<i64>,
+    /// Log entries up to this position were pruned; 0 while the log is whole.
+    pub pruned_to: u64,
 }
 
 /// What an experiment is created from.
@@ -97,6 +99,17 @@ pub struct Head {
     pub version: u64,
     /// Position of its newest log entry.
     pub head: u64,
+    /// Whether it is archived: its log takes nothing any more.
+    pub archived: bool,
+}
+
+/// A log has grown: told by the database, and perhaps lost on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Notice {
+    /// Which experiment's.
+    pub experiment: ExperimentId,
+    /// Position of its newest entry then.
+    pub head: u64,
 }
 
 /// An event on its way into the log.
@@ -131,7 +144,8 @@ pub enum Event {
 }
 
 /// A duel and its answer. All but the answer comes from the duel's token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OutcomeEvent {
     /// First ranker of the ordered pair that the policy chose.
     pub first: u16,
@@ -219,6 +233,8 @@ pub struct SigningKey {
     pub secret: [u8; 32],
     /// Unix milliseconds.
     pub created_at: i64,
+    /// Unix milliseconds from which on it signs. Every process must know it by then.
+    pub active_from: i64,
 }
 
 impl std::fmt::Debug for SigningKey {

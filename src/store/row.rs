@@ -16,7 +16,7 @@ use crate::policy::Answer;
 /// The columns of [`ExperimentRow`], for a `select` or a `returning`.
 macro_rules! experiment_columns {
     () => {
-        "id, name, spec, seed, status, winner, version, head, created_at_ms, updated_at_ms, archived_at_ms"
+        "id, name, spec, seed, status, winner, version, head, created_at_ms, updated_at_ms, archived_at_ms, pruned_to"
     };
 }
 /// The columns of [`LogRow`].
@@ -66,12 +66,32 @@ pub(super) mod sql {
     pub const NEWEST_SNAPSHOT: &str =
         "select experiment_id, format, position, state, created_at_ms from snapshot
          where experiment_id = $1 and format = $2 order by position desc limit 1";
-    pub const SIGNING_KEYS: &str =
-        "select id, secret, created_at_ms from signing_key order by created_at_ms desc, id desc";
-    pub const ENSURE_SIGNING_KEY: &str = "insert into signing_key (id, secret, created_at_ms)
-         select $1, $2, $3 where not exists (select 1 from signing_key)";
+    pub const SIGNING_KEYS: &str = "select id, secret, created_at_ms, active_from_ms from signing_key
+         order by active_from_ms desc, created_at_ms desc, id desc";
+    pub const ENSURE_SIGNING_KEY: &str = "insert into signing_key (id, secret, created_at_ms, active_from_ms)
+         select $1, $2, $3, $4 where not exists (select 1 from signing_key)";
+    pub const ADD_SIGNING_KEY: &str =
+        "insert into signing_key (id, secret, created_at_ms, active_from_ms) values ($1, $2, $3, $4)";
+    pub const REMOVE_SIGNING_KEY: &str = "delete from signing_key where id = $1";
     pub const MIGRATIONS: &str =
-        "select version, checksum from _sqlx_migrations where success order by version";
+        "select version, checksum, description from _sqlx_migrations where success order by version";
+    /// Every name, archived or not.
+    pub const NAMES: &str = "select name from experiment where name > $1 order by name limit $2";
+    pub const SNAPSHOTS: &str = "select experiment_id, format, position, state, created_at_ms from snapshot
+         where experiment_id = $1 order by format, position";
+    /// The guard is looked at again here: what was decided before the lock may have changed.
+    pub const PRUNE: &str = "update experiment set pruned_to = $2
+         where id = $1 and pruned_to <= $2 and head >= $2 and (status = 'concluded' or archived_at_ms is not null)
+           and exists (select 1 from snapshot where experiment_id = $1 and format = $3 and position >= $2)";
+    pub const FIRST_ENTRY: &str =
+        "select position from log where experiment_id = $1 order by position limit 1";
+    pub const FORGET_ENTRIES: &str = "delete from log where experiment_id = $1 and position <= $2";
+    pub const IMPORT_EXPERIMENT: &str = concat!(
+        "insert into experiment (name, spec, seed, status, winner, version, head, created_at_ms, updated_at_ms,
+                                 archived_at_ms, pruned_to)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (name) do nothing returning ",
+        experiment_columns!()
+    );
 }
 
 /// An unsigned number that a database counts or compares, as it keeps it.
@@ -114,6 +134,7 @@ pub(super) struct ExperimentRow {
     created_at_ms: i64,
     updated_at_ms: i64,
     archived_at_ms: Option<i64>,
+    pruned_to: i64,
 }
 
 impl TryFrom<ExperimentRow> for ExperimentRecord {
@@ -132,6 +153,7 @@ impl TryFrom<ExperimentRow> for ExperimentRecord {
             winner: row.winner.map(|winner| narrowed(&of("winner"), winner.into())).transpose()?,
             version: count(&of("version"), row.version)?,
             head: count(&of("head"), row.head)?,
+            pruned_to: count(&of("pruned_to"), row.pruned_to)?,
             id: row.id,
             name: row.name,
             spec: row.spec,
@@ -149,6 +171,7 @@ pub(super) struct HeadRow {
     pub id: i64,
     version: i64,
     head: i64,
+    archived: bool,
 }
 
 impl TryFrom<HeadRow> for Head {
@@ -159,6 +182,7 @@ impl TryFrom<HeadRow> for Head {
             experiment: row.id,
             version: count("version of an experiment", row.version)?,
             head: count("head of an experiment", row.head)?,
+            archived: row.archived,
         })
     }
 }
@@ -307,6 +331,7 @@ pub(super) struct SigningKeyRow {
     id: i64,
     secret: Vec<u8>,
     created_at_ms: i64,
+    active_from_ms: i64,
 }
 
 impl TryFrom<SigningKeyRow> for SigningKey {
@@ -319,6 +344,7 @@ impl TryFrom<SigningKeyRow> for SigningKey {
                 StoreError::Corrupt(format!("signing key {} has {} bytes, not 32", row.id, secret.len()))
             })?,
             created_at: row.created_at_ms,
+            active_from: row.active_from_ms,
         })
     }
 }

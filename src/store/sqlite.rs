@@ -12,7 +12,6 @@
 //! A connection runs on a thread of its own and each statement is a trip there and back. What an append does to many
 //! rows is therefore done by statements over many rows, of a few sizes, so that each is prepared once.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -30,11 +29,12 @@ use super::row::{
     experiment_columns, in_order_of, log_columns, records, sql, status_name,
 };
 use super::{
-    Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, LogEntry, NewEvent,
-    NewExperiment, Nonce, SigningKey, Snapshot, Store, StoreError, schema,
+    Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, Imported, LogEntry, NewEvent,
+    NewExperiment, Nonce, Notices, Pages, SigningKey, Snapshot, Store, StoreError, schema,
 };
 
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+/// What is there and unknown is judged by [`schema::compare`].
+static MIGRATIONS: Migrator = Migrator { ignore_missing: true, ..sqlx::migrate!("migrations/sqlite") };
 
 /// How long a statement waits while another process writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,6 +47,9 @@ const WAL_SIZE_LIMIT_BYTES: &str = "67108864";
 /// Page cache of the writing connection, in KiB (SQLite takes a negative number as KiB): nonces are random, so an
 /// append touches pages all over their index.
 const WRITER_CACHE: &str = "-65536";
+
+/// Positions that one statement of a pruning forgets.
+const PRUNE_STEP: i64 = 10_000;
 
 /// A [`Store`] in an SQLite file.
 #[derive(Debug)]
@@ -163,6 +166,8 @@ impl Store for SqliteStore {
         let mut transaction = self.begin().await?;
         // `run` says the same, but its future cannot be proven `Send` inside this one
         MIGRATIONS.run_direct(None, &mut *transaction, false).await?;
+        let applied = sqlx::query_as(sql::MIGRATIONS).fetch_all(&mut *transaction).await?;
+        schema::compare(&MIGRATIONS, Some(applied))?;
         Ok(transaction.commit().await?)
     }
 
@@ -272,7 +277,6 @@ impl Store for SqliteStore {
         let heads = records::<_, Head>(rows)?;
         let nonces = events.iter().map(|(experiment, new)| (*experiment, new.nonce));
         let known = known_nonces(&mut transaction, nonces).await?;
-        let heads: BTreeMap<_, _> = heads.into_iter().map(|head| (head.experiment, head.head)).collect();
         let plan = plan(events, heads, &known);
         if !plan.entries.is_empty() {
             insert_entries(&mut transaction, &plan.entries, recorded_at).await?;
@@ -344,6 +348,100 @@ impl Store for SqliteStore {
         row.map(TryInto::try_into).transpose()
     }
 
+    async fn snapshots(&self, experiment: ExperimentId) -> Result<Vec<Snapshot>, StoreError> {
+        let rows: Vec<SnapshotRow> =
+            sqlx::query_as(sql::SNAPSHOTS).bind(experiment).fetch_all(&self.readers).await?;
+        records(rows)
+    }
+
+    async fn listen(&self) -> Result<Option<Box<dyn Notices>>, StoreError> {
+        Ok(None)
+    }
+
+    async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
+        Ok(sqlx::query_scalar(sql::NAMES).bind(after).bind(i64::from(limit)).fetch_all(&self.readers).await?)
+    }
+
+    async fn prune(&self, experiment: ExperimentId, to: u64, format: u32) -> Result<bool, StoreError> {
+        let to = counted("position", to)?;
+        let query = sqlx::query(sql::PRUNE).bind(experiment).bind(to).bind(i64::from(format));
+        if query.execute(&self.writer).await?.rows_affected() == 0 {
+            return Ok(false);
+        }
+        // in steps, so that others can write in between; whoever is interrupted can start again
+        loop {
+            let first: Option<i64> =
+                sqlx::query_scalar(sql::FIRST_ENTRY).bind(experiment).fetch_optional(&self.readers).await?;
+            let Some(first) = first.filter(|first| *first <= to) else { return Ok(true) };
+            let step = sqlx::query(sql::FORGET_ENTRIES)
+                .bind(experiment)
+                .bind(to.min(first.saturating_add(PRUNE_STEP)));
+            step.execute(&self.writer).await?;
+        }
+    }
+
+    async fn import(
+        &self,
+        record: &ExperimentRecord,
+        base: Option<&Snapshot>,
+        pages: Pages<'_>,
+    ) -> Result<Imported, StoreError> {
+        let mut transaction = self.begin().await?;
+        let imported: Option<ExperimentRow> = sqlx::query_as(sql::IMPORT_EXPERIMENT)
+            .bind(&record.name)
+            .bind(&record.spec)
+            .bind(record.seed.cast_signed())
+            .bind(status_name(record.status))
+            .bind(record.winner.map(i32::from))
+            .bind(counted("version", record.version)?)
+            .bind(counted("head", record.head)?)
+            .bind(record.created_at)
+            .bind(record.updated_at)
+            .bind(record.archived_at)
+            .bind(counted("pruned_to", record.pruned_to)?)
+            .fetch_optional(&mut *transaction)
+            .await?;
+        let Some(imported) = imported else {
+            let row: ExperimentRow =
+                sqlx::query_as(sql::EXPERIMENT).bind(&record.name).fetch_one(&mut *transaction).await?;
+            return Ok(Imported::Taken(row.try_into()?));
+        };
+        let imported = ExperimentRecord::try_from(imported)?;
+        if let Some(base) = base {
+            sqlx::query(sql::SAVE_SNAPSHOT)
+                .bind(imported.id)
+                .bind(i64::from(base.format))
+                .bind(counted("snapshot position", base.position)?)
+                .bind(&base.state)
+                .bind(base.created_at)
+                .execute(&mut *transaction)
+                .await?;
+        }
+        for page in pages {
+            let page = page.map_err(StoreError::Corrupt)?;
+            // entries that were recorded together are written together
+            for together in page.chunk_by(|one, next| one.recorded_at == next.recorded_at) {
+                let events: Vec<_> = together
+                    .iter()
+                    .map(|entry| {
+                        (entry.position, NewEvent { nonce: entry.nonce, event: entry.event.clone() })
+                    })
+                    .collect();
+                let entries: Vec<_> =
+                    events.iter().map(|(position, event)| (imported.id, *position, event)).collect();
+                insert_entries(&mut transaction, &entries, together[0].recorded_at).await?;
+            }
+        }
+        transaction.commit().await?;
+        Ok(Imported::New(imported))
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        let found: Vec<String> =
+            sqlx::query_scalar("pragma integrity_check").fetch_all(&self.readers).await?;
+        Ok(found.into_iter().filter(|line| line != "ok").collect())
+    }
+
     async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
         let rows: Vec<SigningKeyRow> = sqlx::query_as(sql::SIGNING_KEYS).fetch_all(&self.readers).await?;
         records(rows)
@@ -355,10 +453,27 @@ impl Store for SqliteStore {
             .bind(i64::from(key.id))
             .bind(key.secret.as_slice())
             .bind(key.created_at)
+            .bind(key.active_from)
             .execute(&mut *transaction)
             .await?;
         transaction.commit().await?;
         self.signing_keys().await
+    }
+
+    async fn add_signing_key(&self, key: &SigningKey) -> Result<(), StoreError> {
+        sqlx::query(sql::ADD_SIGNING_KEY)
+            .bind(i64::from(key.id))
+            .bind(key.secret.as_slice())
+            .bind(key.created_at)
+            .bind(key.active_from)
+            .execute(&self.writer)
+            .await?;
+        Ok(())
+    }
+
+    async fn remove_signing_key(&self, id: u32) -> Result<bool, StoreError> {
+        let query = sqlx::query(sql::REMOVE_SIGNING_KEY).bind(i64::from(id));
+        Ok(query.execute(&self.writer).await?.rows_affected() > 0)
     }
 
     async fn close(&self) {
@@ -369,7 +484,7 @@ impl Store for SqliteStore {
 
 const EXPERIMENT_BY_ID: &str = concat!("select ", experiment_columns!(), " from experiment where id = $1");
 
-const HEADS: &str = "select id, version, head from experiment
+const HEADS: &str = "select id, version, head, archived_at_ms is not null as archived from experiment
      where id in (select value from json_each($1)) order by id";
 
 /// Statements over rows of parameters: `before (?, ?), (?, ?), … after`, one of each size.

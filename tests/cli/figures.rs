@@ -30,7 +30,7 @@ fn every_figure_is_made_with_its_data_and_its_command() {
         assert!(line.contains("--horizon=120 --runs=3 --seed=0"), "{line}");
         match figure.content {
             Content::WinnerOverlap(_) => {}
-            Content::Regret(f) | Content::Spread(f) | Content::Delay(f) => {
+            Content::Regret(f) | Content::Spread(f) | Content::Delay(_, f) => {
                 let svg = read_to_string(file("svg")).unwrap();
                 for policy in f.lines {
                     assert!(

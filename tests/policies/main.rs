@@ -11,6 +11,7 @@ mod double_thompson;
 mod doubler;
 mod explore;
 mod growth;
+mod in_flight;
 mod interleaved_filter;
 mod merge;
 mod multi_sbm;

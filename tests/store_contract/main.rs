@@ -7,6 +7,7 @@
 mod support;
 
 mod faults;
+mod retention;
 mod urls;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,6 +107,7 @@ async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase)
             created_at: NOW,
             updated_at: NOW,
             archived_at: None,
+            pruned_to: 0,
         }
     );
     let again = NewExperiment { spec: "{}".into(), seed: 2, created_at: NOW + 1, ..new };
@@ -232,7 +234,7 @@ async fn unknown_experiments_are_missing(database: TestDatabase) {
     assert_eq!(store.read(nobody, 0, 10).await.unwrap(), []);
     assert_eq!(
         store.heads(&[nobody, id, id]).await.unwrap(),
-        [Head { experiment: id, version: 1, head: 1 }],
+        [Head { experiment: id, version: 1, head: 1, archived: false }],
         "each known one once"
     );
     assert_eq!(store.heads(&[]).await.unwrap(), []);
@@ -509,7 +511,7 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
     assert_eq!(done, Changed::Done(after.clone()));
     assert_eq!(
         store.heads(&[before.id]).await.unwrap(),
-        [Head { experiment: before.id, version: 3, head: 3 }]
+        [Head { experiment: before.id, version: 3, head: 3, archived: false }]
     );
 
     // of many at once, one wins
@@ -665,7 +667,12 @@ async fn one_signing_key_comes_of_a_race(database: TestDatabase) {
     let tasks: Vec<_> = (0..8_u8)
         .map(|number| {
             let store = stores[usize::from(number) % 2].clone();
-            let key = SigningKey { id: u32::MAX - u32::from(number), secret: [number; 32], created_at: NOW };
+            let key = SigningKey {
+                id: u32::MAX - u32::from(number),
+                secret: [number; 32],
+                created_at: NOW,
+                active_from: NOW,
+            };
             tokio::spawn(async move { store.ensure_signing_key(&key).await.unwrap() })
         })
         .collect();
@@ -684,8 +691,12 @@ async fn one_signing_key_comes_of_a_race(database: TestDatabase) {
 
 async fn signing_keys_have_32_bytes_and_any_number(database: TestDatabase) {
     let store = database.store().await;
-    let key =
-        SigningKey { id: 0, secret: std::array::from_fn(|index| 255 - index as u8), created_at: i64::MIN };
+    let key = SigningKey {
+        id: 0,
+        secret: std::array::from_fn(|index| 255 - index as u8),
+        created_at: i64::MIN,
+        active_from: i64::MIN,
+    };
     assert_eq!(store.ensure_signing_key(&key).await.unwrap(), std::slice::from_ref(&key));
     assert_eq!(store.signing_keys().await.unwrap(), std::slice::from_ref(&key));
     assert!(!format!("{key:?}").contains("255"), "a key's debug form shows no secret");

@@ -201,12 +201,49 @@ impl Store for FailingStore {
         self.look(self.inner.newest_snapshot(experiment, format)).await
     }
 
+    async fn snapshots(&self, experiment: ExperimentId) -> Result<Vec<Snapshot>, StoreError> {
+        self.look(self.inner.snapshots(experiment)).await
+    }
+
+    async fn listen(&self) -> Result<Option<Box<dyn Notices>>, StoreError> {
+        self.look(self.inner.listen()).await
+    }
+
+    async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
+        self.look(self.inner.names(after, limit)).await
+    }
+
+    async fn prune(&self, experiment: ExperimentId, to: u64, format: u32) -> Result<bool, StoreError> {
+        self.write(self.inner.prune(experiment, to, format)).await
+    }
+
+    async fn import(
+        &self,
+        record: &ExperimentRecord,
+        base: Option<&Snapshot>,
+        pages: Pages<'_>,
+    ) -> Result<Imported, StoreError> {
+        self.write(self.inner.import(record, base, pages)).await
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        self.look(self.inner.integrity()).await
+    }
+
     async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
         self.look(self.inner.signing_keys()).await
     }
 
     async fn ensure_signing_key(&self, key: &SigningKey) -> Result<Vec<SigningKey>, StoreError> {
         self.write(self.inner.ensure_signing_key(key)).await
+    }
+
+    async fn add_signing_key(&self, key: &SigningKey) -> Result<(), StoreError> {
+        self.write(self.inner.add_signing_key(key)).await
+    }
+
+    async fn remove_signing_key(&self, id: u32) -> Result<bool, StoreError> {
+        self.write(self.inner.remove_signing_key(id)).await
     }
 
     async fn close(&self) {

@@ -32,8 +32,8 @@ pub enum Content {
     Regret(regret::RegretFigure),
     /// Standard deviation of the regret at the horizon.
     Spread(regret::RegretFigure),
-    /// Regret at the horizon against the number of steps between two deliveries of feedback.
-    Delay(regret::RegretFigure),
+    /// Regret at the horizon against what makes feedback late.
+    Delay(delay::Late, regret::RegretFigure),
     /// How often a random subset of rankers has a Condorcet winner.
     CondorcetSubsets(MatrixSource),
     /// How often the notions of winner overlap, over random subsets of rankers.
@@ -189,6 +189,20 @@ mod lines {
         curve("ccb:alpha=0.51"),
         curve("rucb:alpha=0.51"),
     ];
+    pub const LATE: &[Line] = &[
+        curve("d-ts:alpha=0.51"),
+        curve("d-ts-plus:alpha=0.51"),
+        curve("ccb:alpha=0.51"),
+        curve("rucb:alpha=0.51"),
+        curve("rcs:alpha=0.51"),
+        curve("rmed1"),
+        curve("ecw-rmed"),
+        curve("merge-rucb"),
+        curve("scb"),
+        curve("sparring"),
+        curve("self-sparring"),
+        curve("uniform"),
+    ];
     pub const BATCHED: &[Line] = &[
         curve("pcomp:elimination=kl-published"),
         curve("scomp:elimination=kl-published"),
@@ -218,6 +232,7 @@ mod lines {
 const COPELAND_PAPER: &str = "Zoghi, Karnin, Whiteson and de Rijke, Copeland Dueling Bandits, NIPS 2015";
 const THOMPSON_PAPER: &str = "Wu and Liu, Double Thompson Sampling for Dueling Bandits, NIPS 2016";
 const BATCHED_PAPER: &str = "Agarwal, Ghuge and Nagarajan, Batched Dueling Bandits, ICML 2022";
+const SERVICE: &str = "No paper: what a service does to a policy";
 const SAVAGE_PAPER: &str =
     "Urvoy, Clérot, Féraud and Naamane, Generic Exploration and K-armed Voting Bandits, ICML 2013";
 
@@ -360,13 +375,28 @@ pub const FIGURES: &[Figure] = &[
         name: "thompson-delay",
         caption: "regret when feedback is delivered in batches",
         source: THOMPSON_PAPER,
-        content: Content::Delay(copeland(
-            lines::DELAY,
-            MSLR_5,
-            size(30_000, 20),
-            size(1_000_000, 500),
-            Scale::Log,
-        )),
+        content: Content::Delay(
+            delay::Late::InBatches,
+            copeland(lines::DELAY, MSLR_5, size(30_000, 20), size(1_000_000, 500), Scale::Log),
+        ),
+    },
+    Figure {
+        name: "late-in-flight",
+        caption: "regret by the number of duels in flight",
+        source: SERVICE,
+        content: Content::Delay(
+            delay::Late::InFlight,
+            copeland(lines::LATE, ARXIV_6, size(30_000, 20), size(1_000_000, 100), Scale::Log),
+        ),
+    },
+    Figure {
+        name: "late-replicas",
+        caption: "regret by the number of servers",
+        source: SERVICE,
+        content: Content::Delay(
+            delay::Late::Replicas,
+            copeland(lines::LATE, ARXIV_6, size(30_000, 20), size(1_000_000, 100), Scale::Log),
+        ),
     },
     Figure {
         name: "batched-1a",

@@ -1,0 +1,147 @@
+//! `rankduel signing-keys`: the keys that duels are signed with.
+
+use std::io::Write as _;
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Subcommand};
+
+use super::{CommandError, open_store, runtime};
+use crate::clock::{Clock as _, SystemClock, rfc3339};
+use crate::config::StoreArgs;
+use crate::experiment::signing::fresh_key;
+use crate::experiment::spec::MAX_DUEL_TTL_SECONDS;
+use crate::store::{SharedStore, SigningKey};
+
+/// The keys that duels are signed with: list, rotate, retire
+///
+/// Servers read the keys every ten seconds, and at once when a duel names one that they do not know. A new key
+/// signs after a while only, so that every server knows it before the first duel carries it; an older key goes on to
+/// verify the duels that it has signed until it is retired.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say which keys there are, and which one signs
+    List(StoreArgs),
+    /// Add a key, which signs from a moment later on
+    Rotate {
+        #[command(flatten)]
+        store: StoreArgs,
+        /// Seconds until it signs: longer than servers take to read the keys, and than their clocks differ
+        #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(5..=86_400))]
+        after_seconds: u32,
+    },
+    /// Remove keys that verify no duel that could still be answered; or the given one at once
+    ///
+    /// Without an id: all that were superseded longer ago than a duel can live (30 days). With an id: that key, for
+    /// instance because somebody else has got it; every duel that it has signed is refused from then on.
+    Retire {
+        #[command(flatten)]
+        store: StoreArgs,
+        /// The key, as `list` names it
+        #[arg(value_name = "ID")]
+        id: Option<u32>,
+    },
+}
+
+/// Run the command.
+pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    let (Command::List(args) | Command::Rotate { store: args, .. } | Command::Retire { store: args, .. }) =
+        &arguments.command;
+    runtime()?.block_on(async {
+        let store = open_store(&args.database_url).await?;
+        store.check().await.context("the database cannot be worked on")?;
+        let text = match &arguments.command {
+            Command::List(_) => list(&store).await,
+            Command::Rotate { after_seconds, .. } => rotate(&store, *after_seconds).await,
+            Command::Retire { id, .. } => retire(&store, *id).await,
+        }?;
+        store.close().await;
+        std::io::stdout().write_all(text.as_bytes()).context("writing the result")?;
+        Ok(())
+    })
+}
+
+/// The keys as they take turns, the latest first, and which of them signs now.
+async fn keys(store: &SharedStore, now: i64) -> anyhow::Result<(Vec<SigningKey>, Option<u32>)> {
+    let keys = store.signing_keys().await.context("reading the keys")?;
+    let signs = keys.iter().find(|key| key.active_from <= now).or(keys.last()).map(|key| key.id);
+    Ok((keys, signs))
+}
+
+async fn list(store: &SharedStore) -> anyhow::Result<String> {
+    let now = SystemClock.now_ms();
+    let (keys, signs) = keys(store, now).await?;
+    if keys.is_empty() {
+        return Ok("there is no key yet; the first server makes one\n".into());
+    }
+    let lines = keys.iter().map(|key| {
+        let does = match () {
+            () if Some(key.id) == signs => "signs",
+            () if key.active_from > now => "will sign",
+            () => "verifies",
+        };
+        format!("{:>10}  {does:<9}  from {}\n", key.id, rfc3339(key.active_from))
+    });
+    Ok(lines.collect())
+}
+
+async fn rotate(store: &SharedStore, after_seconds: u32) -> anyhow::Result<String> {
+    let now = SystemClock.now_ms();
+    let key = fresh_key(now, now + i64::from(after_seconds) * 1000)?;
+    store.add_signing_key(&key).await.context("adding the key")?;
+    Ok(format!("key {} signs from {} on\n", key.id, rfc3339(key.active_from)))
+}
+
+async fn retire(store: &SharedStore, id: Option<u32>) -> anyhow::Result<String> {
+    let now = SystemClock.now_ms();
+    let (keys, signs) = keys(store, now).await?;
+    let retired: Vec<u32> = match id {
+        Some(id) if !keys.iter().any(|key| key.id == id) => {
+            return Err(anyhow!("there is no key {id}; `rankduel signing-keys list` names them"));
+        }
+        Some(id) if Some(id) == signs => {
+            return Err(anyhow!(
+                "key {id} signs now: rotate first, wait until the new key signs, then retire this one"
+            ));
+        }
+        Some(id) => vec![id],
+        None => superseded(&keys, now),
+    };
+    let mut text = String::new();
+    for id in &retired {
+        if store.remove_signing_key(*id).await.context("removing a key")? {
+            text += &format!("key {id} is retired\n");
+        }
+    }
+    if text.is_empty() {
+        text = "no key was superseded long enough ago\n".into();
+    }
+    Ok(text)
+}
+
+/// Keys whose successor has signed for longer than any duel lives. Keys come as they take turns, the latest first.
+fn superseded(keys: &[SigningKey], now: i64) -> Vec<u32> {
+    let longest = i64::from(MAX_DUEL_TTL_SECONDS) * 1000;
+    keys.windows(2).filter(|turn| turn[0].active_from + longest < now).map(|turn| turn[1].id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_superseded_when_its_successor_has_signed_for_thirty_days() {
+        const DAY: i64 = 24 * 3600 * 1000;
+        let key = |id, day| SigningKey { id, secret: [0; 32], created_at: 0, active_from: day * DAY };
+        let keys = [key(4, 90), key(3, 80), key(2, 40), key(1, 0)];
+        assert_eq!(superseded(&keys, 70 * DAY), Vec::<u32>::new());
+        assert_eq!(superseded(&keys, 70 * DAY + 1), [1]);
+        assert_eq!(superseded(&keys, 115 * DAY), [2, 1]);
+        assert_eq!(superseded(&keys, 1000 * DAY), [3, 2, 1], "one always stays");
+    }
+}

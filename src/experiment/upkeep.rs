@@ -1,0 +1,124 @@
+//! What a process does every two seconds: append self-duels, keep snapshots, read the signing keys, and drop experiments
+//! that are idle or take too much room.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use super::error::ServiceError;
+use super::live::Live;
+use super::service::Service;
+use crate::store::{Appended, OtherEvent, StoreError};
+
+/// How often.
+const EVERY: Duration = Duration::from_secs(2);
+/// The signing keys are read every so many rounds.
+const KEYS_EVERY_ROUNDS: u32 = 5;
+/// What of a round reads and writes more than self-duels is given up on after this time.
+const WITHIN: Duration = Duration::from_secs(10);
+/// Entries folded between two snapshots of an experiment.
+const SNAPSHOT_EVERY: u64 = 10_000;
+
+/// Keep things up until the service is gone. What cannot be done now is done in a later round.
+pub(super) async fn keep_up(service: Weak<Service>) {
+    let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut failing = false;
+    for round in 0u32.. {
+        let Some(registry) = service.upgrade().map(|service| Arc::clone(&service.registry)) else { return };
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = registry.overfull.notified() => {}
+        }
+        drop(registry);
+        let Some(service) = service.upgrade() else { return };
+        service.flush_self_duels().await;
+        let work = async {
+            service.keep_snapshots().await?;
+            if round % KEYS_EVERY_ROUNDS == 0 {
+                service.keys.refresh().await?;
+            }
+            service.make_room().await
+        };
+        let done =
+            tokio::time::timeout(WITHIN, work).await.unwrap_or_else(|_| Err(StoreError::Slow(WITHIN).into()));
+        match done {
+            Ok(()) => failing = false,
+            Err(error) if !failing => {
+                failing = true;
+                tracing::warn!(%error, "snapshots and keys wait for the store");
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+impl Service {
+    /// Append the self-duels that were handed out since the last time. What cannot be written now is written later.
+    pub(super) async fn flush_self_duels(self: &Arc<Self>) {
+        let mut flushes = JoinSet::new();
+        for live in self.registry.all().into_iter().chain(self.registry.leaving()) {
+            if live.has_self_duels() {
+                let service = Arc::clone(self);
+                // together, so that one commit takes them all
+                flushes.spawn(async move { service.flush(&live).await });
+            }
+        }
+        while flushes.join_next().await.is_some() {}
+    }
+
+    /// Append one experiment's self-duels; whether those that there were are in the log.
+    async fn flush(&self, live: &Arc<Live>) -> bool {
+        let Some((nonce, counts)) = live.self_duels_to_flush(|| self.fresh_nonce()) else { return true };
+        match self.append_other(live, nonce, OtherEvent::SelfDuels { counts }).await {
+            Ok(appended) => {
+                if appended == Appended::Archived {
+                    tracing::info!(
+                        experiment = live.name,
+                        "self-duels from before it was archived are not counted"
+                    );
+                }
+                live.self_duels_settled(nonce);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, experiment = live.name, "self-duels are not in the log yet");
+                false
+            }
+        }
+    }
+
+    /// Keep a snapshot of every experiment that has moved on enough since its last one.
+    pub(super) async fn keep_snapshots(&self) -> Result<(), ServiceError> {
+        for live in self.registry.all() {
+            self.keep_snapshot(&live, SNAPSHOT_EVERY).await?;
+        }
+        Ok(())
+    }
+
+    async fn keep_snapshot(&self, live: &Live, every: u64) -> Result<(), ServiceError> {
+        if !live.is_broken()
+            && let Some(snapshot) = live.snapshot_if_due(every, self.clock.now_ms())?
+        {
+            self.store.save_snapshot(&snapshot).await?;
+            live.snapshot_kept(snapshot.position);
+        }
+        Ok(())
+    }
+
+    /// Drop what is idle and what there is no room for: self-duels into the log and a snapshot first.
+    async fn make_room(&self) -> Result<(), ServiceError> {
+        let now = self.clock.now_ms();
+        for live in self.registry.droppable(now, now - self.idle_after_ms) {
+            if !self.flush(&live).await {
+                continue;
+            }
+            self.keep_snapshot(&live, 1).await?;
+            self.registry.remove(&live);
+            tracing::debug!(experiment = live.name, "dropped from memory");
+        }
+        Ok(())
+    }
+}
