@@ -6,6 +6,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rankduel::experiment::ExperimentSpec;
 use rankduel::experiment::fold::Fold;
 use rankduel::experiment::token::{DuelToken, Keyring};
+use rankduel::letor::Reader;
 use rankduel::policy::spec::{PolicySpec, Setup};
 use rankduel::policy::{InFlight, Observation, Outcome, fold_chance};
 use rankduel::preference::csv;
@@ -142,6 +143,31 @@ fn a_matrix_that_is_read_reads_back_as_itself() {
             let mut written = Vec::new();
             csv::write(&matrix, &mut written).expect("memory");
             assert_eq!(csv::read(&written[..]).expect("what was written"), matrix);
+        }
+    });
+}
+
+#[test]
+fn a_letor_file_is_read_query_by_query_to_its_end_or_to_what_is_wrong() {
+    let good = texts(&[
+        "2 qid:1 1:0.5 2:0 46:1e-3 #docid = G1\n0 qid:1 1:1\n1 qid:2 3:-4.25\n",
+        "# a comment\n\n4 qid:a 1:NaN\r\n",
+        "0 qid:10002 1:0.000000\n0 qid:10003\n",
+    ]);
+    feed(5000, &good, |bytes| {
+        let mut reader = Reader::new(bytes);
+        let mut seen = std::collections::HashSet::new();
+        while let Some(read) = reader.next() {
+            match read {
+                Ok(query) => {
+                    assert!(!query.documents.is_empty(), "a query without a document");
+                    assert!(seen.insert(query.id), "a query twice");
+                }
+                Err(error) => {
+                    assert!(!error.to_string().is_empty());
+                    assert!(reader.next().is_none(), "it goes on after an error");
+                }
+            }
         }
     });
 }
