@@ -16,6 +16,9 @@ use super::{
 
 const FORMAT: u32 = 1;
 
+/// So many rankers have scores that are quick to clear.
+const FEW: usize = 32;
+
 const ALPHA: Parameter = Parameter {
     name: "alpha",
     meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",
@@ -127,30 +130,25 @@ impl Sampler {
         Some(Box::new(Self::new(Bounds::from_parts(tally, &retired, alpha)?, first_tie)))
     }
 
-    /// Phase 1, steps 1-3.
-    fn first_candidate(&self, chance: &mut Chance) -> usize {
+    /// Phase 1, steps 1-3, with room for `N` rankers.
+    fn first_candidate<const N: usize>(&self, chance: &mut Chance) -> usize {
         let active = self.bounds.active();
         // step 1: the largest optimistic Copeland score is the fewest certain losses
         let least = self.bounds.least_losses();
         let is_candidate = |i: usize| self.bounds.certain_losses(i) == least;
         let draw = SignDraw::new(&self.odds, chance);
-        let mut score = [0_u16; MAX_RANKERS];
+        let (mut score, mut counted) = ([0; N], [0; N]);
+        active.iter().for_each(|&i| counted[i] = 1);
 
         // step 2, for the pairs with a candidate; each pair is owned by a candidate, by the lower of two
         let outsiders: SmallVec<[u16; MAX_RANKERS]> =
             active.iter().filter(|&&i| !is_candidate(i)).map(|&i| i as u16).collect();
-        for (at, &i) in active.iter().enumerate().filter(|&(_, &i)| is_candidate(i)) {
+        for &i in active.iter().filter(|&&i| is_candidate(i)) {
             let row = draw.row(i);
-            let mut won = 0;
-            let mut meet = |j: usize| {
-                // no branch: which way a sign falls cannot be predicted
-                let wins = u16::from(row.wins(j));
-                won += wins;
-                score[j] += 1 - wins;
-            };
-            active[at + 1..].iter().for_each(|&j| meet(j));
-            outsiders.iter().map(|&j| usize::from(j)).take_while(|&j| j < i).for_each(&mut meet);
-            score[i] += won;
+            row.meet_later(&counted, &mut score);
+            for j in outsiders.iter().map(|&j| usize::from(j)).take_while(|&j| j < i) {
+                score[if row.wins(j) { i } else { j }] += 1;
+            }
         }
 
         // step 3
@@ -163,12 +161,8 @@ impl Sampler {
 
         // D-TS+ prices the tied with everybody's sampled score: step 2 for the other pairs
         let mut score_of_all = score;
-        for &i in active.iter().filter(|&&i| !is_candidate(i)) {
-            let row = draw.row(i);
-            for &j in active.iter().filter(|&&j| j > i && !is_candidate(j)) {
-                score_of_all[if row.wins(j) { i } else { j }] += 1;
-            }
-        }
+        active.iter().filter(|&&i| is_candidate(i)).for_each(|&i| counted[i] = 0);
+        outsiders.iter().for_each(|&i| draw.row(i.into()).meet_later(&counted, &mut score_of_all));
         let highest = active.iter().map(|&i| score_of_all[i]).max().unwrap_or(0);
         let regrets = tied().map(|i| {
             let own = draw.row(i);
@@ -216,7 +210,12 @@ impl Policy for Sampler {
     }
 
     fn select(&self, _in_flight: &InFlight, chance: &mut Chance) -> Selection {
-        let first = self.first_candidate(chance);
+        let few = self.tally().rankers() <= FEW;
+        let first = if few {
+            self.first_candidate::<FEW>(chance)
+        } else {
+            self.first_candidate::<MAX_RANKERS>(chance)
+        };
         Selection::of(first, self.second_candidate(first, chance))
     }
 

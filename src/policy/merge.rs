@@ -9,6 +9,7 @@
 mod batches;
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use super::signs::{SignDraw, SignOdds};
 use super::spec::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, require};
@@ -295,7 +296,7 @@ impl Tournament {
     fn select_dts(&self, odds: &SignOdds, batch: &[u16], chance: &mut Chance) -> Option<Duel> {
         let members = || batch.iter().map(|&i| usize::from(i)).enumerate();
         let draw = SignDraw::new(odds, chance);
-        let mut score = [0_u16; super::MAX_RANKERS];
+        let mut score = SmallVec::<[u16; super::MAX_RANKERS]>::from_elem(0, batch.len());
         for (at, i) in members() {
             let row = draw.row(i);
             for (other, j) in members().skip(at + 1) {

@@ -116,8 +116,12 @@ impl<'a> SignDraw<'a> {
     /// The signs of `owner`'s row.
     pub fn row(self, owner: usize) -> SignRow<'a> {
         let k = self.odds.rankers;
-        let odds = &self.odds.odds[owner * k..(owner + 1) * k];
-        SignRow { draw: self, odds, first: (owner * k) as u64 }
+        let word = self.word(owner as u64);
+        SignRow {
+            odds: &self.odds.odds[owner * k..(owner + 1) * k],
+            owner,
+            keys: [word as u32, (word >> 32) as u32],
+        }
     }
 
     /// A generator of the unordered pair's own, the same in either order.
@@ -136,26 +140,51 @@ impl<'a> SignDraw<'a> {
     }
 }
 
-// Where in the stream generators of pairs begin; signs take the first 2²⁰ words.
+// Where in the stream generators of pairs begin; rows take the first words.
 const PAIRS: u64 = 1 << 33;
 
 /// One row of a [`SignDraw`].
 #[derive(Debug, Clone, Copy)]
 pub struct SignRow<'a> {
-    draw: SignDraw<'a>,
     odds: &'a [u32],
-    first: u64,
+    owner: usize,
+    keys: [u32; 2],
 }
 
 impl SignRow<'_> {
     /// Whether `θ[owner][other] > 1/2`.
     #[inline]
     pub fn wins(&self, other: usize) -> bool {
-        // no branch: neither the odds nor the sign can be predicted
-        let odds = u64::from(self.odds[other]);
-        let certain = u64::from(self.odds[other] == ALWAYS);
-        self.draw.word(self.first + other as u64) >> 32 < odds + certain
+        sign(self.keys, other as u32, self.odds[other]) == 1
     }
+
+    /// Let the owner meet every later ranker `j` with `counted[j] = 1` (the others have 0): whoever wins gets a point
+    /// in `scores`. The same signs as [`SignRow::wins`], many at a time.
+    pub fn meet_later(&self, counted: &[u32], scores: &mut [u32]) {
+        let first = self.owner + 1;
+        let (odds, counted) = (&self.odds[first..], &counted[first..]);
+        let (own, others) = scores.split_at_mut(first);
+        let others = &mut others[..odds.len()];
+        let (mut won, mut other) = (0, first as u32);
+        for ((&odds, &counted), score) in odds.iter().zip(counted).zip(others) {
+            let wins = sign(self.keys, other, odds);
+            won += wins & counted;
+            *score += !wins & counted;
+            other += 1;
+        }
+        own[self.owner] += won;
+    }
+}
+
+/// 1 with probability `odds`, else 0: a keyed hash of `other` in 32-bit steps and without a branch, so that the compiler
+/// makes several at once of a loop.
+#[inline(always)]
+fn sign(keys: [u32; 2], other: u32, odds: u32) -> u32 {
+    let mut x = other.wrapping_add(keys[0]);
+    x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
+    // the last multiplication leaves its upper bits mixed, and those decide
+    x = (x ^ (x >> 15) ^ keys[1]).wrapping_mul(0x846c_a68b);
+    u32::from(x < odds) | u32::from(odds == ALWAYS)
 }
 
 /// `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)`.
@@ -179,6 +208,9 @@ pub fn theta_given_sign(tally: &Tally, i: usize, j: usize, above: bool, chance: 
 
 /// `θ ~ Beta(a+1, b+1)` given `θ > 1/2`. Takes few draws, however unlikely the condition.
 fn theta_above_half(a: f64, b: f64, chance: &mut Chance) -> f64 {
+    if a + b == 0.0 {
+        return 0.5 + chance.random::<f64>() / 2.0;
+    }
     let behind = b - a;
     if behind <= (a + b + 1.0).sqrt() {
         // not rarer than about 1 in 6: draw until it is so

@@ -124,6 +124,28 @@ fn signs_have_their_odds_and_can_be_asked_again() {
 }
 
 #[test]
+fn a_row_met_at_once_has_the_signs_that_are_asked_for_one_by_one() {
+    const RANKERS: usize = 37;
+    let (mut chance, mut tally) = (chance(14), Tally::new(RANKERS));
+    for i in 0..RANKERS {
+        for j in (0..RANKERS).filter(|j| (i * 7 + j) % 3 == 0 && i != *j) {
+            (0..(i * j) % 60).for_each(|_| tally.record(Duel::new(i, j), Outcome::First));
+        }
+    }
+    let odds = SignOdds::new(&tally);
+    for owner in 0..RANKERS {
+        let row = SignDraw::new(&odds, &mut chance).row(owner);
+        let counted: Vec<u32> = (0..RANKERS).map(|j| u32::from(j % 5 != 0)).collect();
+        let (mut scores, mut expected) = (vec![3; RANKERS], vec![3; RANKERS]);
+        row.meet_later(&counted, &mut scores);
+        for j in (owner + 1..RANKERS).filter(|j| j % 5 != 0) {
+            expected[if row.wins(j) { owner } else { j }] += 1;
+        }
+        assert_eq!(scores, expected, "row {owner}");
+    }
+}
+
+#[test]
 fn fair_coins_of_a_row_are_independent() {
     const RANKERS: usize = 130;
     const DRAWS: usize = 4_000;
