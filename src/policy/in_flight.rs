@@ -1,12 +1,12 @@
 //! Duels that were handed out and not answered yet, as counts per pair.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// How many duels of each unordered pair are in flight. Part of no policy's state: it is what one process knows
 /// at the moment of selecting, and it may be empty.
 #[derive(Debug, Clone, Default)]
 pub struct InFlight {
-    pairs: HashMap<(u16, u16), u32>,
+    pairs: BTreeMap<(u16, u16), u32>,
     total: u64,
 }
 
@@ -29,12 +29,9 @@ impl InFlight {
         self.total
     }
 
-    /// The pairs with duels in flight, `(i, j, count)` with `i ≤ j`, in ascending order: what is selected must not depend
-    /// on the order of a hash table.
+    /// The pairs with duels in flight, `(i, j, count)` with `i ≤ j`, in ascending order.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize, u32)> {
-        let mut pairs: Vec<_> = self.pairs.iter().map(|(&pair, &count)| (pair, count)).collect();
-        pairs.sort_unstable();
-        pairs.into_iter().map(|((i, j), count)| (usize::from(i), usize::from(j), count))
+        self.pairs.iter().map(|(&(i, j), &count)| (usize::from(i), usize::from(j), count))
     }
 
     /// `count` more duels of `{i, j}` were handed out.
