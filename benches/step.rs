@@ -7,7 +7,7 @@
 //! cargo bench --bench step -- 'steady/1000$'  # one size, without the plain forms
 //! ```
 //!
-//! `docs/performance.md` says what the names mean; `scripts/step-table` makes its table.
+//! `docs/performance.md` says what the names mean.
 
 mod subjects;
 
