@@ -173,6 +173,11 @@ fn assert_same(one: &Fold, other: &Fold, what: &str) {
     assert_eq!(one.policy().champion(), other.policy().champion(), "{what}");
     assert_eq!(one.policy().batch_pairs(), other.policy().batch_pairs(), "{what}");
     assert_eq!(one.batch_opened_at(), other.batch_opened_at(), "{what}");
+    // what a selection reads beside what is saved
+    for number in 0..10 {
+        let selected = |fold: &Fold| fold.policy().select(&InFlight::new(), &mut fold_chance(9, number));
+        assert_eq!(selected(one), selected(other), "{what}");
+    }
 }
 
 proptest! {
@@ -186,6 +191,51 @@ proptest! {
             let (one, other) = (fold_all(start(&spec), &log), fold_all(start(&spec), &log));
             assert_same(&one, &other, spec.policy.kind());
             prop_assert_eq!(one.position(), log.len() as u64);
+        }
+    }
+
+    #[test]
+    fn pages_give_the_same_state_however_the_log_is_split(
+        script in scripts(), sizes in vec(0..40usize, 1..8), rankers in 2..6usize, ties in tie_rules(),
+    ) {
+        for policy in policies() {
+            let spec = experiment(policy, rankers, ties);
+            let log = log_of(&spec, &script);
+            let (mut one_by_one, mut in_pages) = (start(&spec), start(&spec));
+            let mut rest = &log[..];
+            // a page may be of none, but not every one
+            for size in sizes.iter().copied().chain([1]).cycle() {
+                let page;
+                (page, rest) = rest.split_at(size.min(rest.len()));
+                in_pages
+                    .apply_page(|folding| page.iter().try_for_each(|entry| folding.apply(entry)))
+                    .expect("entries that follow");
+                one_by_one = fold_all(one_by_one, page);
+                assert_same(&in_pages, &one_by_one, spec.policy.kind());
+                let restored = Fold::restore(&spec, SEED, &one_by_one.save()).expect("what this program saved");
+                assert_same(&in_pages, &restored, spec.policy.kind());
+                if rest.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_with_an_entry_that_cannot_follow_is_folded_up_to_it(
+        script in scripts(), place in any::<Index>(), rankers in 2..6usize, ties in tie_rules(),
+    ) {
+        for policy in policies() {
+            let spec = experiment(policy, rankers, ties);
+            let mut log = log_of(&spec, &script);
+            let place = place.index(log.len() + 1);
+            let position = place as u64 + 1;
+            let event = outcome(Selection::of(0, rankers), Answer::First, true, 0);
+            log.insert(place, LogEntry { position, nonce: 0, recorded_at: CREATED_AT, event });
+            let mut fold = start(&spec);
+            let refused = fold.apply_page(|folding| log.iter().try_for_each(|entry| folding.apply(entry)));
+            prop_assert_eq!(refused.expect_err("no such ranker").position, position);
+            assert_same(&fold, &fold_all(start(&spec), &log[..place]), spec.policy.kind());
         }
     }
 

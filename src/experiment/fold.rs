@@ -131,6 +131,17 @@ impl Fold {
 
     /// Fold the next entry. On an error nothing has changed.
     pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
+        self.apply_page(|page| page.apply(entry))
+    }
+
+    /// Fold as many entries as `fold` applies. What only a selection needs is computed once, after them.
+    pub fn apply_page<T>(&mut self, fold: impl FnOnce(&mut Page<'_>) -> T) -> T {
+        let result = fold(&mut Page(self));
+        self.policy.settle();
+        result
+    }
+
+    fn apply_unsettled(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
         let refuse = |detail: String| FoldError { position: entry.position, detail };
         if entry.position != self.position + 1 {
             return Err(refuse(format!("it cannot follow position {}", self.position)));
@@ -179,7 +190,7 @@ impl Fold {
             batch: outcome.batch,
             ticket: outcome.ticket,
         };
-        self.policy.observe(&observation);
+        self.policy.observe_unsettled(&observation);
         Ok(())
     }
 
@@ -211,6 +222,22 @@ impl Fold {
         self.check_ranker(first)?;
         self.check_ranker(second)?;
         if first == second { Err(format!("ranker {first} is paired with itself")) } else { Ok(()) }
+    }
+}
+
+/// A [`Fold`] while entries are applied to it; no policy selects from it meanwhile.
+#[derive(Debug)]
+pub struct Page<'a>(&'a mut Fold);
+
+impl Page<'_> {
+    /// Fold the next entry. On an error nothing has changed.
+    pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
+        self.0.apply_unsettled(entry)
+    }
+
+    /// Position of the last entry that was folded.
+    pub fn position(&self) -> u64 {
+        self.0.position
     }
 }
 

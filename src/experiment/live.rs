@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::error::ServiceError;
-use super::fold::Fold;
+use super::fold::{Fold, Page};
 use super::outstanding::Outstanding;
 use super::spec::ExperimentSpec;
 use crate::policy::{Chance, InFlight, Selection};
@@ -245,18 +245,24 @@ impl Live {
     /// Fold entries that follow on what is folded; entries that are folded already are passed over. Returns whether
     /// nothing is missing in between.
     pub fn absorb(&self, entries: &[LogEntry]) -> Result<bool, ServiceError> {
-        let mut fold = self.fold.write().map_err(|_| self.broke("folding it panicked"))?;
+        // a policy with a defect must cost its own experiment only, not the task that writes for all; the panic
+        // poisons the lock on its way, so that nothing is selected from what it leaves behind
+        catch_unwind(AssertUnwindSafe(|| {
+            let mut fold = self.fold.write().map_err(|_| self.broke("folding it panicked"))?;
+            fold.apply_page(|page| self.absorb_into(page, entries))
+        }))
+        .unwrap_or_else(|_| Err(self.broke("folding it panicked")))
+    }
+
+    fn absorb_into(&self, page: &mut Page<'_>, entries: &[LogEntry]) -> Result<bool, ServiceError> {
         for entry in entries {
-            if entry.position <= fold.position() {
+            if entry.position <= page.position() {
                 continue;
             }
-            if entry.position > fold.position() + 1 {
+            if entry.position > page.position() + 1 {
                 return Ok(false);
             }
-            // a policy with a defect must cost its own experiment only, not the task that writes for all
-            catch_unwind(AssertUnwindSafe(|| fold.apply(entry)))
-                .map_err(|_| self.broke("folding it panicked"))?
-                .map_err(|error| self.unreadable(&error))?;
+            page.apply(entry).map_err(|error| self.unreadable(&error))?;
             if let Event::Other(OtherEvent::Status { status, winner, archived }) = entry.event {
                 self.note_change(entry, status, winner, archived);
             }

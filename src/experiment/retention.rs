@@ -79,9 +79,7 @@ async fn folded(
             fold.position(),
             record.head
         );
-        for entry in &page {
-            fold.apply(entry)?;
-        }
+        fold.apply_page(|folding| page.iter().try_for_each(|entry| folding.apply(entry)))?;
     }
     Ok(fold)
 }

@@ -231,6 +231,18 @@ impl Policy for Sampler {
         }
     }
 
+    fn observe_unsettled(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        self.bounds.record(duel, observation.outcome);
+        if observation.outcome.half_wins() != (0, 0) {
+            self.odds.update_later(duel.first, duel.second);
+        }
+    }
+
+    fn settle(&mut self) {
+        self.odds.settle(self.bounds.tally());
+    }
+
     fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
         self.bounds.skip(count);
     }

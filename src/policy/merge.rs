@@ -316,6 +316,29 @@ impl Tournament {
     }
 }
 
+impl Tournament {
+    /// Steps 3 to 6.
+    fn record(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        if duel.is_self() {
+            return self.observe_self_duels(duel.first, 1);
+        }
+        self.tally.record(duel, observation.outcome); // step 3
+        let mut chance = fold_chance(self.seed, self.tally.steps());
+        let width = self.width();
+        // step 4; a pair of two batches, as of a duel that comes late, counts in the tally alone
+        if let Some(at) = self.batches.common(duel.first, duel.second) {
+            let tally = &self.tally;
+            self.batches.prune(at, |i, j| upper(tally, i, j, width, 0) < 0.5, &mut chance);
+        }
+        if self.rules.kind == Kind::Dts {
+            self.batches.join_singletons();
+        }
+        self.batches.advance(1); // step 5
+        self.batches.merge(self.tally.rankers(), self.rules.batch_size, &mut chance); // step 6
+    }
+}
+
 /// `u[i][j]` with `width = α ln(t + C)`; duels in flight count in the radius alone.
 fn upper(tally: &Tally, i: usize, j: usize, width: f64, pending: u32) -> f64 {
     let pending = f64::from(pending);
@@ -346,26 +369,22 @@ impl Policy for Tournament {
     }
 
     fn observe(&mut self, observation: &Observation) {
-        let duel = observation.duel;
-        if duel.is_self() {
-            return self.observe_self_duels(duel.first, 1);
-        }
-        self.tally.record(duel, observation.outcome); // step 3
+        self.record(observation);
         if let Some(odds) = &mut self.odds {
-            odds.update(&self.tally, duel.first, duel.second);
+            odds.update(&self.tally, observation.duel.first, observation.duel.second);
         }
-        let mut chance = fold_chance(self.seed, self.tally.steps());
-        let width = self.width();
-        // step 4; a pair of two batches, as of a duel that comes late, counts in the tally alone
-        if let Some(at) = self.batches.common(duel.first, duel.second) {
-            let tally = &self.tally;
-            self.batches.prune(at, |i, j| upper(tally, i, j, width, 0) < 0.5, &mut chance);
+    }
+
+    fn observe_unsettled(&mut self, observation: &Observation) {
+        self.record(observation);
+        if let Some(odds) = &mut self.odds {
+            odds.update_later(observation.duel.first, observation.duel.second);
         }
-        if self.rules.kind == Kind::Dts {
-            self.batches.join_singletons();
+    }
+    fn settle(&mut self) {
+        if let Some(odds) = &mut self.odds {
+            odds.settle(&self.tally);
         }
-        self.batches.advance(1); // step 5
-        self.batches.merge(self.tally.rankers(), self.rules.batch_size, &mut chance); // step 6
     }
 
     fn observe_self_duels(&mut self, _ranker: usize, count: u64) {

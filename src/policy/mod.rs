@@ -180,6 +180,16 @@ pub trait Policy: Send + Sync + std::fmt::Debug {
     /// Fold one answered duel. Deterministic.
     fn observe(&mut self, observation: &Observation);
 
+    /// As [`Policy::observe`], for one of many: what only [`Policy::select`] reads may be out of date until
+    /// [`Policy::settle`].
+    fn observe_unsettled(&mut self, observation: &Observation) {
+        self.observe(observation);
+    }
+
+    /// Bring up to date what [`Policy::observe_unsettled`] left; the state is then as if [`Policy::observe`] had been
+    /// called each time.
+    fn settle(&mut self) {}
+
     /// Fold `count` self-duels of `ranker`: `count` steps without a comparison.
     fn observe_self_duels(&mut self, ranker: usize, count: u64);
 

@@ -110,6 +110,19 @@ impl Policy for State {
         }
     }
 
+    fn observe_unsettled(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        self.bounds.record(duel, observation.outcome);
+        self.championships[duel.first] += 1;
+        if observation.outcome.half_wins() != (0, 0) {
+            self.odds.update_later(duel.first, duel.second);
+        }
+    }
+
+    fn settle(&mut self) {
+        self.odds.settle(self.bounds.tally());
+    }
+
     fn observe_self_duels(&mut self, ranker: usize, count: u64) {
         self.bounds.skip(count);
         self.championships[ranker] += count;

@@ -52,6 +52,8 @@ pub struct SignOdds {
     rankers: usize,
     /// Row-major. `NEVER`, `ALWAYS`, `EVEN`, or the probability as a multiple of 2⁻³².
     odds: Vec<u32>,
+    /// Pairs `(low, high)` whose odds are not those of the tally yet; some of them several times.
+    stale: Vec<(u16, u16)>,
 }
 
 const NEVER: u32 = 0;
@@ -62,7 +64,7 @@ impl SignOdds {
     /// The odds of a tally.
     pub fn new(tally: &Tally) -> Self {
         let rankers = tally.rankers();
-        let mut odds = Self { rankers, odds: vec![EVEN; rankers * rankers] };
+        let mut odds = Self { rankers, odds: vec![EVEN; rankers * rankers], stale: Vec::new() };
         for i in 1..rankers {
             for j in 0..i {
                 odds.update(tally, i, j);
@@ -85,6 +87,31 @@ impl SignOdds {
         };
         self.odds[i * self.rankers + j] = odds;
         self.odds[j * self.rankers + i] = reverse;
+    }
+
+    /// The counts of `{i, j}` have changed; the odds may wait for [`SignOdds::settle`].
+    pub fn update_later(&mut self, i: usize, j: usize) {
+        if i == j {
+            return;
+        }
+        // at most two entries a pair, and a pair is sorted twice at most for each that is added
+        if self.stale.len() >= self.rankers * (self.rankers - 1) {
+            self.forget_repeats();
+        }
+        self.stale.push((i.min(j) as u16, i.max(j) as u16));
+    }
+
+    /// Catch up with all that was left for later. The newest counts of a pair alone matter.
+    pub fn settle(&mut self, tally: &Tally) {
+        self.forget_repeats();
+        for (i, j) in std::mem::take(&mut self.stale) {
+            self.update(tally, i.into(), j.into());
+        }
+    }
+
+    fn forget_repeats(&mut self) {
+        self.stale.sort_unstable();
+        self.stale.dedup();
     }
 
     /// One more ranker, with the next index.
