@@ -6,12 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::error::ServiceError;
 use super::fold::{Fold, Page};
+use super::loss;
 use super::outstanding::Outstanding;
 use super::spec::ExperimentSpec;
 use crate::policy::{Chance, InFlight, Selection};
 use crate::store::{
     Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, OtherEvent, Snapshot, Status, Store, StoreError,
 };
+use crate::telemetry::metrics::Metrics;
 
 /// Log entries fetched first while catching up.
 const FIRST_PAGE: u32 = 500;
@@ -42,22 +44,37 @@ pub struct Live {
     process: u64,
     snapshot_position: AtomicU64,
     broken: AtomicBool,
+    /// The log that it is the fold of is gone.
+    lost: AtomicBool,
     /// Unix milliseconds of about the last request.
     last_used_ms: AtomicI64,
 }
 
 impl Live {
-    /// Bring an experiment into memory: newest readable snapshot, then the log from there.
+    /// Bring an experiment into memory: newest readable snapshot, then the log from there. A snapshot of more than the
+    /// log has is of a log that was lost; another takes its place.
     pub async fn open(
         store: &dyn Store,
         record: ExperimentRecord,
         process: u64,
+        metrics: &Metrics,
     ) -> Result<Self, ServiceError> {
         let unreadable = |why| ServiceError::Unreadable { name: record.name.clone(), why };
         let spec = ExperimentSpec::read(&record.spec).map_err(unreadable)?;
         let mut fold = Fold::start(&spec, record.seed, record.created_at);
+        let mut of_a_lost_log = false;
         if let Some(snapshot) = store.newest_snapshot(record.id, fold.format()).await? {
+            if snapshot.position > record.head {
+                // or of entries that came after the record was read
+                let head = store.heads(&[record.id]).await?.first().map_or(0, |head| head.head);
+                of_a_lost_log = snapshot.position > head;
+                if of_a_lost_log {
+                    let sign = "a snapshot is of a longer log than there is";
+                    loss::report(metrics, &record.name, head, snapshot.position, sign);
+                }
+            }
             match Fold::restore(&spec, record.seed, &snapshot.state) {
+                _ if of_a_lost_log => {}
                 Some(restored) if restored.position() == snapshot.position => fold = restored,
                 _ => tracing::warn!(
                     experiment = record.name,
@@ -84,18 +101,27 @@ impl Live {
             snapshot_position: AtomicU64::new(fold.position()),
             process,
             broken: AtomicBool::new(false),
+            lost: AtomicBool::new(false),
             last_used_ms: AtomicI64::new(i64::MIN),
             record: RwLock::new(record),
             fold: RwLock::new(fold),
             spec,
         };
         live.catch_up(store).await?;
+        if of_a_lost_log && let Some(snapshot) = live.snapshot_if_due(0, live.record().updated_at)? {
+            store.save_snapshot(&snapshot).await?;
+        }
         Ok(live)
     }
 
     /// The fold as it stands.
     pub fn fold(&self) -> Result<RwLockReadGuard<'_, Fold>, ServiceError> {
         self.fold.read().map_err(|_| self.broke("folding it panicked"))
+    }
+
+    /// The position of the newest entry that is folded; 0 when what was folded is no longer known.
+    pub(super) fn position(&self) -> u64 {
+        self.fold.read().map_or(0, |fold| fold.position())
     }
 
     /// The record as it was last read.
@@ -167,6 +193,21 @@ impl Live {
     /// Whether the state in memory can no longer be trusted and must be folded anew.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
+    }
+
+    /// The log in the database goes up to `position` only, and this is the fold of one that went up to `was_at_least`.
+    /// Said once; it is folded anew.
+    pub(super) fn log_was_lost(&self, metrics: &Metrics, position: u64, was_at_least: u64) {
+        self.broken.store(true, Ordering::Relaxed);
+        if !self.lost.swap(true, Ordering::SeqCst) {
+            let sign = "a longer log was folded than there is";
+            loss::report(metrics, &self.name, position, was_at_least, sign);
+        }
+    }
+
+    /// Whether it was said that the log that it is the fold of is gone.
+    pub(super) fn is_of_a_lost_log(&self) -> bool {
+        self.lost.load(Ordering::SeqCst)
     }
 
     fn broke(&self, why: &str) -> ServiceError {

@@ -5,6 +5,7 @@
 //! (one experiment in memory) and [`registry`] (all of them), [`writer`] (group commit), [`service`] (what a process does;
 //! duels), [`receive`] (feedback), [`lifecycle`] (from created to archived), [`standings`] and [`batches`] (what came of
 //! it); in the background, `following` (what other processes append) and `upkeep`;
+//! `loss` (a database that has gone back);
 //! for whoever keeps it running, [`transfer`] (export and import), [`retention`] (pruning) and [`audit`].
 
 pub mod audit;
@@ -15,6 +16,7 @@ pub mod fold;
 mod following;
 pub mod lifecycle;
 pub mod live;
+mod loss;
 pub mod outstanding;
 pub mod receive;
 pub mod registry;

@@ -3,6 +3,7 @@
 use super::error::ServiceError;
 use super::lifecycle::refuse_archived;
 use super::live::Live;
+use super::loss;
 use super::service::Service;
 use super::token::TokenError;
 use crate::policy::Answer;
@@ -112,18 +113,12 @@ impl Service {
     }
 
     /// A duel was selected from a log of so many entries; its answer stands after them all. If it does not, entries are
-    /// gone that were there, and their callers were told that they count: a file was cut off, an old backup was
-    /// restored, or a standby took over that was behind. Nothing else would show it.
+    /// gone that were there, and their callers were told that they count. After a restart nothing else would show it.
     fn check_growth(&self, live: &Live, event: &Event, position: u64) {
         let Event::Outcome(outcome) = event else { return };
-        if position <= outcome.chosen_at {
-            self.metrics.log_regressions.inc();
-            tracing::error!(
-                experiment = live.name,
-                position,
-                was_at_least = outcome.chosen_at,
-                "THE DATABASE HAS LOST ACKNOWLEDGED OUTCOMES: a duel was selected from a longer log than there is"
-            );
+        if position <= outcome.chosen_at && !live.is_of_a_lost_log() {
+            let sign = "a duel was selected from a longer log than there is";
+            loss::report(&self.metrics, &live.name, position, outcome.chosen_at, sign);
         }
     }
 

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, OnceCell};
 use super::error::ServiceError;
 use super::live::Live;
 use crate::store::{ExperimentId, Head, SharedStore};
+use crate::telemetry::metrics::Metrics;
 
 /// An experiment that could not be read is not tried again before this: each request would fold its log anew.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
@@ -28,6 +29,7 @@ pub struct Registry {
     store: SharedStore,
     /// High half of this process's nonces.
     process: u64,
+    metrics: Arc<Metrics>,
     slots: RwLock<HashMap<String, Slot>>,
     by_id: RwLock<HashMap<ExperimentId, Arc<Live>>>,
     refused: Mutex<HashMap<String, Refusal>>,
@@ -42,10 +44,17 @@ pub struct Registry {
 
 impl Registry {
     /// Nothing loaded yet; experiments may take `memory_bytes` together.
-    pub fn new(store: SharedStore, process: u64, now_ms: i64, memory_bytes: u64) -> Self {
+    pub fn new(
+        store: SharedStore,
+        process: u64,
+        metrics: Arc<Metrics>,
+        now_ms: i64,
+        memory_bytes: u64,
+    ) -> Self {
         Self {
             store,
             process,
+            metrics,
             slots: RwLock::default(),
             by_id: RwLock::default(),
             refused: Mutex::default(),
@@ -68,6 +77,7 @@ impl Registry {
             let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
             let slot = slots.entry(name.to_string()).or_default();
             if slot.get().is_some_and(|live| live.is_broken()) {
+                self.leaving.lock().unwrap_or_else(PoisonError::into_inner).extend(slot.get().cloned());
                 *slot = Slot::default();
             }
             Arc::clone(slot)
@@ -76,7 +86,7 @@ impl Registry {
             .get_or_try_init(async || {
                 let record = self.store.experiment(name).await?;
                 let record = record.ok_or_else(|| ServiceError::NotFound(name.into()))?;
-                let live = Arc::new(Live::open(&*self.store, record, self.process).await?);
+                let live = Arc::new(Live::open(&*self.store, record, self.process, &self.metrics).await?);
                 live.touch(self.now_ms.load(Ordering::Relaxed));
                 self.by_id.write().unwrap_or_else(PoisonError::into_inner).insert(live.id, Arc::clone(&live));
                 Ok(live)
@@ -153,17 +163,26 @@ impl Registry {
     /// Bring every experiment in memory up to the store: entries that other processes appended, records that they
     /// changed.
     pub async fn follow(&self) -> Result<(), ServiceError> {
-        let lives = self.all();
+        // positions before heads: what is folded by then is in the log by then
+        let lives: Vec<_> = self.all().into_iter().map(|live| (live.position(), live)).collect();
         if lives.is_empty() {
             return Ok(());
         }
-        let ids: Vec<_> = lives.iter().map(|live| live.id).collect();
+        let ids: Vec<_> = lives.iter().map(|(_, live)| live.id).collect();
         let heads: HashMap<_, _> =
             self.store.heads(&ids).await?.into_iter().map(|head| (head.experiment, head)).collect();
         // one experiment that cannot be followed must not hold up the others
         let mut first_error = None;
-        for live in lives {
-            let Some(head) = heads.get(&live.id) else { continue };
+        for (position, live) in lives {
+            let head = heads.get(&live.id);
+            let in_log = head.map_or(0, |head| head.head);
+            if in_log < position {
+                live.log_was_lost(&self.metrics, in_log, position);
+                // not folded anew until somebody asks for it; its self-duels are written
+                self.remove(&live);
+                continue;
+            }
+            let Some(head) = head else { continue };
             if let Err(error) = self.follow_one(&live, head).await {
                 first_error.get_or_insert(error);
             }

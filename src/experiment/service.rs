@@ -105,8 +105,13 @@ impl Service {
         let keys = SigningKeys::load(Arc::clone(&store), clock.now_ms()).await?;
         // the highest bit is kept for nonces that are not drawn
         let process = entropy::number().map_err(no_entropy)? >> 1;
-        let registry =
-            Arc::new(Registry::new(Arc::clone(&store), process, clock.now_ms(), settings.memory_bytes));
+        let registry = Arc::new(Registry::new(
+            Arc::clone(&store),
+            process,
+            Arc::clone(&metrics),
+            clock.now_ms(),
+            settings.memory_bytes,
+        ));
         let writer = Writer::start(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&metrics), &settings);
         let service = Arc::new(Self {
             store,

@@ -91,7 +91,7 @@ async fn run(
 ) {
     // what is committed is folded while the next commit is under way
     let (committed, folding) = mpsc::channel(1);
-    tokio::spawn(fold(Arc::clone(&store), within, folding));
+    tokio::spawn(fold(Arc::clone(&store), within, Arc::clone(&room.metrics), folding));
     let mut held_over = None;
     loop {
         let first = match held_over.take() {
@@ -125,6 +125,8 @@ struct Waiting {
     live: Arc<Live>,
     /// How many of the commit's events are its own.
     events: usize,
+    /// Up to where its log was folded before the commit.
+    position: u64,
     reply: oneshot::Sender<Result<Vec<Appended>, ServiceError>>,
     _places: OwnedSemaphorePermit,
 }
@@ -149,7 +151,8 @@ async fn commit(
     for Submission { live, events: own, reply, _places } in group {
         let count = own.len();
         events.extend(own.into_iter().map(|event| (live.id, event)));
-        waiting.push(Waiting { live, events: count, reply, _places });
+        let position = live.position();
+        waiting.push(Waiting { live, events: count, position, reply, _places });
     }
     let started = Instant::now();
     let result = match tokio::time::timeout(within, store.append(&events, now_ms)).await {
@@ -175,9 +178,14 @@ async fn commit(
 }
 
 /// Fold one commit after the other, and answer those who wait for it.
-async fn fold(store: SharedStore, within: Duration, mut commits: mpsc::Receiver<Commit>) {
+async fn fold(
+    store: SharedStore,
+    within: Duration,
+    metrics: Arc<Metrics>,
+    mut commits: mpsc::Receiver<Commit>,
+) {
     while let Some(Commit { events, appended, recorded_at, waiting }) = commits.recv().await {
-        fold_committed(&store, within, &waiting, events, &appended, recorded_at).await;
+        fold_committed(&store, within, &metrics, &waiting, events, &appended, recorded_at).await;
         let mut appended = appended.into_iter();
         for waiting in waiting {
             let own = appended.by_ref().take(waiting.events).collect();
@@ -191,6 +199,7 @@ async fn fold(store: SharedStore, within: Duration, mut commits: mpsc::Receiver<
 async fn fold_committed(
     store: &SharedStore,
     within: Duration,
+    metrics: &Metrics,
     waiting: &[Waiting],
     events: Vec<(ExperimentId, NewEvent)>,
     appended: &[Appended],
@@ -203,9 +212,16 @@ async fn fold_committed(
             recorded.entry(experiment).or_default().push(entry);
         }
     }
-    for Waiting { live, .. } in waiting {
+    for Waiting { live, position, .. } in waiting {
         // the first submission of each experiment takes its entries
         let Some(entries) = recorded.remove(&live.id) else { continue };
+        // what was folded before the commit is in the log, and the commit comes after it
+        if let Some(first) = entries.first()
+            && first.position <= *position
+        {
+            live.log_was_lost(metrics, first.position - 1, *position);
+            continue;
+        }
         let folded = match live.absorb(&entries) {
             Ok(true) => Ok(()),
             // another process has appended in between; a store that hangs must not stop the writer

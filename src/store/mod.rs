@@ -161,7 +161,8 @@ pub trait Store: Send + Sync {
     ) -> Result<Vec<Option<LogEntry>>, StoreError>;
 
     /// Keep a snapshot. Older ones of the experiment in the same format go; those of another format stay, so that the
-    /// program before an upgrade still has one if it must come back.
+    /// program before an upgrade still has one if it must come back. A snapshot above the experiment's head is of a log
+    /// that is gone: it is not kept, and goes if it is there.
     async fn save_snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError>;
 
     /// The newest snapshot of the experiment whose `format` is the given one.

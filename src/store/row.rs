@@ -58,11 +58,14 @@ pub(super) mod sql {
     );
     pub const SAVE_SNAPSHOT: &str =
         "insert into snapshot (experiment_id, format, position, state, created_at_ms)
-         values ($1, $2, $3, $4, $5)
+         select $1, $2, $3, $4, $5 where exists (select 1 from experiment where id = $1 and head >= $3)
          on conflict (experiment_id, format, position) do update
          set state = excluded.state, created_at_ms = excluded.created_at_ms";
     pub const FORGET_SNAPSHOTS: &str =
-        "delete from snapshot where experiment_id = $1 and format = $2 and position < $3";
+        "delete from snapshot where experiment_id = $1 and format = $2 and exists (
+            select 1 from experiment
+            where id = $1 and (snapshot.position > head or (snapshot.position < $3 and $3 <= head))
+         )";
     pub const NEWEST_SNAPSHOT: &str =
         "select experiment_id, format, position, state, created_at_ms from snapshot
          where experiment_id = $1 and format = $2 order by position desc limit 1";

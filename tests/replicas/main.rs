@@ -7,6 +7,7 @@ mod support;
 mod archived;
 mod batches;
 mod following;
+mod gone_back;
 mod keys;
 mod lame_duck;
 mod room;

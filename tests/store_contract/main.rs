@@ -631,6 +631,9 @@ async fn snapshots_are_the_newest_of_their_format(database: TestDatabase) {
     };
     assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), None);
 
+    store.save_snapshot(&snapshot(one, 1, 1, 0)).await.unwrap();
+    assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), None, "there is no such log");
+    database.execute("update experiment set head = 20").await;
     store.save_snapshot(&snapshot(one, 1, 10, 1)).await.unwrap();
     store.save_snapshot(&snapshot(one, 2, 5, 2)).await.unwrap();
     store.save_snapshot(&snapshot(two, 1, 7, 3)).await.unwrap();
@@ -655,6 +658,13 @@ async fn snapshots_are_the_newest_of_their_format(database: TestDatabase) {
         "one for each experiment and format"
     );
     assert_eq!(store.newest_snapshot(one, 2).await.unwrap(), Some(snapshot(one, 2, 5, 2)));
+
+    // the log went back: what is above its end goes once another is kept
+    database.execute("update experiment set head = 12").await;
+    store.save_snapshot(&snapshot(one, 1, 13, 7)).await.unwrap();
+    assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), None);
+    store.save_snapshot(&snapshot(one, 1, 12, 8)).await.unwrap();
+    assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), Some(snapshot(one, 1, 12, 8)));
 
     let extreme = snapshot(two, u32::MAX, 0, 6);
     store.save_snapshot(&extreme).await.unwrap();
