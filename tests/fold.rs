@@ -10,6 +10,7 @@ use rankduel::experiment::fold::Fold;
 use rankduel::experiment::{ExperimentSpec, Live, Ranker};
 use rankduel::policy::{Answer, BatchPair, Chance, InFlight, PolicySpec, Selection, TieRule, fold_chance};
 use rankduel::store::*;
+use rankduel::telemetry::metrics::Metrics;
 use support::{Kind, fresh_database};
 
 const CREATED_AT: i64 = 1_790_000_000_000;
@@ -395,7 +396,9 @@ async fn what_comes_twice_counts_once() {
             created_at: CREATED_AT,
         };
         let Ok(Created::New(record)) = store.create_experiment(&new).await else { panic!("a new name") };
-        let live = Live::open(&*store, record.clone(), 1).await.expect("an experiment without a log");
+        let live = Live::open(&*store, record.clone(), 1, &Metrics::new())
+            .await
+            .expect("an experiment without a log");
         let script = vec![Step::Duel { answer: Answer::First, first_left: true, later: 2 }; 60];
         let log = log_of(&spec, &script);
         assert_eq!(log.len(), 58, "the last two answers do not come");
