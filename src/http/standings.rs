@@ -36,11 +36,10 @@ async fn standings(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let live = state.service.experiment(&name).await?;
-    if let Some(unchanged) = unchanged(&headers, live.fold()?.position()) {
-        return Ok(unchanged);
-    }
-    let standings = live.standings()?;
-    Ok(tagged(standings.position, &standings))
+    unless_known(&headers, live.fold()?.position(), || {
+        let standings = live.standings()?;
+        Ok(tagged(standings.position, &standings))
+    })
 }
 
 /// What exploring has cost
@@ -63,11 +62,10 @@ async fn regret(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let live = state.service.experiment(&name).await?;
-    if let Some(unchanged) = unchanged(&headers, live.fold()?.position()) {
-        return Ok(unchanged);
-    }
-    let regret = live.regret()?;
-    Ok(tagged(regret.position, &regret))
+    unless_known(&headers, live.fold()?.position(), || {
+        let regret = live.regret()?;
+        Ok(tagged(regret.position, &regret))
+    })
 }
 
 fn etag(position: u64) -> String {
@@ -81,6 +79,15 @@ fn unchanged(headers: &HeaderMap, position: u64) -> Option<Response> {
     let same =
         known.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == current);
     same.then(|| with_etag(StatusCode::NOT_MODIFIED.into_response(), position))
+}
+
+/// What `answer` makes, or 304 where the caller has the state at `position` already.
+fn unless_known(
+    headers: &HeaderMap,
+    position: u64,
+    answer: impl FnOnce() -> ApiResult<Response>,
+) -> ApiResult<Response> {
+    unchanged(headers, position).map_or_else(answer, Ok)
 }
 
 fn tagged(position: u64, body: &impl Serialize) -> Response {

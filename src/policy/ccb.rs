@@ -30,7 +30,7 @@ impl PolicyParameters for Ccb {
         summary: "Copeland confidence bound: optimistic duels that look for the few rankers that could beat a \
                   Copeland winner; for a few dozen rankers.",
         source: "Zoghi, Karnin, Whiteson & de Rijke, Copeland Dueling Bandits, NIPS 2015, Algorithm 1",
-        assumes: "nothing",
+        assumes: "no two rankers that are exactly even",
         parameters: &[Parameter {
             name: "alpha",
             meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",

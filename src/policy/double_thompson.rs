@@ -56,7 +56,7 @@ impl PolicyParameters for DoubleThompson {
         summary: "Double Thompson sampling: low regret with and without a Condorcet winner, and robust to feedback \
                   that comes late.",
         source: "Wu & Liu, Double Thompson Sampling for Dueling Bandits, NIPS 2016, Algorithm 1",
-        assumes: "nothing",
+        assumes: "no two rankers that are exactly even",
         parameters: &[ALPHA],
         not_served: None,
     };
@@ -79,7 +79,7 @@ impl PolicyParameters for DoubleThompsonPlus {
         summary: "Double Thompson sampling whose first candidate, among equals, is the one that is cheapest to \
                   explore: better than D-TS where there are several Copeland winners.",
         source: "Wu & Liu, Double Thompson Sampling for Dueling Bandits, NIPS 2016, D-TS+",
-        assumes: "nothing",
+        assumes: "no two rankers that are exactly even",
         parameters: &[ALPHA],
         not_served: None,
     };
