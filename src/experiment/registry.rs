@@ -95,6 +95,7 @@ impl Registry {
             .cloned();
         match &loaded {
             Ok(_) => {
+                self.refusals().remove(name);
                 if self.bytes() > self.memory_bytes {
                     self.overfull.notify_one();
                 }
@@ -196,7 +197,7 @@ impl Registry {
         for (id, head) in noticed {
             let live = self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
             let Some(live) = live.filter(|live| !live.is_broken()) else { continue };
-            if head > live.fold()?.position()
+            if head > live.position()
                 && let Err(error) = self.catch_up(&live).await
             {
                 first_error.get_or_insert(error);
@@ -206,7 +207,7 @@ impl Registry {
     }
 
     async fn follow_one(&self, live: &Arc<Live>, head: &Head) -> Result<(), ServiceError> {
-        if !live.is_broken() && head.head > live.fold()?.position() {
+        if !live.is_broken() && head.head > live.position() {
             self.catch_up(live).await?;
         }
         // a change is in the log and was taken from there; this is for one that was made otherwise

@@ -196,8 +196,7 @@ impl Service {
         if status == Status::Paused {
             return Err(ServiceError::Paused(name.clone()));
         }
-        let step = self.counter.fetch_add(1, Ordering::Relaxed);
-        let mut chance = fold_chance(self.chance_seed, step);
+        let (mut chance, step) = self.chance();
         let now = self.clock.now_ms();
         let (selection, state) = match (status, winner) {
             (Status::Concluded, Some(winner)) => {

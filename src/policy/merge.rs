@@ -329,7 +329,7 @@ impl Tournament {
         // step 4; a pair of two batches, as of a duel that comes late, counts in the tally alone
         if let Some(at) = self.batches.common(duel.first, duel.second) {
             let tally = &self.tally;
-            self.batches.prune(at, |i, j| upper(tally, i, j, width, 0) < 0.5, &mut chance);
+            self.batches.prune(at, duel, |i, j| upper(tally, i, j, width, 0) < 0.5, &mut chance);
         }
         if self.rules.kind == Kind::Dts {
             self.batches.join_singletons();
@@ -357,6 +357,7 @@ impl Policy for Tournament {
     fn select(&self, in_flight: &InFlight, chance: &mut Chance) -> Selection {
         let batch = self.batches.current(self.rules.round_robin, chance);
         let duel = match &self.odds {
+            _ if batch.len() == 1 => None,
             Some(odds) => self.select_dts(odds, batch, chance),
             None => self.select_rucb(batch, in_flight, chance),
         };

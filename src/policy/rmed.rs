@@ -195,8 +195,15 @@ struct State {
     next: Vec<bool>,
     /// RMED2FH: `b̂`, frozen after the initial phase.
     frozen: Option<Vec<Option<u16>>>,
-    /// `I_i`, in nats. This and what follows is derived from the tally.
+    /// What each ranker adds to the `I_i` of row `i`, in nats; 0 of those that are not ahead of `i`. This and what
+    /// follows is derived from the tally.
+    terms: Vec<f64>,
+    /// `I_i`, in nats.
     divergence: Vec<f64>,
+    /// `I* + ln t + f(K)` of an earlier step.
+    most: f64,
+    /// The step before which `most` tells the same rankers apart as that of the step; `None` after an outcome.
+    most_until: Option<f64>,
     /// `i*`.
     likeliest: usize,
     /// RMED2: the first pair with too few comparisons.
@@ -236,7 +243,7 @@ impl State {
             Version::One | Version::FixedHorizon { .. } => None,
         };
         let slack = 0.3 * libm::pow(k as f64, 1.01);
-        let divergence = vec![0.0; k];
+        let (terms, divergence) = (vec![0.0; k * k], vec![0.0; k]);
         let mut state = Self {
             version,
             slack,
@@ -245,11 +252,17 @@ impl State {
             remaining,
             next,
             frozen,
+            terms,
             divergence,
+            most: 0.0,
+            most_until: None,
             likeliest: 0,
             scarce,
         };
-        (0..k).for_each(|i| state.update_divergence(i));
+        for i in 0..k {
+            (0..k).filter(|&j| j != i).for_each(|j| state.update_term(i, j));
+            state.update_divergence(i);
+        }
         state.likeliest = state.least_divergence();
         state
     }
@@ -284,11 +297,39 @@ impl State {
         self.tally.mean(i, j).unwrap_or(0.5)
     }
 
+    fn update_term(&mut self, i: usize, j: usize) {
+        let at = i * self.tally.rankers() + j;
+        self.terms[at] = if self.tally.leads(j, i) {
+            self.tally.plays(i, j) * divergence::from_half(self.mean(i, j))
+        } else {
+            0.0
+        };
+    }
+
     /// `I_i`, summed afresh in ascending order so that it does not depend on the order of the log.
     fn update_divergence(&mut self, i: usize) {
-        let opponents = (0..self.tally.rankers()).filter(|&j| self.tally.leads(j, i));
-        self.divergence[i] =
-            opponents.map(|j| self.tally.plays(i, j) * divergence::from_half(self.mean(i, j))).sum();
+        let k = self.tally.rankers();
+        self.divergence[i] = self.terms[i * k..][..k].iter().sum();
+        self.most_until = None;
+    }
+
+    /// `J_i`'s bound, with t the step that was just folded, or one that as many rankers are within.
+    fn update_most(&mut self) {
+        let t = self.tally.steps() as f64;
+        if self.most_until.is_some_and(|until| t < until) {
+            return;
+        }
+        let before_log = self.divergence[self.likeliest] + self.slack;
+        self.most = before_log + libm::log(t);
+        // mostly one outcome follows another, and only a run of self-duels is worth looking ahead
+        self.most_until = Some(if self.most_until.is_none() {
+            t
+        } else {
+            let outside = self.divergence.iter().copied().filter(|&divergence| divergence > self.most);
+            let nearest = outside.fold(f64::INFINITY, f64::min);
+            // short of the step at which the next ranker comes within, by more than rounding can be off
+            libm::exp(nearest - before_log) * (1.0 - 1e-6)
+        });
     }
 
     /// `i*`, of several the lowest.
@@ -305,10 +346,9 @@ impl State {
     /// Steps 5 and 6, after a draw of `drawn` as the first of a duel.
     fn work_off(&mut self, drawn: usize) {
         self.remaining[drawn] = false;
-        // J_i, with t the step that was just folded
-        let most = self.divergence[self.likeliest] + libm::log(self.tally.steps() as f64) + self.slack;
+        self.update_most();
         for j in 0..self.remaining.len() {
-            if !self.remaining[j] && self.divergence[j] <= most {
+            if !self.remaining[j] && self.divergence[j] <= self.most {
                 self.next[j] = true;
             }
         }
@@ -407,8 +447,11 @@ impl Policy for State {
         }
         self.tally.record(duel, observation.outcome);
         if observation.outcome.half_wins() != (0, 0) {
-            self.update_divergence(duel.first);
-            self.update_divergence(duel.second);
+            let Duel { first, second } = duel;
+            for (i, j) in [(first, second), (second, first)] {
+                self.update_term(i, j);
+                self.update_divergence(i);
+            }
             self.likeliest = self.least_divergence();
         }
         if let Some(scarce) = &mut self.scarce {

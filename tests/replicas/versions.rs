@@ -34,6 +34,13 @@ async fn only_it_is_refused(client: &Client, name: &str, reason: &str) {
     assert_eq!(client.get("/livez").await.status, 200);
 }
 
+/// What the metric of experiments that cannot be read says.
+async fn unreadable(client: &Client) -> String {
+    let metrics = client.get("/metrics").await.text();
+    let line = metrics.lines().find_map(|line| line.strip_prefix("rankduel_experiments_unreadable "));
+    line.expect("the metric").to_owned()
+}
+
 fn times(log: &str, what: &str) -> usize {
     log.matches(what).count()
 }
@@ -85,6 +92,7 @@ async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
     })
     .await;
     only_it_is_refused(&client, "newer", "enlisted").await;
+    assert_eq!(unreadable(&client).await, "1");
     // when it is upgraded, so to speak, the experiment is there again
     database.execute("delete from log where position = 2 and kind = 1").await;
     database.execute("update experiment set head = 1 where name = 'newer'").await;
@@ -93,6 +101,7 @@ async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
         (answer.status == 200).then(|| assert_eq!(answer.json(200)["position"], 1))
     })
     .await;
+    assert_eq!(unreadable(&client).await, "0");
     process.signal("TERM");
     let (code, log) = process.wait();
     assert_eq!(code, Some(0));

@@ -3,7 +3,7 @@
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Chance, choose};
+use crate::policy::{Chance, Duel, choose};
 
 /// The rankers that are left, in batches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +13,10 @@ pub struct Batches {
     stage: u32,
     /// `m`: whose turn it is.
     turn: u64,
+    /// By ranker: whether nobody of its batch loses to another, but for what the next duel of the batch shows. Found
+    /// anew where it is not known.
+    #[serde(skip)]
+    pruned: Vec<bool>,
 }
 
 impl Batches {
@@ -20,7 +24,12 @@ impl Batches {
     pub fn new(rankers: usize, size: usize, chance: &mut Chance) -> Self {
         let mut order: Vec<u16> = (0..rankers as u16).collect();
         order.shuffle(chance);
-        Self { batches: order.chunks(size).map(<[u16]>::to_vec).collect(), stage: 1, turn: 0 }
+        Self {
+            batches: order.chunks(size).map(<[u16]>::to_vec).collect(),
+            stage: 1,
+            turn: 0,
+            pruned: Vec::new(),
+        }
     }
 
     /// Whether these can be batches of `rankers`: none empty, nobody twice, somebody left.
@@ -58,17 +67,39 @@ impl Batches {
         self.batches.iter().position(|batch| batch.contains(&i) && batch.contains(&j))
     }
 
-    /// Step 4: while two or more are in batch `at` and some are `beaten(i, by)` by another, remove one of those at
-    /// random. One at a time, so that a cycle cannot empty the batch.
-    pub fn prune(&mut self, at: usize, beaten: impl Fn(usize, usize) -> bool, chance: &mut Chance) {
+    /// Step 4, after an outcome of `duel` in batch `at`: while two or more are in it and some are `beaten(i, by)` by
+    /// another, remove one of those at random. One at a time, so that a cycle cannot empty the batch.
+    ///
+    /// A bound that no outcome moves only rises, so once a batch was looked through, only the two who met can be beaten
+    /// anew.
+    pub fn prune(
+        &mut self,
+        at: usize,
+        Duel { first, second }: Duel,
+        beaten: impl Fn(usize, usize) -> bool,
+        chance: &mut Chance,
+    ) {
         let batch = &mut self.batches[at];
+        if self.pruned.get(first).is_some_and(|&pruned| pruned) {
+            let lost = [(first, second), (second, first)].into_iter().find(|&(i, by)| beaten(i, by));
+            if let Some((loser, _)) = lost {
+                batch.retain(|&i| usize::from(i) != loser);
+            }
+            return;
+        }
         while batch.len() > 1 {
             let loses = |i: u16| batch.iter().any(|&j| i != j && beaten(usize::from(i), usize::from(j)));
             let losers = (0..batch.len()).filter(|&place| loses(batch[place]));
             match choose::uniform(losers, chance) {
                 Some(place) => batch.remove(place),
-                None => return,
+                None => break,
             };
+        }
+        for ranker in batch.iter().map(|&i| usize::from(i)) {
+            if self.pruned.len() <= ranker {
+                self.pruned.resize(ranker + 1, false);
+            }
+            self.pruned[ranker] = true;
         }
     }
 
@@ -80,6 +111,7 @@ impl Batches {
             let alone = self.batches.remove(at);
             let next = at % self.batches.len();
             self.batches[next].extend(alone);
+            self.pruned.clear();
         }
     }
 
@@ -94,6 +126,7 @@ impl Batches {
         if self.batches.len() < 2 || left > rankers >> self.stage {
             return;
         }
+        self.pruned.clear();
         self.merge_once(size, chance);
         let smallest = self.batches.iter().map(Vec::len).min().unwrap_or(0);
         if 2 * smallest <= size && self.batches.len() > 1 {
@@ -125,7 +158,12 @@ mod tests {
     use super::*;
 
     fn batches(batches: &[&[u16]]) -> Batches {
-        Batches { batches: batches.iter().map(|batch| batch.to_vec()).collect(), stage: 1, turn: 0 }
+        Batches {
+            batches: batches.iter().map(|batch| batch.to_vec()).collect(),
+            stage: 1,
+            turn: 0,
+            pruned: Vec::new(),
+        }
     }
 
     /// The sets of rankers that are together.
@@ -175,7 +213,8 @@ mod tests {
         for seed in 0..20 {
             let mut cycle = batches(&[&[0, 1, 2], &[3]]);
             // each is beaten by the next; once one is gone, one of the others is left unbeaten
-            cycle.prune(0, |i, j| (i + 1) % 3 == j, &mut Chance::seed_from_u64(seed));
+            let duel = Duel::new(0, 1);
+            cycle.prune(0, duel, |i, j| (i + 1) % 3 == j, &mut Chance::seed_from_u64(seed));
             assert_eq!(cycle.batches[0].len(), 1);
         }
     }
