@@ -56,9 +56,9 @@ impl LogArgs {
 /// What `rankduel serve` can be told.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_long_help = "API keys are read from RANKDUEL_API_KEYS alone: separated by commas, each of at least 16 \
-    characters, for instance from `openssl rand -hex 32`. A caller sends one as `Authorization: Bearer KEY`. Several \
-    keys let you replace one without an interruption.\n\n\
+    after_long_help = "A caller sends an API key as `Authorization: Bearer KEY`. `rankduel keys create` makes keys with \
+    scopes and an end; those in RANKDUEL_API_KEYS may do everything: separated by commas, each of at least 16 characters, for \
+    instance from `openssl rand -hex 32`. While there is neither, everybody may call.\n\n\
     When it serves, the server prints one line on standard output, `listening on http://ADDRESS:PORT`; logs go to \
     standard error. On SIGTERM /readyz turns 503 at once, and requests are served as before for --lame-duck-seconds, so \
     that load balancers can notice; then no connection is accepted any more, running requests are finished, and the exit \
@@ -161,6 +161,8 @@ pub struct ServeArgs {
 pub struct ServeConfig {
     /// Where to listen.
     pub listen: SocketAddr,
+    /// Whether everybody may call from other machines.
+    pub insecure: bool,
     /// Which database.
     pub database_url: String,
     /// Whether to bring its schema up to date.
@@ -181,14 +183,9 @@ impl ServeArgs {
         let keys =
             ApiKeys::parse(api_keys.unwrap_or_default()).map_err(|error| format!("{API_KEYS}: {error}"))?;
         let listen = address(&self.listen)?;
-        if !listen.ip().is_loopback() && keys.is_empty() && !self.insecure {
-            return Err(format!(
-                "{listen} can be reached by other machines, and there are no API keys: set {API_KEYS} (or listen on \
-                 127.0.0.1, or say --insecure if everybody who reaches it may do everything)"
-            ));
-        }
         Ok(ServeConfig {
             listen,
+            insecure: self.insecure,
             database_url: self.store.database_url,
             migrate: !self.no_migrate,
             shell: ShellSettings {
@@ -209,6 +206,20 @@ impl ServeArgs {
                 memory_bytes: u64::from(self.memory_megabytes) << 20,
                 ..ServiceSettings::default()
             },
+        })
+    }
+}
+
+impl ServeConfig {
+    /// What is wrong if there are no keys in the database either: it would be open to other machines.
+    pub fn open_to_others(&self) -> Option<String> {
+        let listen = self.listen;
+        (!listen.ip().is_loopback() && self.shell.keys.is_empty() && !self.insecure).then(|| {
+            format!(
+                "{listen} can be reached by other machines, and there are no API keys: make one with `rankduel keys \
+                 create`, or set {API_KEYS} (or listen on 127.0.0.1, or say --insecure if everybody who reaches it may \
+                 do everything)"
+            )
         })
     }
 }

@@ -14,12 +14,13 @@
 //! 9. [`letor`] and [`users`]: judged documents and who clicks on them; [`estimate`]: the matrix that follows.
 //! 10. [`config`] and [`cli`]: what the program can be told, and its commands.
 //!
-//! [`clock`] and [`entropy`] are where time and chance come in.
+//! [`access`] says who may call; [`clock`] and [`entropy`] are where time and chance come in.
 //!
 //! `policy`, `preference`, `interleave`, `letor` and `users` know nothing of the rest; nothing points back.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod access;
 pub mod cli;
 pub mod clock;
 pub mod config;

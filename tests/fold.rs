@@ -394,6 +394,7 @@ async fn what_comes_twice_counts_once() {
             spec: serde_json::to_string(&spec).expect("a spec serialises"),
             seed: SEED,
             created_at: CREATED_AT,
+            audit: None,
         };
         let Ok(Created::New(record)) = store.create_experiment(&new).await else { panic!("a new name") };
         let live = Live::open(&*store, record.clone(), 1, &Metrics::new())

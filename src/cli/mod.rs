@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 
 use crate::config::{ServeArgs, StoreArgs};
-use crate::store::{ConnectError, SharedStore, connect};
+use crate::store::{ConnectError, SharedStore, StoreError, connect};
 
 mod bench;
 mod demo;
@@ -17,6 +17,7 @@ mod export;
 mod figures;
 mod health;
 mod import;
+mod keys;
 mod migrate;
 mod openapi;
 mod output;
@@ -53,6 +54,7 @@ enum Command {
     Import(import::Arguments),
     Prune(prune::Arguments),
     Verify(verify::Arguments),
+    Keys(keys::Arguments),
     SigningKeys(signing_keys::Arguments),
     Policies(policies::Arguments),
     Simulate(simulate::Arguments),
@@ -92,6 +94,7 @@ pub fn run() -> ExitCode {
         Command::Import(arguments) => import::run(&arguments),
         Command::Prune(arguments) => prune::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Keys(arguments) => keys::run(&arguments),
         Command::SigningKeys(arguments) => signing_keys::run(&arguments),
         Command::Policies(arguments) => policies::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
@@ -116,6 +119,24 @@ fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
         .enable_all()
         .build()
         .context("the asynchronous runtime cannot start")?)
+}
+
+/// Whether the database of this URL has API keys. One that is not there yet has none, and is not made.
+async fn stored_keys(url: &str) -> Result<bool, CommandError> {
+    let existing =
+        if url.starts_with("sqlite:") && !url.contains('?') { format!("{url}?mode=rw") } else { url.into() };
+    let store = match connect(&existing).await {
+        Ok(store) => store,
+        Err(ConnectError::Url(what)) => return Err(CommandError::Usage(format!("--database-url: {what}"))),
+        Err(ConnectError::File { .. }) => return Ok(false),
+    };
+    let keys = store.api_keys().await;
+    store.close().await;
+    match keys {
+        Ok(keys) => Ok(!keys.is_empty()),
+        Err(StoreError::Schema(_)) => Ok(false),
+        Err(error) => Err(anyhow::Error::new(error).context("the API keys cannot be read").into()),
+    }
 }
 
 /// The store of this URL; what is wrong with the URL itself is a wrong call.

@@ -2,11 +2,14 @@
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use serde_json::json;
 
 use super::{CommandError, open_store, runtime};
+use crate::access::Actor;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::StoreArgs;
 use crate::experiment::retention;
+use crate::store::AuditNote;
 
 /// Forget the log of a concluded or archived experiment, up to where its duels have expired
 ///
@@ -50,6 +53,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         if !store.prune(id, pruning.to, pruning.format).await.context("pruning")? {
             return Err(anyhow!("experiment `{name}` has changed meanwhile; nothing was forgotten").into());
         }
+        let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", name, SystemClock.now_ms())
+            .changed(None, Some(json!({"entries": pruning.entries, "up_to_position": pruning.to})));
+        store.add_audit(&[note]).await.context("it is forgotten, but not in the audit log")?;
         store.close().await;
         println!("forgot {what}");
         Ok(())

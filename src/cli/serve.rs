@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CommandError, open_store};
+use super::{CommandError, open_store, stored_keys};
 use crate::clock::SystemClock;
 use crate::config::{API_KEYS, ServeArgs, ServeConfig};
 use crate::experiment::Service;
@@ -37,6 +37,11 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
     // Before anything says that the server is there, so that no signal finds it unprepared.
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be waited for")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be waited for")?;
+    if let Some(open) = config.open_to_others()
+        && !stored_keys(&config.database_url).await?
+    {
+        return Err(CommandError::Usage(open));
+    }
     // First the port: a second server started by mistake must not touch the database.
     let listener = TcpListener::bind(config.listen)
         .await
@@ -55,7 +60,7 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
         .context("the service cannot start")?;
     let readiness = Arc::new(Readiness::default());
     let state = AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };
-    let open = config.shell.keys.is_empty();
+    let open = config.shell.keys.is_empty() && service.access().ring().is_empty();
     let app = http::app(state, &config.shell).context("the API cannot be set up")?;
 
     tracing::info!(%address, database, api_keys = !open, version = env!("CARGO_PKG_VERSION"), "serving");

@@ -6,11 +6,12 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
 use super::{CommandError, open_store, runtime};
+use crate::access::Actor;
 use crate::clock::{Clock as _, SystemClock, rfc3339};
 use crate::config::StoreArgs;
 use crate::experiment::signing::fresh_key;
 use crate::experiment::spec::MAX_DUEL_TTL_SECONDS;
-use crate::store::{SharedStore, SigningKey};
+use crate::store::{AuditNote, SharedStore, SigningKey};
 
 /// The keys that duels are signed with: list, rotate, retire
 ///
@@ -94,6 +95,7 @@ async fn rotate(store: &SharedStore, after_seconds: u32) -> anyhow::Result<Strin
     let now = SystemClock.now_ms();
     let key = fresh_key(now, now + i64::from(after_seconds) * 1000)?;
     store.add_signing_key(&key).await.context("adding the key")?;
+    note(store, "signing-key-added", key.id, now).await?;
     Ok(format!("key {} signs from {} on\n", key.id, rfc3339(key.active_from)))
 }
 
@@ -115,6 +117,7 @@ async fn retire(store: &SharedStore, id: Option<u32>) -> anyhow::Result<String> 
     let mut text = String::new();
     for id in &retired {
         if store.remove_signing_key(*id).await.context("removing a key")? {
+            note(store, "signing-key-removed", *id, now).await?;
             text += &format!("key {id} is retired\n");
         }
     }
@@ -122,6 +125,11 @@ async fn retire(store: &SharedStore, id: Option<u32>) -> anyhow::Result<String> 
         text = "no key was superseded long enough ago\n".into();
     }
     Ok(text)
+}
+
+async fn note(store: &SharedStore, what: &'static str, id: u32, now: i64) -> anyhow::Result<()> {
+    let note = AuditNote::new(&Actor::command_line(), what, &id.to_string(), now);
+    store.add_audit(&[note]).await.context("it is done, but not in the audit log")
 }
 
 /// Keys whose successor has signed for longer than any duel lives. Keys come as they take turns, the latest first.

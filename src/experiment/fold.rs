@@ -239,6 +239,11 @@ impl Page<'_> {
     pub fn position(&self) -> u64 {
         self.0.position
     }
+
+    /// Number of the open batch, for a policy that runs in batches.
+    pub fn batch(&self) -> Option<u32> {
+        self.0.policy.batch()
+    }
 }
 
 fn digest(content: &[u8]) -> [u8; DIGEST_BYTES] {

@@ -2,18 +2,26 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use super::error::ServiceError;
 use super::live::Live;
 use super::service::Service;
 use super::spec::{ExperimentSpec, FieldError, name_error};
+use crate::access::Actor;
 use crate::entropy;
 use crate::store::{
-    Change, Changed, Created, Event, ExperimentRecord, NewEvent, NewExperiment, OtherEvent, Status,
+    AuditNote, Change, Changed, Created, Event, ExperimentRecord, NewEvent, NewExperiment, OtherEvent, Status,
 };
 
 impl Service {
     /// Create an experiment, or find that the same request created it before. The flag says whether it is new.
-    pub async fn create(&self, name: &str, spec: &ExperimentSpec) -> Result<(Arc<Live>, bool), ServiceError> {
+    pub async fn create(
+        &self,
+        name: &str,
+        spec: &ExperimentSpec,
+        by: &Actor,
+    ) -> Result<(Arc<Live>, bool), ServiceError> {
         let errors: Vec<_> = name_error(name).into_iter().chain(spec.errors()).collect();
         if !errors.is_empty() {
             return Err(ServiceError::Invalid(errors));
@@ -26,7 +34,11 @@ impl Service {
         };
         let canonical = serde_json::to_string(spec)
             .map_err(|error| ServiceError::Internal(format!("the spec does not serialise: {error}")))?;
-        let new = NewExperiment { name: name.into(), spec: canonical, seed, created_at: self.clock.now_ms() };
+        let now = self.clock.now_ms();
+        let audit = AuditNote::of_experiment(by, "experiment-created", name, now)
+            .changed(None, serde_json::from_str(&canonical).ok());
+        let new =
+            NewExperiment { name: name.into(), spec: canonical, seed, created_at: now, audit: Some(audit) };
         let is_new = match self.store.create_experiment(&new).await? {
             Created::New(_) => true,
             Created::Taken(record) if record.archived_at.is_some() => {
@@ -57,6 +69,7 @@ impl Service {
         expected_version: Option<u64>,
         status: Status,
         winner: Option<&str>,
+        by: &Actor,
     ) -> Result<Arc<Live>, ServiceError> {
         let live = self.experiment(name).await?;
         loop {
@@ -67,9 +80,18 @@ impl Service {
             if record.status == status && record.winner == winner {
                 return Ok(live);
             }
-            let change = Change { status: Some(status), winner: Some(winner), archived_at: None };
+            let now = self.clock.now_ms();
+            let after = ExperimentRecord { status, winner, ..record.clone() };
+            let audit = AuditNote::of_experiment(by, "experiment-changed", name, now)
+                .changed(Some(standing(&live, &record)), Some(standing(&live, &after)));
+            let change = Change {
+                status: Some(status),
+                winner: Some(winner),
+                audit: Some(audit),
+                ..Change::default()
+            };
             let event = OtherEvent::Status { status, winner, archived: false };
-            match self.change(&live, &record, change, event, self.clock.now_ms()).await {
+            match self.change(&live, &record, change, event, now).await {
                 // somebody was faster; who does not care what it was goes on from what it is
                 Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
                 done => return done.map(|()| live),
@@ -79,7 +101,12 @@ impl Service {
 
     /// Archive a concluded experiment: it is listed no more and nothing is added to it. Its log stays. Done twice is
     /// done.
-    pub async fn archive(&self, name: &str, expected_version: Option<u64>) -> Result<(), ServiceError> {
+    pub async fn archive(
+        &self,
+        name: &str,
+        expected_version: Option<u64>,
+        by: &Actor,
+    ) -> Result<(), ServiceError> {
         let live = self.experiment(name).await?;
         loop {
             let record = self.newest_record(&live).await?;
@@ -91,7 +118,9 @@ impl Service {
                 return Err(ServiceError::NotConcluded(name.into()));
             }
             let now = self.clock.now_ms();
-            let change = Change { archived_at: Some(now), ..Change::default() };
+            let audit = AuditNote::of_experiment(by, "experiment-archived", name, now)
+                .changed(Some(standing(&live, &record)), None);
+            let change = Change { archived_at: Some(now), audit: Some(audit), ..Change::default() };
             let event = OtherEvent::Status { status: record.status, winner: record.winner, archived: true };
             match self.change(&live, &record, change, event, now).await {
                 Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
@@ -135,6 +164,12 @@ impl Service {
             Changed::Missing => Err(ServiceError::NotFound(live.name.clone())),
         }
     }
+}
+
+/// What the audit log says of a record.
+fn standing(live: &Live, record: &ExperimentRecord) -> Value {
+    let winner = record.winner.and_then(|winner| live.spec.rankers.get(usize::from(winner)));
+    json!({"status": record.status, "winner": winner.map(|ranker| &ranker.id)})
 }
 
 pub(super) fn refuse_archived(record: &ExperimentRecord) -> Result<(), ServiceError> {

@@ -48,6 +48,19 @@ pub struct Live {
     lost: AtomicBool,
     /// Unix milliseconds of about the last request.
     last_used_ms: AtomicI64,
+    /// Batches whose end was folded and is not known to be in the audit log.
+    ended_batches: Mutex<Vec<EndedBatch>>,
+}
+
+/// A batch that was closed by a log entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedBatch {
+    /// Its number.
+    pub batch: u32,
+    /// Position of the entry that closed it.
+    pub position: u64,
+    /// Unix milliseconds at which that was recorded.
+    pub at: i64,
 }
 
 impl Live {
@@ -103,6 +116,7 @@ impl Live {
             broken: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             last_used_ms: AtomicI64::new(i64::MIN),
+            ended_batches: Mutex::default(),
             record: RwLock::new(record),
             fold: RwLock::new(fold),
             spec,
@@ -182,6 +196,17 @@ impl Live {
             _ => return false,
         };
         self.lock_outstanding().at(now_ms, batch).total() > 0
+    }
+
+    /// Batches whose end is to be noted.
+    pub fn ended_batches(&self) -> Vec<EndedBatch> {
+        self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The ends of these batches are noted.
+    pub fn ends_noted(&self, noted: &[EndedBatch]) {
+        let mut ended = self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.retain(|batch| !noted.contains(batch));
     }
 
     /// Whether there are self-duels that are not known to be in the log.
@@ -303,7 +328,14 @@ impl Live {
             if entry.position > page.position() + 1 {
                 return Ok(false);
             }
+            let batch = page.batch();
             page.apply(entry).map_err(|error| self.unreadable(&error))?;
+            if let Some(batch) = batch
+                && page.batch() != Some(batch)
+            {
+                let ended = EndedBatch { batch, position: entry.position, at: entry.recorded_at };
+                self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+            }
             if let Event::Other(OtherEvent::Status { status, winner, archived }) = entry.event {
                 self.note_change(entry, status, winner, archived);
             }

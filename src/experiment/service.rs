@@ -18,10 +18,11 @@ use super::spec::name_error;
 use super::token::DuelToken;
 use super::upkeep;
 use super::writer::Writer;
+use crate::access::AccessKeys;
 use crate::clock::SharedClock;
 use crate::entropy;
 use crate::policy::{Chance, Selection, fold_chance};
-use crate::store::{Appended, Event, NewEvent, Nonce, OtherEvent, SharedStore, Status};
+use crate::store::{Appended, AuditRecord, Event, NewEvent, Nonce, OtherEvent, SharedStore, Status};
 use crate::telemetry::metrics::{DuelKind, Metrics};
 
 /// What a service can be tuned by.
@@ -62,6 +63,7 @@ pub struct Service {
     pub(super) registry: Arc<Registry>,
     pub(super) writer: Writer,
     pub(super) keys: SigningKeys,
+    pub(super) access: Arc<AccessKeys>,
     pub(super) metrics: Arc<Metrics>,
     /// High half of this process's nonces.
     process: u64,
@@ -103,6 +105,7 @@ impl Service {
     ) -> Result<Arc<Self>, ServiceError> {
         let no_entropy = |error| ServiceError::Internal(format!("the system gives no randomness: {error}"));
         let keys = SigningKeys::load(Arc::clone(&store), clock.now_ms()).await?;
+        let access = Arc::new(AccessKeys::load(Arc::clone(&store)).await?);
         // the highest bit is kept for nonces that are not drawn
         let process = entropy::number().map_err(no_entropy)? >> 1;
         let registry = Arc::new(Registry::new(
@@ -119,6 +122,7 @@ impl Service {
             registry,
             writer,
             keys,
+            access,
             metrics,
             process,
             counter: AtomicU64::new(0),
@@ -151,10 +155,41 @@ impl Service {
         // twice: what a flush that failed was to write is written first, under its own nonce
         self.flush_self_duels().await;
         self.flush_self_duels().await;
+        self.note_uses_and_batches().await;
         if let Err(error) = self.keep_snapshots().await {
             tracing::warn!(%error, "no snapshot at shutdown; the next start folds more of the log");
         }
         self.store.close().await;
+    }
+
+    /// The API keys of the database.
+    pub fn access(&self) -> &Arc<AccessKeys> {
+        &self.access
+    }
+
+    /// Unix milliseconds.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
+    /// A session as text that this service knows again, at whatever replica.
+    pub fn seal_session(&self, content: &[u8]) -> String {
+        self.keys.seal_session(content, self.clock.now_ms())
+    }
+
+    /// What [`Service::seal_session`] was given; `None` where the text is none that it made.
+    pub fn open_session(&self, text: &str) -> Option<Vec<u8>> {
+        self.keys.open_session(text)
+    }
+
+    /// Entries of the audit log before entry `before`, newest first.
+    pub async fn audit_log(
+        &self,
+        experiment: Option<&str>,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<AuditRecord>, ServiceError> {
+        Ok(self.store.audit(experiment, before, limit).await?)
     }
 
     /// How many experiments were asked for and cannot be read by this program.

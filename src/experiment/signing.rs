@@ -37,6 +37,16 @@ impl SigningKeys {
         self.ring.read().unwrap_or_else(PoisonError::into_inner).verify(text)
     }
 
+    /// See [`Keyring::seal_session`].
+    pub fn seal_session(&self, content: &[u8], now_ms: i64) -> String {
+        self.ring.read().unwrap_or_else(PoisonError::into_inner).seal_session(content, now_ms)
+    }
+
+    /// See [`Keyring::open_session`].
+    pub fn open_session(&self, text: &str) -> Option<Vec<u8>> {
+        self.ring.read().unwrap_or_else(PoisonError::into_inner).open_session(text)
+    }
+
     /// Read the keys again.
     pub async fn refresh(&self) -> Result<(), ServiceError> {
         let ring = ring_of(&self.store.signing_keys().await?)?;

@@ -14,7 +14,9 @@ use crate::store::{ExperimentId, Nonce, SigningKey};
 
 const VERSION: u8 = 1;
 const DOMAIN: &[u8] = b"rankduel duel token\0";
+const SESSION_DOMAIN: &[u8] = b"rankduel session\0";
 const TAG_BYTES: usize = 16;
+const SESSION_TAG_BYTES: usize = 32;
 const HEADER_BYTES: usize = 5;
 /// Longer than any token this program writes; longer ones are not even decoded.
 const MAX_TEXT_BYTES: usize = 512;
@@ -70,6 +72,7 @@ struct Key {
     id: u32,
     active_from: i64,
     mac: Hmac<Sha256>,
+    session_mac: Hmac<Sha256>,
 }
 
 impl Keyring {
@@ -79,8 +82,10 @@ impl Keyring {
             .iter()
             .filter_map(|key| {
                 let mut mac = Hmac::<Sha256>::new_from_slice(&key.secret).ok()?;
+                let mut session_mac = mac.clone();
                 mac.update(DOMAIN);
-                Some(Key { id: key.id, active_from: key.active_from, mac })
+                session_mac.update(SESSION_DOMAIN);
+                Some(Key { id: key.id, active_from: key.active_from, mac, session_mac })
             })
             .collect();
         keys.sort_by_key(|key| std::cmp::Reverse((key.active_from, key.id)));
@@ -90,8 +95,7 @@ impl Keyring {
     /// The token as text, signed with the newest key that is active when it is issued; with the oldest of all where a
     /// clock says that none is yet.
     pub fn sign(&self, token: &DuelToken) -> String {
-        let active = self.keys.iter().find(|key| key.active_from <= token.issued_at);
-        let Key { id: key_id, mac, .. } = active.unwrap_or(&self.keys[self.keys.len() - 1]);
+        let Key { id: key_id, mac, .. } = self.active_at(token.issued_at);
         let mut bytes = Vec::with_capacity(96);
         bytes.push(VERSION);
         bytes.extend_from_slice(&key_id.to_be_bytes());
@@ -100,6 +104,38 @@ impl Keyring {
         mac.update(&bytes);
         bytes.extend_from_slice(&mac.finalize().into_bytes()[..TAG_BYTES]);
         URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    fn active_at(&self, now_ms: i64) -> &Key {
+        let active = self.keys.iter().find(|key| key.active_from <= now_ms);
+        active.unwrap_or(&self.keys[self.keys.len() - 1])
+    }
+
+    /// A browser's session as text: key id (4 bytes, big endian), `content`, HMAC-SHA-256 over a domain string of its own
+    /// and both, in base64url.
+    pub fn seal_session(&self, content: &[u8], now_ms: i64) -> String {
+        let key = self.active_at(now_ms);
+        let mut bytes = key.id.to_be_bytes().to_vec();
+        bytes.extend_from_slice(content);
+        let mut mac = key.session_mac.clone();
+        mac.update(&bytes);
+        bytes.extend_from_slice(&mac.finalize().into_bytes());
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// The content that `text` was made of with one of the keys.
+    pub fn open_session(&self, text: &str) -> Option<Vec<u8>> {
+        if text.len() > MAX_TEXT_BYTES {
+            return None;
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (signed, tag) = bytes.split_at_checked(bytes.len().checked_sub(SESSION_TAG_BYTES)?)?;
+        let (id, content) = signed.split_first_chunk()?;
+        let id = u32::from_be_bytes(*id);
+        let mut mac = self.keys.iter().find(|key| key.id == id)?.session_mac.clone();
+        mac.update(signed);
+        mac.verify_slice(tag).ok()?;
+        Some(content.to_vec())
     }
 
     /// The token that `text` is, if it was signed with one of the keys.
@@ -135,6 +171,24 @@ mod tests {
     fn keyring(secret: u8) -> Keyring {
         Keyring::new(&[SigningKey { id: 7, secret: [secret; 32], created_at: 0, active_from: 0 }])
             .expect("one key")
+    }
+
+    #[test]
+    fn a_session_is_opened_as_it_was_sealed_and_no_other_text_is() {
+        let ring = keyring(1);
+        let sealed = ring.seal_session(b"who and until when", 0);
+        assert_eq!(ring.open_session(&sealed).as_deref(), Some(&b"who and until when"[..]));
+        assert_eq!(keyring(2).open_session(&sealed), None);
+        let duel = ring.sign(&token());
+        for other in ["", "AAAA", &duel, &sealed[1..], &format!("{sealed}A")] {
+            assert_eq!(ring.open_session(other), None, "{other}");
+        }
+        assert!(ring.verify(&sealed).is_err(), "a session is no duel");
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone().into_bytes();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            assert_eq!(ring.open_session(std::str::from_utf8(&changed).unwrap()), None, "at {at}");
+        }
     }
 
     fn token() -> DuelToken {

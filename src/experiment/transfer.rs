@@ -196,10 +196,15 @@ impl EntryLine {
 }
 
 /// What came of an import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Import {
-    /// It is there now, with so many log entries.
-    New(u64),
+    /// It is there now.
+    New {
+        /// Its name.
+        name: String,
+        /// How many log entries were imported.
+        entries: u64,
+    },
     /// It was there before, the same; since then it may have gone on.
     Same,
 }
@@ -278,7 +283,7 @@ pub async fn import(
     match (failure, imported) {
         (Some(failure), _) => Err(failure),
         (None, Err(error)) => Err(error.into()),
-        (None, Ok(Imported::New(_))) => Ok(Import::New(head.head - first_position)),
+        (None, Ok(Imported::New(_))) => Ok(Import::New { name, entries: head.head - first_position }),
         (None, Ok(Imported::Taken(_))) => {
             Err(anyhow::anyhow!("experiment `{name}` was created meanwhile; import again"))
         }

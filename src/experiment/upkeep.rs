@@ -4,13 +4,15 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use super::error::ServiceError;
 use super::live::Live;
 use super::service::Service;
-use crate::store::{Appended, OtherEvent, StoreError};
+use crate::access::Actor;
+use crate::store::{Appended, AuditNote, OtherEvent, StoreError};
 
 /// How often.
 const EVERY: Duration = Duration::from_secs(2);
@@ -37,8 +39,13 @@ pub(super) async fn keep_up(service: Weak<Service>) {
         service.flush_self_duels().await;
         let work = async {
             service.keep_snapshots().await?;
+            for live in service.registry.all() {
+                service.note_ended_batches(&live).await?;
+            }
             if round % KEYS_EVERY_ROUNDS == 0 {
                 service.keys.refresh().await?;
+                service.access.refresh().await?;
+                service.access.note_uses().await?;
             }
             service.make_room().await
         };
@@ -98,10 +105,43 @@ impl Service {
         Ok(())
     }
 
+    /// Put the ends of batches into the audit log. Every process that folds one tries; the log takes it once.
+    async fn note_ended_batches(&self, live: &Live) -> Result<(), ServiceError> {
+        let ended = live.ended_batches();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let notes: Vec<_> = ended
+            .iter()
+            .map(|ended| AuditNote {
+                once: Some(format!("batch-closed {} {}", live.id, ended.batch)),
+                after: Some(json!({"batch": ended.batch, "position": ended.position})),
+                ..AuditNote::of_experiment(&Actor::service(), "batch-closed", &live.name, ended.at)
+            })
+            .collect();
+        self.store.add_audit(&notes).await?;
+        live.ends_noted(&ended);
+        Ok(())
+    }
+
+    /// Before the end: what would be noted later.
+    pub(super) async fn note_uses_and_batches(&self) {
+        if let Err(error) = self.access.note_uses().await {
+            tracing::warn!(%error, "the last uses of keys are not noted");
+        }
+        for live in self.registry.all() {
+            if let Err(error) = self.note_ended_batches(&live).await {
+                tracing::warn!(%error, experiment = live.name, "ends of batches are noted at the next start");
+            }
+        }
+    }
+
     async fn keep_snapshot(&self, live: &Live, every: u64) -> Result<(), ServiceError> {
         if !live.is_broken()
             && let Some(snapshot) = live.snapshot_if_due(every, self.clock.now_ms())?
         {
+            // first: a start from the snapshot does not see the ends of batches before it
+            self.note_ended_batches(live).await?;
             self.store.save_snapshot(&snapshot).await?;
             live.snapshot_kept(snapshot.position);
         }

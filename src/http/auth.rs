@@ -1,124 +1,22 @@
-//! Who may call: API keys.
+//! Who may call what.
 //!
-//! Keys come from the environment and are kept as SHA-256 digests. They are high-entropy secrets, not passwords, so a
-//! plain digest is enough; and because digests are compared, not keys, and every one of them whatever the others say,
-//! the time it takes tells nothing about a key.
+//! What an operation needs stands in its annotation (`security(("key" = ["read"]))`), goes into the description of the
+//! API, and is enforced from there ([`Rules`]): what is described is what holds. An operation that names no scope needs
+//! `admin`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, header};
-use sha2::{Digest, Sha256};
+use axum::extract::{FromRequestParts, MatchedPath, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, header};
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::path::Operation;
 
 use super::problem::{Problem, ProblemKind};
-
-/// A shorter key could be guessed.
-const KEY_MIN_CHARACTERS: usize = 16;
-
-/// Names a key in logs: the first 32 bits of its digest, from which nobody gets the key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyId(Arc<str>);
-
-impl KeyId {
-    /// Eight hexadecimal digits.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-#[derive(Debug)]
-struct Key {
-    digest: [u8; 32],
-    id: KeyId,
-}
-
-/// The keys of a server; none at all means that everybody may call.
-#[derive(Debug, Clone, Default)]
-pub struct ApiKeys(Arc<[Key]>);
-
-/// Why a list of keys was refused. Never repeats a key.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum KeyError {
-    /// Too short.
-    #[error(
-        "key {0} has {1} characters; it needs at least {KEY_MIN_CHARACTERS}, for instance from `openssl rand -hex 32`"
-    )]
-    Short(usize, usize),
-    /// What cannot stand in a header.
-    #[error(
-        "key {0} has a character that cannot stand in an Authorization header; use printable ASCII without spaces"
-    )]
-    Character(usize),
-}
-
-impl ApiKeys {
-    /// Read keys that are separated by commas; spaces around them do not count. An empty text is no keys.
-    pub fn parse(text: &str) -> Result<Self, KeyError> {
-        if text.trim().is_empty() {
-            return Ok(Self::default());
-        }
-        let key = |(index, key): (usize, &str)| {
-            let key = key.trim();
-            if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Err(KeyError::Character(index + 1));
-            }
-            if key.len() < KEY_MIN_CHARACTERS {
-                return Err(KeyError::Short(index + 1, key.len()));
-            }
-            let digest: [u8; 32] = Sha256::digest(key).into();
-            let id = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-            Ok(Key { digest, id: KeyId(id.into()) })
-        };
-        text.split(',').enumerate().map(key).collect::<Result<Vec<_>, _>>().map(|keys| Self(keys.into()))
-    }
-
-    /// Whether everybody may call.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Which key this is.
-    fn find(&self, presented: &[u8]) -> Option<&KeyId> {
-        let digest: [u8; 32] = Sha256::digest(presented).into();
-        let mut found = None;
-        for key in self.0.iter() {
-            let difference = digest.iter().zip(&key.digest).fold(0, |bits, (a, b)| bits | (a ^ b));
-            if difference == 0 {
-                found = Some(&key.id);
-            }
-        }
-        found
-    }
-
-    /// Who calls, or why not.
-    fn admit(&self, headers: &HeaderMap) -> Result<&KeyId, Problem> {
-        let refuse = |challenge: &'static str, detail: &str| {
-            Problem::new(ProblemKind::Unauthorized, detail)
-                .header(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
-        };
-        let Some(value) = headers.get(header::AUTHORIZATION) else {
-            return Err(refuse(
-                "Bearer realm=\"rankduel\"",
-                "The request has no key; send `Authorization: Bearer KEY`.",
-            ));
-        };
-        let value = value.as_bytes();
-        match value.split_at_checked(7) {
-            Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"bearer ") => {
-                self.find(key.trim_ascii()).ok_or_else(|| {
-                    refuse(
-                        "Bearer realm=\"rankduel\", error=\"invalid_token\"",
-                        "This server does not know the key that was sent.",
-                    )
-                })
-            }
-            _ => Err(refuse(
-                "Bearer realm=\"rankduel\"",
-                "The Authorization header is not of the form `Bearer KEY`.",
-            )),
-        }
-    }
-}
+use crate::access::{Actor, Digest, KnownKey, Ring, Scope};
+pub use crate::access::{ApiKeys, KeyError, KeyId};
+use crate::experiment::Service;
 
 /// Whether this path needs no key: what probes and readers of the documentation need, and nothing that tells about an
 /// experiment.
@@ -126,38 +24,209 @@ pub(super) fn is_open(path: &str) -> bool {
     matches!(path, "/livez" | "/readyz" | "/openapi.yaml" | "/docs") || path.starts_with("/problems/")
 }
 
-/// Let through what has a key or needs none, and say which key it is, if any.
-pub(super) fn admit<'k>(keys: &'k ApiKeys, request: &Request) -> Result<Option<&'k KeyId>, Problem> {
-    if keys.is_empty() || is_open(request.uri().path()) {
-        Ok(None)
-    } else {
-        keys.admit(request.headers()).map(Some)
+/// The scope that an operation names.
+pub(super) fn scope_of(operation: &Operation) -> Option<Scope> {
+    let security = serde_json::to_value(operation.security.as_ref()?).ok()?;
+    let named = security.as_array()?.iter().find_map(|way| way.get("key")?.as_array()?.first())?;
+    named.as_str()?.parse().ok()
+}
+
+/// What the operations at one path need.
+#[derive(Debug, Default)]
+struct Rule {
+    scopes: Vec<(Method, Scope)>,
+    /// Which segment of the path names an experiment.
+    name_at: Option<usize>,
+}
+
+/// What every described operation needs.
+#[derive(Debug, Default)]
+pub(super) struct Rules(HashMap<String, Rule>);
+
+impl Rules {
+    /// As the description says.
+    pub fn of(openapi: &OpenApi) -> Self {
+        let rule = |(path, item): (&String, &utoipa::openapi::PathItem)| {
+            let operations = [
+                (Method::GET, &item.get),
+                (Method::PUT, &item.put),
+                (Method::POST, &item.post),
+                (Method::DELETE, &item.delete),
+                (Method::PATCH, &item.patch),
+            ];
+            let scopes = operations
+                .into_iter()
+                .filter_map(|(method, operation)| {
+                    Some((method, scope_of(operation.as_ref()?).unwrap_or(Scope::Admin)))
+                })
+                .collect();
+            let name_at = path.split('/').position(|segment| segment == "{name}");
+            (path.clone(), Rule { scopes, name_at })
+        };
+        Self(openapi.paths.paths.iter().map(rule).collect())
+    }
+
+    /// Whether the key may do this; a path or method that does not exist is for the router to tell.
+    fn check(&self, key: &KnownKey, request: &Request) -> Result<(), Problem> {
+        let Some(template) = request.extensions().get::<MatchedPath>() else { return Ok(()) };
+        let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+        let Some(rule) = self.0.get(template.as_str()) else { return require(key, Scope::Admin) };
+        let Some((_, scope)) = rule.scopes.iter().find(|(own, _)| own == method) else { return Ok(()) };
+        require(key, *scope)?;
+        match (key.experiments(), rule.name_at) {
+            (Some(_), Some(at)) => {
+                require_experiment(key, request.uri().path().split('/').nth(at).unwrap_or_default())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn require(key: &KnownKey, scope: Scope) -> Result<(), Problem> {
+    if key.allows(scope) {
+        return Ok(());
+    }
+    Err(forbidden(format!("The key {} lacks the scope `{scope}`, which this needs.", key.id().as_str())))
+}
 
-    #[test]
-    fn keys_that_could_be_guessed_or_not_be_sent_are_refused_without_being_repeated() {
-        assert!(ApiKeys::parse("").unwrap().is_empty());
-        assert!(ApiKeys::parse("  ").unwrap().is_empty());
-        assert_eq!(ApiKeys::parse("0123456789abcdef, 0123456789abcde").unwrap_err(), KeyError::Short(2, 15));
-        assert_eq!(ApiKeys::parse("0123456789abcdef,").unwrap_err(), KeyError::Short(2, 0));
-        assert_eq!(ApiKeys::parse("0123456789 abcdef").unwrap_err(), KeyError::Character(1));
-        assert_eq!(ApiKeys::parse("0123456789abcdéf").unwrap_err(), KeyError::Character(1));
+fn require_experiment(key: &KnownKey, name: &str) -> Result<(), Problem> {
+    if key.experiments().is_none_or(|names| names.iter().any(|own| own == name)) {
+        return Ok(());
+    }
+    Err(forbidden(format!("The key {} is not for the experiment `{name}`.", key.id().as_str())))
+}
+
+fn forbidden(detail: String) -> Problem {
+    Problem::new(ProblemKind::Forbidden, detail)
+}
+
+/// Lets requests in.
+pub(super) struct Guard {
+    given: Ring,
+    service: Option<Arc<Service>>,
+    rules: Rules,
+}
+
+/// What can be said of a request without waiting.
+pub(super) enum Judged {
+    /// It may come in; the key it has, if it needs one.
+    Admitted(Option<Arc<KnownKey>>),
+    /// It has a key that is not known here.
+    Unknown,
+}
+
+impl Guard {
+    /// A guard that knows the keys that the server was started with, and those of the service's database.
+    pub fn new(given: &ApiKeys, service: Option<Arc<Service>>, rules: Rules) -> Self {
+        Self { given: Ring::of_given(given), service, rules }
     }
 
-    #[test]
-    fn each_key_is_found_and_named_apart_and_nothing_else_is() {
-        let keys = ApiKeys::parse("first-key-0123456789, second-key-0123456789").unwrap();
-        let first = keys.find(b"first-key-0123456789").unwrap();
-        let second = keys.find(b"second-key-0123456789").unwrap();
-        assert_ne!(first, second);
-        assert_eq!(first.as_str().len(), 8);
-        for other in [&b""[..], b"first-key-012345678", b"first-key-01234567890", b"first-key-0123456789, "] {
-            assert_eq!(keys.find(other), None);
+    /// Judge by the keys that are known here.
+    pub fn judge(&self, request: &Request) -> Result<Judged, Problem> {
+        if is_open(request.uri().path()) {
+            return Ok(Judged::Admitted(None));
         }
+        let stored = self.service.as_ref().map(|service| service.access().ring());
+        if self.given.is_empty() && stored.as_ref().is_none_or(|stored| stored.is_empty()) {
+            return Ok(Judged::Admitted(None));
+        }
+        let digest = presented(request.headers())?;
+        let found = self.given.find(&digest).or_else(|| stored.as_ref()?.find(&digest));
+        let Some(key) = found else { return Ok(Judged::Unknown) };
+        let now_ms = self.service.as_ref().map_or(0, |service| service.now_ms());
+        if !key.use_at(now_ms) {
+            return Err(refused(format!("The key {} has expired or was revoked.", key.id().as_str())));
+        }
+        self.rules.check(&key, request)?;
+        Ok(Judged::Admitted(Some(key)))
+    }
+
+    /// Learn of keys that were made since they were last read.
+    pub async fn refresh(&self) -> Result<(), Problem> {
+        match &self.service {
+            Some(service) => {
+                service.access().refresh_for_unknown().await.map_err(|error| Problem::from(&error))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The answer to a key that nobody knows.
+pub(super) fn unknown() -> Problem {
+    refused("This server does not know the key that was sent.".into())
+}
+
+fn refused(detail: String) -> Problem {
+    challenge("Bearer realm=\"rankduel\", error=\"invalid_token\"", detail)
+}
+
+fn challenge(challenge: &'static str, detail: String) -> Problem {
+    Problem::new(ProblemKind::Unauthorized, detail)
+        .header(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
+}
+
+/// The digest of the key that the request carries.
+fn presented(headers: &HeaderMap) -> Result<Digest, Problem> {
+    let refuse = |detail: &str| challenge("Bearer realm=\"rankduel\"", detail.to_owned());
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        return Err(refuse("The request has no key; send `Authorization: Bearer KEY`."));
+    };
+    match value.as_bytes().split_at_checked(7) {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"bearer ") => {
+            Ok(crate::access::digest_of(key.trim_ascii()))
+        }
+        _ => Err(refuse("The Authorization header is not of the form `Bearer KEY`.")),
+    }
+}
+
+/// Who sent a request; an extractor.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    key: Option<Arc<KnownKey>>,
+    request_id: Option<String>,
+}
+
+impl Caller {
+    pub(super) fn new(key: Option<Arc<KnownKey>>, request_id: &str) -> Self {
+        Self { key, request_id: Some(request_id.into()) }
+    }
+
+    /// For the audit log.
+    pub fn actor(&self) -> Actor {
+        let actor = self.key.as_ref().map_or_else(Actor::anyone, |key| Actor::key(key.id()));
+        match &self.request_id {
+            Some(id) => actor.in_request(id),
+            None => actor,
+        }
+    }
+
+    /// Whether the caller may have to do with this experiment.
+    pub fn is_for(&self, experiment: &str) -> bool {
+        self.require_experiment(experiment).is_ok()
+    }
+
+    /// Refuse a caller whose key is not for this experiment.
+    pub fn require_experiment(&self, experiment: &str) -> Result<(), Problem> {
+        self.key.as_ref().map_or(Ok(()), |key| require_experiment(key, experiment))
+    }
+
+    /// Refuse a caller whose key is for some experiments only.
+    pub fn require_all_experiments(&self) -> Result<(), Problem> {
+        match &self.key {
+            Some(key) if key.experiments().is_some() => Err(forbidden(format!(
+                "The key {} is for some experiments only, and this tells of all.",
+                key.id().as_str()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
     }
 }

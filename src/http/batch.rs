@@ -60,7 +60,7 @@ struct Pair {
 }
 
 /// How far the open batch is
-#[utoipa::path(get, path = "/experiments/{name}/batch", tag = "batches",
+#[utoipa::path(get, path = "/experiments/{name}/batch", tag = "batches", security(("key" = ["read"])),
     params(("name" = String, Path, description = "The experiment's name.")),
     responses(
         (status = 200, body = Batch, description = "The open batch."),
@@ -115,7 +115,7 @@ struct Lease {
 ///
 /// For a pipeline that runs many queries. Each duel is answered through `feedback`; one that is not answered in its
 /// time is handed out again.
-#[utoipa::path(post, path = "/experiments/{name}/batch/lease", tag = "batches", request_body = LeaseBody,
+#[utoipa::path(post, path = "/experiments/{name}/batch/lease", tag = "batches", security(("key" = ["decide"])), request_body = LeaseBody,
     params(("name" = String, Path, description = "The experiment's name.")),
     responses(
         (status = 200, body = Lease, description = "The duels."),
@@ -179,7 +179,7 @@ struct ResultsReceipt {
 /// Post a whole batch that was run elsewhere
 ///
 /// Counts exactly once: the same results again are answered as a duplicate, others are refused.
-#[utoipa::path(post, path = "/experiments/{name}/batch/results", tag = "batches", request_body = ResultsBody,
+#[utoipa::path(post, path = "/experiments/{name}/batch/results", tag = "batches", security(("key" = ["feedback"])), request_body = ResultsBody,
     params(("name" = String, Path, description = "The experiment's name.")),
     responses(
         (status = 200, body = ResultsReceipt, description = "Recorded, or a repeat."),

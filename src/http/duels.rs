@@ -70,7 +70,7 @@ impl Duel {
 /// Chooses the two rankers to interleave for the next query, in random order. Reads memory only: nothing is written,
 /// and a duel that is never shown or never answered costs nothing but its time. A concluded experiment answers with a
 /// self-duel of its winner. When it is paused or the service cannot be reached, show your control ranking.
-#[utoipa::path(post, path = "/experiments/{name}/next-duel", tag = "duels",
+#[utoipa::path(post, path = "/experiments/{name}/next-duel", tag = "duels", security(("key" = ["decide"])),
     params(("name" = String, Path, description = "The experiment's name.")),
     responses(
         (status = 200, body = Duel, description = "A duel."),

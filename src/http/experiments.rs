@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::problem::{FieldError, ProblemDocument};
-use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind, QueryOf};
+use super::{ApiResult, AppState, Caller, JsonBody, PathOf, Problem, ProblemKind, QueryOf};
 use crate::clock::rfc3339;
 use crate::experiment::spec::DEFAULT_DUEL_TTL_SECONDS;
 use crate::experiment::{ExperimentSpec, Ranker};
@@ -144,7 +144,7 @@ impl Experiment {
 /// Create an experiment
 ///
 /// The same body again answers 200 with the experiment: creating may be repeated safely.
-#[utoipa::path(post, path = "/experiments", tag = "experiments", request_body = NewExperimentBody,
+#[utoipa::path(post, path = "/experiments", tag = "experiments", security(("key" = ["admin"])), request_body = NewExperimentBody,
     responses(
         (status = 201, body = Experiment, description = "Created.", headers(("location" = String), ("etag" = String))),
         (status = 200, body = Experiment, description = "The same request created it before.", headers(("etag" = String))),
@@ -153,8 +153,10 @@ impl Experiment {
     ))]
 async fn create(
     State(state): State<AppState>,
+    caller: Caller,
     JsonBody(body): JsonBody<NewExperimentBody>,
 ) -> ApiResult<Response> {
+    caller.require_experiment(&body.name)?;
     let policy = match body.policy {
         Some(object) => PolicySpec::from_json(object),
         None => PolicySpec::from_parameters(DEFAULT_POLICY, Map::new()),
@@ -167,7 +169,7 @@ async fn create(
         duel_ttl_seconds: body.duel_ttl_seconds,
         seed: body.seed,
     };
-    let (live, is_new) = state.service.create(&body.name, &spec).await?;
+    let (live, is_new) = state.service.create(&body.name, &spec, &caller.actor()).await?;
     let experiment = Experiment::new(&live.record(), &live.spec);
     Ok(if is_new {
         let location = (header::LOCATION, format!("/v1/experiments/{}", experiment.name));
@@ -213,14 +215,16 @@ struct ExperimentPage {
 
 /// List experiments
 ///
-/// By name, a page at a time. Archived experiments are left out; each can still be read under its name.
-#[utoipa::path(get, path = "/experiments", tag = "experiments", params(ListQuery),
+/// By name, a page at a time. Archived experiments are left out; each can still be read under its name. A key that is for
+/// some experiments only sees those; a page may then have fewer than `limit`.
+#[utoipa::path(get, path = "/experiments", tag = "experiments", security(("key" = ["read"])), params(ListQuery),
     responses(
         (status = 200, body = ExperimentPage, description = "A page."),
         (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`: a cursor or limit that is none."),
     ))]
 async fn list(
     State(state): State<AppState>,
+    caller: Caller,
     QueryOf(query): QueryOf<ListQuery>,
 ) -> ApiResult<Json<ExperimentPage>> {
     let limit = query.limit.unwrap_or(LIST_DEFAULT);
@@ -237,7 +241,7 @@ async fn list(
         _ => None,
     };
     let (mut experiments, mut unreadable) = (Vec::new(), Vec::new());
-    for record in records {
+    for record in records.into_iter().filter(|record| caller.is_for(&record.name)) {
         match ExperimentSpec::read(&record.spec) {
             Ok(spec) => experiments.push(Experiment::new(&record, &spec)),
             Err(_) => unreadable.push(record.name),
@@ -259,7 +263,7 @@ fn read_cursor(cursor: &str) -> ApiResult<String> {
 }
 
 /// Read an experiment
-#[utoipa::path(get, path = "/experiments/{name}", tag = "experiments",
+#[utoipa::path(get, path = "/experiments/{name}", tag = "experiments", security(("key" = ["read"])),
     params(("name" = String, Path, description = "The experiment's name.")),
     responses(
         (status = 200, body = Experiment, description = "The experiment.", headers(("etag" = String))),
@@ -284,7 +288,7 @@ struct ExperimentChange {
 /// Pause, continue or conclude an experiment
 ///
 /// `If-Match` carries the `ETag` that the decision was made on, or `*` for whatever it is now.
-#[utoipa::path(patch, path = "/experiments/{name}", tag = "experiments", request_body = ExperimentChange,
+#[utoipa::path(patch, path = "/experiments/{name}", tag = "experiments", security(("key" = ["admin"])), request_body = ExperimentChange,
     params(
         ("name" = String, Path, description = "The experiment's name."),
         ("if-match" = String, Header, description = "`ETag` of the experiment as it was read, or `*`."),
@@ -300,6 +304,7 @@ struct ExperimentChange {
 async fn change(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
+    caller: Caller,
     headers: HeaderMap,
     JsonBody(body): JsonBody<ExperimentChange>,
 ) -> ApiResult<Response> {
@@ -309,7 +314,8 @@ async fn change(
             "Send `If-Match` with the experiment's `ETag` as you read it, or `If-Match: *` to change it whatever it is now.",
         )
     })?;
-    let live = state.service.set_status(&name, version.0, body.status, body.winner.as_deref()).await?;
+    let by = caller.actor();
+    let live = state.service.set_status(&name, version.0, body.status, body.winner.as_deref(), &by).await?;
     Ok(Experiment::new(&live.record(), &live.spec).into_response(StatusCode::OK, &[]))
 }
 
@@ -317,7 +323,7 @@ async fn change(
 ///
 /// Only a concluded one. It is listed no more and takes nothing in; its log is kept, and its name stays taken. Done
 /// twice is done.
-#[utoipa::path(delete, path = "/experiments/{name}", tag = "experiments",
+#[utoipa::path(delete, path = "/experiments/{name}", tag = "experiments", security(("key" = ["admin"])),
     params(
         ("name" = String, Path, description = "The experiment's name."),
         ("if-match" = Option<String>, Header, description = "`ETag` of the experiment as it was read."),
@@ -331,10 +337,11 @@ async fn change(
 async fn archive(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
+    caller: Caller,
     headers: HeaderMap,
 ) -> ApiResult<StatusCode> {
     let version = expected_version(&headers)?.and_then(|expected| expected.0);
-    state.service.archive(&name, version).await?;
+    state.service.archive(&name, version, &caller.actor()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -191,7 +191,7 @@ fn expired_detail(expired_at: i64) -> String {
 ///
 /// Answered only when what counts is durable. Sending the same again is safe: it counts once. One answer: its problems
 /// are the response's. Many: 200 with what became of each, in order; good items count whatever the others are.
-#[utoipa::path(post, path = "/experiments/{name}/feedback", tag = "duels",
+#[utoipa::path(post, path = "/experiments/{name}/feedback", tag = "duels", security(("key" = ["feedback"])),
     params(("name" = String, Path, description = "The experiment's name.")),
     request_body(content = Body, examples(
         ("outcome" = (value = json!({"duel_id": "AQAAAAEqAwEBAAD_rQM...", "outcome": "left"}))),

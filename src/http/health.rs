@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::problem::{ApiResult, Problem, ProblemDocument, ProblemKind};
-use super::{AppState, openapi};
+use super::{AppState, Caller, openapi};
 use crate::telemetry::metrics;
 
 /// The database is asked at most this often, however many probe: `/readyz` needs no key, and must not be a way to
@@ -161,11 +161,14 @@ async fn readyz(State(state): State<AppState>) -> ApiResult<Json<Ready>> {
 }
 
 /// What the server counts and measures, for Prometheus
-#[utoipa::path(get, path = "/metrics", tag = openapi::OPERATIONS, responses(
+///
+/// For a key that is for all experiments: the metrics tell of every one.
+#[utoipa::path(get, path = "/metrics", tag = openapi::OPERATIONS, security(("key" = ["read"])), responses(
     (status = 200, description = "All metrics, in the OpenMetrics text format", body = String,
      content_type = "application/openmetrics-text")
 ))]
-async fn metrics(State(state): State<AppState>) -> ApiResult<impl IntoResponse> {
+async fn metrics(State(state): State<AppState>, caller: Caller) -> ApiResult<impl IntoResponse> {
+    caller.require_all_experiments()?;
     let text = state.metrics.encode().map_err(Problem::internal)?;
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text))
 }

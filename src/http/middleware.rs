@@ -29,7 +29,7 @@ use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 use tracing::Instrument as _;
 
-use super::auth::{self, ApiKeys, KeyId};
+use super::auth::{self, ApiKeys, Caller, Guard, Judged, KeyId, Rules};
 use super::problem::{PROBLEM_JSON, Problem, ProblemKind};
 use super::trace::TraceContext;
 use crate::telemetry::metrics::{Metrics, RequestLabels, RouteLabels};
@@ -50,7 +50,7 @@ const CALLER_WENT_AWAY: u16 = 499;
 /// What the shell can be tuned by.
 #[derive(Debug, Clone)]
 pub struct ShellSettings {
-    /// Who may call; with no keys, everybody.
+    /// Keys that may do everything, beside those in the database; with no keys at all, everybody may call.
     pub keys: ApiKeys,
     /// A request that takes longer is given up and answered with 504.
     pub request_timeout: Duration,
@@ -76,20 +76,22 @@ pub type AtOnce = Arc<dyn Fn(&Request) -> Option<Response> + Send + Sync>;
 
 /// Put the shell around `router`.
 pub fn wrap(router: Router, settings: &ShellSettings, metrics: &Arc<Metrics>) -> Result<Router, ShellError> {
-    wrap_with(router, Arc::new(|_| None), settings, metrics)
+    let guard = Guard::new(&settings.keys, None, Rules::default());
+    wrap_with(router, Arc::new(|_| None), guard, settings, metrics)
 }
 
 /// Put the shell around `router`, which is not asked for what `at_once` answers.
-pub fn wrap_with(
+pub(super) fn wrap_with(
     router: Router,
     at_once: AtOnce,
+    guard: Guard,
     settings: &ShellSettings,
     metrics: &Arc<Metrics>,
 ) -> Result<Router, ShellError> {
     let shell = Arc::new(Shell {
         metrics: Arc::clone(metrics),
         ids: RequestIds::new()?,
-        keys: settings.keys.clone(),
+        guard,
         places: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
         at_once,
     });
@@ -150,7 +152,7 @@ impl RequestIds {
 struct Shell {
     metrics: Arc<Metrics>,
     ids: RequestIds,
-    keys: ApiKeys,
+    guard: Guard,
     places: Semaphore,
     at_once: AtOnce,
 }
@@ -258,7 +260,7 @@ async fn observe(State(shell): State<Arc<Shell>>, request: Request, next: Next) 
         )
         .into_response()
     } else {
-        shell.admit(request, next).instrument(span).await
+        shell.admit(request, next, &running.request_id).instrument(span).await
     };
     let mut response = describe(response, &running, uri.path());
 
@@ -327,11 +329,20 @@ fn bare(parts: &Parts, method: &Method, path: &str) -> Option<Problem> {
 
 impl Shell {
     /// Let in who may come in, and refuse at once what would only wait, so that what runs stays fast.
-    async fn admit(&self, request: Request, next: Next) -> Response {
-        let key = match auth::admit(&self.keys, &request) {
-            Ok(key) => key.cloned(),
+    async fn admit(&self, mut request: Request, next: Next, request_id: &str) -> Response {
+        let mut judged = self.guard.judge(&request);
+        if let Ok(Judged::Unknown) = judged {
+            judged = match self.guard.refresh().await {
+                Ok(()) => self.guard.judge(&request),
+                Err(problem) => Err(problem),
+            };
+        }
+        let caller = match judged {
+            Ok(Judged::Admitted(key)) => key,
+            Ok(Judged::Unknown) => return auth::unknown().into_response(),
             Err(problem) => return problem.into_response(),
         };
+        let key = caller.as_ref().map(|key| key.id().clone());
         let _place = if is_probe(request.uri().path()) {
             None
         } else {
@@ -354,7 +365,10 @@ impl Shell {
             .unwrap_or_else(|_| Some(panicked(&self.metrics.panics)));
         let response = match at_once {
             Some(response) => response,
-            None => next.run(request).await,
+            None => {
+                request.extensions_mut().insert(Caller::new(caller, request_id));
+                next.run(request).await
+            }
         };
         named(key, response)
     }

@@ -13,6 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::experiment::Service;
 use crate::telemetry::metrics::Metrics;
 
+pub mod audit;
 pub mod auth;
 pub mod batch;
 mod docs;
@@ -30,6 +31,8 @@ pub mod server;
 pub mod standings;
 pub mod trace;
 
+pub use auth::Caller;
+use auth::{Guard, Rules};
 use experiment_metrics::ExperimentMetrics;
 pub use extract::{JsonBody, PathOf, QueryOf};
 pub use middleware::ShellSettings;
@@ -54,6 +57,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(feedback::routes())
         .merge(standings::routes())
         .merge(batch::routes())
+        .merge(audit::routes())
 }
 
 fn routes() -> OpenApiRouter<AppState> {
@@ -79,7 +83,9 @@ pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<Router> 
     let metrics = Arc::clone(&state.metrics);
     metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&state.service))));
     let at_once = duels::at_once(&state);
+    let service = Arc::clone(&state.service);
     let (router, openapi) = router(state);
+    let guard = Guard::new(&settings.keys, Some(service), Rules::of(&openapi));
     let router = router.merge(docs::routes(&openapi)?);
-    Ok(middleware::wrap_with(router, at_once, settings, &metrics)?)
+    Ok(middleware::wrap_with(router, at_once, guard, settings, &metrics)?)
 }

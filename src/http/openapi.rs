@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder, Schema};
 use utoipa::{Modify, ToSchema as _};
 use utoipa_axum::router::OpenApiRouter;
@@ -38,7 +38,7 @@ use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
             report what was clicked."),
         (name = "results", description = "What is known so far, and what it has cost."),
         (name = "batches", description = "For policies that commit to many comparisons at once."),
-        (name = OPERATIONS, description = "Probes and metrics.")
+        (name = OPERATIONS, description = "Probes, metrics and the audit log.")
     ),
     modifiers(&Key)
 )]
@@ -59,7 +59,9 @@ impl Modify for Key {
     fn modify(&self, openapi: &mut OpenApi) {
         let mut http = Http::new(HttpAuthScheme::Bearer);
         http.description = Some(
-            "One of the keys in the server's RANKDUEL_API_KEYS. A server without keys needs none.".to_owned(),
+            "A key that `rankduel keys create` has made, with the scope that the operation names (`admin` allows \
+             everything), or one of the server's RANKDUEL_API_KEYS. A server without keys needs none."
+                .to_owned(),
         );
         openapi.components.get_or_insert_default().add_security_scheme("key", SecurityScheme::Http(http));
     }
@@ -84,6 +86,12 @@ pub(super) fn complete(openapi: &mut OpenApi) {
         for operation in operations.into_iter().flatten() {
             if open {
                 operation.security = Some(Vec::new());
+            } else if let Some(scope) = super::auth::scope_of(operation) {
+                // a server without keys needs none
+                operation.security = Some(vec![
+                    SecurityRequirement::new("key", [scope.name()]),
+                    SecurityRequirement::default(),
+                ]);
             }
             add_problems(operation, open, &mut described);
         }
@@ -155,7 +163,12 @@ fn problems_of(operation: &mut Operation, open: bool) -> Vec<ProblemKind> {
         kinds.push(ProblemKind::InvalidRequest);
     }
     if !open {
-        kinds.extend([ProblemKind::Unauthorized, ProblemKind::Overloaded, ProblemKind::Unavailable]);
+        kinds.extend([
+            ProblemKind::Unauthorized,
+            ProblemKind::Forbidden,
+            ProblemKind::Overloaded,
+            ProblemKind::Unavailable,
+        ]);
     }
     kinds.extend([ProblemKind::HeaderFieldsTooLarge, ProblemKind::Internal, ProblemKind::Timeout]);
     // In the order of `ALL`, each once.

@@ -59,12 +59,13 @@ problems! {
         "Send the body as one JSON value in UTF-8. If it looks right, check that it was not cut off or \
          encoded twice.";
     Unauthorized: "unauthorized", UNAUTHORIZED, "An API key is needed",
-        "The server is configured with API keys, and the request has none, or one that the server does not \
-         know.",
-        "Send `Authorization: Bearer KEY` with one of the keys in the server's RANKDUEL_API_KEYS.";
+        "The server has API keys, and the request has none, or one that the server does not know, that has expired \
+         or that was revoked.",
+        "Send `Authorization: Bearer KEY` with a key that `rankduel keys create` has made, or one of the server's \
+         RANKDUEL_API_KEYS.";
     Forbidden: "forbidden", FORBIDDEN, "Not allowed",
-        "The API key is known, but may not do this.",
-        "Use a key that may, or ask whoever runs the server.";
+        "The API key is known, but lacks the scope that this needs, or is for other experiments.",
+        "Use a key that may, or ask whoever runs the server for one (`rankduel keys create`).";
     NotFound: "not-found", NOT_FOUND, "There is nothing here",
         "The server has no route of this path.",
         "Compare the path with the list of operations at /docs. Paths have no trailing slash.";

@@ -20,7 +20,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 /// Counts, scores and leaders
 ///
 /// The `ETag` is the log position: `If-None-Match` with it answers 304 until something new is in the log.
-#[utoipa::path(get, path = "/experiments/{name}/standings", tag = "results",
+#[utoipa::path(get, path = "/experiments/{name}/standings", tag = "results", security(("key" = ["read"])),
     params(
         ("name" = String, Path, description = "The experiment's name."),
         ("if-none-match" = Option<String>, Header, description = "`ETag` of the answer that the caller has."),
@@ -46,7 +46,7 @@ async fn standings(
 ///
 /// An estimate: the logged duels priced with the Copeland scores of today's win rates, beside what uniform pairs would
 /// have cost.
-#[utoipa::path(get, path = "/experiments/{name}/regret", tag = "results",
+#[utoipa::path(get, path = "/experiments/{name}/regret", tag = "results", security(("key" = ["read"])),
     params(
         ("name" = String, Path, description = "The experiment's name."),
         ("if-none-match" = Option<String>, Header, description = "`ETag` of the answer that the caller has."),

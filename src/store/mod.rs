@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+mod access;
 mod append;
 mod connect;
 mod copied;
@@ -17,6 +18,7 @@ mod row;
 mod schema;
 pub mod sqlite;
 
+pub use access::{ApiKeyRecord, AuditNote, AuditRecord};
 pub use connect::{ConnectError, connect};
 pub use record::*;
 
@@ -211,6 +213,36 @@ pub trait Store: Send + Sync {
 
     /// Remove a key; whether it was there. What it has signed is refused from then on.
     async fn remove_signing_key(&self, id: u32) -> Result<bool, StoreError>;
+
+    /// API keys, those that have ended too, by id.
+    async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError>;
+
+    /// Add an API key, and let the key `ends.0` end at `ends.1` (unix milliseconds) if it would not end before, in one
+    /// transaction with the note.
+    async fn add_api_key(
+        &self,
+        key: &ApiKeyRecord,
+        ends: Option<(&str, i64)>,
+        audit: &AuditNote,
+    ) -> Result<(), StoreError>;
+
+    /// Revoke an API key from `at` on (unix milliseconds), in one transaction with the note; whether there was such a key
+    /// that was not revoked. If not, nothing is noted.
+    async fn revoke_api_key(&self, id: &str, at: i64, audit: &AuditNote) -> Result<bool, StoreError>;
+
+    /// Keys, and when they were last used (unix milliseconds). An earlier time than the known one changes nothing.
+    async fn note_key_uses(&self, uses: &[(String, i64)]) -> Result<(), StoreError>;
+
+    /// Add to the audit log. A note with a `once` that is there already is passed over.
+    async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError>;
+
+    /// Entries of the audit log before entry `before`, newest first, at most `limit`; of one experiment, if it is given.
+    async fn audit(
+        &self,
+        experiment: Option<&str>,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<AuditRecord>, StoreError>;
 
     /// Close connections after the running statements.
     async fn close(&self);

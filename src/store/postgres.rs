@@ -21,6 +21,7 @@ use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use sqlx::types::Uuid;
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
+use super::access::{self, ApiKeyRow, AuditRow};
 use super::append::{Plan, plan};
 use super::copied;
 use super::error::is_worth_another_try;
@@ -29,8 +30,9 @@ use super::row::{
     experiment_columns, in_order_of, log_columns, records, sql, status_name,
 };
 use super::{
-    Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, Imported, LogEntry, NewEvent,
-    NewExperiment, Nonce, Notice, Notices, Pages, SigningKey, Snapshot, Store, StoreError, schema,
+    ApiKeyRecord, Appended, AuditNote, AuditRecord, Change, Changed, Created, ExperimentId, ExperimentRecord,
+    Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Notices, Pages, SigningKey, Snapshot,
+    Store, StoreError, schema,
 };
 
 /// The channel of notifications. A payload is `ID HEAD`: an experiment's number and its new head.
@@ -264,7 +266,10 @@ impl Store for PostgresStore {
                 .fetch_optional(&mut *transaction)
                 .await?;
             let answer = match created {
-                Some(row) => Created::New(row.try_into()?),
+                Some(row) => {
+                    access::postgres::add_notes(&mut transaction, &new.audit).await?;
+                    Created::New(row.try_into()?)
+                }
                 None => {
                     let row: ExperimentRow =
                         sqlx::query_as(sql::EXPERIMENT).bind(&new.name).fetch_one(&mut *transaction).await?;
@@ -343,6 +348,7 @@ impl Store for PostgresStore {
                 .await?;
             let heads = BTreeMap::from([(experiment, after.head)]);
             write_entries(&mut transaction, &[(experiment, after.head, event)], &heads, recorded_at).await?;
+            access::postgres::add_notes(&mut transaction, &change.audit).await?;
             transaction.commit().await?;
             Ok(Changed::Done(after))
         })
@@ -610,6 +616,82 @@ impl Store for PostgresStore {
         self.call(move || async move {
             let query = sqlx::query(sql::REMOVE_SIGNING_KEY).bind(i64::from(id));
             Ok(query.execute(&self.pool).await?.rows_affected() > 0)
+        })
+        .await
+    }
+
+    async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {
+        self.call(move || async move {
+            let rows: Vec<ApiKeyRow> = sqlx::query_as(access::sql::API_KEYS).fetch_all(&self.pool).await?;
+            records(rows)
+        })
+        .await
+    }
+
+    async fn add_api_key(
+        &self,
+        key: &ApiKeyRecord,
+        ends: Option<(&str, i64)>,
+        audit: &AuditNote,
+    ) -> Result<(), StoreError> {
+        self.call(move || async move {
+            let mut transaction = self.pool.begin().await?;
+            access::postgres::add_key(&mut transaction, key, ends).await?;
+            access::postgres::add_notes(&mut transaction, [audit]).await?;
+            Ok(transaction.commit().await?)
+        })
+        .await
+    }
+
+    async fn revoke_api_key(&self, id: &str, at: i64, audit: &AuditNote) -> Result<bool, StoreError> {
+        self.call(move || async move {
+            let mut transaction = self.pool.begin().await?;
+            let revoked =
+                sqlx::query(access::sql::REVOKE_API_KEY).bind(id).bind(at).execute(&mut *transaction).await?;
+            if revoked.rows_affected() == 0 {
+                return Ok(false);
+            }
+            access::postgres::add_notes(&mut transaction, [audit]).await?;
+            transaction.commit().await?;
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn note_key_uses(&self, uses: &[(String, i64)]) -> Result<(), StoreError> {
+        self.call(move || async move {
+            let mut transaction = self.pool.begin().await?;
+            access::postgres::note_uses(&mut transaction, uses).await?;
+            Ok(transaction.commit().await?)
+        })
+        .await
+    }
+
+    async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError> {
+        self.call(move || async move {
+            let mut transaction = self.pool.begin().await?;
+            access::postgres::add_notes(&mut transaction, notes).await?;
+            Ok(transaction.commit().await?)
+        })
+        .await
+    }
+
+    async fn audit(
+        &self,
+        experiment: Option<&str>,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<AuditRecord>, StoreError> {
+        self.call(move || async move {
+            let query = match experiment {
+                None => sqlx::query_as(access::sql::AUDIT).bind(before).bind(i64::from(limit)),
+                Some(name) => sqlx::query_as(access::sql::AUDIT_OF_EXPERIMENT)
+                    .bind(before)
+                    .bind(i64::from(limit))
+                    .bind(name),
+            };
+            let rows: Vec<AuditRow> = query.fetch_all(&self.pool).await?;
+            records(rows)
         })
         .await
     }

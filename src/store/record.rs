@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::AuditNote;
 use crate::policy::Answer;
 
 /// An experiment's number in its database.
@@ -62,6 +63,8 @@ pub struct NewExperiment {
     pub seed: u64,
     /// Unix milliseconds.
     pub created_at: i64,
+    /// For the audit log, if it is new.
+    pub audit: Option<AuditNote>,
 }
 
 /// A change of an experiment's record; `None` leaves a field as it is.
@@ -73,6 +76,8 @@ pub struct Change {
     pub winner: Option<Option<u16>>,
     /// Archive at this time, unix milliseconds.
     pub archived_at: Option<i64>,
+    /// For the audit log.
+    pub audit: Option<AuditNote>,
 }
 
 impl Change {

@@ -23,14 +23,16 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqlitePoolOptions, Sql
 use sqlx::types::Uuid;
 use sqlx::{Arguments as _, AssertSqlSafe, Connection, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
+use super::access::{self, ApiKeyRow, AuditRow};
 use super::append::plan;
 use super::row::{
     EventColumns, ExperimentRow, HeadRow, LogRow, SigningKeyRow, SnapshotRow, ascending, counted,
     experiment_columns, in_order_of, log_columns, records, sql, status_name,
 };
 use super::{
-    Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, Imported, LogEntry, NewEvent,
-    NewExperiment, Nonce, Notices, Pages, SigningKey, Snapshot, Store, StoreError, schema,
+    ApiKeyRecord, Appended, AuditNote, AuditRecord, Change, Changed, Created, ExperimentId, ExperimentRecord,
+    Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notices, Pages, SigningKey, Snapshot, Store,
+    StoreError, schema,
 };
 
 /// What is there and unknown is judged by [`schema::compare`].
@@ -193,6 +195,9 @@ impl Store for SqliteStore {
             .bind(new.created_at)
             .fetch_optional(&mut *transaction)
             .await?;
+        if created.is_some() {
+            access::sqlite::add_notes(&mut transaction, &new.audit).await?;
+        }
         let taken: Option<ExperimentRow> = match created {
             Some(_) => None,
             None => Some(sqlx::query_as(sql::EXPERIMENT).bind(&new.name).fetch_one(&mut *transaction).await?),
@@ -259,6 +264,7 @@ impl Store for SqliteStore {
             .execute(&mut *transaction)
             .await?;
         insert_entries(&mut transaction, &[(experiment, after.head, &event)], recorded_at).await?;
+        access::sqlite::add_notes(&mut transaction, &change.audit).await?;
         transaction.commit().await?;
         Ok(Changed::Done(after))
     }
@@ -476,6 +482,64 @@ impl Store for SqliteStore {
         Ok(query.execute(&self.writer).await?.rows_affected() > 0)
     }
 
+    async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {
+        let rows: Vec<ApiKeyRow> = sqlx::query_as(access::sql::API_KEYS).fetch_all(&self.readers).await?;
+        records(rows)
+    }
+
+    async fn add_api_key(
+        &self,
+        key: &ApiKeyRecord,
+        ends: Option<(&str, i64)>,
+        audit: &AuditNote,
+    ) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
+        access::sqlite::add_key(&mut transaction, key, ends).await?;
+        access::sqlite::add_notes(&mut transaction, [audit]).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn revoke_api_key(&self, id: &str, at: i64, audit: &AuditNote) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await?;
+        let revoked =
+            sqlx::query(access::sql::REVOKE_API_KEY).bind(id).bind(at).execute(&mut *transaction).await?;
+        if revoked.rows_affected() == 0 {
+            return Ok(false);
+        }
+        access::sqlite::add_notes(&mut transaction, [audit]).await?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    async fn note_key_uses(&self, uses: &[(String, i64)]) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
+        access::sqlite::note_uses(&mut transaction, uses).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
+        access::sqlite::add_notes(&mut transaction, notes).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn audit(
+        &self,
+        experiment: Option<&str>,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<AuditRecord>, StoreError> {
+        let query = match experiment {
+            None => sqlx::query_as(access::sql::AUDIT).bind(before).bind(i64::from(limit)),
+            Some(name) => sqlx::query_as(access::sql::AUDIT_OF_EXPERIMENT)
+                .bind(before)
+                .bind(i64::from(limit))
+                .bind(name),
+        };
+        let rows: Vec<AuditRow> = query.fetch_all(&self.readers).await?;
+        records(rows)
+    }
+
     async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
@@ -683,7 +747,8 @@ mod tests {
             SqliteConnectOptions::new().filename(folder.path().join("test.db")).create_if_missing(true);
         let store = SqliteStore::open(options, false).await.unwrap();
         store.migrate().await.unwrap();
-        let new = NewExperiment { name: "one".into(), spec: "{}".into(), seed: 0, created_at: 0 };
+        let new =
+            NewExperiment { name: "one".into(), spec: "{}".into(), seed: 0, created_at: 0, audit: None };
         let Created::New(record) = store.create_experiment(&new).await.unwrap() else { panic!("it is new") };
         (store, record.id)
     }

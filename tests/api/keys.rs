@@ -5,8 +5,13 @@ use rankduel::http::auth::ApiKeys;
 use reqwest::{Client, Method};
 use serde_json::Value;
 
-use crate::support::Kind;
-use crate::support::server::Api;
+use crate::support::client::{Client as Caller, eventually};
+use crate::support::server::{Api, Process, outcome, rankduel};
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+on_both_databases! {
+    keys_are_made_rotated_and_revoked_while_a_server_runs
+}
 
 const KEY: &str = "correct-horse-battery-staple";
 const OTHER_KEY: &str = "hunter2-hunter2-hunter2";
@@ -81,4 +86,130 @@ async fn without_keys_everybody_may_call() {
     for path in OPEN.into_iter().chain(["/metrics", "/v1/experiments"]) {
         assert_eq!(api.server.get(path).await.status(), 200, "{path}");
     }
+}
+
+/// `rankduel keys` with these arguments: exit code, standard output and standard error.
+fn keys(database: &TestDatabase, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = rankduel(&[&["keys"], arguments].concat());
+    command.env("RANKDUEL_DATABASE_URL", &database.url);
+    outcome(command)
+}
+
+async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDatabase) {
+    let (code, _, error) = outcome(rankduel(&["migrate", "--database-url", &database.url]));
+    assert_eq!(code, Some(0), "{error}");
+    let (_, empty, _) = keys(&database, &["list"]);
+    assert!(empty.contains("no key in the database"), "{empty}");
+    let made = |arguments: &[&str]| {
+        let (code, said, told) = keys(&database, arguments);
+        assert_eq!(code, Some(0), "{told}");
+        assert!(told.contains("shown this once") && !told.contains(said.trim()), "{told}");
+        let text = said.trim_end().to_owned();
+        assert!(text.starts_with("rankduel_") && text.lines().count() == 1, "{text}");
+        // the line on the new key is the last one: `key ID of …`
+        let line = told.lines().last().expect("a line");
+        (text, line.split_whitespace().nth(1).expect("an id").to_owned())
+    };
+    let (admin, admin_id) = made(&["create", "ops", "--scope", "admin"]);
+
+    // keys in the database open it to other machines, as those of the environment do
+    let mut everywhere = rankduel(&["serve", "--listen", "0.0.0.0:0", "--log", "warn"]);
+    everywhere.env("RANKDUEL_DATABASE_URL", &database.url);
+    let process = Process::start(everywhere);
+    let client = Caller::new(&process.url.replace("0.0.0.0", "127.0.0.1"));
+    let status = async |key: &str, path: &str| {
+        let bearer = format!("Bearer {key}");
+        client.send("GET", path, &[("authorization", &bearer)], Vec::new()).await.status
+    };
+    assert_eq!(client.get("/v1/experiments").await.status, 401);
+    assert_eq!(status(&admin, "/v1/experiments").await, 200);
+
+    let (reader, reader_id) = made(&[
+        "create",
+        "relevance team",
+        "--scope",
+        "read",
+        "--experiment",
+        "search",
+        "--expires-in-days",
+        "30",
+    ]);
+    assert_eq!(status(&reader, "/v1/experiments").await, 200, "a new key is known at once");
+    assert_eq!(status(&reader, "/v1/audit").await, 403);
+
+    let (newer, newer_id) = made(&["rotate", &reader_id, "--overlap-seconds", "3600"]);
+    for key in [&reader, &newer] {
+        assert_eq!(status(key, "/v1/experiments").await, 200, "both are good for a while");
+    }
+    let (_, list, _) = keys(&database, &["list"]);
+    let line = |id: &str| list.lines().find(|line| line.starts_with(id)).expect("the key").to_owned();
+    for id in [&reader_id, &newer_id] {
+        assert!(line(id).contains("good") && line(id).contains("relevance team, for search"), "{list}");
+    }
+    assert!(line(&newer_id).contains("never"), "{list}");
+    assert!(!list.contains(&reader) && !list.contains(&admin), "no list shows a key");
+
+    let (code, said, _) = keys(&database, &["revoke", &newer_id]);
+    assert!(code == Some(0) && said.contains("revoked"), "{said}");
+    eventually("the end of a revoked key", async || {
+        (status(&newer, "/v1/experiments").await == 401).then_some(())
+    })
+    .await;
+    assert_eq!(status(&reader, "/v1/experiments").await, 200, "the other one is as it was");
+    let (_, again, _) = keys(&database, &["revoke", &newer_id]);
+    assert!(again.contains("revoked before"), "{again}");
+    let bearer = format!("Bearer {admin}");
+    let log = client.send("GET", "/v1/audit", &[("authorization", &bearer)], Vec::new()).await.json(200);
+    let entries = log["entries"].as_array().expect("entries");
+    let said: Vec<_> = entries
+        .iter()
+        .map(|entry| {
+            (entry["what"].as_str().unwrap_or_default(), entry["subject"].as_str().unwrap_or_default())
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ("key-revoked", &*newer_id),
+            ("key-rotated", &reader_id),
+            ("key-created", &reader_id),
+            ("key-created", &admin_id),
+        ]
+    );
+    assert!(entries.iter().all(|entry| entry["who"] == "command-line"), "{log}");
+
+    let wrong: [(&[&str], i32, &str); 6] = [
+        (&["create", "x"], 2, "--scope"),
+        (&["create", "x", "--scope", "write"], 2, "there is no scope `write`"),
+        (&["create", " ", "--scope", "read"], 2, "1 to 100 characters"),
+        (&["create", "x", "--scope", "read", "--experiment", "Not A Name"], 2, "--experiment"),
+        (&["revoke", "ffffffff"], 1, "there is no key ffffffff"),
+        (&["rotate", &newer_id], 1, "has ended already"),
+    ];
+    for (arguments, wanted, says) in wrong {
+        let (code, said, error) = keys(&database, arguments);
+        assert_eq!((code, &*said), (Some(wanted), ""), "{arguments:?}: {error}");
+        assert!(error.contains(says), "{arguments:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_any_key_asks_for_one_once_there_is_one() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let process = Process::start({
+        let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "warn"]);
+        command.env("RANKDUEL_DATABASE_URL", &database.url);
+        command
+    });
+    let client = Caller::new(&process.url);
+    assert_eq!(client.get("/v1/experiments").await.status, 200);
+    let (code, key, error) = keys(&database, &["create", "first", "--scope", "read"]);
+    assert_eq!(code, Some(0), "{error}");
+    eventually("the end of openness", async || {
+        (client.get("/v1/experiments").await.status == 401).then_some(())
+    })
+    .await;
+    let bearer = format!("Bearer {}", key.trim_end());
+    let answer = client.send("GET", "/v1/experiments", &[("authorization", &bearer)], Vec::new()).await;
+    assert_eq!(answer.status, 200);
 }

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod audit;
 mod bad_input;
 mod batches;
 mod concurrency;
@@ -16,6 +17,7 @@ mod hostile;
 mod keys;
 mod policies;
 mod process;
+mod scopes;
 mod shell;
 mod standings;
 mod storage_failure;

@@ -47,7 +47,7 @@ async fn a_repeat_counts_no_sooner_than_the_standby_has_it() {
     let mut primary = Cluster::start().await;
     let store = connect(&primary.database("rankduel").await).await.expect("a store");
     store.migrate().await.expect("a schema");
-    let new = NewExperiment { name: "search".into(), spec: "{}".into(), seed: 1, created_at: 0 };
+    let new = NewExperiment { name: "search".into(), spec: "{}".into(), seed: 1, created_at: 0, audit: None };
     let Created::New(record) = store.create_experiment(&new).await.expect("a store") else {
         panic!("it was there")
     };

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rankduel::access::Actor;
 use rankduel::clock::{Clock as _, ManualClock};
 use rankduel::experiment::token::Keyring;
 use rankduel::experiment::{ExperimentSpec, Feedback, Received, Service, ServiceError, ServiceSettings};
@@ -85,7 +86,7 @@ impl World {
         let service = Service::start(store.clone(), shared, metrics, ServiceSettings::default()).await;
         let service = service.expect("a service");
         for name in NAMES {
-            service.create(name, &spec(name)).await.expect("an experiment");
+            service.create(name, &spec(name), &Actor::anyone()).await.expect("an experiment");
         }
         store.set(self.defect);
         Replica { store, clock, service }

@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod access;
 mod faults;
 mod retention;
 mod urls;
@@ -67,7 +68,7 @@ fn new_event(nonce: Nonce, number: u64) -> NewEvent {
 }
 
 async fn create(store: &SharedStore, name: &str) -> ExperimentRecord {
-    let new = NewExperiment { name: name.into(), spec: "{}".into(), seed: 1, created_at: NOW };
+    let new = NewExperiment { name: name.into(), spec: "{}".into(), seed: 1, created_at: NOW, audit: None };
     match store.create_experiment(&new).await.unwrap() {
         Created::New(record) => record,
         Created::Taken(record) => panic!("{record:?} was there before"),
@@ -91,6 +92,7 @@ async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase)
         spec: r#"{"policy":"uniform"}"#.into(),
         seed: u64::MAX,
         created_at: NOW,
+        audit: None,
     };
     let Created::New(record) = store.create_experiment(&new).await.unwrap() else { panic!("it is new") };
     assert_eq!(
@@ -475,7 +477,7 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
     };
 
     let conclude =
-        Change { status: Some(Status::Concluded), winner: Some(Some(u16::MAX)), archived_at: None };
+        Change { status: Some(Status::Concluded), winner: Some(Some(u16::MAX)), ..Change::default() };
     let concluded = event(2, Status::Concluded, Some(u16::MAX));
     let after = ExperimentRecord {
         status: Status::Concluded,
@@ -555,7 +557,8 @@ async fn archived_experiments_are_not_listed_and_keep_their_name(database: TestD
         store.experiments(None, 10).await.unwrap().into_iter().map(|record| record.name).collect();
     assert_eq!(listed, ["two"]);
     assert_eq!(store.experiment("one").await.unwrap(), Some(archived.clone()));
-    let again = NewExperiment { name: "one".into(), spec: "{}".into(), seed: 9, created_at: NOW + 2 };
+    let again =
+        NewExperiment { name: "one".into(), spec: "{}".into(), seed: 9, created_at: NOW + 2, audit: None };
     assert_eq!(store.create_experiment(&again).await.unwrap(), Created::Taken(archived));
     assert_eq!(whole_log(&store, one.id).await.len(), 2, "its log is kept");
 }
@@ -600,8 +603,13 @@ async fn strings_come_back_as_they_were(database: TestDatabase) {
         "null",
     ];
     for (index, text) in strings.iter().enumerate() {
-        let new =
-            NewExperiment { name: (*text).into(), spec: (*text).into(), seed: index as u64, created_at: NOW };
+        let new = NewExperiment {
+            name: (*text).into(),
+            spec: (*text).into(),
+            seed: index as u64,
+            created_at: NOW,
+            audit: None,
+        };
         let Created::New(record) = store.create_experiment(&new).await.unwrap() else {
             panic!("{text:?} is new")
         };
@@ -613,7 +621,8 @@ async fn strings_come_back_as_they_were(database: TestDatabase) {
         );
     }
     let long = "长".repeat(100_000);
-    let new = NewExperiment { name: "long".into(), spec: long.clone(), seed: 0, created_at: NOW };
+    let new =
+        NewExperiment { name: "long".into(), spec: long.clone(), seed: 0, created_at: NOW, audit: None };
     store.create_experiment(&new).await.unwrap();
     assert_eq!(store.experiment("long").await.unwrap().unwrap().spec, long);
     assert_eq!(store.experiments(None, 100).await.unwrap().len(), strings.len() + 1);

@@ -246,6 +246,40 @@ impl Store for FailingStore {
         self.write(self.inner.remove_signing_key(id)).await
     }
 
+    async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {
+        self.look(self.inner.api_keys()).await
+    }
+
+    async fn add_api_key(
+        &self,
+        key: &ApiKeyRecord,
+        ends: Option<(&str, i64)>,
+        audit: &AuditNote,
+    ) -> Result<(), StoreError> {
+        self.write(self.inner.add_api_key(key, ends, audit)).await
+    }
+
+    async fn revoke_api_key(&self, id: &str, at: i64, audit: &AuditNote) -> Result<bool, StoreError> {
+        self.write(self.inner.revoke_api_key(id, at, audit)).await
+    }
+
+    async fn note_key_uses(&self, uses: &[(String, i64)]) -> Result<(), StoreError> {
+        self.write(self.inner.note_key_uses(uses)).await
+    }
+
+    async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError> {
+        self.write(self.inner.add_audit(notes)).await
+    }
+
+    async fn audit(
+        &self,
+        experiment: Option<&str>,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<AuditRecord>, StoreError> {
+        self.look(self.inner.audit(experiment, before, limit)).await
+    }
+
     async fn close(&self) {
         self.inner.close().await;
     }

@@ -116,6 +116,7 @@ async fn fill(bench: &Bench, name: &str, append: &mut Row) -> anyhow::Result<Exp
         spec: serde_json::to_string(&spec).context("the spec of an experiment")?,
         seed: 1,
         created_at: SystemClock.now_ms(),
+        audit: None,
     };
     bench.store.create_experiment(&new).await?;
     let record = bench.store.experiment(name).await?.context("the experiment that was just created")?;

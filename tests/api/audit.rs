@@ -1,0 +1,133 @@
+//! The audit log: every change says who made it.
+
+use rankduel::http::auth::ApiKeys;
+use rankduel::http::{ProblemKind, ShellSettings};
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::{Client, JSON, eventually};
+use crate::support::service::{Server, Settings};
+
+on_both_databases! {
+    every_change_of_an_experiment_says_who_and_what
+    the_audit_log_is_read_in_pages
+    the_end_of_a_batch_is_noted_once_by_however_many_servers
+}
+
+const KEY: &str = "correct-horse-battery-staple";
+
+async fn audit(client: &Client, query: &str) -> Value {
+    client.get(&format!("/v1/audit{query}")).await.json(200)
+}
+
+async fn every_change_of_an_experiment_says_who_and_what(database: TestDatabase) {
+    let shell = ShellSettings { keys: ApiKeys::parse(KEY).unwrap(), ..ShellSettings::default() };
+    let server = Server::with(database.store().await, Settings { shell, ..Settings::default() }).await;
+    let bearer = format!("Bearer {KEY}");
+    let call = async |method: &str, path: &str, body: Value| {
+        let headers = [JSON, ("authorization", &bearer), ("if-match", "*"), ("x-request-id", "by-hand")];
+        server.send(method, path, &headers, body.to_string().into_bytes()).await
+    };
+    let search = json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}});
+    for (method, path, body, status) in [
+        ("POST", "/v1/experiments", search.clone(), 201),
+        ("POST", "/v1/experiments", search, 200), // created before: no change
+        ("PATCH", "/v1/experiments/search", json!({"status": "paused"}), 200),
+        ("PATCH", "/v1/experiments/search", json!({"status": "paused"}), 200), // no change
+        ("PATCH", "/v1/experiments/search", json!({"status": "concluded", "winner": "b"}), 200),
+        ("DELETE", "/v1/experiments/search", json!({}), 204),
+    ] {
+        let answer = call(method, path, body).await;
+        assert_eq!(answer.status, status, "{}: {}", answer.request, answer.text());
+    }
+    let page = call("GET", "/v1/audit?experiment=search", json!({})).await.json(200);
+    let entries = page["entries"].as_array().unwrap();
+    let said: Vec<_> = entries
+        .iter()
+        .map(|entry| (entry["what"].as_str().unwrap(), &entry["before"], &entry["after"]))
+        .collect();
+    let standing = |status: &str, winner: Value| json!({"status": status, "winner": winner});
+    let (running, paused) = (standing("running", Value::Null), standing("paused", Value::Null));
+    let concluded = standing("concluded", json!("b"));
+    assert_eq!(
+        said[..3],
+        [
+            ("experiment-archived", &concluded, &Value::Null),
+            ("experiment-changed", &paused, &concluded),
+            ("experiment-changed", &running, &paused),
+        ]
+    );
+    assert_eq!(said.len(), 4, "what changed nothing is not there: {page}");
+    let (what, before, after) = said[3];
+    assert_eq!((what, before), ("experiment-created", &Value::Null));
+    assert_eq!(after["rankers"][1]["id"], "b", "{after}");
+    for entry in entries {
+        let who = entry["who"].as_str().unwrap();
+        assert!(who.strip_prefix("key:").is_some_and(|id| id.len() == 8), "{who}");
+        assert!(!entry.to_string().contains(KEY));
+        assert_eq!(entry["request_id"], "by-hand");
+        assert_eq!(entry["at"], "2026-09-21T14:13:20Z");
+        assert_eq!((&entry["subject"], &entry["experiment"]), (&json!("search"), &json!("search")));
+    }
+}
+
+async fn the_audit_log_is_read_in_pages(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for number in 0..5 {
+        server.create(&json!({"name": format!("e{number}"), "rankers": ["a", "b"]})).await;
+    }
+    let (mut query, mut seen) = ("?limit=2".to_owned(), Vec::new());
+    loop {
+        let page = audit(&server, &query).await;
+        seen.extend(page["entries"].as_array().unwrap().iter().map(|entry| entry["subject"].clone()));
+        assert!(page["entries"].as_array().unwrap().iter().all(|entry| entry["who"] == "anyone"));
+        let Some(next) = page["next"].as_str() else { break };
+        query = format!("?limit=2&cursor={next}");
+    }
+    assert_eq!(seen, ["e4", "e3", "e2", "e1", "e0"]);
+    assert_eq!(audit(&server, "?experiment=e3").await["entries"].as_array().unwrap().len(), 1);
+    assert_eq!(audit(&server, "?experiment=nobody").await, json!({"entries": [], "next": null}));
+    for wrong in
+        ["?limit=0", "?limit=501", "?cursor=x", "?cursor=", "?experiment=%00", "?since=1", "?limit=x"]
+    {
+        server.get(&format!("/v1/audit{wrong}")).await.problem(ProblemKind::InvalidRequest);
+    }
+}
+
+async fn the_end_of_a_batch_is_noted_once_by_however_many_servers(database: TestDatabase) {
+    let one = Server::start(database.store().await).await;
+    let other = Server::start(database.connect().await).await;
+    let policy = json!({"kind": "pcomp", "horizon": 200, "batches": 4});
+    one.create(&json!({"name": "search", "rankers": ["a", "b"], "policy": policy})).await;
+    let open =
+        async |client: &Client| client.get("/v1/experiments/search/batch").await.json(200)["number"].clone();
+    assert_eq!(open(&other).await, 1);
+    for _ in 0..10_000 {
+        if open(&one).await != 1 {
+            break;
+        }
+        let duel = one.pair("search").await;
+        one.answer("search", &duel, "left").await;
+    }
+    assert_ne!(open(&one).await, 1);
+    eventually("the other server's batch", async || (open(&other).await != 1).then_some(())).await;
+    let closed = eventually("the note", async || {
+        let page = audit(&other, "?experiment=search").await;
+        let entries = page["entries"].as_array().unwrap().clone();
+        entries.into_iter().find(|entry| entry["what"] == "batch-closed")
+    })
+    .await;
+    assert_eq!((&closed["who"], &closed["request_id"]), (&json!("service"), &Value::Null));
+    assert_eq!(closed["after"]["batch"], 1);
+    let position = closed["after"]["position"].as_u64().unwrap();
+    assert!(position > 0 && position <= one.position("search").await);
+    // both write what they have before they end
+    one.stop().await;
+    let all = async || {
+        let page = audit(&other, "?experiment=search&limit=500").await;
+        let entries = page["entries"].as_array().unwrap().clone();
+        entries.iter().filter(|entry| entry["what"] == "batch-closed" && entry["after"]["batch"] == 1).count()
+    };
+    assert_eq!(all().await, 1);
+    other.service.shutdown().await;
+}

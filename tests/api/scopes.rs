@@ -1,0 +1,225 @@
+//! Every operation of the description, tried with every kind of key and with none.
+
+use rankduel::access::{Actor, NewKey, Scope};
+use rankduel::http::auth::ApiKeys;
+use rankduel::http::{ProblemKind, ShellSettings};
+use rankduel::store::{ApiKeyRecord, AuditNote, SharedStore};
+use serde_json::{Value, json};
+
+use crate::support::client::{Answer, Client, JSON};
+use crate::support::service::{START_MS, Server, Settings};
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+on_both_databases! {
+    a_key_ends_when_it_expires_or_is_revoked
+    the_last_use_of_a_key_is_noted
+}
+
+/// An operation that needs a key: method, path with names filled in, the scope it names.
+struct Operation {
+    method: String,
+    path: String,
+    scope: Option<Scope>,
+}
+
+/// What the description has; those that need no key first.
+fn operations() -> (Vec<String>, Vec<Operation>) {
+    let description = serde_json::to_value(rankduel::http::description()).expect("JSON");
+    let (mut open, mut closed) = (Vec::new(), Vec::new());
+    for (path, item) in description["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("operations") {
+            if !operation.is_object() {
+                continue;
+            }
+            let security = operation["security"].as_array().cloned().unwrap_or_default();
+            if operation.get("security").is_some() && security.is_empty() {
+                open.push(format!("{method} {path}"));
+                continue;
+            }
+            let scope = security.iter().find_map(|way| way["key"][0].as_str()?.parse().ok());
+            let path = path.replace("{name}", "search").replace(['{', '}'], "");
+            closed.push(Operation { method: method.to_uppercase(), path, scope });
+        }
+    }
+    (open, closed)
+}
+
+/// A key of these scopes in the database; its text.
+async fn key(store: &SharedStore, scopes: &[Scope], experiments: Option<&[&str]>) -> String {
+    let key = NewKey::generate().expect("randomness");
+    let record = ApiKeyRecord {
+        id: key.id.as_str().into(),
+        digest: key.digest,
+        name: "of a test".into(),
+        scopes: scopes.iter().copied().collect(),
+        experiments: experiments.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+        replaces: None,
+        created_at: START_MS,
+        expires_at: None,
+        revoked_at: None,
+        last_used_at: None,
+    };
+    let note = AuditNote::new(&Actor::command_line(), "key-created", &record.id, START_MS);
+    store.add_api_key(&record, None, &note).await.expect("a key");
+    key.text
+}
+
+async fn send(client: &Client, key: Option<&str>, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    let bearer = key.map(|key| format!("Bearer {key}"));
+    let mut headers: Vec<_> = bearer.iter().map(|bearer| ("authorization", &**bearer)).collect();
+    headers.extend(body.map(|_| JSON));
+    let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+    client.send(method, path, &headers, body).await
+}
+
+fn search() -> Value {
+    json!({"name": "search", "rankers": ["a", "b", "c"]})
+}
+
+#[test]
+fn every_operation_names_its_scope() {
+    let (mut open, closed) = operations();
+    open.sort();
+    assert_eq!(open, ["get /livez", "get /readyz"], "what needs no key tells nothing of an experiment");
+    assert!(closed.len() >= 10);
+    for Operation { method, path, scope } in closed {
+        assert!(
+            scope.is_some(),
+            "{method} {path} names no scope: add `security((\"key\" = [\"read\"]))` to its annotation, or decide, \
+             feedback or admin"
+        );
+    }
+}
+
+#[tokio::test]
+async fn every_operation_lets_in_who_may_and_nobody_else() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let store = database.store().await;
+    let mut keys = vec![(None, Some("no-such-key-0123456789".to_owned())), (None, None)];
+    for scope in Scope::ALL {
+        keys.push((Some(scope), Some(key(&store, &[scope], None).await)));
+    }
+    let given = "given-at-the-start-0123456789";
+    keys.push((Some(Scope::Admin), Some(given.to_owned())));
+    let shell = ShellSettings { keys: ApiKeys::parse(given).expect("a key"), ..ShellSettings::default() };
+    let server = Server::with(store, Settings { shell, ..Settings::default() }).await;
+    let created = send(&server, Some(given), "POST", "/v1/experiments", Some(&search())).await;
+    assert_eq!(created.status, 201);
+
+    for Operation { method, path, scope } in operations().1 {
+        let needed = scope.unwrap_or(Scope::Admin);
+        for (has, key) in &keys {
+            let answer = send(&server, key.as_deref(), &method, &path, None).await;
+            match has {
+                None => drop(answer.problem(ProblemKind::Unauthorized)),
+                Some(has) if *has == needed || *has == Scope::Admin => {
+                    assert!(![401, 403].contains(&answer.status), "{}: {}", answer.request, answer.text());
+                    assert!(answer.status < 500, "{}: {}", answer.request, answer.text());
+                }
+                Some(has) => {
+                    let problem = answer.problem(ProblemKind::Forbidden);
+                    let detail = problem["detail"].as_str().unwrap_or_default();
+                    assert!(detail.contains(needed.name()), "{has}: {detail}");
+                }
+            }
+        }
+    }
+    // HEAD is a way to read, and what is not there is no way in
+    let decide = keys[2].1.as_deref();
+    assert_eq!(send(&server, decide, "HEAD", "/v1/experiments", None).await.status, 403);
+    assert_eq!(send(&server, decide, "GET", "/v1/no-such-thing", None).await.status, 404);
+    assert_eq!(send(&server, decide, "PUT", "/v1/experiments", None).await.status, 405);
+    assert_eq!(send(&server, None, "GET", "/v1/no-such-thing", None).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_key_for_one_experiment_has_to_do_with_no_other() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let store = database.store().await;
+    let all = key(&store, &[Scope::Admin], None).await;
+    let one = key(&store, &[Scope::Admin], Some(&["search", "next"])).await;
+    let server = Server::start(store).await;
+    let call = async |key: &str, method: &str, path: &str, body: Option<&Value>| {
+        send(&server, Some(key), method, path, body).await
+    };
+    for name in ["search", "other"] {
+        let body = json!({"name": name, "rankers": ["a", "b"]});
+        assert_eq!(call(&all, "POST", "/v1/experiments", Some(&body)).await.status, 201);
+    }
+    assert_eq!(call(&one, "POST", "/v1/experiments/search/next-duel", None).await.status, 200);
+    assert_eq!(call(&one, "GET", "/v1/experiments/search/standings", None).await.status, 200);
+    for (method, path) in [
+        ("POST", "/v1/experiments/other/next-duel"),
+        ("GET", "/v1/experiments/other"),
+        ("GET", "/v1/experiments/%6fther"),
+        ("GET", "/v1/experiments/no-such"),
+        ("GET", "/v1/experiments/search%2f..%2fother"),
+        ("GET", "/metrics"),
+        ("GET", "/v1/audit"),
+        ("GET", "/v1/audit?experiment=other"),
+    ] {
+        call(&one, method, path, None).await.problem(ProblemKind::Forbidden);
+    }
+    let page = call(&one, "GET", "/v1/experiments", None).await.json(200);
+    let names: Vec<_> = page["experiments"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["search"]);
+    assert_eq!(call(&one, "GET", "/v1/audit?experiment=search", None).await.status, 200);
+    let body = |name| json!({"name": name, "rankers": ["a", "b"]});
+    assert_eq!(call(&one, "POST", "/v1/experiments", Some(&body("next"))).await.status, 201);
+    call(&one, "POST", "/v1/experiments", Some(&body("another"))).await.problem(ProblemKind::Forbidden);
+}
+
+async fn a_key_ends_when_it_expires_or_is_revoked(database: TestDatabase) {
+    let store = database.store().await;
+    let admin = key(&store, &[Scope::Admin], None).await;
+    let made = NewKey::generate().expect("randomness");
+    let record = ApiKeyRecord {
+        id: made.id.as_str().into(),
+        digest: made.digest,
+        name: "for a minute".into(),
+        scopes: [Scope::Read].into_iter().collect(),
+        experiments: None,
+        replaces: None,
+        created_at: START_MS,
+        expires_at: Some(START_MS + 60_000),
+        revoked_at: None,
+        last_used_at: None,
+    };
+    let note = AuditNote::new(&Actor::command_line(), "key-created", &record.id, START_MS);
+    store.add_api_key(&record, None, &note).await.unwrap();
+    let server = Server::start(database.connect().await).await;
+    let list = async |key: &str| send(&server, Some(key), "GET", "/v1/experiments", None).await;
+    assert_eq!(list(&made.text).await.status, 200);
+    server.clock.advance_ms(59_999);
+    assert_eq!(list(&made.text).await.status, 200);
+    server.clock.advance_ms(1);
+    let problem = list(&made.text).await.problem(ProblemKind::Unauthorized);
+    assert!(problem["detail"].as_str().unwrap().contains(made.id.as_str()), "{problem}");
+
+    // a key that was made since is known at once; with it the end of another is learned
+    assert_eq!(list(&admin).await.status, 200);
+    let id =
+        store.api_keys().await.unwrap().into_iter().find(|key| key.scopes.allow(Scope::Admin)).unwrap().id;
+    let note = AuditNote::new(&Actor::command_line(), "key-revoked", &id, START_MS);
+    assert!(store.revoke_api_key(&id, START_MS, &note).await.unwrap());
+    let newer = key(&store, &[Scope::Read], None).await;
+    assert_eq!(list(&newer).await.status, 200);
+    list(&admin).await.problem(ProblemKind::Unauthorized);
+}
+
+async fn the_last_use_of_a_key_is_noted(database: TestDatabase) {
+    let store = database.store().await;
+    let used = key(&store, &[Scope::Read], None).await;
+    let unused = key(&store, &[Scope::Decide], None).await;
+    let server = Server::start(database.connect().await).await;
+    for _ in 0..3 {
+        assert_eq!(send(&server, Some(&used), "GET", "/v1/experiments", None).await.status, 200);
+        server.clock.advance_ms(25_000);
+    }
+    server.stop().await;
+    assert_ne!(used, unused);
+    let keys = store.api_keys().await.unwrap();
+    let of = |scope| keys.iter().find(|key| key.scopes.allow(scope)).unwrap().last_used_at;
+    assert_eq!(of(Scope::Read), Some(START_MS), "to the minute");
+    assert_eq!(of(Scope::Decide), None);
+}
