@@ -7,7 +7,7 @@
 //! 3. [`interleave`]: two rankings become one page, and clicks on it an outcome.
 //! 4. [`store`]: the append-only log and its two databases, behind one trait.
 //!
-//! 5. [`experiment`]: the fold of the log, signed duels, and the use cases.
+//! 5. [`evidence`]: what counts say, and how surely; [`experiment`]: the fold of the log, signed duels, and the use cases.
 //! 6. [`http`]: the API over the use cases, and the shell around it.
 //! 7. [`telemetry`]: metrics and logs.
 //! 8. [`simulate`]: policies on known matrices, many runs, the true regret.
@@ -26,6 +26,7 @@ pub mod clock;
 pub mod config;
 pub mod entropy;
 pub mod estimate;
+pub mod evidence;
 pub mod experiment;
 pub mod http;
 pub mod interleave;

@@ -11,6 +11,7 @@ use crate::config::{ServeArgs, StoreArgs};
 use crate::store::{ConnectError, SharedStore, StoreError, connect};
 
 mod bench;
+mod calibrate;
 mod demo;
 mod estimate;
 mod export;
@@ -58,6 +59,7 @@ enum Command {
     SigningKeys(signing_keys::Arguments),
     Policies(policies::Arguments),
     Simulate(simulate::Arguments),
+    Calibrate(calibrate::Arguments),
     Estimate(estimate::Arguments),
     Figures(figures::Arguments),
     Bench(bench::Arguments),
@@ -98,6 +100,7 @@ pub fn run() -> ExitCode {
         Command::SigningKeys(arguments) => signing_keys::run(&arguments),
         Command::Policies(arguments) => policies::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Estimate(arguments) => estimate::run(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),

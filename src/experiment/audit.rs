@@ -204,7 +204,7 @@ impl<'a> Folding<'a> {
     }
 
     fn apply(&mut self, entry: &crate::store::LogEntry, findings: &mut Findings) {
-        if let Event::Other(OtherEvent::Status { status, winner, archived }) = &entry.event {
+        if let Event::Other(OtherEvent::Status { status, winner, archived, .. }) = &entry.event {
             self.changes += 1;
             self.last_change = Some((*status, *winner));
             self.archived |= archived;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::policy::bounds::pair_index;
 use crate::policy::{Answer, Duel};
 
 /// Raw counts of an experiment's log. Shapes: `K × K` for wins (row = winner), the upper triangle for ties and
@@ -117,10 +118,4 @@ impl Counts {
             && self.no_signal.len() == pairs
             && self.appearances.len() == rankers
     }
-}
-
-/// Index of the unordered pair in the upper triangle, column by column, so that one more ranker appends.
-fn pair_index(i: usize, j: usize) -> usize {
-    let (low, high) = if i < j { (i, j) } else { (j, i) };
-    high * (high - 1) / 2 + low
 }

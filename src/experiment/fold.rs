@@ -7,12 +7,13 @@ use sha2::{Digest, Sha256};
 
 use super::counts::Counts;
 use super::spec::ExperimentSpec;
+use crate::evidence::History;
 use crate::policy::spec::Setup;
 use crate::policy::{Answer, Duel, Observation, PairCounts, Policy, TieRule};
 use crate::store::{Event, LogEntry, OtherEvent, OutcomeEvent, PairResult};
 
 /// Layout of a saved fold, apart from the policy's own; the two together make a snapshot's `format`.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Bytes of the digest at the end of a saved fold: a damaged one must not be taken for a state that nobody folded.
 const DIGEST_BYTES: usize = 16;
@@ -26,6 +27,11 @@ pub struct Fold {
     seed: u64,
     policy: Box<dyn Policy>,
     counts: Counts,
+    history: History,
+    /// Whether the service has concluded the experiment by itself, and why.
+    concluded_by_itself: Option<String>,
+    /// Unix milliseconds at which the newest entry was recorded.
+    recorded_at: i64,
     /// Unix milliseconds at which the open batch opened: when the entry that closed the one before was recorded.
     batch_opened_at: i64,
 }
@@ -46,6 +52,9 @@ struct Saved {
     kind: String,
     policy: Vec<u8>,
     counts: Counts,
+    history: History,
+    concluded_by_itself: Option<String>,
+    recorded_at: i64,
     batch_opened_at: i64,
 }
 
@@ -60,6 +69,9 @@ impl Fold {
             seed,
             policy: spec.policy.start(Setup { rankers, seed }),
             counts: Counts::new(rankers),
+            history: History::new(rankers),
+            concluded_by_itself: None,
+            recorded_at: created_at,
             batch_opened_at: created_at,
         }
     }
@@ -72,7 +84,8 @@ impl Fold {
         }
         let saved: Saved = postcard::from_bytes(content).ok()?;
         let rankers = spec.rankers.len();
-        if saved.kind != spec.policy.kind() || !saved.counts.is_sound(rankers) {
+        let sound = saved.counts.is_sound(rankers) && saved.history.is_sound(rankers);
+        if saved.kind != spec.policy.kind() || !sound {
             return None;
         }
         let setup = Setup { rankers, seed };
@@ -84,6 +97,9 @@ impl Fold {
             seed,
             policy: spec.policy.restore(setup, format, &saved.policy)?,
             counts: saved.counts,
+            history: saved.history,
+            concluded_by_itself: saved.concluded_by_itself,
+            recorded_at: saved.recorded_at,
             batch_opened_at: saved.batch_opened_at,
         })
     }
@@ -95,6 +111,9 @@ impl Fold {
             kind: self.kind.into(),
             policy: self.policy.save(),
             counts: self.counts.clone(),
+            history: self.history.clone(),
+            concluded_by_itself: self.concluded_by_itself.clone(),
+            recorded_at: self.recorded_at,
             batch_opened_at: self.batch_opened_at,
         };
         let mut bytes =
@@ -122,6 +141,21 @@ impl Fold {
     /// What happened up to this position.
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// The counts over time.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Unix milliseconds at which the newest entry was recorded; of the creation before the first.
+    pub fn recorded_at(&self) -> i64 {
+        self.recorded_at
+    }
+
+    /// Why the service has concluded the experiment by itself; `None` when it has not.
+    pub fn concluded_by_itself(&self) -> Option<&str> {
+        self.concluded_by_itself.as_deref()
     }
 
     /// Unix milliseconds at which the open batch opened.
@@ -155,6 +189,7 @@ impl Fold {
                 }
                 for &(ranker, count) in counts {
                     self.counts.record_self_duels(ranker.into(), count);
+                    self.history.shown_alone(ranker.into(), count);
                     self.policy.observe_self_duels(ranker.into(), count);
                 }
             }
@@ -166,12 +201,18 @@ impl Fold {
                     self.apply_result(*batch, result);
                 }
             }
-            Event::Other(OtherEvent::Status { .. }) => {}
+            Event::Other(OtherEvent::Status { reason, .. }) => {
+                if reason.is_some() {
+                    self.concluded_by_itself.clone_from(reason);
+                }
+            }
         }
         if self.policy.batch() != batch_before {
             self.batch_opened_at = entry.recorded_at;
         }
         self.position = entry.position;
+        self.recorded_at = entry.recorded_at;
+        self.history.counted(entry.position, entry.recorded_at);
         Ok(())
     }
 
@@ -184,6 +225,7 @@ impl Fold {
             return Ok(());
         }
         self.counts.record(duel, outcome.answer, outcome.first_left);
+        self.history.compared(duel, 1);
         let observation = Observation {
             duel,
             outcome: self.ties.resolve(outcome.answer, self.seed, self.policy.tally().steps()),
@@ -199,6 +241,8 @@ impl Fold {
         self.counts.add(duel, Answer::First, result.first_wins);
         self.counts.add(duel, Answer::Second, result.second_wins);
         self.counts.add(duel, Answer::Tie, result.ties);
+        let answers = [result.first_wins, result.second_wins, result.ties];
+        self.history.compared(duel, answers.into_iter().map(u64::from).sum());
         let counts = PairCounts {
             duel,
             first_wins: result.first_wins,

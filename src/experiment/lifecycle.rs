@@ -11,8 +11,12 @@ use super::spec::{ExperimentSpec, FieldError, name_error};
 use crate::access::Actor;
 use crate::entropy;
 use crate::store::{
-    AuditNote, Change, Changed, Created, Event, ExperimentRecord, NewEvent, NewExperiment, OtherEvent, Status,
+    AuditNote, Change, Changed, Created, Event, ExperimentRecord, NewEvent, NewExperiment, Nonce, OtherEvent,
+    Status,
 };
+
+/// Nonce of the one conclusion that the service draws by itself; no process draws it.
+const CONCLUSION: Nonce = (u64::MAX as Nonce - 1) << 64;
 
 impl Service {
     /// Create an experiment, or find that the same request created it before. The flag says whether it is new.
@@ -90,7 +94,7 @@ impl Service {
                 audit: Some(audit),
                 ..Change::default()
             };
-            let event = OtherEvent::Status { status, winner, archived: false };
+            let event = OtherEvent::Status { status, winner, archived: false, reason: None };
             match self.change(&live, &record, change, event, now).await {
                 // somebody was faster; who does not care what it was goes on from what it is
                 Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
@@ -121,7 +125,12 @@ impl Service {
             let audit = AuditNote::of_experiment(by, "experiment-archived", name, now)
                 .changed(Some(standing(&live, &record)), None);
             let change = Change { archived_at: Some(now), audit: Some(audit), ..Change::default() };
-            let event = OtherEvent::Status { status: record.status, winner: record.winner, archived: true };
+            let event = OtherEvent::Status {
+                status: record.status,
+                winner: record.winner,
+                archived: true,
+                reason: None,
+            };
             match self.change(&live, &record, change, event, now).await {
                 Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
                 done => return done,
@@ -138,6 +147,36 @@ impl Service {
         Ok(record)
     }
 
+    /// Conclude a running experiment on `winner` because of `reason`, unless the service did so before, in whichever process:
+    /// who sets it running again wants it to run. Whether it was done.
+    pub(super) async fn conclude_by_itself(
+        &self,
+        live: &Arc<Live>,
+        winner: usize,
+        reason: String,
+    ) -> Result<bool, ServiceError> {
+        let record = self.newest_record(live).await?;
+        let done_before = self.store.find(live.id, &[CONCLUSION]).await?.iter().any(Option::is_some);
+        if record.status != Status::Running || record.archived_at.is_some() || done_before {
+            return Ok(false);
+        }
+        let now = self.clock.now_ms();
+        let (status, winner) = (Status::Concluded, Some(winner as u16));
+        let after = ExperimentRecord { status, winner, ..record.clone() };
+        let mut stands = standing(live, &after);
+        stands["reason"] = json!(reason);
+        let audit = AuditNote::of_experiment(&Actor::service(), "experiment-concluded", &live.name, now)
+            .changed(Some(standing(live, &record)), Some(stands));
+        let change =
+            Change { status: Some(status), winner: Some(winner), audit: Some(audit), ..Change::default() };
+        let event = OtherEvent::Status { status, winner, archived: false, reason: Some(reason) };
+        match self.change_as(CONCLUSION, live, &record, change, event, now).await {
+            // somebody was faster; the next look decides on what is then
+            Err(ServiceError::Stale { .. }) => Ok(false),
+            done => done.map(|()| true),
+        }
+    }
+
     async fn change(
         &self,
         live: &Arc<Live>,
@@ -146,7 +185,19 @@ impl Service {
         event: OtherEvent,
         now: i64,
     ) -> Result<(), ServiceError> {
-        let event = NewEvent { nonce: self.fresh_nonce(), event: Event::Other(event) };
+        self.change_as(self.fresh_nonce(), live, seen, change, event, now).await
+    }
+
+    async fn change_as(
+        &self,
+        nonce: Nonce,
+        live: &Arc<Live>,
+        seen: &ExperimentRecord,
+        change: Change,
+        event: OtherEvent,
+        now: i64,
+    ) -> Result<(), ServiceError> {
+        let event = NewEvent { nonce, event: Event::Other(event) };
         match self.store.change_experiment(live.id, seen.version, &change, event, now).await? {
             Changed::Done(record) => {
                 live.set_record(record);

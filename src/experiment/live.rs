@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::error::ServiceError;
+use super::estimates::Estimates;
 use super::fold::{Fold, Page};
 use super::loss;
 use super::outstanding::Outstanding;
@@ -42,6 +43,9 @@ pub struct Live {
     catching_up: tokio::sync::Mutex<()>,
     /// High half of this process's nonces: its own duels are settled when their answers are folded.
     process: u64,
+    pub(super) estimates: Estimates,
+    /// The position at which it was last found that no winner is certain.
+    pub(super) looked_for_conclusion: AtomicU64,
     snapshot_position: AtomicU64,
     broken: AtomicBool,
     /// The log that it is the fold of is gone.
@@ -111,6 +115,8 @@ impl Live {
             self_duels: spec.rankers.iter().map(|_| AtomicU64::new(0)).collect(),
             unsettled_flush: Mutex::new(None),
             catching_up: tokio::sync::Mutex::new(()),
+            estimates: Estimates::default(),
+            looked_for_conclusion: AtomicU64::new(u64::MAX),
             snapshot_position: AtomicU64::new(fold.position()),
             process,
             broken: AtomicBool::new(false),
@@ -183,10 +189,11 @@ impl Live {
         self.last_used_ms.load(Ordering::Relaxed)
     }
 
-    /// Bytes that it takes in memory, estimated: a constant and 32 for each ordered pair of rankers.
+    /// Bytes that it takes in memory, estimated: a constant, 1 KiB for each ranker (counts over time), and 34 for each ordered
+    /// pair of rankers.
     pub fn bytes(&self) -> u64 {
         let rankers = self.spec.rankers.len() as u64;
-        16 * 1024 + 32 * rankers * rankers
+        16 * 1024 + 1024 * rankers + 34 * rankers * rankers
     }
 
     /// Whether comparisons of its open batch are out, which dropping it would forget.
@@ -336,7 +343,7 @@ impl Live {
                 let ended = EndedBatch { batch, position: entry.position, at: entry.recorded_at };
                 self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
             }
-            if let Event::Other(OtherEvent::Status { status, winner, archived }) = entry.event {
+            if let Event::Other(OtherEvent::Status { status, winner, archived, .. }) = entry.event {
                 self.note_change(entry, status, winner, archived);
             }
             if let Event::Outcome(outcome) = &entry.event

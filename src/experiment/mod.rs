@@ -3,23 +3,27 @@
 //! The only place where policy, store and clock meet. It knows nothing of HTTP. In reading order: [`spec`] (what an
 //! experiment is), [`token`] (a duel's signed name) and [`signing`] (its keys), [`fold`] (from log to state), [`live`]
 //! (one experiment in memory) and [`registry`] (all of them), [`writer`] (group commit), [`service`] (what a process does;
-//! duels), [`receive`] (feedback), [`lifecycle`] (from created to archived), [`standings`] and [`batches`] (what came of
-//! it); in the background, `following` (what other processes append) and `upkeep`;
+//! duels), [`receive`] (feedback), [`lifecycle`] (from created to archived), [`standings`], [`regret`], [`verdict`], [`winners`] and
+//! [`batches`] (what came of it), `conclusion` (experiments that conclude by themselves); in the background, `following` (what other processes append) and `upkeep`;
 //! `loss` (a database that has gone back);
 //! for whoever keeps it running, [`transfer`] (export and import), [`retention`] (pruning) and [`audit`].
 
 pub mod audit;
 pub mod batches;
+mod conclusion;
 pub mod counts;
 pub mod error;
+mod estimates;
 pub mod fold;
 mod following;
+mod latest;
 pub mod lifecycle;
 pub mod live;
 mod loss;
 pub mod outstanding;
 pub mod receive;
 pub mod registry;
+pub mod regret;
 pub mod retention;
 pub mod service;
 pub mod signing;
@@ -28,6 +32,8 @@ pub mod standings;
 pub mod token;
 pub mod transfer;
 mod upkeep;
+pub mod verdict;
+pub mod winners;
 pub mod writer;
 
 pub use error::ServiceError;

@@ -68,7 +68,23 @@ pub struct ExperimentSpec {
     pub duel_ttl_seconds: u32,
     /// The seed that was asked for; without one the service draws it.
     pub seed: Option<u64>,
+    /// When the service concludes it by itself; without, never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conclude_at: Option<ConcludeAt>,
 }
+
+/// When an experiment concludes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConcludeAt {
+    /// As soon as it is certain at this confidence, 0.5 to 0.9999, who is a Copeland winner: at most so often is another
+    /// one concluded on, however long the experiment runs.
+    #[schema(minimum = 0.5, maximum = 0.9999, example = 0.95)]
+    pub confidence: f64,
+}
+
+/// Confidences of a verdict.
+pub const CONFIDENCE: std::ops::RangeInclusive<f64> = 0.5..=0.9999;
 
 /// One thing that is wrong with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,6 +182,18 @@ impl ExperimentSpec {
             errors.push(FieldError::new(
                 "/policy/kind",
                 format!("policy `{}` cannot serve an experiment: {reason}", self.policy.kind()),
+            ));
+        }
+        if let Some(ConcludeAt { confidence }) = self.conclude_at
+            && !CONFIDENCE.contains(&confidence)
+        {
+            errors.push(FieldError::new(
+                "/conclude_at/confidence",
+                format!(
+                    "`confidence` is {confidence}; it must be {} to {}",
+                    CONFIDENCE.start(),
+                    CONFIDENCE.end()
+                ),
             ));
         }
         if !(1..=MAX_DUEL_TTL_SECONDS).contains(&self.duel_ttl_seconds) {

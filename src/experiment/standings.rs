@@ -95,7 +95,7 @@ pub struct RegretEstimate {
 }
 
 /// Unnormalised empirical Copeland scores of all rankers, under the experiment's tie rule.
-fn copeland_scores(tally: &Tally) -> Vec<usize> {
+pub(super) fn copeland_scores(tally: &Tally) -> Vec<usize> {
     (0..tally.rankers()).map(|i| tally.copeland_score(i)).collect()
 }
 
@@ -155,13 +155,16 @@ impl Live {
 
     /// What exploring has cost, as the plug-in estimate.
     pub fn regret(&self) -> Result<RegretEstimate, ServiceError> {
-        let fold = self.fold()?;
+        Ok(self.plug_in_regret(&*self.fold()?))
+    }
+
+    pub(super) fn plug_in_regret(&self, fold: &Fold) -> RegretEstimate {
         let counts = fold.counts();
-        let steps = answered_duels(&fold) + counts.self_duels;
+        let steps = answered_duels(fold) + counts.self_duels;
         let priced = Regret::from_copeland_scores(&copeland_scores(fold.policy().tally()));
         let cost = priced.of_appearances(counts.appearances());
         let uniform = priced.of_uniform_pairs(steps);
-        Ok(RegretEstimate {
+        RegretEstimate {
             experiment: self.name.clone(),
             position: fold.position(),
             method: "plug-in",
@@ -169,11 +172,11 @@ impl Live {
             copeland_regret: cost,
             uniform_copeland_regret: uniform,
             saved: (uniform > 0.0).then(|| 1.0 - cost / uniform),
-        })
+        }
     }
 }
 
-fn answered_duels(fold: &Fold) -> u64 {
+pub(super) fn answered_duels(fold: &Fold) -> u64 {
     let counts = fold.counts();
     counts.appearances().iter().sum::<u64>() / 2 - counts.self_duels
 }

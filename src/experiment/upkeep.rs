@@ -1,5 +1,5 @@
-//! What a process does every two seconds: append self-duels, keep snapshots, read the signing keys, and drop experiments
-//! that are idle or take too much room.
+//! What a process does every two seconds: append self-duels, keep snapshots, conclude what is certain, read the signing keys, and
+//! drop experiments that are idle or take too much room.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -42,6 +42,7 @@ pub(super) async fn keep_up(service: Weak<Service>) {
             for live in service.registry.all() {
                 service.note_ended_batches(&live).await?;
             }
+            service.conclude_what_is_certain().await?;
             if round % KEYS_EVERY_ROUNDS == 0 {
                 service.keys.refresh().await?;
                 service.access.refresh().await?;

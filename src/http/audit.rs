@@ -59,7 +59,8 @@ struct AuditEntry {
     #[schema(example = "key:1f0c9a2e")]
     who: String,
     /// What: `experiment-created`, `experiment-changed`, `experiment-archived`, `experiment-imported`, `log-pruned`,
-    /// `batch-closed`, `key-created`, `key-rotated`, `key-revoked`, `signing-key-added` or `signing-key-removed`.
+    /// `experiment-concluded` (by the service itself), `batch-closed`, `key-created`, `key-rotated`, `key-revoked`,
+    /// `signing-key-added` or `signing-key-removed`.
     #[schema(example = "experiment-changed")]
     what: String,
     /// Name of the experiment, or id of the key, that it was done to.

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use super::problem::{FieldError, ProblemDocument};
 use super::{ApiResult, AppState, Caller, JsonBody, PathOf, Problem, ProblemKind, QueryOf};
 use crate::clock::rfc3339;
-use crate::experiment::spec::DEFAULT_DUEL_TTL_SECONDS;
+use crate::experiment::spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
 use crate::experiment::{ExperimentSpec, Ranker};
 use crate::policy::spec::InvalidPolicy;
 use crate::policy::{PolicySpec, TieRule};
@@ -54,6 +54,9 @@ struct NewExperimentBody {
     /// Seed of everything that is drawn while folding the log; drawn unless given.
     #[schema(nullable = false)]
     seed: Option<u64>,
+    /// Conclude by itself as soon as the winner is certain; never unless given.
+    #[schema(value_type = Option<ConcludeAt>, nullable = false)]
+    conclude_at: Option<super::extract::Object<ConcludeAt>>,
 }
 
 /// A ranker: its id, or an object.
@@ -94,6 +97,8 @@ pub struct Experiment {
     pub duel_ttl_seconds: u32,
     /// Seed of everything that is drawn while folding the log.
     pub seed: u64,
+    /// When it concludes by itself; `null` for never.
+    pub conclude_at: Option<ConcludeAt>,
     /// Counts its changes, from 1; also its `ETag`.
     pub version: u64,
     /// When it was created.
@@ -122,6 +127,7 @@ impl Experiment {
             ties: spec.ties,
             duel_ttl_seconds: spec.duel_ttl_seconds,
             seed: record.seed,
+            conclude_at: spec.conclude_at,
             version: record.version,
             created_at: rfc3339(record.created_at),
             updated_at: rfc3339(record.updated_at),
@@ -168,6 +174,7 @@ async fn create(
         ties: body.ties,
         duel_ttl_seconds: body.duel_ttl_seconds,
         seed: body.seed,
+        conclude_at: body.conclude_at.map(|super::extract::Object(at)| at),
     };
     let (live, is_new) = state.service.create(&body.name, &spec, &caller.actor()).await?;
     let experiment = Experiment::new(&live.record(), &live.spec);

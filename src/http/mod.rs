@@ -30,6 +30,7 @@ mod refusals;
 pub mod server;
 pub mod standings;
 pub mod trace;
+pub mod verdict;
 
 pub use auth::Caller;
 use auth::{Guard, Rules};
@@ -56,6 +57,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(duels::routes())
         .merge(feedback::routes())
         .merge(standings::routes())
+        .merge(verdict::routes())
         .merge(batch::routes())
         .merge(audit::routes())
 }

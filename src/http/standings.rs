@@ -10,7 +10,8 @@ use utoipa_axum::routes;
 
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, PathOf};
-use crate::experiment::standings::{RegretEstimate, Standings};
+use crate::experiment::regret::RegretReport;
+use crate::experiment::standings::Standings;
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -36,23 +37,26 @@ async fn standings(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let live = state.service.experiment(&name).await?;
-    unless_known(&headers, live.fold()?.position(), || {
-        let standings = live.standings()?;
-        Ok(tagged(standings.position, &standings))
-    })
+    if let Some(unchanged) = unchanged(&headers, &live.fold()?.position().to_string()) {
+        return Ok(unchanged);
+    }
+    let standings = live.standings()?;
+    Ok(tagged(&standings.position.to_string(), &standings))
 }
 
 /// What exploring has cost
 ///
-/// An estimate: the logged duels priced with the Copeland scores of today's win rates, beside what uniform pairs would
-/// have cost.
+/// Nobody knows the true preferences of a live experiment, so all of it is estimated: the logged duels priced with the
+/// scores of today's win rates (plug-in), and with the scores of many draws of the preferences from their posterior, as
+/// mean and 95 % credible interval; beside what uniform pairs would have cost over as many steps. Duels that were never
+/// answered are not in it.
 #[utoipa::path(get, path = "/experiments/{name}/regret", tag = "results", security(("key" = ["read"])),
     params(
         ("name" = String, Path, description = "The experiment's name."),
         ("if-none-match" = Option<String>, Header, description = "`ETag` of the answer that the caller has."),
     ),
     responses(
-        (status = 200, body = RegretEstimate, description = "The estimate.", headers(("etag" = String))),
+        (status = 200, body = RegretReport, description = "The estimates.", headers(("etag" = String))),
         (status = 304, description = "Nothing new."),
         (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
     ))]
@@ -62,41 +66,30 @@ async fn regret(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let live = state.service.experiment(&name).await?;
-    unless_known(&headers, live.fold()?.position(), || {
-        let regret = live.regret()?;
-        Ok(tagged(regret.position, &regret))
-    })
+    if let Some(unchanged) = unchanged(&headers, &live.fold()?.position().to_string()) {
+        return Ok(unchanged);
+    }
+    let regret = state.service.regret_report(&live).await?;
+    Ok(tagged(&regret.plug_in.position.to_string(), &*regret))
 }
 
-fn etag(position: u64) -> String {
-    format!("\"{position}\"")
-}
-
-/// 304, if the caller has the state at `position` already (RFC 9110 §13.1.2, weak comparison).
-fn unchanged(headers: &HeaderMap, position: u64) -> Option<Response> {
+/// 304, if the caller has the state that `tag` names already (RFC 9110 §13.1.2, weak comparison).
+pub(super) fn unchanged(headers: &HeaderMap, tag: &str) -> Option<Response> {
     let known = headers.get(header::IF_NONE_MATCH)?.to_str().ok()?;
-    let current = etag(position);
+    let current = format!("\"{tag}\"");
     let same =
         known.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == current);
-    same.then(|| with_etag(StatusCode::NOT_MODIFIED.into_response(), position))
+    same.then(|| with_etag(StatusCode::NOT_MODIFIED.into_response(), tag))
 }
 
-/// What `answer` makes, or 304 where the caller has the state at `position` already.
-fn unless_known(
-    headers: &HeaderMap,
-    position: u64,
-    answer: impl FnOnce() -> ApiResult<Response>,
-) -> ApiResult<Response> {
-    unchanged(headers, position).map_or_else(answer, Ok)
+/// `body` with this `ETag`.
+pub(super) fn tagged(tag: &str, body: &impl Serialize) -> Response {
+    with_etag(Json(body).into_response(), tag)
 }
 
-fn tagged(position: u64, body: &impl Serialize) -> Response {
-    with_etag(Json(body).into_response(), position)
-}
-
-fn with_etag(mut response: Response, position: u64) -> Response {
-    // quotes and digits are a valid header value
-    if let Ok(value) = HeaderValue::from_str(&etag(position)) {
+fn with_etag(mut response: Response, tag: &str) -> Response {
+    // digits, dots and dashes in quotes are a valid header value
+    if let Ok(value) = HeaderValue::from_str(&format!("\"{tag}\"")) {
         response.headers_mut().insert(header::ETAG, value);
     }
     response

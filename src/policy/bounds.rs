@@ -375,8 +375,8 @@ impl Bounds {
     }
 }
 
-/// Triangular, so that one more ranker only appends.
-fn pair_index(i: usize, j: usize) -> usize {
+/// Index of the unordered pair in the upper triangle, column by column, so that one more ranker only appends.
+pub fn pair_index(i: usize, j: usize) -> usize {
     let (low, high) = if i < j { (i, j) } else { (j, i) };
     high * (high - 1) / 2 + low
 }

@@ -57,6 +57,11 @@ impl Regret {
         Ok(Self { losses: (0..matrix.rankers()).map(|i| matrix.margin(winner, i)).collect() })
     }
 
+    /// Regret under given losses, one a ranker: a step that shows `(i, j)` costs `(losses[i] + losses[j]) / 2`.
+    pub fn from_losses(losses: Vec<f64>) -> Self {
+        Self { losses }
+    }
+
     /// Regret of one step that shows `(i, j)`.
     pub fn of_step(&self, i: usize, j: usize) -> f64 {
         (self.losses[i] + self.losses[j]) / 2.0

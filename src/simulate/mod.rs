@@ -5,10 +5,12 @@
 //! - `replicas`: servers that share a log, some of them behind.
 //! - `run`: one policy for one run, through the very [`Policy`](crate::policy::Policy) trait that the server uses.
 //! - [`tournament`]: many runs of many policies on all cores, and the curves of their regret.
+//! - [`calibration`]: what the service estimates, beside the truth.
 //! - [`report`]: those curves as JSON, as CSV, as a table and as a plot.
 //! - [`plot`]: plots as SVG.
 //! - [`figures`]: the figures of the papers, as data.
 
+pub mod calibration;
 mod environment;
 pub mod feedback;
 pub mod figures;

@@ -195,6 +195,9 @@ pub enum OtherEvent {
         winner: Option<u16>,
         /// Whether it was archived with this change.
         archived: bool,
+        /// Why the service did it by itself; `None` for what somebody asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
 }
 

@@ -21,3 +21,4 @@ mod scopes;
 mod shell;
 mod standings;
 mod storage_failure;
+mod verdict;

@@ -236,13 +236,17 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b", "c"])).await;
     let regret = async || server.get("/v1/experiments/search/regret").await.json(200);
-    assert_eq!(
-        regret().await,
-        json!({
+    let before = regret().await;
+    assert_plug_in(
+        &before,
+        &json!({
             "experiment": "search", "position": 0, "method": "plug-in", "steps": 0,
             "copeland_regret": 0.0, "uniform_copeland_regret": 0.0, "saved": null,
-        })
+        }),
     );
+    assert_eq!((&before["recent"], &before["series"]), (&json!(null), &json!([])));
+    assert_eq!(before["posterior"]["copeland_regret"], json!({"mean": 0.0, "low": 0.0, "high": 0.0}));
+    assert_eq!(before["condorcet"]["winner"], json!(null));
     let mut wanted = BTreeMap::from([("b".to_owned(), 4), ("c".to_owned(), 2)]);
     while wanted.values().any(|missing| *missing > 0) {
         let duel = server.next_duel("search").await;
@@ -258,13 +262,17 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
             server.answer("search", &duel, outcome).await;
         }
     }
-    assert_eq!(
-        regret().await,
-        json!({
+    let found = regret().await;
+    assert_plug_in(
+        &found,
+        &json!({
             "experiment": "search", "position": 6, "method": "plug-in", "steps": 6,
             "copeland_regret": 3.0, "uniform_copeland_regret": 4.0, "saved": 0.25,
-        })
+        }),
     );
+    // in its counts `a` always wins, so its lead over both is 1/2: (4 + 2) / 2 · 1/2
+    assert_eq!((&found["condorcet"]["winner"], &found["condorcet"]["regret"]), (&json!("a"), &json!(1.5)));
+    assert_posterior_of_the_small_example(&found);
     // a page without a click was shown all the same: one more step with the best ranker and another
     let duel = loop {
         let duel = server.next_duel("search").await;
@@ -277,6 +285,50 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
     assert_eq!((&after["steps"], &after["copeland_regret"]), (&json!(7), &json!(3.5)));
     assert_close(&after["uniform_copeland_regret"], 14.0 / 3.0, "uniform");
     assert_close(&after["saved"], 0.25, "saved");
+}
+
+fn assert_plug_in(found: &Value, expected: &Value) {
+    for (field, value) in expected.as_object().expect("an object") {
+        assert_eq!(&found[field], value, "{field}");
+    }
+}
+
+/// `a` is better than `b` with probability 31/32 (four wins and no loss) and than `c` with 7/8; of `b` and `c` nobody knows.
+/// The scores of the eight tournaments, with their probabilities, give the mean.
+fn assert_posterior_of_the_small_example(found: &Value) {
+    let shown = [6.0, 4.0, 2.0];
+    let mut mean = 0.0;
+    let mut condorcet = 0.0;
+    for signs in 0..8 {
+        let coin = |bit: u32, p: f64| if signs >> bit & 1 == 1 { p } else { 1.0 - p };
+        let probability = coin(0, 31.0 / 32.0) * coin(1, 7.0 / 8.0) * coin(2, 0.5);
+        let wins = |bit: u32| f64::from(signs >> bit & 1);
+        let scores = [wins(0) + wins(1), 1.0 - wins(0) + wins(2), 2.0 - wins(1) - wins(2)];
+        let best = scores.iter().copied().fold(0.0, f64::max);
+        let cost: f64 =
+            scores.iter().zip(shown).map(|(score, shown)| (best - score) / 2.0 * shown / 2.0).sum();
+        mean += probability * cost;
+        condorcet += if best == 2.0 { probability } else { 0.0 };
+    }
+    let posterior = &found["posterior"];
+    let draws = posterior["draws"].as_u64().expect("a number") as f64;
+    let near = |found: &Value, expected: f64, spread: f64| {
+        let found = found.as_f64().expect("a number");
+        assert!((found - expected).abs() < 5.0 * spread / draws.sqrt(), "{found} instead of {expected}");
+    };
+    near(&posterior["copeland_regret"]["mean"], mean, 1.0);
+    near(&found["condorcet"]["probability"], condorcet, 0.5);
+    let series = found["series"].as_array().expect("points");
+    assert_eq!(series.len(), 6);
+    let last = &series[5];
+    assert_eq!((&last["steps"], &last["plug_in"]), (&json!(6), &json!(3.0)));
+    assert_eq!(last["mean"], posterior["copeland_regret"]["mean"], "the same draws");
+    for point in series {
+        let [low, mean, high] = ["low", "mean", "high"].map(|end| point[end].as_f64().expect("a number"));
+        assert!(low <= mean && mean <= high, "{point}");
+    }
+    let recent = &found["recent"];
+    assert_eq!((&recent["steps"], &recent["plug_in"]), (&json!(6), &json!(500.0)));
 }
 
 async fn regret_of_uniform_pairs_is_priced_alike(database: TestDatabase) {

@@ -277,9 +277,14 @@ fn every_event() -> Vec<Event> {
         OtherEvent::SelfDuels { counts: vec![(0, 1), (u16::MAX, u64::MAX)] },
         OtherEvent::BatchResults { batch: 0, results: vec![] },
         OtherEvent::BatchResults { batch: u32::MAX, results: vec![pair; 1000] },
-        OtherEvent::Status { status: Status::Running, winner: None, archived: false },
-        OtherEvent::Status { status: Status::Paused, winner: Some(0), archived: true },
-        OtherEvent::Status { status: Status::Concluded, winner: Some(u16::MAX), archived: true },
+        OtherEvent::Status { status: Status::Running, winner: None, archived: false, reason: None },
+        OtherEvent::Status { status: Status::Paused, winner: Some(0), archived: true, reason: None },
+        OtherEvent::Status {
+            status: Status::Concluded,
+            winner: Some(u16::MAX),
+            archived: true,
+            reason: None,
+        },
     ] {
         events.push(Event::Other(other));
     }
@@ -473,7 +478,7 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
     store.append(&[(before.id, new_event(1, 1))], NOW).await.unwrap();
     let event = |nonce, status, winner| NewEvent {
         nonce,
-        event: Event::Other(OtherEvent::Status { status, winner, archived: false }),
+        event: Event::Other(OtherEvent::Status { status, winner, archived: false, reason: None }),
     };
 
     let conclude =
@@ -545,7 +550,7 @@ async fn archived_experiments_are_not_listed_and_keep_their_name(database: TestD
     create(&store, "two").await;
     store.append(&[(one.id, new_event(1, 1))], NOW).await.unwrap();
     let archive = Change { archived_at: Some(NOW + 1), ..Change::default() };
-    let event = OtherEvent::Status { status: Status::Running, winner: None, archived: true };
+    let event = OtherEvent::Status { status: Status::Running, winner: None, archived: true, reason: None };
     let event = NewEvent { nonce: 2, event: Event::Other(event) };
     let Changed::Done(archived) = store.change_experiment(one.id, 1, &archive, event, NOW + 1).await.unwrap()
     else {

@@ -19,7 +19,12 @@ on_both_databases! {
 async fn archive(store: &SharedStore, record: &ExperimentRecord) {
     let event = |nonce, archived| NewEvent {
         nonce,
-        event: Event::Other(OtherEvent::Status { status: Status::Concluded, winner: None, archived }),
+        event: Event::Other(OtherEvent::Status {
+            status: Status::Concluded,
+            winner: None,
+            archived,
+            reason: None,
+        }),
     };
     let conclude = Change { status: Some(Status::Concluded), ..Change::default() };
     let changed = store.change_experiment(record.id, 1, &conclude, event(901, false), NOW).await.unwrap();
@@ -102,7 +107,12 @@ async fn a_log_is_pruned_below_a_snapshot(database: TestDatabase) {
     let pruned = async |to, format| store.prune(record.id, to, format).await.unwrap();
     assert!(!pruned(22_000, 1).await, "it is running");
     let conclude = Change { status: Some(Status::Concluded), ..Change::default() };
-    let event = Event::Other(OtherEvent::Status { status: Status::Concluded, winner: None, archived: false });
+    let event = Event::Other(OtherEvent::Status {
+        status: Status::Concluded,
+        winner: None,
+        archived: false,
+        reason: None,
+    });
     store.change_experiment(record.id, 1, &conclude, NewEvent { nonce: 0, event }, NOW).await.unwrap();
     assert!(!pruned(22_000, 1).await, "there is no snapshot");
     store.save_snapshot(&snapshot(1, 22_000)).await.unwrap();

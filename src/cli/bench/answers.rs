@@ -93,6 +93,7 @@ pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
         ties: TieRule::Skip,
         duel_ttl_seconds: DEFAULT_DUEL_TTL_SECONDS,
         seed: None,
+        conclude_at: None,
     })
 }
 

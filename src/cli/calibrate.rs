@@ -1,0 +1,202 @@
+//! `rankduel calibrate`: how far the service's estimates and verdicts can be trusted.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::num::NonZeroUsize;
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::CommandError;
+use super::values::{count, probability};
+use super::watched::Watched;
+use crate::policy::PolicySpec;
+use crate::preference::PreferenceMatrix;
+use crate::simulate::calibration::{Calibration, Trial};
+use crate::simulate::{Entrant, Feedback};
+
+/// Compare what the service says of its experiments with the truth, in simulated ones
+///
+/// Each policy runs many experiments on each known preference matrix. The service's own code estimates the regret at some
+/// steps (does the 95 % interval hold the true one?) and draws its verdict at the first step at which it is certain (is it
+/// right?). The same seed gives the same numbers on any number of threads.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// A policy: KIND or KIND:name=value,name=value (repeat for several)
+    #[arg(long = "policy", value_name = "POLICY", required = true)]
+    policies: Vec<String>,
+
+    /// A preference matrix, as `rankduel simulate` takes it: a CSV file or a built-in name (repeat for several)
+    #[arg(long, value_name = "MATRIX", required = true)]
+    preferences: Vec<String>,
+
+    /// Steps of each experiment; 1e5 is understood
+    #[arg(long, value_name = "STEPS", default_value = "10000", value_parser = |text: &str| count(text, 1, 1_000_000_000))]
+    horizon: u64,
+
+    /// A step at which regret is estimated (repeat for several) [default: a hundredth, a tenth and all of the horizon]
+    #[arg(long = "look", value_name = "STEP", value_parser = |text: &str| count(text, 1, 1_000_000_000))]
+    looks: Vec<u64>,
+
+    /// Experiments of each policy on each matrix
+    #[arg(long, value_name = "N", default_value = "200", value_parser = |text: &str| count(text, 1, 1_000_000))]
+    runs: u64,
+
+    /// Confidence of the verdict
+    #[arg(long, value_name = "P", default_value = "0.95", value_parser = confidence)]
+    confidence: f64,
+
+    /// Seed of everything random
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Probability that a page with clicks is a tie, which then counts nothing
+    #[arg(long, value_name = "P", default_value = "0", value_parser = probability)]
+    ties: f64,
+
+    /// Threads [default: one a core]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    /// What goes to standard output
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people, in Markdown
+    Table,
+    /// An array
+    Json,
+}
+
+fn confidence(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(confidence) if crate::experiment::spec::CONFIDENCE.contains(&confidence) => Ok(confidence),
+        _ => Err("it must be 0.5 to 0.9999".into()),
+    }
+}
+
+/// Run the command.
+pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    let trials = arguments.trials()?;
+    let watched = Watched::start(arguments.threads)?;
+    let steps = trials.iter().fold(0_u64, |steps, trial| steps.saturating_add(trial.total_steps()));
+    let found: Vec<Calibration> =
+        watched.work(steps, |watch| trials.iter().filter_map(|trial| trial.run(watch)).collect());
+    if found.is_empty() {
+        return Err(
+            anyhow!("interrupted before any experiment was finished; there is nothing to report").into()
+        );
+    }
+    let text = match arguments.format {
+        Format::Table => table(&found),
+        Format::Json => serde_json::to_string_pretty(&found).context("writing JSON")? + "\n",
+    };
+    std::io::stdout().write_all(text.as_bytes()).context("writing the result")?;
+    Ok(())
+}
+
+impl Arguments {
+    fn trials(&self) -> Result<Vec<Trial>, CommandError> {
+        let mut looks = match self.looks.is_empty() {
+            true => vec![(self.horizon / 100).max(1), (self.horizon / 10).max(1), self.horizon],
+            false => self.looks.clone(),
+        };
+        looks.sort_unstable();
+        looks.dedup();
+        if let Some(late) = looks.iter().find(|look| **look > self.horizon) {
+            return Err(CommandError::Usage(format!(
+                "--look {late}: the experiments have {} steps (--horizon)",
+                self.horizon
+            )));
+        }
+        let mut trials = Vec::new();
+        for name in &self.preferences {
+            let matrix = PreferenceMatrix::load(name)
+                .map_err(|error| CommandError::Usage(format!("--preferences {name}: {error}")))?;
+            for text in &self.policies {
+                let wrong = |error| CommandError::Usage(format!("--policy {text}: {error}"));
+                let spec = PolicySpec::from_text_with(text, &[("horizon", Value::from(self.horizon))])
+                    .map_err(|error| wrong(error.to_string()))?;
+                spec.validate(matrix.rankers()).map_err(|error| wrong(error.to_string()))?;
+                trials.push(Trial {
+                    name: name.clone(),
+                    matrix: matrix.clone(),
+                    entrant: Entrant { text: text.clone(), spec },
+                    horizon: self.horizon,
+                    looks: looks.clone(),
+                    runs: self.runs,
+                    seed: self.seed,
+                    confidence: self.confidence,
+                    feedback: Feedback { ties: self.ties, ..Feedback::default() },
+                });
+            }
+        }
+        Ok(trials)
+    }
+}
+
+fn table(found: &[Calibration]) -> String {
+    let mut text = String::from(
+        "| matrix | policy | step | true regret | plug-in | posterior mean | length of 95 % interval | holds the truth | too low | \
+         Condorcet: truth, mean, holds it |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n",
+    );
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    for found in found {
+        for look in &found.regret {
+            let condorcet = match look.condorcet {
+                Some([truth, mean, coverage, share]) if share > 0.999 => {
+                    format!("{truth:.1}, {mean:.1}, {}", percent(coverage))
+                }
+                Some([truth, mean, coverage, share]) => {
+                    format!(
+                        "{truth:.1}, {mean:.1}, {} (in {} of the runs)",
+                        percent(coverage),
+                        percent(share)
+                    )
+                }
+                None => "–".into(),
+            };
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {} | {} | {condorcet} |",
+                found.matrix,
+                found.policy,
+                look.step,
+                look.truth,
+                look.plug_in,
+                look.posterior,
+                look.length,
+                percent(look.coverage),
+                percent(look.below)
+            );
+        }
+    }
+    text.push_str(
+        "\n| matrix | policy | experiments | decided | median duels | wrong | wrong at most | true winner excluded | \
+         took / forecast | within the range |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for found in found {
+        let verdict = &found.verdict;
+        let known = |text: Option<String>| text.unwrap_or_else(|| "–".into());
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} of {} steps | {} | {} | {} | {} | {} | {} | {} |",
+            found.matrix,
+            found.policy,
+            found.runs,
+            found.horizon,
+            verdict.decided,
+            known(verdict.median_steps.map(|steps| steps.to_string())),
+            verdict.wrong,
+            percent(verdict.wrong_share_at_most),
+            verdict.excluded,
+            known(verdict.forecast_ratio.map(|(ratio, looks)| format!("{ratio:.2} ({looks} looks)"))),
+            known(verdict.forecast_within.map(percent)),
+        );
+    }
+    text
+}

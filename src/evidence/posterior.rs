@@ -1,0 +1,174 @@
+//! Draws from the posterior of all pairs: `P[i][j] ~ Beta(1 + W, 1 + L)`, each pair apart from the others.
+//!
+//! Copeland scores ask only which of a pair is better, so a draw is one coin a pair, `Pr(P[i][j] > 1/2)`, and the
+//! preferences themselves are drawn only where Condorcet regret asks for them.
+
+use super::history::Checkpoint;
+use crate::policy::signs::{SignDraw, SignOdds, theta_given_sign};
+use crate::policy::{Chance, Tally};
+use crate::preference::Regret;
+
+/// Signs drawn for one set of draws, about.
+const SIGNS: usize = 10_000_000;
+/// Fewest and most draws. The fewest still have 2.5 % on either side.
+const DRAWS: std::ops::RangeInclusive<usize> = 80..=4000;
+/// Share of the draws outside a credible interval, both sides together.
+const OUTSIDE: f64 = 0.05;
+/// Draws with a Condorcet winner that it takes to say something given that there is one.
+const CONDORCET_DRAWS_MIN: usize = 80;
+
+/// Mean and credible interval of a quantity over the draws.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Estimate {
+    /// Mean.
+    pub mean: f64,
+    /// 2.5 % of the draws are below.
+    pub low: f64,
+    /// 2.5 % of the draws are above.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// Of draws, in any order; zeros of none.
+    pub fn of(mut draws: Vec<f64>) -> Self {
+        if draws.is_empty() {
+            return Self::default();
+        }
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        draws.sort_unstable_by(f64::total_cmp);
+        let last = draws.len() - 1;
+        let outside = (OUTSIDE / 2.0 * last as f64).floor() as usize;
+        Self { mean, low: draws[outside], high: draws[last - outside] }
+    }
+}
+
+/// Each ranker's probability to win.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chances {
+    /// To be a Copeland winner, alone or with others.
+    pub copeland: Vec<f64>,
+    /// To be the Condorcet winner; they add up to the probability that there is one.
+    pub condorcet: Vec<f64>,
+}
+
+/// Cumulative regret over the draws.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RegretDraws {
+    /// Copeland regret of each series of showings that was priced, in their order.
+    pub copeland: Vec<Estimate>,
+    /// Copeland regret of one step of uniform pairs.
+    pub uniform_step: Estimate,
+    /// Share of the draws with a Condorcet winner.
+    pub condorcet_probability: f64,
+    /// Condorcet regret of the last series, and of one step of uniform pairs, over the draws with a Condorcet winner;
+    /// `None` where those are too few.
+    pub condorcet: Option<(Estimate, Estimate)>,
+}
+
+/// The posterior of a tally.
+#[derive(Debug)]
+pub struct Posterior<'a> {
+    tally: &'a Tally,
+    odds: SignOdds,
+}
+
+impl<'a> Posterior<'a> {
+    /// The posterior after `tally`.
+    pub fn new(tally: &'a Tally) -> Self {
+        Self { tally, odds: SignOdds::new(tally) }
+    }
+
+    /// How many draws are made with so many rankers: the more pairs, the fewer.
+    pub fn draws(rankers: usize) -> usize {
+        let pairs = (rankers * (rankers - 1) / 2).max(1);
+        (SIGNS / pairs).clamp(*DRAWS.start(), *DRAWS.end())
+    }
+
+    /// Hand the signs and the Copeland scores of `draws` draws to `look`.
+    fn each_draw(
+        &self,
+        draws: usize,
+        chance: &mut Chance,
+        mut look: impl FnMut(SignDraw<'_>, &[u32], &mut Chance),
+    ) {
+        let rankers = self.tally.rankers();
+        let counted = vec![1; rankers];
+        let mut scores = vec![0; rankers];
+        for _ in 0..draws {
+            scores.fill(0);
+            let draw = SignDraw::new(&self.odds, chance);
+            // each pair is owned by the lower of the two
+            (0..rankers).for_each(|i| draw.row(i).meet_later(&counted, &mut scores));
+            look(draw, &scores, chance);
+        }
+    }
+
+    /// Each ranker's probability to win, from `draws` draws.
+    pub fn chances(&self, draws: usize, chance: &mut Chance) -> Chances {
+        let rankers = self.tally.rankers();
+        let (mut copeland, mut condorcet) = (vec![0_u32; rankers], vec![0_u32; rankers]);
+        self.each_draw(draws, chance, |_, scores, _| {
+            let best = scores.iter().copied().max().unwrap_or(0);
+            let winners = (0..rankers).filter(|&i| scores[i] == best);
+            winners.for_each(|i| copeland[i] += 1);
+            if let Some(winner) = condorcet_winner(scores) {
+                condorcet[winner] += 1;
+            }
+        });
+        let share =
+            |counts: Vec<u32>| counts.into_iter().map(|count| f64::from(count) / draws as f64).collect();
+        Chances { copeland: share(copeland), condorcet: share(condorcet) }
+    }
+
+    /// What showings have cost. Each of `shown` is a series of places on pages, one count a ranker.
+    pub fn regret(&self, shown: &[&[u64]], draws: usize, chance: &mut Chance) -> RegretDraws {
+        let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
+        let mut uniform = Vec::with_capacity(draws);
+        let (mut condorcet, mut condorcet_uniform) = (Vec::new(), Vec::new());
+        let rankers = self.tally.rankers();
+        let mut margins = vec![0.0; rankers];
+        self.each_draw(draws, chance, |_, scores, chance| {
+            let scores_wide: Vec<usize> = scores.iter().map(|&score| score as usize).collect();
+            let regret = Regret::from_copeland_scores(&scores_wide);
+            for (sums, shown) in copeland.iter_mut().zip(shown) {
+                sums.push(regret.of_appearances(shown));
+            }
+            uniform.push(regret.of_uniform_pairs(1));
+            if let (Some(winner), Some(last)) = (condorcet_winner(scores), shown.last()) {
+                for (i, margin) in margins.iter_mut().enumerate() {
+                    *margin = match i == winner {
+                        true => 0.0,
+                        // it has won against everybody in this draw
+                        false => theta_given_sign(self.tally, winner, i, true, chance) - 0.5,
+                    };
+                }
+                let regret = Regret::from_losses(margins.clone());
+                condorcet.push(regret.of_appearances(last));
+                condorcet_uniform.push(regret.of_uniform_pairs(1));
+            }
+        });
+        let enough = condorcet.len() >= CONDORCET_DRAWS_MIN;
+        RegretDraws {
+            copeland: copeland.into_iter().map(Estimate::of).collect(),
+            uniform_step: Estimate::of(uniform),
+            condorcet_probability: condorcet.len() as f64 / draws as f64,
+            condorcet: enough.then(|| (Estimate::of(condorcet), Estimate::of(condorcet_uniform))),
+        }
+    }
+
+    /// `Pr(P[i][j] > 1/2)`.
+    pub fn probability_above_half(&self, i: usize, j: usize) -> f64 {
+        crate::policy::signs::probability_above_half(self.tally.half_wins(i, j), self.tally.half_wins(j, i))
+    }
+}
+
+fn condorcet_winner(scores: &[u32]) -> Option<usize> {
+    scores.iter().position(|&score| score as usize == scores.len() - 1)
+}
+
+/// The checkpoint from which on the newest steps are "now": at least `least` of them and a twentieth of all; `None` for
+/// the beginning.
+pub fn window(checkpoints: &[Checkpoint], steps: u64, least: u64) -> Option<&Checkpoint> {
+    let wanted = least.max(steps / 20);
+    checkpoints.iter().rev().find(|checkpoint| steps - checkpoint.steps >= wanted)
+}

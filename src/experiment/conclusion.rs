@@ -1,0 +1,75 @@
+//! Experiments that conclude by themselves: as soon as their own evidence makes a winner certain at the confidence that they
+//! were created with.
+//!
+//! Every process looks, and the store lets one of them conclude. The intervals behind a certainty hold at every moment, so
+//! it does not matter how often anybody looks.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::error::ServiceError;
+use super::live::Live;
+use super::service::Service;
+use crate::evidence::Certainty;
+use crate::store::Status;
+
+impl Service {
+    /// Conclude what has become certain.
+    pub(super) async fn conclude_what_is_certain(&self) -> Result<(), ServiceError> {
+        for live in self.registry.all() {
+            if live.spec.conclude_at.is_none() || live.is_broken() {
+                continue;
+            }
+            let experiment = Arc::clone(&live);
+            let due = tokio::task::spawn_blocking(move || experiment.conclusion_due())
+                .await
+                .map_err(|error| ServiceError::Internal(format!("a look at the evidence failed: {error}")))?;
+            if let Some((winner, reason)) = due?
+                && self.conclude_by_itself(&live, winner, reason.clone()).await?
+            {
+                tracing::info!(
+                    experiment = live.name,
+                    winner = live.spec.rankers[winner].id,
+                    reason,
+                    "concluded by itself"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Live {
+    /// The winner to conclude on now, and why; nothing where the log has not moved since the last look.
+    fn conclusion_due(&self) -> Result<Option<(usize, String)>, ServiceError> {
+        let Some(at) = self.spec.conclude_at else { return Ok(None) };
+        if self.with_record(|record| record.status != Status::Running || record.archived_at.is_some()) {
+            return Ok(None);
+        }
+        let (position, tally) = {
+            let fold = self.fold()?;
+            let looked_at = self.looked_for_conclusion.load(Ordering::Relaxed);
+            if fold.concluded_by_itself().is_some() || fold.position() == looked_at {
+                return Ok(None);
+            }
+            (fold.position(), fold.policy().tally().clone())
+        };
+        let certainty = Certainty::of(&tally, at.confidence);
+        let certain = certainty.certain();
+        if certain.is_empty() {
+            self.looked_for_conclusion.store(position, Ordering::Relaxed);
+            return Ok(None);
+        }
+        let winner = tally.copeland_leader_among(&certain);
+        let others = tally.rankers() - 1;
+        let wins = certainty.certain_wins(winner);
+        Ok(Some((
+            winner,
+            format!(
+                "certain at confidence {}, at log position {position}: it beats at least {wins} of {others} others, and none \
+                 beats more",
+                at.confidence
+            ),
+        )))
+    }
+}

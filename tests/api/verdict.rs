@@ -1,0 +1,225 @@
+//! Who is best, how sure that is, and experiments that conclude by themselves.
+
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::{Client, eventually, steady};
+use crate::support::service::Server;
+
+on_both_databases! {
+    a_verdict_goes_from_nothing_known_to_decided
+    the_same_log_gives_the_same_estimates
+    a_confidence_out_of_range_is_refused
+    an_experiment_concludes_by_itself_once
+    whoever_sets_it_running_again_keeps_it_running
+    winners_under_every_notion
+}
+
+async fn verdict(server: &Client, name: &str) -> Value {
+    server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
+}
+
+/// Answer `duels` duels; the ranker whose id comes first in the alphabet always wins.
+async fn play(server: &Client, name: &str, duels: usize) {
+    for _ in 0..duels {
+        let duel = server.pair(name).await;
+        let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
+        server.answer(name, &duel, outcome).await;
+    }
+}
+
+async fn a_verdict_goes_from_nothing_known_to_decided(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b", "c"])).await;
+    let before = verdict(&server, "search").await;
+    assert_eq!((&before["state"], &before["confidence"]), (&json!("nothing-known"), &json!(0.95)));
+    assert_eq!((&before["winners"], &before["possible"]), (&json!([]), &json!(["a", "b", "c"])));
+    assert_eq!(before["deciding_pairs_total"], 3);
+    assert_eq!((&before["duels_to_go"], &before["concluded"]), (&json!(null), &json!(null)));
+    assert!(before["duels_to_go_reason"].as_str().is_some_and(|why| why.contains("no duel")));
+    assert_eq!(before["deciding_pairs"][0]["win_rate"], json!(null));
+    assert_eq!(
+        (&before["deciding_pairs"][0]["low"], &before["deciding_pairs"][0]["high"]),
+        (&json!(0.0), &json!(1.0))
+    );
+
+    play(&server, "search", 15).await;
+    let open = verdict(&server, "search").await;
+    assert_eq!((&open["state"], &open["leader"], &open["duels"]), (&json!("open"), &json!("a"), &json!(15)));
+    assert_eq!(open["deciding_pairs"][0]["left"], "a", "the leader's pairs first, seen from it");
+    assert!(open["duels_to_go"]["estimate"].as_u64().is_some_and(|duels| duels > 0), "{open}");
+    let chances: f64 = (0..3).map(|i| open["rankers"][i]["condorcet_probability"].as_f64().unwrap()).sum();
+    assert!(
+        chances <= 1.0 + 1e-9 && open["rankers"][0]["condorcet_probability"].as_f64() > Some(0.7),
+        "{open}"
+    );
+    assert!(open["sentence"].as_str().is_some_and(|text| text.contains("`a` leads")), "{open}");
+
+    play(&server, "search", 60).await;
+    let answer = server.get("/v1/experiments/search/verdict").await;
+    let tag = answer.header("etag").expect("an ETag").to_owned();
+    let decided = answer.json(200);
+    assert_eq!((&decided["state"], &decided["winners"]), (&json!("decided"), &json!(["a"])));
+    assert_eq!(decided["rankers"][0]["certain_wins"], 2);
+    assert_eq!((&decided["deciding_pairs"], &decided["duels_to_go"]["estimate"]), (&json!([]), &json!(0)));
+    assert_eq!(decided["sentence"], "`a` is the best ranker: it beats all 2 others. That is 95 % sure.");
+    let known = |tag: &str| vec![("if-none-match".to_owned(), tag.to_owned())];
+    let headers = known(&tag);
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let path = "/v1/experiments/search/verdict";
+    assert_eq!(server.send("GET", path, &headers, Vec::new()).await.status, 304);
+    let other = format!("{path}?confidence=0.999");
+    assert_eq!(server.send("GET", &other, &headers, Vec::new()).await.json(200)["confidence"], 0.999);
+
+    // who is concluded on shows in the verdict, though the log's answers are the same
+    server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
+    let concluded = verdict(&server, "search").await;
+    assert_eq!(concluded["concluded"], json!({"winner": "b", "automatic": false, "reason": null}));
+    server.get("/v1/experiments/nobody/verdict").await.problem(ProblemKind::ExperimentNotFound);
+    server.get("/v1/experiments/nobody/winners").await.problem(ProblemKind::ExperimentNotFound);
+}
+
+async fn the_same_log_gives_the_same_estimates(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b", "c", "d"])).await;
+    play(&server, "search", 150).await;
+    let all = async |server: &Client| {
+        let mut answers = Vec::new();
+        for resource in ["regret", "verdict", "winners", "verdict?confidence=0.8"] {
+            answers.push(server.get(&format!("/v1/experiments/search/{resource}")).await.json(200));
+        }
+        answers
+    };
+    let first = all(&server).await;
+    let second = Server::start(database.connect().await).await;
+    assert_eq!(all(&second).await, first, "another replica");
+    server.stop().await;
+    second.stop().await;
+    let third = Server::start(database.connect().await).await;
+    assert_eq!(all(&third).await, first, "from the snapshot");
+    third.stop().await;
+    database.execute("delete from snapshot").await;
+    let fourth = Server::start(database.connect().await).await;
+    assert_eq!(all(&fourth).await, first, "from the log alone");
+}
+
+async fn a_confidence_out_of_range_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for confidence in [0.0, 0.49, 1.0, -1.0, 7.0] {
+        let mut body = steady("search", &["a", "b"]);
+        body["conclude_at"] = json!({"confidence": confidence});
+        server
+            .post("/v1/experiments", &body)
+            .await
+            .problem_at(ProblemKind::InvalidRequest, "/conclude_at/confidence");
+    }
+    let mut body = steady("search", &["a", "b"]);
+    body["conclude_at"] = json!({"sure": 0.95});
+    server.post("/v1/experiments", &body).await.problem(ProblemKind::InvalidRequest);
+    body["conclude_at"] = json!({"confidence": 0.9});
+    assert_eq!(server.create(&body).await["conclude_at"], json!({"confidence": 0.9}));
+    assert_eq!(verdict(&server, "search").await["confidence"], 0.9, "the experiment's own");
+    for confidence in ["0.4", "1", "NaN", "inf", "x", ""] {
+        let path = format!("/v1/experiments/search/verdict?confidence={confidence}");
+        let problem = server.get(&path).await.problem(ProblemKind::InvalidRequest);
+        assert_eq!(problem["errors"][0]["in"], "query", "{problem}");
+    }
+}
+
+/// An experiment that concludes by itself at 0.95, and certainly does after these answers.
+async fn decided(server: &Client) {
+    let mut body = steady("search", &["a", "b"]);
+    body["conclude_at"] = json!({"confidence": 0.95});
+    server.create(&body).await;
+    play(server, "search", 25).await;
+}
+
+async fn concluded(server: &Client) -> Value {
+    eventually("the conclusion", async || {
+        let experiment = server.get("/v1/experiments/search").await.json(200);
+        (experiment["status"] == "concluded").then_some(experiment)
+    })
+    .await
+}
+
+async fn an_experiment_concludes_by_itself_once(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let second = Server::start(database.connect().await).await;
+    decided(&server).await;
+    // both have it in memory, and both look
+    second.standings("search").await;
+    let experiment = concluded(&server).await;
+    assert_eq!((&experiment["winner"], &experiment["version"]), (&json!("a"), &json!(2)));
+    concluded(&second).await;
+    let found = verdict(&second, "search").await;
+    assert_eq!(
+        (&found["concluded"]["winner"], &found["concluded"]["automatic"]),
+        (&json!("a"), &json!(true))
+    );
+    let reason = found["concluded"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("confidence 0.95") && reason.contains("position"), "{reason}");
+    let duel = server.next_duel("search").await;
+    assert_eq!((&duel["left"], &duel["right"]), (&json!("a"), &json!("a")));
+    assert_eq!(database.count("select count(*) from log where kind = 1").await, 1, "one event");
+}
+
+async fn whoever_sets_it_running_again_keeps_it_running(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    decided(&server).await;
+    concluded(&server).await;
+    server.patch("search", &json!({"status": "running"})).await.json(200);
+    play(&server, "search", 1).await;
+    // a second experiment of the same kind concludes; by then both have been looked at
+    let mut body = steady("other", &["a", "b"]);
+    body["conclude_at"] = json!({"confidence": 0.95});
+    server.create(&body).await;
+    play(&server, "other", 25).await;
+    eventually("the other conclusion", async || {
+        let experiment = server.get("/v1/experiments/other").await.json(200);
+        (experiment["status"] == "concluded").then_some(())
+    })
+    .await;
+    let experiment = server.get("/v1/experiments/search").await.json(200);
+    assert_eq!((&experiment["status"], &experiment["version"]), (&json!("running"), &json!(3)));
+    assert_eq!(verdict(&server, "search").await["concluded"], json!(null));
+}
+
+async fn winners_under_every_notion(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b", "c"])).await;
+    let path = "/v1/experiments/search/winners";
+    let before = server.get(path).await.json(200);
+    assert_eq!((&before["pairs_compared"], &before["pairs"]), (&json!(0), &json!(3)));
+    assert!(before["note"].as_str().is_some_and(|note| note.contains("No pair")), "{before}");
+
+    // a beats b always, and c two times in three; b beats c always
+    let mut seen = std::collections::HashMap::new();
+    while seen.len() < 3 || seen.values().any(|count| *count < 3) {
+        let duel = server.pair("search").await;
+        let (left, right) = (duel["left"].as_str().unwrap(), duel["right"].as_str().unwrap());
+        let (low, high) = if left < right { (left, right) } else { (right, left) };
+        let count = seen.entry((low.to_owned(), high.to_owned())).or_insert(0);
+        if *count == 3 {
+            continue;
+        }
+        *count += 1;
+        let winner = if (low, high, *count) == ("a", "c", 3) { high } else { low };
+        server.answer("search", &duel, if winner == left { "left" } else { "right" }).await;
+    }
+    let found = server.get(path).await.json(200);
+    let notion = |name: &str| {
+        found["notions"].as_array().unwrap().iter().find(|row| row["notion"] == name).unwrap().clone()
+    };
+    for name in ["copeland", "condorcet", "borda", "random-walk", "von-neumann"] {
+        assert_eq!(notion(name)["winners"], json!(["a"]), "{name}");
+    }
+    assert_eq!(notion("copeland")["scores"], json!([1.0, 0.5, 0.0]));
+    let borda: Vec<f64> = serde_json::from_value(notion("borda")["scores"].clone()).unwrap();
+    assert!((borda[0] - 5.0 / 6.0).abs() < 1e-9 && (borda[1] - 0.5).abs() < 1e-9, "{borda:?}");
+    assert_eq!(
+        (&found["agree"], &found["note"]),
+        (&json!(true), &json!("Every notion that has a winner names `a`."))
+    );
+    assert_eq!(server.get(path).await.header("etag"), Some("\"9\""));
+}

@@ -1,0 +1,236 @@
+//! What counts say: known answers, and what holds for all counts.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rankduel::evidence::history::CHECKPOINTS_MAX;
+use rankduel::evidence::sequence::evidence_against_half;
+use rankduel::evidence::{Certainty, History, Posterior, Sequence, Unknowable, forecast};
+use rankduel::policy::{Chance, Duel, Outcome, Tally};
+
+/// A tally with these wins of (row, column).
+fn tally(wins: &[&[u32]]) -> Tally {
+    let mut tally = Tally::new(wins.len());
+    for (i, row) in wins.iter().enumerate() {
+        for (j, &count) in row.iter().enumerate() {
+            tally.record_run(Duel::new(i, j), Outcome::First, count);
+        }
+    }
+    tally
+}
+
+fn chance() -> Chance {
+    Chance::seed_from_u64(5)
+}
+
+#[test]
+fn evidence_and_intervals_have_their_known_values() {
+    // B(2, 2) · 4 = 2/3, and B(11, 1) · 2^10 = 1024/11
+    assert!((evidence_against_half(1.0, 1.0) - (2.0_f64 / 3.0).ln()).abs() < 1e-12);
+    assert!((evidence_against_half(10.0, 0.0) - (1024.0_f64 / 11.0).ln()).abs() < 1e-12);
+    let sequence = Sequence::of_level(0.05);
+    assert_eq!(sequence.interval(0.0, 0.0), (0.0, 1.0));
+    // 1/11 = 20 p^10
+    let (low, high) = sequence.interval(10.0, 0.0);
+    assert!((low - (1.0_f64 / 220.0).powf(0.1)).abs() < 1e-12 && high == 1.0, "{low} {high}");
+    assert!(sequence.excludes_half(10.0, 0.0) && !sequence.excludes_half(5.0, 0.0));
+    // one of 3 pairs at 1 - δ = 0.85 has α = 0.05
+    assert!((Sequence::for_pairs(3, 0.85).threshold() - 20.0_f64.ln()).abs() < 1e-12);
+}
+
+/// `Σ_k Binomial(n, 1/2)(k) M_k(1/2) = 1`: what makes it a martingale.
+#[test]
+fn under_the_truth_the_evidence_is_a_martingale() {
+    for plays in [1_u32, 2, 7, 40] {
+        let mut binomial = 0.5_f64.powi(plays as i32);
+        let mut mean = 0.0;
+        for wins in 0..=plays {
+            mean += binomial * evidence_against_half(f64::from(wins), f64::from(plays - wins)).exp();
+            binomial *= f64::from(plays - wins) / f64::from(wins + 1);
+        }
+        assert!((mean - 1.0).abs() < 1e-9, "{plays}: {mean}");
+    }
+}
+
+/// Looked at after every one of 1500 duels, 400 even pairs: at most 5 % may ever be called uneven; four deviations above
+/// that are 9.4 %.
+#[test]
+fn an_even_pair_is_seldom_ever_called_uneven() {
+    let sequence = Sequence::of_level(0.05);
+    let mut chance = chance();
+    let ever = |chance: &mut Chance| {
+        let mut wins = [0.0; 2];
+        (0..1500).any(|_| {
+            wins[usize::from(chance.random::<bool>())] += 1.0;
+            sequence.excludes_half(wins[0], wins[1])
+        })
+    };
+    let wrong = (0..400).filter(|_| ever(&mut chance)).count();
+    assert!((1..=37).contains(&wrong), "{wrong} of 400");
+}
+
+proptest! {
+    #[test]
+    fn an_interval_holds_the_share_of_wins_and_agrees_with_the_decision(
+        wins in 0..4000_u32, losses in 0..4000_u32, level in 1e-6..0.5_f64,
+    ) {
+        let sequence = Sequence::of_level(level);
+        // halves of a win, as ties may give
+        let (wins, losses) = (f64::from(wins) / 2.0, f64::from(losses) / 2.0);
+        let (low, high) = sequence.interval(wins, losses);
+        prop_assert!((0.0..=1.0).contains(&low) && (low..=1.0).contains(&high));
+        if wins + losses > 0.0 {
+            let share = wins / (wins + losses);
+            prop_assert!((low..=high).contains(&share), "{share} is not in {low} to {high}");
+        }
+        prop_assert_eq!(sequence.excludes_half(wins, losses), low >= 0.5 || high <= 0.5);
+        let (mirrored_low, mirrored_high) = sequence.interval(losses, wins);
+        prop_assert!((mirrored_low - (1.0 - high)).abs() < 1e-9 && (mirrored_high - (1.0 - low)).abs() < 1e-9);
+        let (wider_low, wider_high) = Sequence::of_level(level / 10.0).interval(wins, losses);
+        prop_assert!(wider_low <= low && high <= wider_high);
+    }
+
+    /// Each pair of four rankers settled one way, the other, or open: certain are those who win however the open ones
+    /// turn out, and possible at least those who win in one way.
+    #[test]
+    fn certain_and_possible_are_what_all_completions_say(pairs in vec(0..3_u8, 6)) {
+        let rankers = 4;
+        let mut counts = Tally::new(rankers);
+        let all: Vec<(usize, usize)> = (1..rankers).flat_map(|j| (0..j).map(move |i| (i, j))).collect();
+        let mut certainty = Certainty::of(&counts, 0.95);
+        for (&(i, j), &side) in all.iter().zip(&pairs) {
+            let (first, second) = if side == 1 { (i, j) } else { (j, i) };
+            counts.record_run(Duel::new(first, second), Outcome::First, if side == 0 { 1 } else { 60 });
+            certainty.update(&counts, i, j);
+        }
+        prop_assert_eq!(&certainty, &Certainty::of(&counts, 0.95), "step by step or at once");
+        let open: Vec<usize> = (0..6).filter(|&at| pairs[at] == 0).collect();
+        let (mut always, mut ever) = (vec![true; rankers], vec![false; rankers]);
+        for completion in 0..1_u32 << open.len() {
+            let mut scores = vec![0; rankers];
+            for (at, &(i, j)) in all.iter().enumerate() {
+                let first = match open.iter().position(|&open| open == at) {
+                    Some(bit) => completion >> bit & 1 == 1,
+                    None => pairs[at] == 1,
+                };
+                scores[if first { i } else { j }] += 1;
+            }
+            let best = *scores.iter().max().unwrap();
+            for i in 0..rankers {
+                always[i] &= scores[i] == best;
+                ever[i] |= scores[i] == best;
+            }
+        }
+        let certain: Vec<usize> = (0..rankers).filter(|&i| always[i]).collect();
+        prop_assert_eq!(certainty.certain(), certain);
+        let possible = certainty.possible();
+        prop_assert!((0..rankers).all(|i| !ever[i] || possible.contains(&i)), "{:?}", possible);
+        for (i, j) in certainty.deciding_pairs() {
+            prop_assert!(!certainty.is_settled(i, j) && (possible.contains(&i) || possible.contains(&j)));
+        }
+    }
+
+    /// However many steps come in whatever portions: what a checkpoint says was so at its moment.
+    #[test]
+    fn checkpoints_are_bounded_and_right(
+        entries in vec((0..4_usize, 0..4_usize, 1..40_u64), 1..700),
+    ) {
+        let mut history = History::new(4);
+        let mut shown = vec![0_u64; 4];
+        let mut moments = Vec::new();
+        let mut steps = 0;
+        for (at, &(i, j, count)) in entries.iter().enumerate() {
+            if i == j {
+                history.shown_alone(i, count);
+            } else {
+                history.compared(Duel::new(i, j), count);
+            }
+            shown[i] += count;
+            shown[j] += count;
+            steps += count;
+            history.counted(at as u64 + 1, at as i64);
+            moments.push((steps, shown.clone()));
+        }
+        let checkpoints = history.checkpoints();
+        prop_assert!(checkpoints.len() < CHECKPOINTS_MAX && !checkpoints.is_empty());
+        prop_assert!(history.is_sound(4) && !history.is_sound(5));
+        for checkpoint in &checkpoints {
+            let (steps, shown) = &moments[checkpoint.position as usize - 1];
+            prop_assert_eq!((checkpoint.steps, &checkpoint.shown), (*steps, shown));
+            prop_assert_eq!(checkpoint.recorded_at + 1, checkpoint.position as i64);
+        }
+        prop_assert_eq!(history.steps(), steps);
+        let rates: f64 = (1..4).flat_map(|j| (0..j).map(move |i| (i, j))).map(|(i, j)| history.rate(i, j)).sum();
+        prop_assert!((0.0..=1.0 + 1e-9).contains(&rates), "{rates}");
+    }
+}
+
+#[test]
+fn the_posterior_of_two_rankers_is_one_coin() {
+    // Pr(Beta(4, 2) > 1/2) = 26/32
+    let counts = tally(&[&[0, 3], &[1, 0]]);
+    let posterior = Posterior::new(&counts);
+    assert!((posterior.probability_above_half(0, 1) - 26.0 / 32.0).abs() < 1e-9);
+    let draws = 4000;
+    let error = 5.0 * (26.0 / 32.0 * 6.0 / 32.0 / f64::from(draws)).sqrt();
+    let chances = posterior.chances(draws as usize, &mut chance());
+    assert!((chances.copeland[0] - 26.0 / 32.0).abs() < error, "{chances:?}");
+    assert_eq!(chances.copeland, chances.condorcet, "of two, one beats all others");
+    let drawn = posterior.regret(&[&[3, 1], &[7, 1]], draws as usize, &mut chance());
+    // a place costs 1 where its ranker is the worse one, and a step has two
+    let expected = (7.0 * 6.0 + 1.0 * 26.0) / 32.0 / 2.0;
+    assert!((drawn.copeland[1].mean - expected).abs() < 3.0 * error, "{drawn:?}");
+    assert_eq!((drawn.copeland[1].low, drawn.copeland[1].high), (0.5, 3.5));
+    assert!((drawn.uniform_step.mean - 0.5).abs() < 1e-12);
+    assert_eq!(drawn.condorcet_probability, 1.0);
+}
+
+#[test]
+fn what_is_settled_has_no_spread() {
+    let counts = tally(&[&[0, 900, 900], &[0, 0, 900], &[0, 0, 0]]);
+    let drawn = Posterior::new(&counts).regret(&[&[10, 20, 30]], 200, &mut chance());
+    // scores 2, 1, 0 of 2
+    assert_eq!((drawn.copeland[0].low, drawn.copeland[0].mean, drawn.copeland[0].high), (20.0, 20.0, 20.0));
+    // the winner's lead over both is all but 1/2
+    let (condorcet, _) = drawn.condorcet.unwrap();
+    assert!((condorcet.mean - 12.5).abs() < 0.1, "{condorcet:?}");
+}
+
+#[test]
+fn forecasts_of_clear_cases() {
+    let history = |pairs: &[(usize, usize, u64)], rankers: usize| {
+        let mut history = History::new(rankers);
+        pairs.iter().for_each(|&(i, j, count)| history.compared(Duel::new(i, j), count));
+        history
+    };
+    let ask = |counts: &Tally, history: &History| {
+        forecast(counts, &Certainty::of(counts, 0.95), history, &mut chance())
+    };
+    let nothing = Tally::new(3);
+    assert_eq!(ask(&nothing, &History::new(3)), Err(Unknowable::NoDuels));
+
+    let decided = tally(&[&[0, 90], &[0, 0]]);
+    assert_eq!(ask(&decided, &history(&[(0, 1, 90)], 2)).unwrap().estimate, 0.0);
+
+    // 70 of 100: at 0.7 it takes about 20 in evidence of 0.082 nats each, and ln(√(100/2π · 1/0.21)) before
+    let close = tally(&[&[0, 63], &[40, 0]]);
+    let found = ask(&close, &history(&[(0, 1, 103)], 2)).unwrap();
+    assert!(found.low < found.estimate && found.high.is_none_or(|high| found.estimate < high), "{found:?}");
+    assert!((20.0..400.0).contains(&found.estimate), "{found:?}");
+    // seen half as often, it takes twice as long
+    let slower = ask(&close, &{
+        let mut slower = history(&[(0, 1, 103)], 2);
+        slower.shown_alone(0, 103);
+        slower
+    });
+    let ratio = slower.unwrap().estimate / found.estimate;
+    assert!((ratio - 2.0).abs() < 1e-9, "{ratio}");
+
+    // 1 and 2 still fight, and nobody compares them
+    let stuck = tally(&[&[0, 0, 0], &[90, 0, 3], &[90, 4, 0]]);
+    assert_eq!(ask(&stuck, &history(&[(0, 1, 90), (0, 2, 90)], 3)), Err(Unknowable::NotCompared(1, 2)));
+
+    let many = Tally::new(200);
+    let seen = history(&[(0, 1, 5)], 200);
+    assert!(matches!(ask(&many, &seen), Err(Unknowable::TooManyPairs(19_900))));
+}
