@@ -9,10 +9,11 @@ use super::estimates::Estimates;
 use super::fold::{Fold, Page};
 use super::loss;
 use super::outstanding::Outstanding;
+use super::page_rules::interleaving_text;
 use super::spec::ExperimentSpec;
 use crate::policy::{Chance, InFlight, Selection};
 use crate::store::{
-    Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, OtherEvent, Snapshot, Status, Store, StoreError,
+    Change, Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, OtherEvent, Snapshot, Store, StoreError,
 };
 use crate::telemetry::metrics::Metrics;
 
@@ -162,17 +163,24 @@ impl Live {
         }
     }
 
-    /// A change of the record came by in the log. One that the record has already is passed over.
-    fn note_change(&self, entry: &LogEntry, status: Status, winner: Option<u16>, archived: bool) {
+    /// If the event is a change of the record, the record has it now. One that the record has already is passed over.
+    fn note_change(&self, entry: &LogEntry, event: &OtherEvent) {
+        let change = match event {
+            OtherEvent::Status { status, winner, archived, .. } => Change {
+                status: Some(*status),
+                winner: Some(*winner),
+                archived_at: archived.then_some(entry.recorded_at),
+                ..Change::default()
+            },
+            OtherEvent::Interleaving { version, method } => {
+                Change { interleaving: Some(interleaving_text(*version, method)), ..Change::default() }
+            }
+            _ => return,
+        };
         let mut record = self.record.write().unwrap_or_else(PoisonError::into_inner);
         if entry.position > record.head {
-            record.head = entry.position;
-            record.version += 1;
-            record.updated_at = entry.recorded_at;
-            (record.status, record.winner) = (status, winner);
-            if archived {
-                record.archived_at = Some(entry.recorded_at);
-            }
+            let after = change.applied_to(&record, entry.recorded_at);
+            *record = ExperimentRecord { head: entry.position, ..after };
         }
     }
 
@@ -189,11 +197,12 @@ impl Live {
         self.last_used_ms.load(Ordering::Relaxed)
     }
 
-    /// Bytes that it takes in memory, estimated: a constant, 1 KiB for each ranker (counts over time), and 34 for each ordered
-    /// pair of rankers.
+    /// Bytes that it takes in memory, estimated: a constant, 1 KiB for each ranker (counts over time), 34 for each ordered
+    /// pair of rankers, and the clicks that wait.
     pub fn bytes(&self) -> u64 {
         let rankers = self.spec.rankers.len() as u64;
-        16 * 1024 + 1024 * rankers + 34 * rankers * rankers
+        let open = self.fold.read().map_or(0, |fold| fold.open_pages().bytes() as u64);
+        16 * 1024 + 1024 * rankers + 34 * rankers * rankers + open
     }
 
     /// Whether comparisons of its open batch are out, which dropping it would forget.
@@ -214,6 +223,18 @@ impl Live {
     pub fn ends_noted(&self, noted: &[EndedBatch]) {
         let mut ended = self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner);
         ended.retain(|batch| !noted.contains(batch));
+    }
+
+    /// Whether clicks wait for their duels to be settled.
+    pub fn has_open_pages(&self) -> bool {
+        self.fold().is_ok_and(|fold| !fold.open_pages().pages().is_empty())
+    }
+
+    /// Duels whose clicks have waited for their time, at most `limit`.
+    pub fn pages_to_settle(&self, now_ms: i64, limit: usize) -> Result<Vec<Nonce>, ServiceError> {
+        let window = self.spec.pages.settle_after_seconds(self.spec.duel_ttl_seconds);
+        let until = now_ms - i64::from(window) * 1000;
+        Ok(self.fold()?.open_pages().issued_until(until).take(limit).collect())
     }
 
     /// Whether there are self-duels that are not known to be in the log.
@@ -336,24 +357,25 @@ impl Live {
                 return Ok(false);
             }
             let batch = page.batch();
-            page.apply(entry).map_err(|error| self.unreadable(&error))?;
+            let answered = page.answer(entry).map_err(|error| self.unreadable(&error))?;
             if let Some(batch) = batch
                 && page.batch() != Some(batch)
             {
                 let ended = EndedBatch { batch, position: entry.position, at: entry.recorded_at };
                 self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
             }
-            if let Event::Other(OtherEvent::Status { status, winner, archived, .. }) = entry.event {
-                self.note_change(entry, status, winner, archived);
+            if let Event::Other(event) = &entry.event {
+                self.note_change(entry, event);
             }
-            if let Event::Outcome(outcome) = &entry.event
+            // an answer carries the nonce of its duel
+            if let Some(duel) = answered
                 && (entry.nonce >> 64) as u64 == self.process
             {
                 self.lock_outstanding().settle(
-                    outcome.first.into(),
-                    outcome.second.into(),
-                    outcome.batch,
-                    outcome.issued_at,
+                    duel.first.into(),
+                    duel.second.into(),
+                    duel.batch,
+                    duel.issued_at,
                 );
             }
         }

@@ -233,7 +233,7 @@ impl Registry {
 
     /// Time goes on: those that were not asked for since `idle_since_ms`, and the longest unused of those that take
     /// more room than there is. Of an idle experiment with an open batch, the comparisons that are out are not
-    /// forgotten.
+    /// forgotten, and one with clicks that wait is kept until they are settled.
     pub fn droppable(&self, now_ms: i64, idle_since_ms: i64) -> Vec<Arc<Live>> {
         self.now_ms.store(now_ms, Ordering::Relaxed);
         let mut lives = self.all();
@@ -241,7 +241,9 @@ impl Registry {
         let mut bytes: u64 = lives.iter().map(|live| live.bytes()).sum();
         let newest = lives.last().map(|live| live.id);
         lives.retain(|live| {
-            let idle = live.last_used_ms() < idle_since_ms && !live.waits_for_its_batch(now_ms);
+            let idle = live.last_used_ms() < idle_since_ms
+                && !live.waits_for_its_batch(now_ms)
+                && !live.has_open_pages();
             // however large, the newest stays: somebody asks for it
             let dropped = idle || (bytes > self.memory_bytes && Some(live.id) != newest);
             if dropped {

@@ -16,6 +16,7 @@ use crate::telemetry::metrics::Metrics;
 pub mod audit;
 pub mod auth;
 pub mod batch;
+mod click;
 mod docs;
 pub mod duels;
 mod experiment_metrics;
@@ -23,13 +24,16 @@ pub mod experiments;
 pub mod extract;
 pub mod feedback;
 pub mod health;
+mod methods;
 pub mod middleware;
 mod openapi;
+pub mod pages;
 pub mod problem;
 mod refusals;
 pub mod server;
 pub mod standings;
 pub mod trace;
+pub mod ubi;
 pub mod verdict;
 
 pub use auth::Caller;
@@ -55,7 +59,9 @@ fn resources() -> OpenApiRouter<AppState> {
     openapi::part()
         .merge(experiments::routes())
         .merge(duels::routes())
+        .merge(pages::routes())
         .merge(feedback::routes())
+        .merge(ubi::routes())
         .merge(standings::routes())
         .merge(verdict::routes())
         .merge(batch::routes())

@@ -79,12 +79,15 @@ pub enum FeedbackStatus {
     Conflict,
     /// It came too late.
     Expired,
+    /// Clicks that came after their duel was settled.
+    Late,
     /// Its duel is not one of ours.
     Invalid,
 }
 
 impl FeedbackStatus {
-    const ALL: [Self; 5] = [Self::Recorded, Self::Duplicate, Self::Conflict, Self::Expired, Self::Invalid];
+    const ALL: [Self; 6] =
+        [Self::Recorded, Self::Duplicate, Self::Conflict, Self::Expired, Self::Late, Self::Invalid];
 }
 
 impl EncodeLabelValue for FeedbackStatus {
@@ -94,6 +97,7 @@ impl EncodeLabelValue for FeedbackStatus {
             Self::Duplicate => "duplicate",
             Self::Conflict => "conflict",
             Self::Expired => "expired",
+            Self::Late => "late",
             Self::Invalid => "invalid",
         })
     }

@@ -15,6 +15,7 @@ mod extract;
 mod feedback;
 mod hostile;
 mod keys;
+mod pages;
 mod policies;
 mod process;
 mod scopes;
