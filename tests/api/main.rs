@@ -15,7 +15,7 @@ mod extract;
 mod feedback;
 mod hostile;
 mod keys;
-mod pages;
+mod metrics;
 mod policies;
 mod process;
 mod scopes;
