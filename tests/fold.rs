@@ -7,6 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rankduel::experiment::fold::Fold;
+use rankduel::experiment::page_rules::PageRules;
 use rankduel::experiment::{ExperimentSpec, Live, Ranker};
 use rankduel::policy::{Answer, BatchPair, Chance, InFlight, PolicySpec, Selection, TieRule, fold_chance};
 use rankduel::store::*;
@@ -30,7 +31,15 @@ fn policies() -> Vec<PolicySpec> {
 
 fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSpec {
     let rankers = (0..rankers).map(|i| Ranker { id: format!("ranker-{i}"), description: None }).collect();
-    ExperimentSpec { rankers, policy, ties, duel_ttl_seconds: 60, seed: Some(SEED), conclude_at: None }
+    ExperimentSpec {
+        rankers,
+        policy,
+        ties,
+        duel_ttl_seconds: 60,
+        seed: Some(SEED),
+        conclude_at: None,
+        pages: PageRules::default(),
+    }
 }
 
 fn start(spec: &ExperimentSpec) -> Fold {
@@ -408,7 +417,7 @@ async fn what_comes_twice_counts_once() {
             audit: None,
         };
         let Ok(Created::New(record)) = store.create_experiment(&new).await else { panic!("a new name") };
-        let live = Live::open(&*store, record.clone(), 1, &Metrics::new(), 0)
+        let live = Live::open(&*store, record.clone(), 1, &Metrics::new())
             .await
             .expect("an experiment without a log");
         let script = vec![Step::Duel { answer: Answer::First, first_left: true, later: 2 }; 60];

@@ -209,6 +209,7 @@ impl<'a> Folding<'a> {
             self.last_change = Some((*status, *winner));
             self.archived |= archived;
         }
+        self.changes += u64::from(matches!(entry.event, Event::Other(OtherEvent::Interleaving { .. })));
         let Some(fold) = &mut self.fold else { return };
         if entry.position <= fold.position() {
             return; // below the snapshot that a pruned log starts from

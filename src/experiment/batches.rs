@@ -118,6 +118,7 @@ impl Service {
             Appended::Duplicate(position) => Ok((false, position)),
             Appended::Conflict(position) => Err(conflict(batch, position)),
             Appended::Archived => Err(ServiceError::Archived(name.into())),
+            Appended::TooLate(_) => Err(ServiceError::Internal("results of a batch wait for no duel".into())),
             Appended::Missing => Err(ServiceError::NotFound(name.into())),
         }
     }

@@ -25,6 +25,12 @@ pub enum ServiceError {
         /// The version that it has.
         current: u64,
     },
+    /// It names no duel of this experiment.
+    #[error("the duel is not one of this experiment: {0}")]
+    InvalidDuel(String),
+    /// It came after the duel's time.
+    #[error("the duel expired at {}", crate::clock::rfc3339(*.0))]
+    Expired(i64),
     /// The experiment is paused.
     #[error(
         "experiment `{0}` is paused and hands out no duels; show your control ranking until it runs again"

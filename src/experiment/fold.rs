@@ -2,18 +2,23 @@
 //!
 //! Pure: the same log gives the same state on every replica and after every crash.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::counts::Counts;
+use super::open_pages::{ClickedPage, OpenPages};
+use super::page_counts::PageCounts;
 use super::spec::ExperimentSpec;
 use crate::evidence::History;
+use crate::interleave;
 use crate::policy::spec::Setup;
 use crate::policy::{Answer, Duel, Observation, PairCounts, Policy, TieRule};
-use crate::store::{Event, LogEntry, OtherEvent, OutcomeEvent, PairResult};
+use crate::store::{ClicksEvent, Event, LogEntry, Nonce, OtherEvent, OutcomeEvent, PairResult};
 
 /// Layout of a saved fold, apart from the policy's own; the two together make a snapshot's `format`.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Bytes of the digest at the end of a saved fold: a damaged one must not be taken for a state that nobody folded.
 const DIGEST_BYTES: usize = 16;
@@ -34,6 +39,32 @@ pub struct Fold {
     recorded_at: i64,
     /// Unix milliseconds at which the open batch opened: when the entry that closed the one before was recorded.
     batch_opened_at: i64,
+    /// Version 1 first.
+    methods: Vec<MethodVersion>,
+    open_pages: OpenPages,
+    page_counts: PageCounts,
+}
+
+/// How rankings are interleaved, from a position of the log on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MethodVersion {
+    /// Position of the entry that says so; 0 for what the experiment was created with.
+    pub since: u64,
+    /// The method.
+    pub method: interleave::Spec,
+}
+
+/// A duel that an entry has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// First ranker of the ordered pair.
+    pub first: u16,
+    /// Second ranker.
+    pub second: u16,
+    /// The batch it was selected in.
+    pub batch: Option<u32>,
+    /// Unix milliseconds at which it was handed out.
+    pub issued_at: i64,
 }
 
 /// A log entry that cannot be folded: the log is not one that this program wrote for this experiment.
@@ -56,6 +87,10 @@ struct Saved {
     concluded_by_itself: Option<String>,
     recorded_at: i64,
     batch_opened_at: i64,
+    /// Of each version after the first: where it begins, and the method as JSON.
+    methods: Vec<(u64, String)>,
+    open_pages: BTreeMap<Nonce, ClickedPage>,
+    page_counts: PageCounts,
 }
 
 impl Fold {
@@ -73,6 +108,9 @@ impl Fold {
             concluded_by_itself: None,
             recorded_at: created_at,
             batch_opened_at: created_at,
+            methods: vec![MethodVersion { since: 0, method: spec.pages.interleaving }],
+            open_pages: OpenPages::default(),
+            page_counts: PageCounts::default(),
         }
     }
 
@@ -88,6 +126,14 @@ impl Fold {
         if saved.kind != spec.policy.kind() || !sound {
             return None;
         }
+        let mut methods = vec![MethodVersion { since: 0, method: spec.pages.interleaving }];
+        for (since, method) in &saved.methods {
+            methods.push(MethodVersion { since: *since, method: serde_json::from_str(method).ok()? });
+        }
+        let known = |page: &ClickedPage| page.is_sound(rankers) && method_of(&methods, page.method).is_some();
+        if !saved.open_pages.values().all(known) || !saved.page_counts.is_sound(rankers, methods.len()) {
+            return None;
+        }
         let setup = Setup { rankers, seed };
         let format = spec.policy.start(setup).format();
         Some(Self {
@@ -101,6 +147,9 @@ impl Fold {
             concluded_by_itself: saved.concluded_by_itself,
             recorded_at: saved.recorded_at,
             batch_opened_at: saved.batch_opened_at,
+            methods,
+            open_pages: OpenPages::of(saved.open_pages),
+            page_counts: saved.page_counts,
         })
     }
 
@@ -115,6 +164,17 @@ impl Fold {
             concluded_by_itself: self.concluded_by_itself.clone(),
             recorded_at: self.recorded_at,
             batch_opened_at: self.batch_opened_at,
+            methods: self
+                .methods
+                .iter()
+                .skip(1)
+                .map(|version| {
+                    let method = serde_json::to_string(&version.method);
+                    (version.since, method.expect("names and numbers always serialise"))
+                })
+                .collect(),
+            open_pages: self.open_pages.pages().clone(),
+            page_counts: self.page_counts.clone(),
         };
         let mut bytes =
             postcard::to_stdvec(&saved).expect("numbers, strings and vectors of them always serialise");
@@ -163,6 +223,32 @@ impl Fold {
         self.batch_opened_at
     }
 
+    /// How rankings are interleaved, version 1 first.
+    pub fn methods(&self) -> &[MethodVersion] {
+        &self.methods
+    }
+
+    /// Version and method for a duel that was selected at a log position.
+    pub fn method_at(&self, chosen_at: u64) -> (u32, interleave::Spec) {
+        let version = self.methods.partition_point(|version| version.since <= chosen_at).max(1);
+        (version as u32, self.methods[version - 1].method)
+    }
+
+    /// The method of this version.
+    pub fn method(&self, version: u32) -> Option<interleave::Spec> {
+        method_of(&self.methods, version)
+    }
+
+    /// Duels that have pieces and are not settled.
+    pub fn open_pages(&self) -> &OpenPages {
+        &self.open_pages
+    }
+
+    /// What settled pages came to.
+    pub fn page_counts(&self) -> &PageCounts {
+        &self.page_counts
+    }
+
     /// Fold the next entry. On an error nothing has changed.
     pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
         self.apply_page(|page| page.apply(entry))
@@ -175,14 +261,36 @@ impl Fold {
         result
     }
 
-    fn apply_unsettled(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
+    fn apply_unsettled(&mut self, entry: &LogEntry) -> Result<Option<Answered>, FoldError> {
         let refuse = |detail: String| FoldError { position: entry.position, detail };
         if entry.position != self.position + 1 {
             return Err(refuse(format!("it cannot follow position {}", self.position)));
         }
         let batch_before = self.policy.batch();
+        let mut answered = None;
         match &entry.event {
-            Event::Outcome(outcome) => self.apply_outcome(outcome).map_err(refuse)?,
+            Event::Outcome(outcome) => {
+                answered = Some(self.apply_outcome(outcome).map_err(refuse)?);
+                // who says what it came to has the last word
+                self.open_pages.take(entry.nonce);
+            }
+            Event::Other(OtherEvent::Clicks(clicks)) => {
+                answered = self.apply_clicks(entry.nonce, clicks).map_err(refuse)?;
+            }
+            Event::Other(OtherEvent::Settled {}) => {
+                let page = self.open_pages.pages().get(&entry.nonce).cloned();
+                let page = page.ok_or_else(|| refuse("it settles a duel without clicks".into()))?;
+                answered = Some(self.apply_page_of(entry.nonce, &page).map_err(refuse)?);
+            }
+            Event::Other(OtherEvent::Interleaving { version, method }) => {
+                let next = self.methods.len() as u32 + 1;
+                if *version != next {
+                    return Err(refuse(format!(
+                        "it is version {version} of the method, and {next} comes next"
+                    )));
+                }
+                self.methods.push(MethodVersion { since: entry.position, method: *method });
+            }
             Event::Other(OtherEvent::SelfDuels { counts }) => {
                 for &(ranker, _) in counts {
                     self.check_ranker(ranker).map_err(refuse)?;
@@ -213,16 +321,55 @@ impl Fold {
         self.position = entry.position;
         self.recorded_at = entry.recorded_at;
         self.history.counted(entry.position, entry.recorded_at);
-        Ok(())
+        Ok(answered)
     }
 
-    fn apply_outcome(&mut self, outcome: &OutcomeEvent) -> Result<(), String> {
+    /// Clicks under the duel's own nonce settle it.
+    fn apply_clicks(&mut self, nonce: Nonce, event: &ClicksEvent) -> Result<Option<Answered>, String> {
+        self.check_ranker(event.first)?;
+        self.check_ranker(event.second)?;
+        if self.method(event.method).is_none() {
+            return Err(format!("there is no version {} of the method", event.method));
+        }
+        let piece = ClickedPage::read(event)?;
+        let duel = event.duel.as_u128();
+        if nonce != duel {
+            self.open_pages.add(duel, piece);
+            return Ok(None);
+        }
+        let page = match self.open_pages.pages().get(&duel) {
+            Some(before) => {
+                let mut page = before.clone();
+                page.add(piece);
+                page
+            }
+            None => piece,
+        };
+        self.apply_page_of(duel, &page).map(Some)
+    }
+
+    /// Settle a duel on what was clicked on its page.
+    fn apply_page_of(&mut self, nonce: Nonce, page: &ClickedPage) -> Result<Answered, String> {
+        let method = self.method(page.method).ok_or("its method is not known")?;
+        let credit = page.credit(&method, self.seed, nonce)?;
+        let outcome = page.answered(credit.verdict);
+        let answered = self.apply_outcome(&outcome)?;
+        if outcome.first != outcome.second {
+            self.page_counts.record(page.method, &outcome, &page.sheet, &credit);
+        }
+        self.open_pages.take(nonce);
+        Ok(answered)
+    }
+
+    fn apply_outcome(&mut self, outcome: &OutcomeEvent) -> Result<Answered, String> {
         self.check_ranker(outcome.first)?;
         self.check_ranker(outcome.second)?;
-        let duel = Duel::new(outcome.first.into(), outcome.second.into());
+        let OutcomeEvent { first, second, batch, issued_at, .. } = *outcome;
+        let answered = Answered { first, second, batch, issued_at };
+        let duel = Duel::new(first.into(), second.into());
         if duel.is_self() {
             // its step was counted when it was handed out; its answer says nothing
-            return Ok(());
+            return Ok(answered);
         }
         self.counts.record(duel, outcome.answer, outcome.first_left);
         self.history.compared(duel, 1);
@@ -233,7 +380,7 @@ impl Fold {
             ticket: outcome.ticket,
         };
         self.policy.observe_unsettled(&observation);
-        Ok(())
+        Ok(answered)
     }
 
     fn apply_result(&mut self, batch: u32, result: &PairResult) {
@@ -276,6 +423,11 @@ pub struct Page<'a>(&'a mut Fold);
 impl Page<'_> {
     /// Fold the next entry. On an error nothing has changed.
     pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
+        self.answer(entry).map(drop)
+    }
+
+    /// Fold the next entry; the duel that it answers. On an error nothing has changed.
+    pub fn answer(&mut self, entry: &LogEntry) -> Result<Option<Answered>, FoldError> {
         self.0.apply_unsettled(entry)
     }
 
@@ -288,6 +440,11 @@ impl Page<'_> {
     pub fn batch(&self) -> Option<u32> {
         self.0.policy.batch()
     }
+}
+
+fn method_of(methods: &[MethodVersion], version: u32) -> Option<interleave::Spec> {
+    let index = (version as usize).checked_sub(1)?;
+    methods.get(index).map(|version| version.method)
 }
 
 fn digest(content: &[u8]) -> [u8; DIGEST_BYTES] {

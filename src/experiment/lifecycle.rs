@@ -6,10 +6,12 @@ use serde_json::{Value, json};
 
 use super::error::ServiceError;
 use super::live::Live;
+use super::page_rules::{CurrentMethod, interleaving_text};
 use super::service::Service;
 use super::spec::{ExperimentSpec, FieldError, name_error};
 use crate::access::Actor;
 use crate::entropy;
+use crate::interleave;
 use crate::store::{
     AuditNote, Change, Changed, Created, Event, ExperimentRecord, NewEvent, NewExperiment, Nonce, OtherEvent,
     Status,
@@ -17,6 +19,8 @@ use crate::store::{
 
 /// Nonce of the one conclusion that the service draws by itself; no process draws it.
 const CONCLUSION: Nonce = (u64::MAX as Nonce - 1) << 64;
+/// Versions of the method that one experiment can have: each is counted apart.
+const MAX_METHOD_VERSIONS: u32 = 100;
 
 impl Service {
     /// Create an experiment, or find that the same request created it before. The flag says whether it is new.
@@ -97,6 +101,52 @@ impl Service {
             let event = OtherEvent::Status { status, winner, archived: false, reason: None };
             match self.change(&live, &record, change, event, now).await {
                 // somebody was faster; who does not care what it was goes on from what it is
+                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
+                done => return done.map(|()| live),
+            }
+        }
+    }
+
+    /// Interleave in another way from here on, if the experiment is still at `expected_version` (`None`: whatever it is
+    /// at). The method that it has already changes nothing.
+    pub async fn set_interleaving(
+        &self,
+        name: &str,
+        expected_version: Option<u64>,
+        method: interleave::Spec,
+        by: &Actor,
+    ) -> Result<Arc<Live>, ServiceError> {
+        method.validate().map_err(|error| {
+            let pointer = format!("/interleaving/{}", error.parameter);
+            ServiceError::Invalid(vec![FieldError::new(pointer, error.detail)])
+        })?;
+        let live = self.experiment(name).await?;
+        loop {
+            let record = self.newest_record(&live).await?;
+            refuse_archived(&record)?;
+            check_version(&record, expected_version)?;
+            let current = CurrentMethod::of(&record, &live.spec.pages)
+                .map_err(|why| ServiceError::Unreadable { name: name.into(), why })?;
+            if current.method == method {
+                return Ok(live);
+            }
+            if current.version >= MAX_METHOD_VERSIONS {
+                let detail = format!(
+                    "the method was changed {MAX_METHOD_VERSIONS} times, which is all that one experiment takes; \
+                     create a new one"
+                );
+                return Err(ServiceError::Invalid(vec![FieldError::new("/interleaving", detail)]));
+            }
+            let version = current.version + 1;
+            let text = interleaving_text(version, &method);
+            let now = self.clock.now_ms();
+            let audit = AuditNote::of_experiment(by, "experiment-changed", name, now).changed(
+                Some(json!({"interleaving": current.method})),
+                Some(json!({"interleaving": method})),
+            );
+            let change = Change { interleaving: Some(text), audit: Some(audit), ..Change::default() };
+            let event = OtherEvent::Interleaving { version, method };
+            match self.change(&live, &record, change, event, now).await {
                 Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
                 done => return done.map(|()| live),
             }

@@ -9,11 +9,11 @@ use super::estimates::Estimates;
 use super::fold::{Fold, Page};
 use super::loss;
 use super::outstanding::Outstanding;
+use super::page_rules::interleaving_text;
 use super::spec::ExperimentSpec;
-use super::traffic::Traffic;
 use crate::policy::{Chance, InFlight, Selection};
 use crate::store::{
-    Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, OtherEvent, Snapshot, Status, Store, StoreError,
+    Change, Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, OtherEvent, Snapshot, Store, StoreError,
 };
 use crate::telemetry::metrics::Metrics;
 
@@ -53,7 +53,6 @@ pub struct Live {
     lost: AtomicBool,
     /// Unix milliseconds of about the last request.
     last_used_ms: AtomicI64,
-    traffic: Traffic,
     /// Batches whose end was folded and is not known to be in the audit log.
     ended_batches: Mutex<Vec<EndedBatch>>,
 }
@@ -77,7 +76,6 @@ impl Live {
         record: ExperimentRecord,
         process: u64,
         metrics: &Metrics,
-        now_ms: i64,
     ) -> Result<Self, ServiceError> {
         let unreadable = |why| ServiceError::Unreadable { name: record.name.clone(), why };
         let spec = ExperimentSpec::read(&record.spec).map_err(unreadable)?;
@@ -125,7 +123,6 @@ impl Live {
             broken: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             last_used_ms: AtomicI64::new(i64::MIN),
-            traffic: Traffic::new(now_ms, metrics.feedback_delay_seconds.clone()),
             ended_batches: Mutex::default(),
             record: RwLock::new(record),
             fold: RwLock::new(fold),
@@ -166,17 +163,24 @@ impl Live {
         }
     }
 
-    /// A change of the record came by in the log. One that the record has already is passed over.
-    fn note_change(&self, entry: &LogEntry, status: Status, winner: Option<u16>, archived: bool) {
+    /// If the event is a change of the record, the record has it now. One that the record has already is passed over.
+    fn note_change(&self, entry: &LogEntry, event: &OtherEvent) {
+        let change = match event {
+            OtherEvent::Status { status, winner, archived, .. } => Change {
+                status: Some(*status),
+                winner: Some(*winner),
+                archived_at: archived.then_some(entry.recorded_at),
+                ..Change::default()
+            },
+            OtherEvent::Interleaving { version, method } => {
+                Change { interleaving: Some(interleaving_text(*version, method)), ..Change::default() }
+            }
+            _ => return,
+        };
         let mut record = self.record.write().unwrap_or_else(PoisonError::into_inner);
         if entry.position > record.head {
-            record.head = entry.position;
-            record.version += 1;
-            record.updated_at = entry.recorded_at;
-            (record.status, record.winner) = (status, winner);
-            if archived {
-                record.archived_at = Some(entry.recorded_at);
-            }
+            let after = change.applied_to(&record, entry.recorded_at);
+            *record = ExperimentRecord { head: entry.position, ..after };
         }
     }
 
@@ -193,11 +197,12 @@ impl Live {
         self.last_used_ms.load(Ordering::Relaxed)
     }
 
-    /// Bytes that it takes in memory, estimated: a constant, 1 KiB for each ranker (counts over time), and 34 for each ordered
-    /// pair of rankers.
+    /// Bytes that it takes in memory, estimated: a constant, 1 KiB for each ranker (counts over time), 34 for each ordered
+    /// pair of rankers, and the clicks that wait.
     pub fn bytes(&self) -> u64 {
         let rankers = self.spec.rankers.len() as u64;
-        16 * 1024 + 1024 * rankers + 34 * rankers * rankers
+        let open = self.fold.read().map_or(0, |fold| fold.open_pages().bytes() as u64);
+        16 * 1024 + 1024 * rankers + 34 * rankers * rankers + open
     }
 
     /// Whether comparisons of its open batch are out, which dropping it would forget.
@@ -218,6 +223,18 @@ impl Live {
     pub fn ends_noted(&self, noted: &[EndedBatch]) {
         let mut ended = self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner);
         ended.retain(|batch| !noted.contains(batch));
+    }
+
+    /// Whether clicks wait for their duels to be settled.
+    pub fn has_open_pages(&self) -> bool {
+        self.fold().is_ok_and(|fold| !fold.open_pages().pages().is_empty())
+    }
+
+    /// Duels whose clicks have waited for their time, at most `limit`.
+    pub fn pages_to_settle(&self, now_ms: i64, limit: usize) -> Result<Vec<Nonce>, ServiceError> {
+        let window = self.spec.pages.settle_after_seconds(self.spec.duel_ttl_seconds);
+        let until = now_ms - i64::from(window) * 1000;
+        Ok(self.fold()?.open_pages().issued_until(until).take(limit).collect())
     }
 
     /// Whether there are self-duels that are not known to be in the log.
@@ -267,14 +284,12 @@ impl Live {
             let mut outstanding = self.lock_outstanding();
             let selection = policy.select(outstanding.at(now_ms, policy.batch()), chance);
             outstanding.issue(&selection, now_ms);
-            self.count_unanswered(&mut outstanding);
             selection
         } else {
             let selection = policy.select(&InFlight::new(), chance);
             let mut outstanding = self.lock_outstanding();
             outstanding.at(now_ms, policy.batch());
             outstanding.issue(&selection, now_ms);
-            self.count_unanswered(&mut outstanding);
             selection
         };
         Ok((selection, fold.position()))
@@ -283,21 +298,7 @@ impl Live {
     /// What this process has out now.
     pub fn outstanding<T>(&self, now_ms: i64, look: impl FnOnce(&InFlight) -> T) -> Result<T, ServiceError> {
         let batch = self.fold()?.policy().batch();
-        let mut outstanding = self.lock_outstanding();
-        let seen = look(outstanding.at(now_ms, batch));
-        self.count_unanswered(&mut outstanding);
-        Ok(seen)
-    }
-
-    fn count_unanswered(&self, outstanding: &mut Outstanding) {
-        for (pair, count) in outstanding.take_unanswered() {
-            self.traffic.expired(pair, count.into());
-        }
-    }
-
-    /// What passes through this process.
-    pub fn traffic(&self) -> &Traffic {
-        &self.traffic
+        Ok(look(self.lock_outstanding().at(now_ms, batch)))
     }
 
     fn lock_outstanding(&self) -> MutexGuard<'_, Outstanding> {
@@ -356,29 +357,26 @@ impl Live {
                 return Ok(false);
             }
             let batch = page.batch();
-            page.apply(entry).map_err(|error| self.unreadable(&error))?;
+            let answered = page.answer(entry).map_err(|error| self.unreadable(&error))?;
             if let Some(batch) = batch
                 && page.batch() != Some(batch)
             {
                 let ended = EndedBatch { batch, position: entry.position, at: entry.recorded_at };
                 self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
             }
-            if let Event::Other(OtherEvent::Status { status, winner, archived, .. }) = entry.event {
-                self.note_change(entry, status, winner, archived);
+            if let Event::Other(event) = &entry.event {
+                self.note_change(entry, event);
             }
-            if let Event::Outcome(outcome) = &entry.event
+            // an answer carries the nonce of its duel
+            if let Some(duel) = answered
                 && (entry.nonce >> 64) as u64 == self.process
             {
                 self.lock_outstanding().settle(
-                    outcome.first.into(),
-                    outcome.second.into(),
-                    outcome.batch,
-                    outcome.issued_at,
+                    duel.first.into(),
+                    duel.second.into(),
+                    duel.batch,
+                    duel.issued_at,
                 );
-                if outcome.first != outcome.second {
-                    let pair = (outcome.first, outcome.second);
-                    self.traffic.answered(pair, outcome.issued_at, entry.recorded_at);
-                }
             }
         }
         Ok(true)

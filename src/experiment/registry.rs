@@ -86,10 +86,8 @@ impl Registry {
             .get_or_try_init(async || {
                 let record = self.store.experiment(name).await?;
                 let record = record.ok_or_else(|| ServiceError::NotFound(name.into()))?;
-                let now_ms = self.now_ms.load(Ordering::Relaxed);
-                let live = Live::open(&*self.store, record, self.process, &self.metrics, now_ms).await?;
-                let live = Arc::new(live);
-                live.touch(now_ms);
+                let live = Arc::new(Live::open(&*self.store, record, self.process, &self.metrics).await?);
+                live.touch(self.now_ms.load(Ordering::Relaxed));
                 self.by_id.write().unwrap_or_else(PoisonError::into_inner).insert(live.id, Arc::clone(&live));
                 Ok(live)
             })
@@ -123,12 +121,6 @@ impl Registry {
         let live = slots.get(name)?.get().filter(|live| !live.is_broken())?;
         live.touch(self.now_ms.load(Ordering::Relaxed));
         Some(Arc::clone(live))
-    }
-
-    /// The same for who only looks on: that does not keep it in memory.
-    pub fn glance(&self, name: &str) -> Option<Arc<Live>> {
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        slots.get(name)?.get().filter(|live| !live.is_broken()).cloned()
     }
 
     fn refusals(&self) -> MutexGuard<'_, HashMap<String, Refusal>> {
@@ -180,10 +172,6 @@ impl Registry {
         let ids: Vec<_> = lives.iter().map(|(_, live)| live.id).collect();
         let heads: HashMap<_, _> =
             self.store.heads(&ids).await?.into_iter().map(|head| (head.experiment, head)).collect();
-        let behind = |(position, live): &(u64, Arc<Live>)| {
-            heads.get(&live.id).map_or(0, |head| head.head.saturating_sub(*position))
-        };
-        self.metrics.replica_lag_entries.set(lives.iter().map(behind).max().unwrap_or(0) as i64);
         // one experiment that cannot be followed must not hold up the others
         let mut first_error = None;
         for (position, live) in lives {
@@ -245,7 +233,7 @@ impl Registry {
 
     /// Time goes on: those that were not asked for since `idle_since_ms`, and the longest unused of those that take
     /// more room than there is. Of an idle experiment with an open batch, the comparisons that are out are not
-    /// forgotten.
+    /// forgotten, and one with clicks that wait is kept until they are settled.
     pub fn droppable(&self, now_ms: i64, idle_since_ms: i64) -> Vec<Arc<Live>> {
         self.now_ms.store(now_ms, Ordering::Relaxed);
         let mut lives = self.all();
@@ -253,7 +241,9 @@ impl Registry {
         let mut bytes: u64 = lives.iter().map(|live| live.bytes()).sum();
         let newest = lives.last().map(|live| live.id);
         lives.retain(|live| {
-            let idle = live.last_used_ms() < idle_since_ms && !live.waits_for_its_batch(now_ms);
+            let idle = live.last_used_ms() < idle_since_ms
+                && !live.waits_for_its_batch(now_ms)
+                && !live.has_open_pages();
             // however large, the newest stays: somebody asks for it
             let dropped = idle || (bytes > self.memory_bytes && Some(live.id) != newest);
             if dropped {

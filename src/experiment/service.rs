@@ -1,6 +1,6 @@
 //! What a process does for its experiments: starts, hands out duels, follows the store, stops.
 //!
-//! The other use cases: `lifecycle.rs`, `receive.rs`, `standings.rs`, `batches.rs`.
+//! The other use cases: `lifecycle.rs`, `pages.rs`, `receive.rs`, `standings.rs`, `batches.rs`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,9 +21,13 @@ use super::writer::Writer;
 use crate::access::AccessKeys;
 use crate::clock::SharedClock;
 use crate::entropy;
+use crate::interleave::PlanCache;
 use crate::policy::{Chance, Selection, fold_chance};
 use crate::store::{Appended, AuditRecord, Event, NewEvent, Nonce, OtherEvent, SharedStore, Status};
 use crate::telemetry::metrics::{DuelKind, Metrics};
+
+/// Linear programs whose solutions are kept; each takes some kilobytes.
+const PLANS_KEPT: usize = 1000;
 
 /// What a service can be tuned by.
 #[derive(Debug, Clone)]
@@ -70,6 +74,8 @@ pub struct Service {
     /// Low half of the next nonce; also the step of the generator of the next selection.
     counter: AtomicU64,
     chance_seed: u64,
+    /// Solved linear programs of optimized interleaving.
+    pub(super) plans: Arc<PlanCache>,
     pub(super) idle_after_ms: i64,
     /// Ended at shutdown.
     background: Mutex<Vec<JoinHandle<()>>>,
@@ -127,6 +133,7 @@ impl Service {
             process,
             counter: AtomicU64::new(0),
             chance_seed: entropy::number().map_err(no_entropy)?,
+            plans: Arc::new(PlanCache::new(PLANS_KEPT)),
             idle_after_ms: i64::try_from(settings.idle_after.as_millis()).unwrap_or(i64::MAX),
             background: Mutex::default(),
         });
@@ -202,11 +209,6 @@ impl Service {
         self.registry.all()
     }
 
-    /// The experiment with this name, if it is in memory. Looking on does not keep it there.
-    pub fn glance(&self, name: &str) -> Option<Arc<Live>> {
-        self.registry.glance(name)
-    }
-
     /// The experiment with this name, in memory.
     pub async fn experiment(&self, name: &str) -> Result<Arc<Live>, ServiceError> {
         if name_error(name).is_some() {
@@ -226,7 +228,7 @@ impl Service {
         self.registry.in_memory(name).map(|live| self.choose(&live))
     }
 
-    fn choose(&self, live: &Live) -> Result<IssuedDuel, ServiceError> {
+    pub(super) fn choose(&self, live: &Live) -> Result<IssuedDuel, ServiceError> {
         let name = &live.name;
         let (status, winner, archived) =
             live.with_record(|record| (record.status, record.winner, record.archived_at.is_some()));
@@ -279,11 +281,6 @@ impl Service {
             nonce: self.nonce(step),
         };
         let (left, right) = if first_left { (duel.first, duel.second) } else { (duel.second, duel.first) };
-        if duel.is_self() {
-            live.traffic().alone();
-        } else {
-            live.traffic().issued();
-        }
         self.metrics.duel(match (duel.is_self(), selection.batch) {
             (true, _) => DuelKind::SelfDuel,
             (false, Some(_)) => DuelKind::Batch,

@@ -5,9 +5,10 @@ use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use super::error::ServiceError;
-use super::token::{DuelToken, Keyring, TokenError};
+use super::shown::{DuelSecrets, Shown};
+use super::token::{DuelId, DuelToken, Keyring, TokenError};
 use crate::entropy;
-use crate::store::{SharedStore, SigningKey};
+use crate::store::{Nonce, SharedStore, SigningKey};
 
 /// A token of an unknown key lets the store be asked at most this often: anybody can make up tokens. Below the shortest
 /// time that a new key waits before it signs, so that no token of a real key is ever refused for this.
@@ -33,8 +34,23 @@ impl SigningKeys {
     }
 
     /// The token that `text` is, as far as this process knows the keys.
-    pub fn verify(&self, text: &str) -> Result<DuelToken, TokenError> {
-        self.ring.read().unwrap_or_else(PoisonError::into_inner).verify(text)
+    pub fn open(&self, text: &str) -> Result<DuelId, TokenError> {
+        self.ring.read().unwrap_or_else(PoisonError::into_inner).open(text)
+    }
+
+    /// The token and what was shown for it as text, under key `id`.
+    pub fn seal(&self, id: u32, token: &DuelToken, shown: &Shown) -> Result<String, TokenError> {
+        self.ring.read().unwrap_or_else(PoisonError::into_inner).seal(id, token, shown)
+    }
+
+    /// Number of the key that the token is signed with now.
+    pub fn key_of(&self, token: &DuelToken) -> u32 {
+        self.ring.read().unwrap_or_else(PoisonError::into_inner).key_of(token)
+    }
+
+    /// What only those who have key `id` can know of the duel with this nonce.
+    pub fn secrets(&self, id: u32, nonce: Nonce) -> Result<DuelSecrets, TokenError> {
+        self.ring.read().unwrap_or_else(PoisonError::into_inner).secrets(id, nonce)
     }
 
     /// See [`Keyring::seal_session`].

@@ -6,6 +6,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::page_rules::PageRules;
 use crate::policy::{MAX_RANKERS, MIN_RANKERS, PolicySpec, TieRule};
 
 /// How long a duel may stay unanswered unless the experiment says otherwise.
@@ -71,6 +72,9 @@ pub struct ExperimentSpec {
     /// When the service concludes it by itself; without, never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conclude_at: Option<ConcludeAt>,
+    /// What holds for its pages.
+    #[serde(default)]
+    pub pages: PageRules,
 }
 
 /// When an experiment concludes by itself.
@@ -205,6 +209,7 @@ impl ExperimentSpec {
                 ),
             ));
         }
+        errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
         errors
     }
 

@@ -3,23 +3,34 @@
 //! Layout before base64url without padding: `version (1 byte) · key id (4 bytes, big endian) · body (postcard of
 //! [`DuelToken`]) · tag (16 bytes)`. The tag is HMAC-SHA-256 over a domain string and everything before it, cut to
 //! 128 bits. A token outlives a deploy: a new layout gets a new version, and old versions stay readable.
+//!
+//! Version 2 is of a duel that the service has interleaved: `version · key id · length of the body (1 byte) · body ·
+//! sealed`. `sealed` is the postcard of [`Shown`] under AES-256-GCM-SIV (RFC 8452), with everything before it as the
+//! associated data, so that nobody can read whose slot is whose, or change any of it. The nonce is the duel's; the key
+//! stream depends on what is encrypted as well, so that two pages of one duel do not share one.
 
+use aes_gcm_siv::aead::{Aead as _, KeyInit as _, Payload};
+use aes_gcm_siv::{Aes256GcmSiv, Nonce as AeadNonce};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use super::shown::{DuelSecrets, Shown};
 use crate::store::{ExperimentId, Nonce, SigningKey};
 
 const VERSION: u8 = 1;
+const PAGE_VERSION: u8 = 2;
 const DOMAIN: &[u8] = b"rankduel duel token\0";
 const SESSION_DOMAIN: &[u8] = b"rankduel session\0";
+const PAGE_DOMAIN: &[u8] = b"rankduel page\0";
+const SHEET_DOMAIN: &[u8] = b"rankduel sheet\0";
 const TAG_BYTES: usize = 16;
 const SESSION_TAG_BYTES: usize = 32;
 const HEADER_BYTES: usize = 5;
 /// Longer than any token this program writes; longer ones are not even decoded.
-const MAX_TEXT_BYTES: usize = 512;
+const MAX_TEXT_BYTES: usize = 20_000;
 
 /// What a duel's id says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +55,17 @@ pub struct DuelToken {
     pub expires_at: i64,
     /// Names the duel; high half: the process that issued it, low half: its running number.
     pub nonce: Nonce,
+}
+
+/// A `duel_id` that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DuelId {
+    /// The duel.
+    pub duel: DuelToken,
+    /// Number of the key that it was signed with.
+    pub key: u32,
+    /// What was shown, where the service has interleaved it.
+    pub shown: Option<Shown>,
 }
 
 /// Why a `duel_id` is not one of ours.
@@ -73,6 +95,8 @@ struct Key {
     active_from: i64,
     mac: Hmac<Sha256>,
     session_mac: Hmac<Sha256>,
+    page: Hmac<Sha256>,
+    sheet: Aes256GcmSiv,
 }
 
 impl Keyring {
@@ -81,11 +105,20 @@ impl Keyring {
         let mut keys: Vec<_> = keys
             .iter()
             .filter_map(|key| {
-                let mut mac = Hmac::<Sha256>::new_from_slice(&key.secret).ok()?;
-                let mut session_mac = mac.clone();
-                mac.update(DOMAIN);
-                session_mac.update(SESSION_DOMAIN);
-                Some(Key { id: key.id, active_from: key.active_from, mac, session_mac })
+                let keyed = |domain: &[u8]| {
+                    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&key.secret).ok()?;
+                    mac.update(domain);
+                    Some(mac)
+                };
+                let sheet = keyed(SHEET_DOMAIN)?.finalize().into_bytes();
+                Some(Key {
+                    id: key.id,
+                    active_from: key.active_from,
+                    mac: keyed(DOMAIN)?,
+                    session_mac: keyed(SESSION_DOMAIN)?,
+                    page: keyed(PAGE_DOMAIN)?,
+                    sheet: Aes256GcmSiv::new_from_slice(&sheet).ok()?,
+                })
             })
             .collect();
         keys.sort_by_key(|key| std::cmp::Reverse((key.active_from, key.id)));
@@ -138,24 +171,92 @@ impl Keyring {
         Some(content.to_vec())
     }
 
+    /// Number of the key that the token is signed with now.
+    pub fn key_of(&self, token: &DuelToken) -> u32 {
+        self.active_at(token.issued_at).id
+    }
+
+    fn key(&self, id: u32) -> Result<&Key, TokenError> {
+        self.keys.iter().find(|key| key.id == id).ok_or(TokenError::UnknownKey)
+    }
+
+    /// The token and what was shown for it as text, under key `id`: that of the `duel_id` that the page was asked for
+    /// with, so that all pages of a duel have the same secrets.
+    pub fn seal(&self, id: u32, token: &DuelToken, shown: &Shown) -> Result<String, TokenError> {
+        let body = postcard::to_stdvec(token).map_err(|_| TokenError::Malformed)?;
+        let shown = postcard::to_stdvec(shown).map_err(|_| TokenError::Malformed)?;
+        let mut bytes = vec![PAGE_VERSION];
+        bytes.extend_from_slice(&id.to_be_bytes());
+        bytes.push(u8::try_from(body.len()).map_err(|_| TokenError::Malformed)?);
+        bytes.extend_from_slice(&body);
+        let payload = Payload { msg: &shown, aad: &bytes };
+        let sealed = self
+            .key(id)?
+            .sheet
+            .encrypt(&aead_nonce(token.nonce), payload)
+            .map_err(|_| TokenError::Malformed)?;
+        bytes.extend_from_slice(&sealed);
+        Ok(URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    /// What only those who have key `id` can know of the duel with this nonce.
+    pub fn secrets(&self, id: u32, nonce: Nonce) -> Result<DuelSecrets, TokenError> {
+        Ok(DuelSecrets::new(&self.key(id)?.page, nonce))
+    }
+
     /// The token that `text` is, if it was signed with one of the keys.
     pub fn verify(&self, text: &str) -> Result<DuelToken, TokenError> {
+        self.open(text).map(|read| read.duel)
+    }
+
+    /// The token that `text` is and what was shown for it, if it was signed with one of the keys.
+    pub fn open(&self, text: &str) -> Result<DuelId, TokenError> {
         if text.len() > MAX_TEXT_BYTES {
             return Err(TokenError::Malformed);
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| TokenError::Malformed)?;
-        if bytes.len() < HEADER_BYTES + TAG_BYTES || bytes[0] != VERSION {
+        if bytes.len() < HEADER_BYTES + TAG_BYTES || ![VERSION, PAGE_VERSION].contains(&bytes[0]) {
             return Err(TokenError::Malformed);
         }
+        let key = self.key(u32::from_be_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]))?;
+        let (duel, shown) = if bytes[0] == VERSION {
+            (key.signed(&bytes)?, None)
+        } else {
+            let (duel, shown) = key.sealed(&bytes)?;
+            (duel, Some(shown))
+        };
+        Ok(DuelId { duel, key: key.id, shown })
+    }
+}
+
+impl Key {
+    /// The content of a token of [`VERSION`], which is as long as its header and tag at least.
+    fn signed(&self, bytes: &[u8]) -> Result<DuelToken, TokenError> {
         let (signed, tag) = bytes.split_at(bytes.len() - TAG_BYTES);
-        let (header, body) = signed.split_at(HEADER_BYTES);
-        let key_id = u32::from_be_bytes([header[1], header[2], header[3], header[4]]);
-        let key = self.keys.iter().find(|key| key.id == key_id).ok_or(TokenError::UnknownKey)?;
-        let mut mac = key.mac.clone();
+        let mut mac = self.mac.clone();
         mac.update(signed);
         mac.verify_truncated_left(tag).map_err(|_| TokenError::Forged)?;
-        postcard::from_bytes(body).map_err(|_| TokenError::Malformed)
+        postcard::from_bytes(&signed[HEADER_BYTES..]).map_err(|_| TokenError::Malformed)
     }
+
+    /// The content of a token of [`PAGE_VERSION`], which is as long as its header and tag at least.
+    fn sealed(&self, bytes: &[u8]) -> Result<(DuelToken, Shown), TokenError> {
+        let body_end = HEADER_BYTES + 1 + usize::from(bytes[HEADER_BYTES]);
+        let (before, sealed) = bytes.split_at_checked(body_end).ok_or(TokenError::Malformed)?;
+        // made of what is not proven yet, which the tag then proves
+        let duel: DuelToken =
+            postcard::from_bytes(&before[HEADER_BYTES + 1..]).map_err(|_| TokenError::Malformed)?;
+        let payload = Payload { msg: sealed, aad: before };
+        let opened = self.sheet.decrypt(&aead_nonce(duel.nonce), payload).map_err(|_| TokenError::Forged)?;
+        let shown: Shown = postcard::from_bytes(&opened).map_err(|_| TokenError::Malformed)?;
+        if shown.is_sound() { Ok((duel, shown)) } else { Err(TokenError::Malformed) }
+    }
+}
+
+/// The end of a duel's nonce, which tells the duels of a process apart. The duel is authenticated whole.
+fn aead_nonce(nonce: Nonce) -> AeadNonce {
+    let bytes = nonce.to_be_bytes();
+    AeadNonce::from(std::array::from_fn::<u8, 12, _>(|index| bytes[index + 4]))
 }
 
 impl std::fmt::Debug for Keyring {
@@ -167,6 +268,7 @@ impl std::fmt::Debug for Keyring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interleave::{Sheet, SheetSlot, Team};
 
     fn keyring(secret: u8) -> Keyring {
         Keyring::new(&[SigningKey { id: 7, secret: [secret; 32], created_at: 0, active_from: 0 }])
@@ -209,6 +311,71 @@ mod tests {
     #[test]
     fn what_was_signed_is_read_back() {
         assert_eq!(keyring(1).verify(&keyring(1).sign(&token())), Ok(token()));
+    }
+
+    fn shown(teams: &[Team]) -> Shown {
+        let slot = |&team| SheetSlot { ranks: [1, 2], team: Some(team), competitive: true };
+        Shown {
+            method: 3,
+            sheet: Sheet {
+                depths: [4, 5],
+                informative: true,
+                fell_back: false,
+                slots: teams.iter().map(slot).collect(),
+            },
+            documents: teams.iter().map(|_| [7; 5]).collect(),
+        }
+    }
+
+    #[test]
+    fn what_was_sealed_is_read_back_and_every_change_is_noticed() {
+        let (ring, shown) = (keyring(1), shown(&[Team::Left, Team::Both, Team::Right]));
+        let text = ring.seal(7, &token(), &shown).expect("a known key");
+        let read = DuelId { duel: token(), key: 7, shown: Some(shown) };
+        assert_eq!(ring.open(&text), Ok(read));
+        assert_eq!(ring.verify(&text), Ok(token()));
+        assert_eq!(keyring(2).open(&text), Err(TokenError::Forged));
+        let bytes = URL_SAFE_NO_PAD.decode(&text).expect("base64url");
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(ring.open(&URL_SAFE_NO_PAD.encode(changed)).is_err(), "bit {bit} flipped was accepted");
+        }
+        for length in 0..text.len() {
+            assert!(ring.open(&text[..length]).is_err(), "{length} characters were accepted");
+        }
+    }
+
+    /// With a nonce that is the duel's alone, a stream cipher would give away where two pages of it differ.
+    #[test]
+    fn two_pages_of_one_duel_share_no_key_stream() {
+        let ring = keyring(1);
+        let [one, other] = [Team::Left, Team::Right].map(|last| {
+            let mut teams = [Team::Left; 40];
+            teams[39] = last;
+            let text = ring.seal(7, &token(), &shown(&teams)).expect("a known key");
+            URL_SAFE_NO_PAD.decode(text).expect("base64url")
+        });
+        let plain = postcard::to_stdvec(&shown(&[Team::Left; 40])).expect("plain numbers").len();
+        let start = one.len() - TAG_BYTES - plain;
+        let same = one.iter().zip(&other).skip(start).filter(|(one, other)| one == other).count();
+        assert!(same < plain / 8, "{same} of {plain} bytes are the same");
+        assert_eq!(one[..start], other[..start]);
+    }
+
+    #[test]
+    fn a_duel_has_secrets_of_its_own() {
+        let secrets = |secret, nonce| keyring(secret).secrets(7, nonce).expect("a known key");
+        let of = |secrets: DuelSecrets| {
+            let name = secrets.document("d");
+            (secrets.seed(), name, secrets.slot(0, &name), secrets.slot(1, &name), secrets.document("e"))
+        };
+        let one = of(secrets(1, 5));
+        assert_eq!(one, of(secrets(1, 5)));
+        for other in [of(secrets(2, 5)), of(secrets(1, 6))] {
+            assert!(one.0 != other.0 && one.1 != other.1 && one.2 != other.2);
+        }
+        assert!(one.2 != one.3 && one.1 != one.4);
     }
 
     #[test]

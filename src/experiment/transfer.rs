@@ -39,6 +39,8 @@ struct Head {
     updated_at: i64,
     archived_at: Option<i64>,
     pruned_to: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    interleaving: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -97,6 +99,7 @@ pub async fn export(store: &dyn Store, name: &str, out: &mut (dyn Write + Send))
         updated_at: record.updated_at,
         archived_at: record.archived_at,
         pruned_to: record.pruned_to,
+        interleaving: record.interleaving.clone(),
     })?;
     let mut after = record.pruned_to;
     if record.pruned_to > 0 {
@@ -243,6 +246,7 @@ pub async fn import(
         updated_at: head.updated_at,
         archived_at: head.archived_at,
         pruned_to: 0,
+        interleaving: head.interleaving,
     };
     let mut fold = Fold::start(&spec, record.seed, record.created_at);
     let mut base = None;

@@ -1,5 +1,5 @@
-//! What a process does every two seconds: append self-duels, keep snapshots, conclude what is certain, read the signing keys, and
-//! drop experiments that are idle or take too much room.
+//! What a process does every two seconds: append self-duels, settle clicks that have waited, keep snapshots, conclude what is
+//! certain, read the signing keys, and drop experiments that are idle or take too much room.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::error::ServiceError;
 use super::live::Live;
 use super::service::Service;
 use crate::access::Actor;
-use crate::store::{Appended, AuditNote, OtherEvent, StoreError};
+use crate::store::{Appended, AuditNote, Event, NewEvent, OtherEvent, StoreError};
 
 /// How often.
 const EVERY: Duration = Duration::from_secs(2);
@@ -20,6 +20,8 @@ const EVERY: Duration = Duration::from_secs(2);
 const KEYS_EVERY_ROUNDS: u32 = 5;
 /// What of a round reads and writes more than self-duels is given up on after this time.
 const WITHIN: Duration = Duration::from_secs(10);
+/// Duels of one experiment that are settled in one round.
+const SETTLE_AT_ONCE: usize = 10_000;
 /// Entries folded between two snapshots of an experiment.
 const SNAPSHOT_EVERY: u64 = 10_000;
 
@@ -38,6 +40,7 @@ pub(super) async fn keep_up(service: Weak<Service>) {
         let Some(service) = service.upgrade() else { return };
         service.flush_self_duels().await;
         let work = async {
+            service.settle_pages().await?;
             service.keep_snapshots().await?;
             for live in service.registry.all() {
                 service.note_ended_batches(&live).await?;
@@ -56,7 +59,7 @@ pub(super) async fn keep_up(service: Weak<Service>) {
             Ok(()) => failing = false,
             Err(error) if !failing => {
                 failing = true;
-                tracing::warn!(%error, "snapshots and keys wait for the store");
+                tracing::warn!(%error, "clicks, snapshots and keys wait for the store");
             }
             Err(_) => {}
         }
@@ -96,6 +99,20 @@ impl Service {
                 false
             }
         }
+    }
+
+    /// Settle the duels whose clicks have waited for their time. Every process tries, and one of them succeeds.
+    async fn settle_pages(&self) -> Result<(), ServiceError> {
+        for live in self.registry.all() {
+            if live.is_broken() || live.with_record(|record| record.archived_at.is_some()) {
+                continue;
+            }
+            // one that is being folded anew has none for a moment
+            let Ok(due) = live.pages_to_settle(self.clock.now_ms(), SETTLE_AT_ONCE) else { continue };
+            let settled = |nonce| NewEvent { nonce, event: Event::Other(OtherEvent::Settled {}) };
+            self.writer.append(&live, due.into_iter().map(settled).collect()).await?;
+        }
+        Ok(())
     }
 
     /// Keep a snapshot of every experiment that has moved on enough since its last one.

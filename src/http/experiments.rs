@@ -1,5 +1,7 @@
 //! `/v1/experiments`: create, list, read, change, archive.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -7,16 +9,20 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::methods::Interleaving;
 use super::problem::{FieldError, ProblemDocument};
 use super::{ApiResult, AppState, Caller, JsonBody, PathOf, Problem, ProblemKind, QueryOf};
 use crate::clock::rfc3339;
+use crate::experiment::page_rules::{CLICK, CurrentMethod, PageRules};
 use crate::experiment::spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
-use crate::experiment::{ExperimentSpec, Ranker};
+use crate::experiment::{ExperimentSpec, Live, Ranker, ServiceError};
+use crate::interleave::{self, InvalidSpec};
 use crate::policy::spec::InvalidPolicy;
 use crate::policy::{PolicySpec, TieRule};
 use crate::store::{ExperimentRecord, Status};
@@ -57,6 +63,19 @@ struct NewExperimentBody {
     /// Conclude by itself as soon as the winner is certain; never unless given.
     #[schema(value_type = Option<ConcludeAt>, nullable = false)]
     conclude_at: Option<super::extract::Object<ConcludeAt>>,
+    /// How two rankings become one page; team draft unless said otherwise.
+    #[schema(value_type = Option<Interleaving>, nullable = false)]
+    interleaving: Option<Map<String, Value>>,
+    /// What each kind of event on a document weighs.
+    #[schema(schema_with = event_weights)]
+    event_weights: Option<BTreeMap<String, u32>>,
+    /// How long after a duel was handed out clicks that came in pieces become an outcome, at most `duel_ttl_seconds`; 1800
+    /// unless said otherwise, or `duel_ttl_seconds` where that is shorter.
+    #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
+    settle_after_seconds: Option<u32>,
+    /// Ids of two of the rankers that are one: what looks like a difference between them is an alarm.
+    #[schema(nullable = false)]
+    canary: Option<[String; 2]>,
 }
 
 /// A ranker: its id, or an object.
@@ -68,6 +87,23 @@ enum RankerBody {
     Id(String),
     /// Its id and more.
     Object(Ranker),
+}
+
+/// Whole numbers by the name of an event.
+fn event_weights() -> Object {
+    let weight = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(100));
+    let name =
+        ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(100)).build();
+    ObjectBuilder::new()
+        .additional_properties(Some(weight))
+        .property_names(Some(name))
+        .max_properties(Some(32))
+        .description(Some(
+            "What each kind of event on a document weighs, 1 to 100; at most 32 kinds. `click` weighs 1 unless said \
+             otherwise. A document counts once on a page, with its heaviest event.",
+        ))
+        .examples([json!({"click": 1, "add_to_cart": 5, "purchase": 20})])
+        .build()
 }
 
 fn default_ttl() -> u32 {
@@ -95,6 +131,17 @@ pub struct Experiment {
     pub ties: TieRule,
     /// How long a duel may stay unanswered.
     pub duel_ttl_seconds: u32,
+    /// How two rankings become one page, with all parameters.
+    #[schema(value_type = Interleaving)]
+    pub interleaving: interleave::Spec,
+    /// Counts the changes of `interleaving`, from 1.
+    pub interleaving_version: u32,
+    /// What each kind of event on a document weighs.
+    pub event_weights: BTreeMap<String, u32>,
+    /// How long after a duel was handed out clicks that came in pieces become an outcome.
+    pub settle_after_seconds: u32,
+    /// Ids of two of the rankers that are one.
+    pub canary: Option<[String; 2]>,
     /// Seed of everything that is drawn while folding the log.
     pub seed: u64,
     /// When it concludes by itself; `null` for never.
@@ -113,8 +160,15 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    fn new(record: &ExperimentRecord, spec: &ExperimentSpec) -> Self {
-        Self {
+    fn of(live: &Live) -> ApiResult<Self> {
+        let record = live.record();
+        Self::read(&record, &live.spec)
+            .map_err(|why| ServiceError::Unreadable { name: record.name, why }.into())
+    }
+
+    fn read(record: &ExperimentRecord, spec: &ExperimentSpec) -> Result<Self, String> {
+        let current = CurrentMethod::of(record, &spec.pages)?;
+        Ok(Self {
             name: record.name.clone(),
             status: record.status,
             winner: record
@@ -126,13 +180,18 @@ impl Experiment {
             policy_assumes: spec.policy.description().assumes,
             ties: spec.ties,
             duel_ttl_seconds: spec.duel_ttl_seconds,
+            interleaving: current.method,
+            interleaving_version: current.version,
+            event_weights: spec.pages.event_weights.clone(),
+            settle_after_seconds: spec.pages.settle_after_seconds(spec.duel_ttl_seconds),
+            canary: spec.pages.canary.clone(),
             seed: record.seed,
             conclude_at: spec.conclude_at,
             version: record.version,
             created_at: rfc3339(record.created_at),
             updated_at: rfc3339(record.updated_at),
             archived_at: record.archived_at.map(rfc3339),
-        }
+        })
     }
 
     fn into_response(self, status: StatusCode, headers: &[(HeaderName, String)]) -> Response {
@@ -168,7 +227,19 @@ async fn create(
         None => PolicySpec::from_parameters(DEFAULT_POLICY, Map::new()),
     }
     .map_err(invalid_policy)?;
+    let interleaving = match body.interleaving {
+        Some(object) => interleave::Spec::from_json(object).map_err(invalid_interleaving)?,
+        None => interleave::Spec::default(),
+    };
+    let mut event_weights = body.event_weights.unwrap_or_default();
+    event_weights.entry(CLICK.to_owned()).or_insert(1);
     let spec = ExperimentSpec {
+        pages: PageRules {
+            interleaving,
+            event_weights,
+            settle_after_seconds: body.settle_after_seconds,
+            canary: body.canary,
+        },
         rankers: body.rankers,
         policy,
         ties: body.ties,
@@ -177,7 +248,7 @@ async fn create(
         conclude_at: body.conclude_at.map(|super::extract::Object(at)| at),
     };
     let (live, is_new) = state.service.create(&body.name, &spec, &caller.actor()).await?;
-    let experiment = Experiment::new(&live.record(), &live.spec);
+    let experiment = Experiment::of(&live)?;
     Ok(if is_new {
         let location = (header::LOCATION, format!("/v1/experiments/{}", experiment.name));
         experiment.into_response(StatusCode::CREATED, &[location])
@@ -193,6 +264,15 @@ fn invalid_policy(error: InvalidPolicy) -> Problem {
     };
     Problem::new(ProblemKind::InvalidRequest, format!("The policy is not as it should be: {}.", error.detail))
         .field(pointer, error.detail)
+}
+
+fn invalid_interleaving(error: InvalidSpec) -> Problem {
+    let pointer = match error.parameter.as_str() {
+        "" => "/interleaving".to_string(),
+        parameter => format!("/interleaving/{}", parameter.replace('~', "~0").replace('/', "~1")),
+    };
+    let detail = format!("The interleaving is not as it should be: {}.", error.detail);
+    Problem::new(ProblemKind::InvalidRequest, detail).field(pointer, error.detail)
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -249,8 +329,8 @@ async fn list(
     };
     let (mut experiments, mut unreadable) = (Vec::new(), Vec::new());
     for record in records.into_iter().filter(|record| caller.is_for(&record.name)) {
-        match ExperimentSpec::read(&record.spec) {
-            Ok(spec) => experiments.push(Experiment::new(&record, &spec)),
+        match ExperimentSpec::read(&record.spec).and_then(|spec| Experiment::read(&record, &spec)) {
+            Ok(experiment) => experiments.push(experiment),
             Err(_) => unreadable.push(record.name),
         }
     }
@@ -278,7 +358,7 @@ fn read_cursor(cursor: &str) -> ApiResult<String> {
     ))]
 async fn read(State(state): State<AppState>, PathOf(name): PathOf<String>) -> ApiResult<Response> {
     let live = state.service.experiment(&name).await?;
-    Ok(Experiment::new(&live.record(), &live.spec).into_response(StatusCode::OK, &[]))
+    Ok(Experiment::of(&live)?.into_response(StatusCode::OK, &[]))
 }
 
 /// What can be changed of an experiment.
@@ -286,13 +366,18 @@ async fn read(State(state): State<AppState>, PathOf(name): PathOf<String>) -> Ap
 #[serde(deny_unknown_fields)]
 struct ExperimentChange {
     /// `paused` hands out no duels and still takes feedback; `concluded` shows the winner alone; `running` goes on.
-    status: Status,
+    #[schema(nullable = false)]
+    status: Option<Status>,
     /// With `concluded`: id of the winner; the policy's champion unless given.
     #[schema(nullable = false)]
     winner: Option<String>,
+    /// Instead of `status`: how two rankings become one page from here on, for duels that are chosen after the change. What
+    /// the policy has learnt stays; statistics are kept apart.
+    #[schema(value_type = Option<Interleaving>, nullable = false)]
+    interleaving: Option<Map<String, Value>>,
 }
 
-/// Pause, continue or conclude an experiment
+/// Pause, continue or conclude an experiment, or change its interleaving
 ///
 /// `If-Match` carries the `ETag` that the decision was made on, or `*` for whatever it is now.
 #[utoipa::path(patch, path = "/experiments/{name}", tag = "experiments", security(("key" = ["admin"])), request_body = ExperimentChange,
@@ -322,8 +407,27 @@ async fn change(
         )
     })?;
     let by = caller.actor();
-    let live = state.service.set_status(&name, version.0, body.status, body.winner.as_deref(), &by).await?;
-    Ok(Experiment::new(&live.record(), &live.spec).into_response(StatusCode::OK, &[]))
+    let refuse = |pointer: &str, detail: &str| {
+        let problem = format!("The change is not as it should be: {detail}.");
+        Problem::new(ProblemKind::InvalidRequest, problem).field(pointer, detail)
+    };
+    let live = match (body.status, body.interleaving) {
+        (Some(status), None) => {
+            state.service.set_status(&name, version.0, status, body.winner.as_deref(), &by).await?
+        }
+        (None, Some(_)) if body.winner.is_some() => {
+            return Err(refuse("/winner", "`winner` goes with the status `concluded` only"));
+        }
+        (None, Some(object)) => {
+            let method = interleave::Spec::from_json(object).map_err(invalid_interleaving)?;
+            state.service.set_interleaving(&name, version.0, method, &by).await?
+        }
+        (Some(_), Some(_)) => {
+            return Err(refuse("/interleaving", "send `status` or `interleaving`, one change at a time"));
+        }
+        (None, None) => return Err(refuse("", "send `status` or `interleaving`")),
+    };
+    Ok(Experiment::of(&live)?.into_response(StatusCode::OK, &[]))
 }
 
 /// Archive an experiment

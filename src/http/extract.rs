@@ -20,6 +20,10 @@ use super::problem::{Problem, ProblemKind};
 #[derive(Debug, Clone, Copy)]
 pub struct JsonBody<T>(pub T);
 
+/// A JSON body, or none at all; `null` is none.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionalBody<T>(pub Option<T>);
+
 /// The path's parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct PathOf<T>(pub T);
@@ -34,17 +38,38 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         require_json(request.headers())?;
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
-            BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
-                Problem::new(ProblemKind::PayloadTooLarge, "The body is larger than this server accepts.")
-            }
-            other => Problem::new(
-                ProblemKind::MalformedJson,
-                format!("The body did not arrive whole: {}.", other.body_text()),
-            ),
-        })?;
-        json(&bytes).map(Self)
+        json(&whole(request, state).await?).map(Self)
     }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let headers = request.headers().clone();
+        let bytes = whole(request, state).await?;
+        if bytes.is_empty() {
+            return Ok(Self(None));
+        }
+        require_json(&headers)?;
+        if bytes.trim_ascii() == b"null" {
+            return Ok(Self(None));
+        }
+        json(&bytes).map(Some).map(Self)
+    }
+}
+
+/// The body's bytes.
+async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
+    Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
+        BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
+            Problem::new(ProblemKind::PayloadTooLarge, "The body is larger than this server accepts.")
+        }
+        other => Problem::new(
+            ProblemKind::MalformedJson,
+            format!("The body did not arrive whole: {}.", other.body_text()),
+        ),
+    })
 }
 
 /// `application/json`, with any parameters, or another type whose suffix is `+json`.

@@ -9,11 +9,12 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::click::{ClickBody, ClickShape};
 use super::extract::{self, Object};
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
 use crate::clock::rfc3339;
-use crate::experiment::{Feedback, Received, ShownOutcome};
+use crate::experiment::{Feedback, Received, Said, ShownOutcome};
 
 /// Most pieces of feedback in one request.
 const MANY_MAX: usize = 1000;
@@ -37,7 +38,8 @@ enum Outcome {
     None,
 }
 
-/// The answer to one duel: its outcome, or clicks that were credited to either side already.
+/// The answer to one duel: its outcome, clicks that were credited to either side already, or what was clicked on the
+/// page that `interleave` made of it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct One {
@@ -52,10 +54,31 @@ struct One {
     /// Clicks that are credited to the right ranker.
     #[schema(nullable = false)]
     right_clicks: Option<u32>,
+    /// Instead of `outcome`, with the `duel_id` of an interleaved page: what was clicked on it, at most 100. Order and
+    /// repeats do not matter.
+    #[schema(value_type = Option<Vec<ClickShape>>, max_items = 100, nullable = false)]
+    clicks: Option<Vec<ClickBody>>,
+    /// With `clicks`: whether that is all, which it is unless said otherwise. Then the duel is settled, on these clicks
+    /// and on those that were sent for it before. With `false` more may come: the duel is settled by what says `true`, or
+    /// after the experiment's `settle_after_seconds`.
+    #[serde(rename = "final")]
+    #[schema(nullable = false)]
+    last: Option<bool>,
 }
 
 impl One {
     fn read(self) -> Result<Feedback, (&'static str, &'static str)> {
+        if let Some(clicks) = self.clicks {
+            if self.outcome.is_some() || self.left_clicks.is_some() || self.right_clicks.is_some() {
+                return Err(("/clicks", "send `clicks` or an outcome, not both"));
+            }
+            let clicks = clicks.into_iter().map(|click| click.0).collect();
+            let said = Said::Clicks { clicks, last: self.last.unwrap_or(true) };
+            return Ok(Feedback { duel_id: self.duel_id, said });
+        }
+        if self.last.is_some() {
+            return Err(("/final", "`final` goes with `clicks` only"));
+        }
         let outcome = match (self.outcome, self.left_clicks, self.right_clicks) {
             (Some(Outcome::Left), None, None) => ShownOutcome::Left,
             (Some(Outcome::Right), None, None) => ShownOutcome::Right,
@@ -75,10 +98,10 @@ impl One {
                 return Err(("/left_clicks", "`right_clicks` needs `left_clicks` beside it"));
             }
             (None, None, None) => {
-                return Err(("/outcome", "send `outcome`, or `left_clicks` and `right_clicks`"));
+                return Err(("/outcome", "send `outcome`, or `left_clicks` and `right_clicks`, or `clicks`"));
             }
         };
-        Ok(Feedback { duel_id: self.duel_id, outcome })
+        Ok(Feedback { duel_id: self.duel_id, said: Said::Outcome(outcome) })
     }
 }
 
@@ -115,23 +138,23 @@ impl Body {
 
 /// What became of one answer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-struct Receipt {
+pub(super) struct Receipt {
     /// What became of it.
-    status: ReceiptStatus,
-    /// Where it stands in the log: it, or the first one that was sent for the duel.
+    pub status: ReceiptStatus,
+    /// Where it stands in the log: it, or what was sent for the duel before.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    position: Option<u64>,
+    pub position: Option<u64>,
     /// Why it does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    detail: Option<String>,
+    pub detail: Option<String>,
 }
 
 /// What became of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum ReceiptStatus {
+pub(super) enum ReceiptStatus {
     /// It counts, and is durable.
     Recorded,
     /// The same was sent before; it counts once.
@@ -140,6 +163,8 @@ enum ReceiptStatus {
     Conflict,
     /// It came after the duel's time.
     Expired,
+    /// Clicks, and the duel was settled before: they change nothing, and sending them again does not either.
+    Late,
     /// It names no duel of this experiment, or is malformed.
     Invalid,
 }
@@ -174,13 +199,23 @@ impl From<Received> for Receipt {
             Received::Expired { expired_at } => {
                 receipt(ReceiptStatus::Expired, None, Some(expired_detail(expired_at)))
             }
+            Received::Late(position) => {
+                receipt(ReceiptStatus::Late, Some(position), Some(late_detail(position)))
+            }
             Received::Invalid(detail) => receipt(ReceiptStatus::Invalid, None, Some(detail)),
+            Received::Refused(error) => {
+                receipt(ReceiptStatus::Invalid, None, Some(format!("{}: {}", error.pointer, error.detail)))
+            }
         }
     }
 }
 
 fn conflict_detail(position: u64) -> String {
     format!("another outcome of this duel was recorded before (log position {position}); that one counts")
+}
+
+fn late_detail(position: u64) -> String {
+    format!("the duel was settled before these clicks (log position {position}); they change nothing")
 }
 
 fn expired_detail(expired_at: i64) -> String {
@@ -191,15 +226,19 @@ fn expired_detail(expired_at: i64) -> String {
 ///
 /// Answered only when what counts is durable. Sending the same again is safe: it counts once. One answer: its problems
 /// are the response's. Many: 200 with what became of each, in order; good items count whatever the others are.
+///
+/// `clicks` of a page that `interleave` made may come in pieces (`"final": false`), in any order, more than once, at any
+/// server; together they are one outcome. What comes after the duel was settled is answered with the status `late`.
 #[utoipa::path(post, path = "/experiments/{name}/feedback", tag = "duels", security(("key" = ["feedback"])),
     params(("name" = String, Path, description = "The experiment's name.")),
     request_body(content = Body, examples(
         ("outcome" = (value = json!({"duel_id": "AQAAAAEqAwEBAAD_rQM...", "outcome": "left"}))),
         ("clicks" = (value = json!({"duel_id": "AQAAAAEqAwEBAAD_rQM...", "left_clicks": 3, "right_clicks": 1}))),
+        ("events" = (value = json!({"duel_id": "AgAAAAEqAwEBAAD_rQM...", "clicks": [0, {"document": "doc-7", "event": "click"}], "final": true}))),
         ("many" = (value = json!({"feedback": [{"duel_id": "AQAAAAEqAwEBAAD_rQM...", "outcome": "none"}]}))),
     )),
     responses(
-        (status = 200, body = FeedbackAnswer, description = "One: recorded, or a repeat of what was recorded. Many: what became of each."),
+        (status = 200, body = FeedbackAnswer, description = "One: recorded, a repeat of what was recorded, or clicks that came late. Many: what became of each."),
         (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
         (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "One: `feedback-conflict`: another outcome was recorded before, and that one counts. `experiment-archived`."),
         (status = 410, body = ProblemDocument, content_type = "application/problem+json", description = "One: `duel-expired`."),
@@ -233,6 +272,11 @@ async fn feedback(
                     format!("The duel is not one of this experiment: {detail}."),
                 )
                 .field("/duel_id", detail)),
+                Some(Received::Refused(error)) => Err(Problem::new(
+                    ProblemKind::InvalidRequest,
+                    format!("The feedback is not as it should be: {}.", error.detail),
+                )
+                .field(error.pointer, error.detail)),
                 Some(counted) => Ok(Json(Receipt::from(counted)).into_response()),
                 None => Err(Problem::internal("one piece of feedback got no answer")),
             }

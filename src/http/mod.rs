@@ -10,14 +10,13 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::access::Ring;
 use crate::experiment::Service;
 use crate::telemetry::metrics::Metrics;
 
 pub mod audit;
 pub mod auth;
 pub mod batch;
-mod dashboard;
+mod click;
 mod docs;
 pub mod duels;
 mod experiment_metrics;
@@ -25,19 +24,20 @@ pub mod experiments;
 pub mod extract;
 pub mod feedback;
 pub mod health;
+mod methods;
 pub mod middleware;
 mod openapi;
+pub mod pages;
 pub mod problem;
 mod refusals;
 pub mod server;
 pub mod standings;
 pub mod trace;
-pub mod traffic;
+pub mod ubi;
 pub mod verdict;
 
 pub use auth::Caller;
 use auth::{Guard, Rules};
-use dashboard::Sessions;
 use experiment_metrics::ExperimentMetrics;
 pub use extract::{JsonBody, PathOf, QueryOf};
 pub use middleware::ShellSettings;
@@ -59,12 +59,13 @@ fn resources() -> OpenApiRouter<AppState> {
     openapi::part()
         .merge(experiments::routes())
         .merge(duels::routes())
+        .merge(pages::routes())
         .merge(feedback::routes())
+        .merge(ubi::routes())
         .merge(standings::routes())
         .merge(verdict::routes())
         .merge(batch::routes())
         .merge(audit::routes())
-        .merge(traffic::routes())
 }
 
 fn routes() -> OpenApiRouter<AppState> {
@@ -90,12 +91,9 @@ pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<Router> 
     let metrics = Arc::clone(&state.metrics);
     metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&state.service))));
     let at_once = duels::at_once(&state);
-    let given = Arc::new(Ring::of_given(&settings.keys));
-    let sessions = Sessions::new(Arc::clone(&given), Arc::clone(&state.service));
-    let pages = dashboard::routes(state.clone(), sessions.clone());
     let service = Arc::clone(&state.service);
     let (router, openapi) = router(state);
-    let guard = Guard::new(given, Some((service, sessions)), Rules::of(&openapi));
-    let router = router.merge(docs::routes(&openapi)?).merge(pages);
+    let guard = Guard::new(&settings.keys, Some(service), Rules::of(&openapi));
+    let router = router.merge(docs::routes(&openapi)?);
     Ok(middleware::wrap_with(router, at_once, guard, settings, &metrics)?)
 }

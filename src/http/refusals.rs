@@ -14,6 +14,10 @@ impl From<ServiceError> for Problem {
                     problem.field(error.pointer, error.detail)
                 })
             }
+            ServiceError::InvalidDuel(why) => {
+                Self::new(ProblemKind::InvalidDuel, detail).field("/duel_id", why)
+            }
+            ServiceError::Expired(_) => Self::new(ProblemKind::DuelExpired, detail),
             ServiceError::Exists(_) => Self::new(ProblemKind::ExperimentExists, detail),
             ServiceError::Stale { .. } => Self::new(ProblemKind::PreconditionFailed, detail),
             ServiceError::Paused(_) => Self::new(ProblemKind::ExperimentPaused, detail),

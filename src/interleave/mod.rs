@@ -24,9 +24,11 @@ pub mod spec;
 pub mod team_draft;
 
 pub use coins::{Coins, DuelCoins, FastCoins};
-pub use credit::{Click, Credit, InvalidClick, NoSignal, Sheet, SheetSlot, Verdict, credit};
+pub use credit::{Click, Credit, InvalidClick, MAX_WEIGHT, NoSignal, Sheet, SheetSlot, Verdict, credit};
 pub use draft::{Draft, Drafted, Note, Team};
 pub use lists::{DepthPolicy, Lists};
 pub use optimized::plans::{PlanCache, Plans, Uncached};
-pub use page::{InvalidRequest, Page, Pin, Request, Slot, alone, interleave};
+pub use page::{
+    InvalidRequest, MAX_DEPTH, MAX_DOCUMENTS, MAX_PINS, Page, Pin, Request, Slot, alone, interleave,
+};
 pub use spec::{InvalidSpec, Method, Spec};

@@ -138,6 +138,11 @@ impl Page<'_> {
         self.sheet.informative
     }
 
+    /// Everything shown from position 0 to the end of this page.
+    pub fn shown(&self) -> &[Slot<'_>] {
+        &self.shown
+    }
+
     /// The position of a document that was shown on this page or before it.
     pub fn position_of(&self, document: &str) -> Result<usize, InvalidClick> {
         self.shown

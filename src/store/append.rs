@@ -15,8 +15,17 @@ pub(super) struct Plan<'a> {
     pub answers: Vec<Appended>,
 }
 
+/// The nonces that an append of these events has to know of.
+pub(super) fn nonces_of(
+    events: &[(ExperimentId, NewEvent)],
+) -> impl Iterator<Item = (ExperimentId, Nonce)> + '_ {
+    events.iter().flat_map(|(experiment, new)| {
+        std::iter::once(new.nonce).chain(new.unless()).map(move |nonce| (*experiment, nonce))
+    })
+}
+
 /// Plan to append `events` to experiments with these `heads`, locked against other writers and against changes of
-/// their records. `known` holds the entries of these logs that carry one of the events' nonces.
+/// their records. `known` holds the entries of these logs that carry one of [`nonces_of`] them.
 pub(super) fn plan<'a>(
     events: &'a [(ExperimentId, NewEvent)],
     heads: Vec<Head>,
@@ -39,13 +48,16 @@ pub(super) fn plan<'a>(
             Some((position, event)) if **event == new.event => Appended::Duplicate(*position),
             Some((position, _)) => Appended::Conflict(*position),
             None if head.archived => Appended::Archived,
-            None => {
-                head.head += 1;
-                seen.insert((*experiment, new.nonce), (head.head, &new.event));
-                entries.push((*experiment, head.head, new));
-                changed.insert(*experiment, head.head);
-                Appended::Recorded(head.head)
-            }
+            None => match new.unless().and_then(|nonce| seen.get(&(*experiment, nonce))) {
+                Some((position, _)) => Appended::TooLate(*position),
+                None => {
+                    head.head += 1;
+                    seen.insert((*experiment, new.nonce), (head.head, &new.event));
+                    entries.push((*experiment, head.head, new));
+                    changed.insert(*experiment, head.head);
+                    Appended::Recorded(head.head)
+                }
+            },
         });
     }
     Plan { entries, heads: changed, answers }

@@ -72,6 +72,8 @@ pub enum Appended {
     Duplicate(u64),
     /// Another event with this nonce is in the log, at this position; that one stands.
     Conflict(u64),
+    /// What [`NewEvent::unless`] names is in the log, at this position: the event was not appended.
+    TooLate(u64),
     /// The experiment is archived, whichever process did that: it was not appended.
     Archived,
     /// The experiment does not exist.
@@ -137,8 +139,8 @@ pub trait Store: Send + Sync {
     ) -> Result<Changed, StoreError>;
 
     /// Append events, of any number of experiments, in one transaction: all or nothing is kept. Each experiment's log
-    /// stays dense and in the order given. A nonce counts once per experiment, within the call and against the log. What
-    /// is answered for a repeat is as durable as what is answered for a new event.
+    /// stays dense and in the order given. A nonce counts once per experiment, within the call and against the log, and
+    /// an event is too late once there is what [`NewEvent::unless`] names. What is answered for a repeat is as durable as what is answered for a new event.
     /// `recorded_at` in unix milliseconds.
     async fn append(
         &self,

@@ -22,7 +22,7 @@ use sqlx::types::Uuid;
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
 use super::access::{self, ApiKeyRow, AuditRow};
-use super::append::{Plan, plan};
+use super::append::{Plan, nonces_of, plan};
 use super::copied;
 use super::error::is_worth_another_try;
 use super::row::{
@@ -344,6 +344,7 @@ impl Store for PostgresStore {
                 .bind(after.updated_at)
                 .bind(experiment)
                 .bind(counted("version", before.version)?)
+                .bind(&after.interleaving)
                 .execute(&mut *transaction)
                 .await?;
             let heads = BTreeMap::from([(experiment, after.head)]);
@@ -371,7 +372,7 @@ impl Store for PostgresStore {
                 .await?;
             let heads = records::<_, Head>(rows)?;
             // after the lock: what other writers have committed is seen
-            let nonces = events.iter().map(|(experiment, new)| (*experiment, new.nonce));
+            let nonces = nonces_of(events);
             let known = known_nonces(&mut transaction, nonces).await?;
             let Plan { entries, heads, answers } = plan(events, heads, &known);
             if !entries.is_empty() {
@@ -523,6 +524,7 @@ impl Store for PostgresStore {
             .bind(record.updated_at)
             .bind(record.archived_at)
             .bind(counted("pruned_to", record.pruned_to)?)
+            .bind(&record.interleaving)
             .fetch_optional(&mut *transaction)
             .await?;
         let Some(imported) = imported else {

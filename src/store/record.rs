@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use sqlx::types::Uuid;
+
 use super::AuditNote;
+use crate::interleave;
 use crate::policy::Answer;
 
 /// An experiment's number in its database.
@@ -50,6 +53,9 @@ pub struct ExperimentRecord {
     pub archived_at: Option<i64>,
     /// Log entries up to this position were pruned; 0 while the log is whole.
     pub pruned_to: u64,
+    /// How rankings are interleaved, as JSON, where that was changed since it was created; the store does not look
+    /// inside.
+    pub interleaving: Option<String>,
 }
 
 /// What an experiment is created from.
@@ -78,6 +84,8 @@ pub struct Change {
     pub archived_at: Option<i64>,
     /// For the audit log.
     pub audit: Option<AuditNote>,
+    /// How rankings are interleaved from here on, as JSON.
+    pub interleaving: Option<String>,
 }
 
 impl Change {
@@ -87,6 +95,7 @@ impl Change {
             status: self.status.unwrap_or(before.status),
             winner: self.winner.unwrap_or(before.winner),
             archived_at: self.archived_at.or(before.archived_at),
+            interleaving: self.interleaving.clone().or_else(|| before.interleaving.clone()),
             version: before.version + 1,
             head: before.head + 1,
             updated_at: now,
@@ -124,6 +133,18 @@ pub struct NewEvent {
     pub nonce: Nonce,
     /// What happened.
     pub event: Event,
+}
+
+impl NewEvent {
+    /// The nonce after which this event is too late: that of the duel, for clicks that do not settle it.
+    pub fn unless(&self) -> Option<Nonce> {
+        match &self.event {
+            Event::Other(OtherEvent::Clicks(clicks)) => {
+                Some(clicks.duel.as_u128()).filter(|duel| *duel != self.nonce)
+            }
+            Event::Outcome(_) | Event::Other(_) => None,
+        }
+    }
 }
 
 /// An event in the log.
@@ -172,7 +193,7 @@ pub struct OutcomeEvent {
 
 /// The rarer events. New kinds and new optional fields may be added; a program refuses a log with a kind it does not
 /// know rather than fold it wrongly.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum OtherEvent {
     /// Self-duels that were handed out since the last such event: pairs of ranker and count.
@@ -199,6 +220,46 @@ pub enum OtherEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// Rankings are interleaved in another way from here on.
+    Interleaving {
+        /// Its number; what the experiment was created with is 1.
+        version: u32,
+        /// The method.
+        method: interleave::Spec,
+    },
+    /// Clicks on an interleaved page. Under the duel's nonce they settle it, with those that came before; under another
+    /// nonce they wait for what does.
+    Clicks(Box<ClicksEvent>),
+    /// Under a duel's nonce: the clicks that came before are its answer.
+    Settled {},
+}
+
+/// Clicks on the page of a duel. All but the clicks comes from its token.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClicksEvent {
+    /// The duel's nonce.
+    pub duel: Uuid,
+    /// First ranker of the ordered pair that the policy chose.
+    pub first: u16,
+    /// Second ranker.
+    pub second: u16,
+    /// Whether the first was shown left.
+    pub first_left: bool,
+    /// The batch it was selected in.
+    pub batch: Option<u32>,
+    /// What the policy wanted to remember of its selection.
+    pub ticket: u64,
+    /// Log position that it was selected at.
+    pub chosen_at: u64,
+    /// Unix milliseconds at which it was handed out.
+    pub issued_at: i64,
+    /// Version of the method that it was interleaved with.
+    pub method: u32,
+    /// What credit needs to know of what was shown, as text; the store does not look inside.
+    pub sheet: String,
+    /// Positions and weights, each position once, in ascending order.
+    pub clicks: Vec<(u16, u8)>,
 }
 
 /// Counts of one pair of a batch that was run elsewhere.

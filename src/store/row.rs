@@ -16,7 +16,8 @@ use crate::policy::Answer;
 /// The columns of [`ExperimentRow`], for a `select` or a `returning`.
 macro_rules! experiment_columns {
     () => {
-        "id, name, spec, seed, status, winner, version, head, created_at_ms, updated_at_ms, archived_at_ms, pruned_to"
+        "id, name, spec, seed, status, winner, version, head, created_at_ms, updated_at_ms, archived_at_ms, pruned_to, \
+         interleaving"
     };
 }
 /// The columns of [`LogRow`].
@@ -49,7 +50,8 @@ pub(super) mod sql {
     );
     /// `version` is the one before the change: a row that has moved on is not touched.
     pub const CHANGE_EXPERIMENT: &str = "update experiment
-         set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, version = version + 1, head = head + 1
+         set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, interleaving = $7, version = version + 1,
+             head = head + 1
          where id = $5 and version = $6";
     pub const READ: &str = concat!(
         "select ",
@@ -91,8 +93,8 @@ pub(super) mod sql {
     pub const FORGET_ENTRIES: &str = "delete from log where experiment_id = $1 and position <= $2";
     pub const IMPORT_EXPERIMENT: &str = concat!(
         "insert into experiment (name, spec, seed, status, winner, version, head, created_at_ms, updated_at_ms,
-                                 archived_at_ms, pruned_to)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (name) do nothing returning ",
+                                 archived_at_ms, pruned_to, interleaving)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (name) do nothing returning ",
         experiment_columns!()
     );
 }
@@ -138,6 +140,7 @@ pub(super) struct ExperimentRow {
     updated_at_ms: i64,
     archived_at_ms: Option<i64>,
     pruned_to: i64,
+    interleaving: Option<String>,
 }
 
 impl TryFrom<ExperimentRow> for ExperimentRecord {
@@ -164,6 +167,7 @@ impl TryFrom<ExperimentRow> for ExperimentRecord {
             created_at: row.created_at_ms,
             updated_at: row.updated_at_ms,
             archived_at: row.archived_at_ms,
+            interleaving: row.interleaving,
         })
     }
 }

@@ -24,7 +24,7 @@ use sqlx::types::Uuid;
 use sqlx::{Arguments as _, AssertSqlSafe, Connection, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use super::access::{self, ApiKeyRow, AuditRow};
-use super::append::plan;
+use super::append::{nonces_of, plan};
 use super::row::{
     EventColumns, ExperimentRow, HeadRow, LogRow, SigningKeyRow, SnapshotRow, ascending, counted,
     experiment_columns, in_order_of, log_columns, records, sql, status_name,
@@ -261,6 +261,7 @@ impl Store for SqliteStore {
             .bind(after.updated_at)
             .bind(experiment)
             .bind(counted("version", before.version)?)
+            .bind(&after.interleaving)
             .execute(&mut *transaction)
             .await?;
         insert_entries(&mut transaction, &[(experiment, after.head, &event)], recorded_at).await?;
@@ -281,7 +282,7 @@ impl Store for SqliteStore {
         let ids = ascending(events.iter().map(|(experiment, _)| *experiment));
         let rows: Vec<HeadRow> = sqlx::query_as(HEADS).bind(json(ids)).fetch_all(&mut *transaction).await?;
         let heads = records::<_, Head>(rows)?;
-        let nonces = events.iter().map(|(experiment, new)| (*experiment, new.nonce));
+        let nonces = nonces_of(events);
         let known = known_nonces(&mut transaction, nonces).await?;
         let plan = plan(events, heads, &known);
         if !plan.entries.is_empty() {
@@ -405,6 +406,7 @@ impl Store for SqliteStore {
             .bind(record.updated_at)
             .bind(record.archived_at)
             .bind(counted("pruned_to", record.pruned_to)?)
+            .bind(&record.interleaving)
             .fetch_optional(&mut *transaction)
             .await?;
         let Some(imported) = imported else {

@@ -15,7 +15,7 @@ mod extract;
 mod feedback;
 mod hostile;
 mod keys;
-mod metrics;
+mod pages;
 mod policies;
 mod process;
 mod scopes;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use rankduel::access::Actor;
 use rankduel::clock::{Clock as _, ManualClock};
 use rankduel::experiment::token::Keyring;
-use rankduel::experiment::{ExperimentSpec, Feedback, Received, Service, ServiceError, ServiceSettings};
+use rankduel::experiment::{
+    ExperimentSpec, Feedback, Received, Said, Service, ServiceError, ServiceSettings,
+};
 use rankduel::policy::Answer;
 use rankduel::store::{Event, SharedStore, Snapshot, connect};
 use rankduel::telemetry::metrics::Metrics;
@@ -307,7 +309,10 @@ async fn receive(
 ) -> Result<Vec<Received>, ServiceError> {
     let feedback: Vec<_> = meant
         .iter()
-        .map(|(duel, outcome)| Feedback { duel_id: duels[*duel].id.clone(), outcome: (*outcome).into() })
+        .map(|(duel, outcome)| Feedback {
+            duel_id: duels[*duel].id.clone(),
+            said: Said::Outcome((*outcome).into()),
+        })
         .collect();
     service.receive(name, &feedback).await
 }

@@ -110,6 +110,7 @@ async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase)
             updated_at: NOW,
             archived_at: None,
             pruned_to: 0,
+            interleaving: None,
         }
     );
     let again = NewExperiment { spec: "{}".into(), seed: 2, created_at: NOW + 1, ..new };

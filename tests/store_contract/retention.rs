@@ -151,6 +151,7 @@ async fn what_comes_in_is_there_as_a_whole_or_not_at_all(database: TestDatabase)
         updated_at: NOW + 1,
         archived_at: Some(NOW + 2),
         pruned_to: 2,
+        interleaving: Some(r#"{"version":2}"#.into()),
     };
     let entry = |position: u64| LogEntry {
         position,

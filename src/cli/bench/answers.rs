@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::load::{ask, post};
 use crate::clock::{Clock as _, SystemClock};
+use crate::experiment::page_rules::PageRules;
 use crate::experiment::spec::DEFAULT_DUEL_TTL_SECONDS;
 use crate::experiment::token::{DuelToken, Keyring};
 use crate::experiment::{ExperimentSpec, Ranker};
@@ -94,6 +95,7 @@ pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
         duel_ttl_seconds: DEFAULT_DUEL_TTL_SECONDS,
         seed: None,
         conclude_at: None,
+        pages: PageRules::default(),
     })
 }
 

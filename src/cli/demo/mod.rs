@@ -150,7 +150,7 @@ async fn demo(args: DemoArgs, policy: PolicySpec, matrix: PreferenceMatrix) -> a
     report(&field, &driven, &standings)?;
 
     if args.keep {
-        println!("\nserving until Ctrl-C. Open {}/experiments/{name} in a browser, or:", server.url);
+        println!("\nserving on {} until Ctrl-C; for instance:", server.url);
         println!("  curl {}/standings", field.experiment_url);
         println!("  curl -X POST {}/next-duel", field.experiment_url);
         tokio::signal::ctrl_c().await.context("Ctrl-C cannot be waited for")?;

@@ -1,0 +1,115 @@
+//! One event on a page, as callers write it.
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use utoipa::ToSchema;
+
+use crate::experiment::page_rules::CLICK;
+use crate::experiment::{Clicked, PageEvent};
+
+/// A click: a position, a document's id, or an object that says which of them it is, and which kind of event.
+#[derive(Debug)]
+pub(super) struct ClickBody(pub PageEvent);
+
+/// What was clicked: a position of the shown list from 0, a document's id, or an object.
+#[derive(Debug, ToSchema)]
+#[schema(as = Click)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
+pub(super) enum ClickShape {
+    /// Position in the shown list; on a later page it goes on counting.
+    Position(u64),
+    /// Id of a document.
+    Document(String),
+    /// By position.
+    AtPosition(AtPosition),
+    /// By document.
+    OnDocument(OnDocument),
+    /// By slot.
+    OnSlot(OnSlot),
+}
+
+/// An event at a position.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
+pub(super) struct AtPosition {
+    /// Position in the shown list, from 0.
+    position: u64,
+    /// One of the experiment's `event_weights`; `click` unless said otherwise.
+    #[schema(nullable = false)]
+    event: Option<String>,
+}
+
+/// An event on a document.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
+pub(super) struct OnDocument {
+    /// Its id.
+    document: String,
+    /// One of the experiment's `event_weights`; `click` unless said otherwise.
+    #[schema(nullable = false)]
+    event: Option<String>,
+}
+
+/// An event on a slot.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
+pub(super) struct OnSlot {
+    /// Its token.
+    slot: String,
+    /// One of the experiment's `event_weights`; `click` unless said otherwise.
+    #[schema(nullable = false)]
+    event: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for ClickBody {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Members {
+            position: Option<u64>,
+            document: Option<String>,
+            slot: Option<String>,
+            event: Option<String>,
+        }
+        struct Click;
+        impl<'de> Visitor<'de> for Click {
+            type Value = ClickBody;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str(
+                    "a click: a position from 0, a document's id, or an object with `position`, `document` or `slot`",
+                )
+            }
+            fn visit_u64<E>(self, position: u64) -> Result<ClickBody, E> {
+                Ok(plain(Clicked::Position(position)))
+            }
+            fn visit_str<E>(self, id: &str) -> Result<ClickBody, E> {
+                Ok(plain(Clicked::Document(id.to_owned())))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ClickBody, A::Error> {
+                let Members { position, document, slot, event } =
+                    Members::deserialize(MapAccessDeserializer::new(map))?;
+                let on = match (position, document, slot) {
+                    (Some(position), None, None) => Clicked::Position(position),
+                    (None, Some(document), None) => Clicked::Document(document),
+                    (None, None, Some(slot)) => Clicked::Slot(slot),
+                    _ => {
+                        return Err(serde::de::Error::custom(
+                            "a click has exactly one of `position`, `document` and `slot`",
+                        ));
+                    }
+                };
+                Ok(ClickBody(PageEvent { on, event: event.unwrap_or_else(|| CLICK.to_owned()) }))
+            }
+        }
+        deserializer.deserialize_any(Click)
+    }
+}
+
+fn plain(on: Clicked) -> ClickBody {
+    ClickBody(PageEvent { on, event: CLICK.to_owned() })
+}

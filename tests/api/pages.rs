@@ -1,0 +1,631 @@
+//! Pages: two rankings interleaved, and the clicks on them.
+
+use std::collections::HashSet;
+
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::{Answer, eventually, steady};
+use crate::support::service::Server;
+
+on_both_databases! {
+    a_page_is_the_same_on_every_server_and_cut_anywhere
+    a_page_says_nothing_about_whose_slot_is_whose
+    clicks_come_as_positions_documents_or_slots
+    a_document_counts_once_with_its_heaviest_event
+    pieces_in_any_order_are_one_outcome
+    pieces_are_settled_after_a_while
+    an_outcome_settles_what_has_pieces
+    ubi_events_are_taken_as_they_are
+    a_duel_with_its_page_in_one_call
+    a_new_method_is_a_new_version
+    hostile_rankings
+    what_cannot_be_clicked
+    a_ranker_alone_is_shown_and_earns_nothing
+    page_rules_are_checked
+}
+
+const RANKERS: [&str; 2] = ["a", "b"];
+const LEFT: [&str; 4] = ["l1", "l2", "l3", "l4"];
+const RIGHT: [&str; 4] = ["r1", "r2", "r3", "r4"];
+
+async fn start(database: &TestDatabase) -> Server {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &RANKERS)).await;
+    server
+}
+
+fn lists(duel: &Value, left: &[&str], right: &[&str], offset: u32, length: u32) -> Value {
+    json!({"duel_id": duel["duel_id"], "left": left, "right": right, "offset": offset, "length": length})
+}
+
+async fn ask(server: &Server, body: &Value) -> Answer {
+    server.post("/v1/experiments/search/interleave", body).await
+}
+
+/// A new duel of [`LEFT`] and [`RIGHT`] with its page of eight: nothing is shared, so that a document's letter is its side.
+async fn page(server: &Server) -> Value {
+    let duel = server.next_duel("search").await;
+    ask(server, &lists(&duel, &LEFT, &RIGHT, 0, 8)).await.json(200)
+}
+
+async fn clicks(server: &Server, page: &Value, clicks: Value, last: Option<bool>) -> Answer {
+    let mut body = json!({"duel_id": page["duel_id"], "clicks": clicks});
+    if let Some(last) = last {
+        body["final"] = json!(last);
+    }
+    server.feedback("search", &body).await
+}
+
+/// Answers so far: left won, right won, ties, none.
+async fn outcomes(server: &Server) -> [u64; 4] {
+    let outcomes = &server.standings("search").await["outcomes"];
+    ["left", "right", "tie", "none"].map(|name| outcomes[name].as_u64().expect("a count"))
+}
+
+fn documents(page: &Value) -> Vec<String> {
+    let slots = page["slots"].as_array().expect("slots");
+    slots.iter().map(|slot| slot["document"].as_str().expect("an id").to_owned()).collect()
+}
+
+async fn a_page_is_the_same_on_every_server_and_cut_anywhere(database: TestDatabase) {
+    let server = start(&database).await;
+    let other = Server::start(database.connect().await).await;
+    let mut firsts = HashSet::new();
+    for _ in 0..24 {
+        let duel = server.next_duel("search").await;
+        let whole_body = lists(&duel, &LEFT, &["r1", "l2", "r3", "l1"], 0, 6);
+        let answer = ask(&server, &whole_body).await;
+        let whole = answer.json(200);
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        assert_eq!(ask(&other, &whole_body).await.json(200), whole);
+        assert_eq!((&whole["total"], &whole["informative"]), (&json!(6), &json!(true)));
+        assert_eq!(whole["interleaving_version"], 1);
+        let mut all = documents(&whole);
+        firsts.insert(all[0].clone());
+        // by the name of the duel, and by that of the page before
+        let first = ask(&other, &lists(&duel, &LEFT, &["r1", "l2", "r3", "l1"], 0, 2)).await.json(200);
+        let second = ask(&server, &lists(&first, &LEFT, &["r1", "l2", "r3", "l1"], 2, 4)).await.json(200);
+        let again = ask(&other, &lists(&duel, &LEFT, &["r1", "l2", "r3", "l1"], 2, 4)).await.json(200);
+        assert_eq!(second, again);
+        let slots: Vec<_> =
+            [&first, &second].iter().flat_map(|page| page["slots"].as_array().unwrap()).collect();
+        assert_eq!(slots, whole["slots"].as_array().unwrap().iter().collect::<Vec<_>>());
+        assert_eq!(second["slots"][0]["position"], 2);
+        all.sort();
+        assert_eq!(all, ["l1", "l2", "l3", "l4", "r1", "r3"]);
+    }
+    assert_eq!(firsts.len(), 2, "each side is first at times");
+}
+
+async fn a_page_says_nothing_about_whose_slot_is_whose(database: TestDatabase) {
+    let server = start(&database).await;
+    let duel = server.next_duel("search").await;
+    let one = ask(&server, &lists(&duel, &LEFT, &RIGHT, 0, 8)).await.json(200);
+    // what a page can see is the same for every page, apart from the documents
+    for slot in one["slots"].as_array().unwrap() {
+        let members: Vec<_> = slot.as_object().unwrap().keys().collect();
+        assert_eq!(members, ["document", "position", "token"]);
+        assert_eq!(slot["token"].as_str().unwrap().len(), 12);
+    }
+    let tokens: HashSet<_> = one["slots"].as_array().unwrap().iter().map(|slot| &slot["token"]).collect();
+    assert_eq!(tokens.len(), 8);
+    // the same list under another duel has other tokens
+    let two = page(&server).await;
+    let again: HashSet<_> = two["slots"].as_array().unwrap().iter().map(|slot| &slot["token"]).collect();
+    assert!(tokens.is_disjoint(&again));
+    // whatever is changed of the name is noticed
+    let id = one["duel_id"].as_str().unwrap();
+    for place in (0..id.len()).step_by(7) {
+        let mut forged = id.as_bytes().to_vec();
+        forged[place] = if forged[place] == b'A' { b'B' } else { b'A' };
+        let forged = json!({"duel_id": String::from_utf8(forged).unwrap()});
+        clicks(&server, &forged, json!([0]), None).await.problem_at(ProblemKind::InvalidDuel, "/duel_id");
+        ask(&server, &lists(&forged, &LEFT, &RIGHT, 0, 8)).await.problem(ProblemKind::InvalidDuel);
+    }
+}
+
+async fn clicks_come_as_positions_documents_or_slots(database: TestDatabase) {
+    let server = start(&database).await;
+    let mut expected = [0; 4];
+    for round in 0..16 {
+        let page = page(&server).await;
+        let place =
+            documents(&page).iter().position(|id| id == if round % 2 == 0 { "l1" } else { "r2" }).unwrap();
+        let slot = &page["slots"][place];
+        let click = match round / 2 % 4 {
+            0 => json!(place),
+            1 => slot["document"].clone(),
+            2 => json!({"slot": slot["token"]}),
+            _ => json!({"position": place, "event": "click"}),
+        };
+        expected[round % 2] += 1;
+        let last = [None, Some(true)][round / 8];
+        let receipt = clicks(&server, &page, json!([click, click]), last).await.json(200);
+        assert_eq!(receipt, json!({"status": "recorded", "position": round + 1}));
+        let receipt = clicks(&server, &page, json!([click]), last).await.json(200);
+        assert_eq!(receipt, json!({"status": "duplicate", "position": round + 1}));
+    }
+    for (said, outcome) in [(json!(["l1", "r1"]), 2), (json!([]), 3), (json!(["l1", "r1", "r2"]), 1)] {
+        let page = page(&server).await;
+        assert_eq!(clicks(&server, &page, said, None).await.json(200)["status"], "recorded");
+        expected[outcome] += 1;
+    }
+    assert_eq!(outcomes(&server).await, expected);
+    // other outcomes come in as ever, also under the page's name
+    let page = page(&server).await;
+    server.answer("search", &page, "tie").await;
+    expected[2] += 1;
+    assert_eq!(outcomes(&server).await, expected);
+}
+
+async fn a_document_counts_once_with_its_heaviest_event(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &RANKERS);
+    body["event_weights"] = json!({"purchase": 3, "cart": 2});
+    let created = server.create(&body).await;
+    assert_eq!(created["event_weights"], json!({"cart": 2, "click": 1, "purchase": 3}));
+    for (said, expected) in [
+        (json!(["l1", {"document": "l1", "event": "purchase"}, "r1", "r2"]), [1, 0, 0, 0]),
+        (json!([{"document": "l1", "event": "cart"}, "r1", "r2", "r1", "r1"]), [1, 0, 1, 0]),
+        (json!([{"document": "l1", "event": "cart"}, "r1", "r2", "r3"]), [1, 1, 1, 0]),
+    ] {
+        let page = page(&server).await;
+        clicks(&server, &page, said, None).await.json(200);
+        assert_eq!(outcomes(&server).await, expected);
+    }
+    let page = page(&server).await;
+    let unknown = clicks(&server, &page, json!([0, {"position": 1, "event": "hover"}]), None).await;
+    let problem = unknown.problem_at(ProblemKind::InvalidRequest, "/clicks/1");
+    assert!(problem["detail"].as_str().unwrap().contains("cart, click, purchase"), "{problem}");
+}
+
+async fn pieces_in_any_order_are_one_outcome(database: TestDatabase) {
+    let server = start(&database).await;
+    let pieces = [json!(["l1"]), json!(["r1", "r2"]), json!([]), json!(["r2"])];
+    for round in 0..4 {
+        let page = page(&server).await;
+        let before = server.position("search").await;
+        let mut position = before;
+        for turn in 0..8 {
+            let piece = &pieces[(turn + round) % 4];
+            let receipt = clicks(&server, &page, piece.clone(), Some(false)).await.json(200);
+            if turn < 4 {
+                position += 1;
+                assert_eq!(receipt, json!({"status": "recorded", "position": position}));
+            } else {
+                let first = before + turn as u64 - 3;
+                assert_eq!(receipt, json!({"status": "duplicate", "position": first}));
+            }
+        }
+        assert_eq!(outcomes(&server).await, [0, round as u64, 0, 0], "nothing is settled yet");
+        let last = clicks(&server, &page, json!([]), Some(true)).await.json(200);
+        assert_eq!(last, json!({"status": "recorded", "position": position + 1}));
+        let settled = server.standings("search").await;
+        assert_eq!(outcomes(&server).await, [0, round as u64 + 1, 0, 0]);
+        // what comes now is late, and says so; a repeat is a repeat
+        for (said, last, status) in [
+            (json!(["l3"]), false, "late"),
+            (json!(["l1", "l2", "l3", "l4"]), true, "late"),
+            (pieces[0].clone(), false, "duplicate"),
+            (json!([]), true, "duplicate"),
+        ] {
+            let receipt = clicks(&server, &page, said, Some(last)).await.json(200);
+            assert_eq!(receipt["status"], status, "{receipt}");
+            let many = json!({"feedback": [{"duel_id": page["duel_id"], "clicks": ["l4"], "final": false}]});
+            let receipts = server.feedback("search", &many).await.json(200);
+            assert_eq!(receipts["results"][0]["status"], "late");
+            assert_eq!(receipts["results"][0]["position"], position + 1);
+        }
+        let answer = json!({"duel_id": page["duel_id"], "outcome": "right"});
+        server.feedback("search", &answer).await.problem(ProblemKind::FeedbackConflict);
+        assert_eq!(server.standings("search").await, settled);
+    }
+    let metrics = server.get("/metrics").await.text();
+    assert!(metrics.contains("rankduel_feedback_total{status=\"late\"} 24"), "{metrics}");
+}
+
+async fn pieces_are_settled_after_a_while(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &RANKERS);
+    body["settle_after_seconds"] = json!(60);
+    body["duel_ttl_seconds"] = json!(120);
+    assert_eq!(server.create(&body).await["settle_after_seconds"], 60);
+    let (first, second, never) = (page(&server).await, page(&server).await, page(&server).await);
+    clicks(&server, &first, json!(["l1"]), Some(false)).await.json(200);
+    server.clock.advance_ms(59_999);
+    clicks(&server, &first, json!(["r1"]), Some(false)).await.json(200);
+    clicks(&server, &second, json!(["r1"]), Some(false)).await.json(200);
+    assert_eq!(server.position("search").await, 3);
+    server.clock.advance_ms(1);
+    eventually("both are settled", async || (server.position("search").await == 5).then_some(())).await;
+    assert_eq!(outcomes(&server).await, [0, 1, 1, 0]);
+    let late = clicks(&server, &first, json!(["l2"]), Some(false)).await.json(200);
+    assert_eq!(late["status"], "late");
+    // a first piece after the time of settling counts, as long as the duel's time is not over
+    clicks(&server, &never, json!(["l1"]), Some(false)).await.json(200);
+    eventually("it is settled", async || (server.position("search").await == 7).then_some(())).await;
+    assert_eq!(outcomes(&server).await, [1, 1, 1, 0]);
+    let open = page(&server).await;
+    server.clock.advance_ms(120_001);
+    clicks(&server, &open, json!(["l1"]), Some(false)).await.problem(ProblemKind::DuelExpired);
+    clicks(&server, &open, json!(["l1"]), None).await.problem(ProblemKind::DuelExpired);
+    // repeats and late ones are told what they are, however late
+    assert_eq!(clicks(&server, &first, json!(["l1"]), Some(false)).await.json(200)["status"], "duplicate");
+    assert_eq!(clicks(&server, &first, json!(["l3"]), Some(false)).await.json(200)["status"], "late");
+    assert_eq!(clicks(&server, &first, json!([]), Some(true)).await.json(200)["status"], "late");
+    assert_eq!(server.position("search").await, 7);
+}
+
+async fn an_outcome_settles_what_has_pieces(database: TestDatabase) {
+    let server = start(&database).await;
+    let page = page(&server).await;
+    clicks(&server, &page, json!(["l1"]), Some(false)).await.json(200);
+    server.answer("search", &page, "right").await;
+    assert_eq!(outcomes(&server).await, [0, 1, 0, 0]);
+    assert_eq!(clicks(&server, &page, json!(["l2"]), Some(false)).await.json(200)["status"], "late");
+    assert_eq!(clicks(&server, &page, json!([]), Some(true)).await.json(200)["status"], "late");
+    server.clock.advance_ms(3_600_000);
+    assert_eq!(outcomes(&server).await, [0, 1, 0, 0]);
+}
+
+async fn ubi_events_are_taken_as_they_are(database: TestDatabase) {
+    let server = start(&database).await;
+    let page = page(&server).await;
+    let path = "/v1/experiments/search/feedback/ubi";
+    let place = documents(&page).iter().position(|id| id == "r1").unwrap();
+    let event = |action: &str, query: &Value, attributes: Value| {
+        json!({"application": "shop", "action_name": action, "query_id": query, "client_id": "c-1", "session_id": "s",
+            "timestamp": "2026-11-21T16:00:00Z", "message_type": "CLICK", "event_attributes": attributes})
+    };
+    let short = json!("6f1c8f4e");
+    let body = json!({"duels": {"6f1c8f4e": page["duel_id"]}, "events": [
+        event("click", &page["duel_id"], json!({"object": {"object_id": "r2", "object_id_field": "sku"}, "position": {"ordinal": 99}})),
+        event("click", &short, json!({"position": {"ordinal": place + 1, "xy": {"x": 1.5, "y": 2}}})),
+        event("click", &short, json!({"object": {"object_id": "r2"}, "position": {"ordinal": 1}})),
+        event("view", &short, json!({"object": {"object_id": "l1"}, "position": {"ordinal": 1}})),
+        event("click", &json!("else"), json!({"duel_id": page["duel_id"], "object": {"object_id": "l3"}})),
+        event("click", &json!("else"), json!({"object": {"object_id": "l3"}})),
+        event("click", &short, json!({"object": {"object_id": 17}})),
+        event("click", &short, json!({"position": {"ordinal": 0}})),
+        event("click", &short, json!({})),
+        json!({"action_name": "click", "timestamp": "2026-11-21T16:00:00Z"}),
+        json!({"query_id": "x"}),
+        json!(3),
+    ]});
+    let receipts = server.post(path, &body).await.json(200);
+    let statuses: Vec<_> =
+        receipts["results"].as_array().unwrap().iter().map(|one| one["status"].as_str().unwrap()).collect();
+    assert_eq!(
+        statuses,
+        [
+            "recorded",
+            "recorded",
+            "duplicate",
+            "ignored",
+            "recorded",
+            "invalid",
+            "invalid",
+            "invalid",
+            "invalid",
+            "invalid",
+            "invalid",
+            "invalid"
+        ],
+        "{receipts}"
+    );
+    assert_eq!(outcomes(&server).await, [0; 4]);
+    clicks(&server, &page, json!([]), Some(true)).await.json(200);
+    assert_eq!(outcomes(&server).await, [0, 1, 0, 0]);
+    let late = server.post(path, &body).await.json(200);
+    assert_eq!(late["results"][0]["status"], "duplicate");
+    for (wrong, pointer) in [
+        (json!({"events": []}), "/events"),
+        (json!({"events": vec![json!({}); 1001]}), "/events"),
+        (json!({"event": []}), "/event"),
+    ] {
+        server.post(path, &wrong).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+}
+
+async fn a_duel_with_its_page_in_one_call(database: TestDatabase) {
+    let server = start(&database).await;
+    let path = "/v1/experiments/search/next-duel";
+    let rankings = json!({"a": ["a1", "a2"], "b": ["b1", "b2"]});
+    let body = json!({"rankings": rankings, "length": 4, "pinned": [{"document": "ad", "position": 1}]});
+    let mut winners = [0; 2];
+    for _ in 0..12 {
+        let both = server.post(path, &body).await.json(200);
+        assert_eq!(both["experiment"], "search");
+        let shown: HashSet<_> = documents(&both).into_iter().collect();
+        assert_eq!(shown.len(), 4);
+        assert_eq!(both["slots"][1]["document"], "ad");
+        assert_eq!(both["total"], 5);
+        let ranker = if both["left"] == "a" { 0 } else { 1 };
+        winners[ranker] += 1;
+        // the left ranker's first document is on the page, and a click on it is the left ranker's
+        let first = format!("{}1", both["left"].as_str().unwrap());
+        assert!(shown.contains(&first), "{both}");
+        assert_eq!(clicks(&server, &both, json!([first]), None).await.json(200)["status"], "recorded");
+    }
+    assert_eq!(outcomes(&server).await, [12, 0, 0, 0]);
+    assert!(winners.iter().all(|&count| count > 0), "{winners:?}");
+    let standings = server.standings("search").await;
+    assert_eq!(standings["wins"], json!([[0, winners[0]], [winners[1], 0]]));
+    // without rankings it is a duel alone
+    let alone = server.post(path, &json!({})).await.json(200);
+    assert!(alone.get("slots").is_none() && alone["duel_id"].is_string());
+    for (wrong, pointer) in [
+        (json!({"rankings": {"a": []}, "length": 3}), "/rankings/b"),
+        (json!({"rankings": {"a": [], "b": [], "c": []}, "length": 3}), "/rankings/c"),
+        (json!({"rankings": rankings}), "/length"),
+        (json!({"rankings": rankings, "length": 0}), "/length"),
+        (json!({"rankings": {"a": [""], "b": [""]}, "length": 3}), "/rankings/"),
+        (json!({"length": 3}), "/rankings"),
+        (json!({"rankings": 3}), "/rankings"),
+        (json!({"rankers": {}}), "/rankers"),
+    ] {
+        let problem = server.post(path, &wrong).await.problem(ProblemKind::InvalidRequest);
+        let at = problem["errors"][0]["pointer"].as_str().unwrap();
+        assert!(at.starts_with(pointer), "{problem}");
+    }
+    let answer = server.send("POST", path, &[("content-type", "text/plain")], b"{}".to_vec()).await;
+    answer.problem(ProblemKind::UnsupportedMediaType);
+}
+
+async fn a_new_method_is_a_new_version(database: TestDatabase) {
+    let server = start(&database).await;
+    let other = Server::start(database.connect().await).await;
+    let path = "/v1/experiments/search";
+    let created = server.get(path).await.json(200);
+    let team_draft = json!({"kind": "team-draft", "shared": "collapse", "depth_policy": "min"});
+    assert_eq!((&created["interleaving"], &created["interleaving_version"]), (&team_draft, &json!(1)));
+    let before = server.next_duel("search").await;
+    let before_page = ask(&server, &lists(&before, &LEFT, &RIGHT, 0, 8)).await.json(200);
+    assert_eq!(other.get(path).await.json(200)["interleaving_version"], 1);
+
+    // the same again changes nothing
+    let same = server.patch("search", &json!({"interleaving": {"kind": "team-draft"}})).await.json(200);
+    assert_eq!(same, created);
+    let change = json!({"interleaving": {"kind": "balanced", "depth_policy": "max"}});
+    let changed = server.patch("search", &change).await.json(200);
+    let balanced = json!({"kind": "balanced", "depth_policy": "max"});
+    assert_eq!((&changed["interleaving"], &changed["interleaving_version"]), (&balanced, &json!(2)));
+    assert_eq!(changed["version"], 2);
+    let listed = server.get("/v1/experiments").await.json(200);
+    assert_eq!(listed["experiments"][0], changed);
+    // another server hears of it
+    eventually("the change", async || (other.get(path).await.json(200) == changed).then_some(())).await;
+
+    for server in [&server, &other] {
+        // a duel from before keeps its method
+        assert_eq!(ask(server, &lists(&before, &LEFT, &RIGHT, 0, 8)).await.json(200), before_page);
+        let after = page(server).await;
+        assert_eq!(after["interleaving_version"], 2);
+        assert_eq!(clicks(server, &after, json!(["l1"]), None).await.json(200)["status"], "recorded");
+    }
+    clicks(&server, &before_page, json!(["l1"]), None).await.json(200);
+    assert_eq!(outcomes(&server).await, [3, 0, 0, 0]);
+
+    for (wrong, pointer) in [
+        (json!({"interleaving": {"kind": "best"}}), "/interleaving/kind"),
+        (json!({"interleaving": {"kind": "probabilistic", "tau": 0}}), "/interleaving/tau"),
+        (json!({"interleaving": {"kind": "balanced", "tau": 3}}), "/interleaving/tau"),
+        (json!({"interleaving": {}}), "/interleaving/kind"),
+        (json!({"interleaving": {"kind": "balanced"}, "status": "paused"}), "/interleaving"),
+        (json!({"interleaving": {"kind": "balanced"}, "winner": "a"}), "/winner"),
+        (json!({}), ""),
+    ] {
+        server.patch("search", &wrong).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    // a server that starts now, from the log alone
+    server.stop().await;
+    other.stop().await;
+    database.execute("delete from snapshot").await;
+    let server = Server::start(database.connect().await).await;
+    assert_eq!(server.get(path).await.json(200), changed);
+    assert_eq!(ask(&server, &lists(&before, &LEFT, &RIGHT, 0, 8)).await.json(200), before_page);
+    assert_eq!(page(&server).await["interleaving_version"], 2);
+}
+
+async fn hostile_rankings(database: TestDatabase) {
+    let server = start(&database).await;
+    let duel = server.next_duel("search").await;
+    let with = |left: Value, right: Value| json!({"duel_id": duel["duel_id"], "left": left, "right": right, "length": 5});
+    // repeats are dropped and counted
+    let page = ask(&server, &with(json!(["x", "x", "y", "x"]), json!(["y", "z", "y"]))).await.json(200);
+    assert_eq!(page["repeats"], json!({"left": 2, "right": 1}));
+    assert_eq!(documents(&page).iter().collect::<HashSet<_>>().len(), documents(&page).len());
+    // nothing on one side, or on both
+    let page = ask(&server, &with(json!([]), json!(["y", "z"]))).await.json(200);
+    assert_eq!((documents(&page), &page["informative"]), (vec!["y".into(), "z".into()], &json!(false)));
+    let page = ask(&server, &with(json!([]), json!([]))).await.json(200);
+    assert_eq!((&page["slots"], &page["total"]), (&json!([]), &json!(0)));
+    // the same on both
+    let page = ask(&server, &with(json!(["y", "z"]), json!(["y", "z"]))).await.json(200);
+    assert_eq!((documents(&page), &page["informative"]), (vec!["y".into(), "z".into()], &json!(false)));
+    // ids of any kind come back as they went in, and can be clicked
+    let odd = ["quote\" and 'quote'", "line\nfeed\r\u{0}", "ünï\u{1f600}", " ", "\\u0000", "</script>"];
+    let page = ask(&server, &with(json!(odd), json!(["plain"]))).await.json(200);
+    assert!(documents(&page).contains(&odd[0].to_owned()), "{page}");
+    let duel_of_odd = server.next_duel("search").await;
+    let body = json!({"duel_id": duel_of_odd["duel_id"], "left": odd, "right": odd.iter().rev().collect::<Vec<_>>(), "length": 6});
+    let page = ask(&server, &body).await.json(200);
+    let mut shown = documents(&page);
+    shown.sort();
+    let mut sorted = odd.map(str::to_owned);
+    sorted.sort();
+    assert_eq!(shown, sorted);
+    assert_eq!(clicks(&server, &page, json!(odd), None).await.json(200)["status"], "recorded");
+    // long ones, up to a limit
+    let many = |count: usize| json!((0..count).map(|n| format!("d{n}")).collect::<Vec<_>>());
+    let page = ask(&server, &with(many(10_000), json!(["d9999", "y"]))).await.json(200);
+    assert_eq!(documents(&page).len(), 4);
+    ask(&server, &with(many(10_001), json!([]))).await.problem_at(ProblemKind::InvalidRequest, "/left");
+    ask(&server, &with(json!([]), many(10_001))).await.problem_at(ProblemKind::InvalidRequest, "/right");
+    // deep pages: what is beyond the end is empty
+    let mut deep = with(many(2000), many(2000));
+    (deep["offset"], deep["length"]) = (json!(990), json!(10));
+    let page = ask(&server, &deep).await.json(200);
+    assert_eq!(documents(&page)[9], "d999");
+    assert_eq!(clicks(&server, &page, json!([990, 0]), None).await.json(200)["status"], "recorded");
+    let mut beyond = with(json!(["x"]), json!(["y"]));
+    beyond["offset"] = json!(900);
+    let page = ask(&server, &beyond).await.json(200);
+    assert_eq!((&page["slots"], &page["total"]), (&json!([]), &json!(2)));
+    for (offset, length, pointer) in
+        [(990, 11, "/offset"), (u32::MAX, 1, "/offset"), (0, 1001, "/length"), (0, 0, "/length")]
+    {
+        let mut body = with(json!(["x"]), json!(["y"]));
+        (body["offset"], body["length"]) = (json!(offset), json!(length));
+        ask(&server, &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    // pins
+    let pin = |document: &str, position: i64| json!({"document": document, "position": position});
+    for (pinned, pointer) in [
+        (json!([pin("p", 1000)]), "/pinned/0/position"),
+        (json!([pin("p", -1)]), "/pinned/0/position"),
+        (json!([pin("p", 1), pin("q", 1)]), "/pinned/1/position"),
+        (json!([pin("p", 1), pin("p", 2)]), "/pinned/1/document"),
+        (json!((0..101).map(|n| pin(&format!("p{n}"), n)).collect::<Vec<_>>()), "/pinned"),
+        (json!([pin("", 1)]), "/pinned/0"),
+        (json!(["p"]), "/pinned/0"),
+    ] {
+        let mut body = with(json!(["x"]), json!(["y"]));
+        body["pinned"] = pinned;
+        ask(&server, &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    let mut body = with(json!(["x", "p"]), json!(["y", "p"]));
+    body["pinned"] = json!([pin("p", 0), pin("last", 999)]);
+    let page = ask(&server, &body).await.json(200);
+    let shown = documents(&page);
+    assert_eq!((shown.len(), shown[0].as_str(), shown[3].as_str()), (4, "p", "last"));
+    // values that are no rankings
+    for (left, pointer) in [
+        (json!([""]), "/left/0"),
+        (json!(["a".repeat(1025)]), "/left/0"),
+        (json!(["a", 3]), "/left/1"),
+        (json!(["a", null]), "/left/1"),
+        (json!("a"), "/left"),
+        (json!({"a": 1}), "/left"),
+    ] {
+        ask(&server, &with(left, json!(["y"]))).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    let alone = json!({"duel_id": duel["duel_id"], "left": ["x"], "length": 5});
+    ask(&server, &alone).await.problem_at(ProblemKind::InvalidRequest, "/right");
+    // duels that are none
+    server.create(&steady("other", &RANKERS)).await;
+    let foreign = server.next_duel("other").await;
+    ask(&server, &lists(&foreign, &LEFT, &RIGHT, 0, 5))
+        .await
+        .problem_at(ProblemKind::InvalidDuel, "/duel_id");
+    for nothing in ["", "AQ", "ü", &"A".repeat(30_000)] {
+        ask(&server, &lists(&json!({"duel_id": nothing}), &LEFT, &RIGHT, 0, 5))
+            .await
+            .problem(ProblemKind::InvalidDuel);
+    }
+    server.clock.advance_ms(3_600_001);
+    ask(&server, &lists(&duel, &LEFT, &RIGHT, 0, 5)).await.problem(ProblemKind::DuelExpired);
+}
+
+async fn what_cannot_be_clicked(database: TestDatabase) {
+    let server = start(&database).await;
+    let page = page(&server).await;
+    for (said, pointer) in [
+        (json!([0, 8]), "/clicks/1"),
+        (json!([u64::MAX]), "/clicks/0"),
+        (json!(["l1", "nothing"]), "/clicks/1"),
+        (json!([{"slot": "AAAAAAAAAAAA"}]), "/clicks/0"),
+        (json!([{"slot": ""}]), "/clicks/0"),
+        (json!([-1]), "/clicks/0"),
+        (json!([1.5]), "/clicks/0"),
+        (json!([null]), "/clicks/0"),
+        (json!([{}]), "/clicks/0"),
+        (json!([{"position": 1, "document": "l1"}]), "/clicks/0"),
+        (json!([{"position": 1, "times": 2}]), "/clicks/0/times"),
+        (json!(vec![0; 101]), "/clicks"),
+        (json!(3), "/clicks"),
+    ] {
+        clicks(&server, &page, said, None).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    let duel = server.next_duel("search").await;
+    clicks(&server, &duel, json!([0]), None).await.problem_at(ProblemKind::InvalidRequest, "/duel_id");
+    for (wrong, pointer) in [
+        (json!({"clicks": [0], "outcome": "left"}), "/clicks"),
+        (json!({"clicks": [0], "left_clicks": 1, "right_clicks": 0}), "/clicks"),
+        (json!({"outcome": "left", "final": true}), "/final"),
+        (json!({"clicks": [0], "final": "yes"}), "/final"),
+    ] {
+        let mut body = wrong;
+        body["duel_id"] = page["duel_id"].clone();
+        server.feedback("search", &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    assert_eq!(server.position("search").await, 0);
+}
+
+async fn a_ranker_alone_is_shown_and_earns_nothing(database: TestDatabase) {
+    let server = start(&database).await;
+    server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
+    let duel = server.next_duel("search").await;
+    assert_eq!(duel["self_duel"], true);
+    let body = json!({"duel_id": duel["duel_id"], "left": LEFT, "length": 3});
+    let page = ask(&server, &body).await.json(200);
+    assert_eq!(
+        (documents(&page), &page["self_duel"]),
+        (LEFT[..3].iter().map(|&id| id.into()).collect(), &json!(true))
+    );
+    assert_eq!(page["informative"], false);
+    assert_eq!(ask(&server, &lists(&duel, &LEFT, &RIGHT, 0, 3)).await.json(200), page);
+    assert_eq!(clicks(&server, &page, json!([0, "l2"]), None).await.json(200)["status"], "recorded");
+    assert_eq!(outcomes(&server).await, [0; 4]);
+    let rankings = json!({"rankings": {"a": ["a1"], "b": ["b1", "b2"]}, "length": 3});
+    let page = server.post("/v1/experiments/search/next-duel", &rankings).await.json(200);
+    assert_eq!(documents(&page), ["b1", "b2"]);
+}
+
+async fn page_rules_are_checked(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let with = |member: &str, value: Value| {
+        let mut body = steady("search", &RANKERS);
+        body[member] = value;
+        body
+    };
+    for (body, pointer) in [
+        (with("interleaving", json!({"kind": "optimized", "depth": 11})), "/interleaving/depth"),
+        (with("interleaving", json!("team-draft")), "/interleaving"),
+        (with("event_weights", json!({"click": 0})), "/event_weights/click"),
+        (with("event_weights", json!({"a/b": 101})), "/event_weights/a~1b"),
+        (with("event_weights", json!({"": 1})), "/event_weights/"),
+        (with("event_weights", json!({"click": 1.5})), "/event_weights/click"),
+        (
+            with(
+                "event_weights",
+                json!((0..33).map(|n| (format!("e{n}"), json!(1))).collect::<serde_json::Map<_, _>>()),
+            ),
+            "/event_weights",
+        ),
+        (with("settle_after_seconds", json!(0)), "/settle_after_seconds"),
+        (with("settle_after_seconds", json!(3601)), "/settle_after_seconds"),
+        (with("canary", json!(["a", "c"])), "/canary/1"),
+        (with("canary", json!(["a", "a"])), "/canary"),
+        (with("canary", json!(["a"])), "/canary"),
+    ] {
+        server.post("/v1/experiments", &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    let mut body = steady("search", &RANKERS);
+    body["interleaving"] = json!({"kind": "probabilistic", "tau": 2.5});
+    body["canary"] = json!(["b", "a"]);
+    body["duel_ttl_seconds"] = json!(60);
+    let created = server.create(&body).await;
+    let probabilistic = json!({"kind": "probabilistic", "tau": 2.5, "credit": "more-clicks", "verdict": "sign", "depth_policy": "min"});
+    assert_eq!(created["interleaving"], probabilistic);
+    assert_eq!((&created["canary"], &created["settle_after_seconds"]), (&json!(["b", "a"]), &json!(60)));
+    assert_eq!(server.post("/v1/experiments", &body).await.json(200), created);
+    let page = page(&server).await;
+    assert_eq!(documents(&page).len(), 8);
+    // both sides had something to draw then
+    let first = documents(&page)[0].starts_with('l');
+    clicks(&server, &page, json!([0]), None).await.json(200);
+    assert_eq!(outcomes(&server).await, [u64::from(first), u64::from(!first), 0, 0]);
+}
