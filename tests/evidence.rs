@@ -5,8 +5,11 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rankduel::evidence::history::CHECKPOINTS_MAX;
 use rankduel::evidence::sequence::evidence_against_half;
+use rankduel::evidence::whatif::{self, Answers};
 use rankduel::evidence::{Certainty, History, Posterior, Sequence, Unknowable, forecast};
-use rankduel::policy::{Chance, Duel, Outcome, Tally};
+use rankduel::policy::spec::Setup;
+use rankduel::policy::{Chance, Duel, Observation, Outcome, PolicySpec, Tally, TieRule};
+use rankduel::preference::{PreferenceMatrix, Regret};
 
 /// A tally with these wins of (row, column).
 fn tally(wins: &[&[u32]]) -> Tally {
@@ -233,4 +236,113 @@ fn forecasts_of_clear_cases() {
     let many = Tally::new(200);
     let seen = history(&[(0, 1, 5)], 200);
     assert!(matches!(ask(&many, &seen), Err(Unknowable::TooManyPairs(19_900))));
+}
+
+/// Preferences in an order: the pairs that were compared tell of those that were not. Preferences in a circle do not.
+#[test]
+fn an_order_among_the_pairs_is_noticed_and_a_circle_is_none() {
+    let rankers = 6;
+    let chances = |win: &dyn Fn(usize, usize) -> bool| {
+        let mut counts = Tally::new(rankers);
+        for j in 1..rankers {
+            for i in 0..j {
+                // the first and the last never met
+                let plays = if (i, j) == (0, rankers - 1) { 0 } else { 12 };
+                let (better, worse) = if win(i, j) { (i, j) } else { (j, i) };
+                counts.record_run(Duel::new(better, worse), Outcome::First, plays * 3 / 4);
+                counts.record_run(Duel::new(worse, better), Outcome::First, plays / 4);
+            }
+        }
+        Posterior::new(&counts).chances(4000, &mut chance()).condorcet[0]
+    };
+    let ordered = chances(&|_, _| true);
+    let circle = chances(&|i, j| (j - i) % 2 == 1);
+    // alone, each of four pairs is won with Pr(Beta(10, 4) > 1/2) = 0.954 and the fifth is a coin: 0.41
+    assert!(ordered > 0.6, "{ordered}");
+    assert!(circle < 0.1, "{circle}");
+}
+
+/// The cost of a policy, estimated from a log that uniform pairs have made, is what it costs where the truth is known.
+#[test]
+fn what_another_policy_would_cost_is_what_it_costs() {
+    let matrix = PreferenceMatrix::from_pairs(4, |i, j| 0.5 + 0.1 * (j - i) as f64).unwrap();
+    let regret = Regret::copeland(&matrix);
+    let spec = PolicySpec::from_text("d-ts").unwrap();
+    let start = |seed| spec.start(Setup { rankers: 4, seed });
+    let (steps, runs) = (300, 150);
+    let (mut real, mut replayed) = (Vec::new(), Vec::new());
+    for run in 0..runs {
+        let mut chance = Chance::seed_from_u64(run);
+        let mut policy = start(run);
+        let mut shown = vec![0; 4];
+        for _ in 0..steps {
+            let duel = policy.select(&rankduel::policy::InFlight::new(), &mut chance).duel;
+            shown[duel.first] += 1;
+            shown[duel.second] += 1;
+            if duel.is_self() {
+                policy.observe_self_duels(duel.first, 1);
+                continue;
+            }
+            let first = chance.random::<f64>() < matrix.win_probability(duel.first, duel.second);
+            let outcome = if first { Outcome::First } else { Outcome::Second };
+            policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
+        }
+        real.push(regret.of_appearances(&shown));
+
+        let mut log = std::collections::HashMap::new();
+        for j in 1..4 {
+            for i in 0..j {
+                let wins = (0..400).filter(|_| chance.random::<f64>() < matrix.win_probability(i, j)).count();
+                log.insert((i, j), [wins as u64, 400 - wins as u64, 0, 0]);
+            }
+        }
+        let answers = Answers::new(4, |low, high| log[&(low, high)]);
+        assert_eq!((answers.rankers(), answers.total()), (4, 2400));
+        let course = whatif::run(&mut *start(run), answers, TieRule::Skip, run, steps, &mut chance);
+        assert_eq!((course.steps, course.used_up), (steps, None));
+        assert_eq!(course.shown.iter().sum::<u64>(), 2 * steps);
+        replayed.push(regret.of_appearances(&course.shown));
+    }
+    let mean = |costs: &[f64]| costs.iter().sum::<f64>() / costs.len() as f64;
+    let error = |costs: &[f64]| {
+        let mean = mean(costs);
+        (costs.iter().map(|cost| (cost - mean).powi(2)).sum::<f64>() / (costs.len() * costs.len()) as f64)
+            .sqrt()
+    };
+    let off = (mean(&real) - mean(&replayed)).abs();
+    assert!(off < 4.0 * error(&real).hypot(error(&replayed)), "{} and {}", mean(&real), mean(&replayed));
+}
+
+#[test]
+fn answers_are_used_once() {
+    let answers = || Answers::new(2, |_, _| [3, 2, 1, 1]);
+    let spec = PolicySpec::from_text("pcomp:horizon=1000,batches=1").unwrap();
+    let mut policy = spec.start(Setup { rankers: 2, seed: 1 });
+    let course = whatif::run(&mut *policy, answers(), TieRule::Skip, 1, 50, &mut chance());
+    assert_eq!((course.steps, course.used_up.is_some()), (7, true));
+    assert_eq!((policy.tally().half_wins(0, 1), policy.tally().half_wins(1, 0)), (6, 4));
+    assert_eq!(course.shown, [7, 7]);
+}
+
+/// Counts alone make the policy that has observed them.
+#[test]
+fn a_policy_from_counts_is_the_one_that_saw_them() {
+    let wins = vec![vec![0, 7, 2], vec![3, 0, 9], vec![2, 1, 0]];
+    for kind in ["uniform", "d-ts", "d-ts-plus", "self-sparring"] {
+        let spec = PolicySpec::from_text(kind).unwrap();
+        let mut seen = spec.start(Setup { rankers: 3, seed: 0 });
+        for (i, row) in wins.iter().enumerate() {
+            for (j, &count) in row.iter().enumerate() {
+                for _ in 0..count {
+                    let (duel, outcome) = (Duel::new(i, j), Outcome::First);
+                    seen.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
+                }
+            }
+        }
+        seen.observe_self_duels(1, 6);
+        assert_eq!(spec.from_counts(&wins, Some(30)).unwrap().save(), seen.save(), "{kind}");
+    }
+    for kind in ["rucb", "rcs", "sparring", "scb", "scomp2:horizon=100"] {
+        assert!(PolicySpec::from_text(kind).unwrap().from_counts(&wins, None).is_err(), "{kind}");
+    }
 }

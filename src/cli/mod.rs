@@ -24,6 +24,7 @@ mod openapi;
 mod output;
 mod policies;
 mod prune;
+mod replay;
 mod serve;
 mod signing_keys;
 mod simulate;
@@ -54,6 +55,7 @@ enum Command {
     Export(export::Arguments),
     Import(import::Arguments),
     Prune(prune::Arguments),
+    Replay(replay::Arguments),
     Verify(verify::Arguments),
     Keys(keys::Arguments),
     SigningKeys(signing_keys::Arguments),
@@ -95,6 +97,7 @@ pub fn run() -> ExitCode {
         Command::Export(arguments) => export::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::Prune(arguments) => prune::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Keys(arguments) => keys::run(&arguments),
         Command::SigningKeys(arguments) => signing_keys::run(&arguments),

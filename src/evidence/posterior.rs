@@ -1,10 +1,12 @@
-//! Draws from the posterior of all pairs: `P[i][j] ~ Beta(1 + W, 1 + L)`, each pair apart from the others.
+//! Draws from the posterior of all pairs: `P[i][j] ~ Beta(1 + W, 1 + L)`, where `W` and `L` hold, beside the wins and losses,
+//! some imagined ones that the other pairs predict (`pooling`).
 //!
 //! Copeland scores ask only which of a pair is better, so a draw is one coin a pair, `Pr(P[i][j] > 1/2)`, and the
 //! preferences themselves are drawn only where Condorcet regret asks for them.
 
 use super::history::Checkpoint;
-use crate::policy::signs::{SignDraw, SignOdds, theta_given_sign};
+use super::pooling::{Pooled, Pooling};
+use crate::policy::signs::{SignDraw, SignOdds, beta_above_half, theta_above_half};
 use crate::policy::{Chance, Tally};
 use crate::preference::Regret;
 
@@ -12,6 +14,10 @@ use crate::preference::Regret;
 const SIGNS: usize = 10_000_000;
 /// Fewest and most draws. The fewest still have 2.5 % on either side.
 const DRAWS: std::ops::RangeInclusive<usize> = 80..=4000;
+/// Probabilities of a pair's sign computed for one posterior, about, and most sets of them: each set is one draw of what
+/// the other pairs predict.
+const ODDS: usize = 60_000;
+const SETS_MAX: usize = 64;
 /// Share of the draws outside a credible interval, both sides together.
 const OUTSIDE: f64 = 0.05;
 /// Draws with a Condorcet winner that it takes to say something given that there is one.
@@ -69,13 +75,13 @@ pub struct RegretDraws {
 #[derive(Debug)]
 pub struct Posterior<'a> {
     tally: &'a Tally,
-    odds: SignOdds,
+    pooling: Pooling,
 }
 
 impl<'a> Posterior<'a> {
     /// The posterior after `tally`.
     pub fn new(tally: &'a Tally) -> Self {
-        Self { tally, odds: SignOdds::new(tally) }
+        Self { tally, pooling: Pooling::new(tally) }
     }
 
     /// How many draws are made with so many rankers: the more pairs, the fewer.
@@ -89,17 +95,26 @@ impl<'a> Posterior<'a> {
         &self,
         draws: usize,
         chance: &mut Chance,
-        mut look: impl FnMut(SignDraw<'_>, &[u32], &mut Chance),
+        mut look: impl FnMut(&Pooled<'_>, &[u32], &mut Chance),
     ) {
         let rankers = self.tally.rankers();
         let counted = vec![1; rankers];
         let mut scores = vec![0; rankers];
-        for _ in 0..draws {
-            scores.fill(0);
-            let draw = SignDraw::new(&self.odds, chance);
-            // each pair is owned by the lower of the two
-            (0..rankers).for_each(|i| draw.row(i).meet_later(&counted, &mut scores));
-            look(draw, &scores, chance);
+        let pairs = (rankers * (rankers - 1) / 2).max(1);
+        let sets = (ODDS / pairs).clamp(1, SETS_MAX);
+        for set in 0..sets {
+            let pooled = self.pooling.draw(chance);
+            let odds = SignOdds::from_probabilities(rankers, |i, j| {
+                let (wins, losses) = pooled.wins(self.tally, i, j);
+                beta_above_half(wins, losses)
+            });
+            for _ in draws * set / sets..draws * (set + 1) / sets {
+                scores.fill(0);
+                let draw = SignDraw::new(&odds, chance);
+                // each pair is owned by the lower of the two
+                (0..rankers).for_each(|i| draw.row(i).meet_later(&counted, &mut scores));
+                look(&pooled, &scores, chance);
+            }
         }
     }
 
@@ -120,6 +135,17 @@ impl<'a> Posterior<'a> {
         Chances { copeland: share(copeland), condorcet: share(condorcet) }
     }
 
+    /// Copeland regret of each of `shown`, which are series of places on pages, in every draw.
+    pub fn regret_draws(&self, shown: &[&[u64]], draws: usize, chance: &mut Chance) -> Vec<Vec<f64>> {
+        let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
+        self.each_draw(draws, chance, |_, scores, _| {
+            let scores: Vec<usize> = scores.iter().map(|&score| score as usize).collect();
+            let regret = Regret::from_copeland_scores(&scores);
+            copeland.iter_mut().zip(shown).for_each(|(sums, shown)| sums.push(regret.of_appearances(shown)));
+        });
+        copeland
+    }
+
     /// What showings have cost. Each of `shown` is a series of places on pages, one count a ranker.
     pub fn regret(&self, shown: &[&[u64]], draws: usize, chance: &mut Chance) -> RegretDraws {
         let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
@@ -127,7 +153,7 @@ impl<'a> Posterior<'a> {
         let (mut condorcet, mut condorcet_uniform) = (Vec::new(), Vec::new());
         let rankers = self.tally.rankers();
         let mut margins = vec![0.0; rankers];
-        self.each_draw(draws, chance, |_, scores, chance| {
+        self.each_draw(draws, chance, |pooled, scores, chance| {
             let scores_wide: Vec<usize> = scores.iter().map(|&score| score as usize).collect();
             let regret = Regret::from_copeland_scores(&scores_wide);
             for (sums, shown) in copeland.iter_mut().zip(shown) {
@@ -139,7 +165,10 @@ impl<'a> Posterior<'a> {
                     *margin = match i == winner {
                         true => 0.0,
                         // it has won against everybody in this draw
-                        false => theta_given_sign(self.tally, winner, i, true, chance) - 0.5,
+                        false => {
+                            let (wins, losses) = pooled.wins(self.tally, winner, i);
+                            theta_above_half(wins, losses, chance) - 0.5
+                        }
                     };
                 }
                 let regret = Regret::from_losses(margins.clone());
@@ -156,9 +185,9 @@ impl<'a> Posterior<'a> {
         }
     }
 
-    /// `Pr(P[i][j] > 1/2)`.
+    /// `Pr(P[i][j] > 1/2)`, as far as the pair's own duels say.
     pub fn probability_above_half(&self, i: usize, j: usize) -> f64 {
-        crate::policy::signs::probability_above_half(self.tally.half_wins(i, j), self.tally.half_wins(j, i))
+        beta_above_half(self.tally.wins(i, j), self.tally.wins(j, i))
     }
 }
 

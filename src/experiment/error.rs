@@ -53,6 +53,9 @@ pub enum ServiceError {
         /// The open one.
         open: Option<u32>,
     },
+    /// The log cannot be folded anew.
+    #[error("{0}")]
+    CannotReplay(String),
     /// This was answered before, differently; the first answer stands.
     #[error("{0}")]
     Conflict(String),

@@ -43,6 +43,9 @@ pub struct Fold {
     methods: Vec<MethodVersion>,
     open_pages: OpenPages,
     page_counts: PageCounts,
+    /// Whether the log was made by another policy. What that one noted of its selections means nothing here, and each
+    /// comparison answers the open batch if that needs it.
+    anothers_log: bool,
 }
 
 /// How rankings are interleaved, from a position of the log on.
@@ -111,7 +114,13 @@ impl Fold {
             methods: vec![MethodVersion { since: 0, method: spec.pages.interleaving }],
             open_pages: OpenPages::default(),
             page_counts: PageCounts::default(),
+            anothers_log: false,
         }
+    }
+
+    /// As [`Fold::start`], for a log that was made by another policy.
+    pub fn start_with_anothers_log(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
+        Self { anothers_log: true, ..Self::start(spec, seed, created_at) }
     }
 
     /// The state as [`Fold::save`] left it; `None` when the bytes are not what this program can read.
@@ -150,6 +159,7 @@ impl Fold {
             methods,
             open_pages: OpenPages::of(saved.open_pages),
             page_counts: saved.page_counts,
+            anothers_log: false,
         })
     }
 
@@ -376,8 +386,8 @@ impl Fold {
         let observation = Observation {
             duel,
             outcome: self.ties.resolve(outcome.answer, self.seed, self.policy.tally().steps()),
-            batch: outcome.batch,
-            ticket: outcome.ticket,
+            batch: if self.anothers_log { self.policy.batch() } else { outcome.batch },
+            ticket: if self.anothers_log { 0 } else { outcome.ticket },
         };
         self.policy.observe_unsettled(&observation);
         Ok(answered)
@@ -397,7 +407,8 @@ impl Fold {
             ties: result.ties,
         };
         let (ties, seed) = (self.ties, self.seed);
-        self.policy.observe_counts(&counts, Some(batch), &mut |step| ties.resolve(Answer::Tie, seed, step));
+        let batch = if self.anothers_log { self.policy.batch() } else { Some(batch) };
+        self.policy.observe_counts(&counts, batch, &mut |step| ties.resolve(Answer::Tie, seed, step));
     }
 
     fn check_ranker(&self, ranker: u16) -> Result<(), String> {

@@ -30,6 +30,7 @@ pub mod pages;
 pub mod receive;
 pub mod registry;
 pub mod regret;
+pub mod replay;
 pub mod retention;
 pub mod service;
 pub mod shown;

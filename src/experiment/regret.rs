@@ -49,7 +49,7 @@ pub struct Band {
 }
 
 impl Band {
-    fn of(estimate: Estimate, factor: f64) -> Self {
+    pub(super) fn of(estimate: Estimate, factor: f64) -> Self {
         Self { mean: estimate.mean * factor, low: estimate.low * factor, high: estimate.high * factor }
     }
 }

@@ -30,7 +30,7 @@ use crate::store::{ExperimentRecord, Status};
 const LIST_DEFAULT: u32 = 50;
 const LIST_MAX: u32 = 500;
 /// The policy of an experiment that names none.
-const DEFAULT_POLICY: &str = "d-ts-plus";
+pub(super) const DEFAULT_POLICY: &str = "d-ts-plus";
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -257,7 +257,7 @@ async fn create(
     })
 }
 
-fn invalid_policy(error: InvalidPolicy) -> Problem {
+pub(super) fn invalid_policy(error: InvalidPolicy) -> Problem {
     let pointer = match error.parameter.as_str() {
         "" => "/policy".to_string(),
         parameter => format!("/policy/{}", parameter.replace('~', "~0").replace('/', "~1")),

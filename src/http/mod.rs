@@ -35,6 +35,7 @@ pub mod standings;
 pub mod trace;
 pub mod ubi;
 pub mod verdict;
+pub mod whatif;
 
 pub use auth::Caller;
 use auth::{Guard, Rules};
@@ -64,6 +65,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(ubi::routes())
         .merge(standings::routes())
         .merge(verdict::routes())
+        .merge(whatif::routes())
         .merge(batch::routes())
         .merge(audit::routes())
 }

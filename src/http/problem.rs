@@ -94,6 +94,10 @@ problems! {
     BatchNotOpen: "batch-not-open", CONFLICT, "That batch is not open",
         "The batch that the request names is closed already, or not yet open. A batch's results count once.",
         "Read the current batch and answer that one.";
+    CannotReplay: "cannot-replay", CONFLICT, "The log cannot be replayed",
+        "A replay folds the whole log from its beginning. This one was pruned, or is too long for a request.",
+        "Replay a long log with `rankduel replay` where the database can be reached. A pruned one can be replayed from an \
+         export that was made before.";
     FeedbackConflict: "feedback-conflict", CONFLICT, "The duel has another answer already",
         "This duel was answered before, differently. The first answer counts and stands.",
         "Nothing to do if the first answer is the right one. Send one answer for each duel; repeating the \

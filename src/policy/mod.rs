@@ -35,6 +35,7 @@ pub mod self_sparring;
 pub mod signs;
 pub mod sparring;
 pub mod spec;
+pub mod stateless;
 pub mod tally;
 mod ucb;
 pub mod uniform;
@@ -46,6 +47,7 @@ pub use in_flight::InFlight;
 pub use outcome::{Answer, Outcome, TieRule};
 pub use roster::Roster;
 pub use spec::{InvalidPolicy, PolicySpec};
+pub use stateless::CannotCount;
 pub use tally::Tally;
 
 /// Fewest rankers of an experiment.

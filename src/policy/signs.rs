@@ -15,13 +15,16 @@ use super::{Chance, Tally};
 /// The smaller tail is computed and the other is its complement, so that neither loses its digits. Absolute error
 /// below 1e-9; 0 or 1 where the smaller tail is below 1e-11.
 pub fn probability_above_half(half_wins: u32, half_losses: u32) -> f64 {
-    if half_wins == half_losses {
+    beta_above_half(f64::from(half_wins) / 2.0, f64::from(half_losses) / 2.0)
+}
+
+/// `Pr(θ > 1/2)` for `θ ~ Beta(a+1, b+1)`, `a` and `b` at least 0; as [`probability_above_half`].
+pub fn beta_above_half(a: f64, b: f64) -> f64 {
+    if a == b {
         return 0.5;
     }
-    let wins = f64::from(half_wins.min(half_losses)) / 2.0;
-    let losses = f64::from(half_wins.max(half_losses)) / 2.0;
-    let tail = lower_tail(wins, losses);
-    if half_wins < half_losses { tail } else { 1.0 - tail }
+    let tail = lower_tail(a.min(b), a.max(b));
+    if a < b { tail } else { 1.0 - tail }
 }
 
 /// `Pr(Beta(a+1, b+1) > 1/2)` for `a < b`.
@@ -73,12 +76,26 @@ impl SignOdds {
         odds
     }
 
+    /// Odds from `above(i, j)`, `Pr(θ[i][j] > 1/2)` for each pair `i > j`.
+    pub fn from_probabilities(rankers: usize, mut above: impl FnMut(usize, usize) -> f64) -> Self {
+        let mut odds = Self { rankers, odds: vec![EVEN; rankers * rankers], stale: Vec::new() };
+        for i in 1..rankers {
+            for j in 0..i {
+                odds.set(i, j, above(i, j));
+            }
+        }
+        odds
+    }
+
     /// The counts of `{i, j}` have changed.
     pub fn update(&mut self, tally: &Tally, i: usize, j: usize) {
         if i == j {
             return;
         }
-        let above = probability_above_half(tally.half_wins(i, j), tally.half_wins(j, i));
+        self.set(i, j, probability_above_half(tally.half_wins(i, j), tally.half_wins(j, i)));
+    }
+
+    fn set(&mut self, i: usize, j: usize, above: f64) {
         let odds = (above * 2.0_f64.powi(32)).round() as u32; // saturates
         let (odds, reverse) = match odds {
             0 | 1 => (NEVER, ALWAYS),
@@ -233,8 +250,8 @@ pub fn theta_given_sign(tally: &Tally, i: usize, j: usize, above: bool, chance: 
     }
 }
 
-/// `θ ~ Beta(a+1, b+1)` given `θ > 1/2`. Takes few draws, however unlikely the condition.
-fn theta_above_half(a: f64, b: f64, chance: &mut Chance) -> f64 {
+/// `θ ~ Beta(a+1, b+1)` given `θ > 1/2`, `a` and `b` at least 0. Takes few draws, however unlikely the condition.
+pub fn theta_above_half(a: f64, b: f64, chance: &mut Chance) -> f64 {
     if a + b == 0.0 {
         return 0.5 + chance.random::<f64>() / 2.0;
     }

@@ -23,3 +23,4 @@ mod shell;
 mod standings;
 mod storage_failure;
 mod verdict;
+mod whatif;

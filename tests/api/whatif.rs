@@ -1,0 +1,232 @@
+//! What if another policy had been in charge, and choosing without an experiment.
+
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::steady;
+use crate::support::service::Server;
+
+on_both_databases! {
+    a_replay_under_its_own_policy_is_the_state_that_is_served
+    a_replay_under_another_policy_says_what_it_would_do
+    a_replay_that_cannot_be_is_refused
+    a_pair_is_chosen_from_counts
+    counts_that_cannot_be_are_refused
+}
+
+/// Answer `duels` duels, the lower id wins three times in four.
+async fn play(server: &Server, name: &str, duels: usize) {
+    for number in 0..duels {
+        let duel = server.next_duel(name).await;
+        if duel["self_duel"] == true {
+            continue;
+        }
+        let first = (duel["left"].as_str() < duel["right"].as_str()) == (number % 4 != 3);
+        server.answer(name, &duel, if first { "left" } else { "right" }).await;
+    }
+}
+
+async fn replay(server: &Server, name: &str, policy: Value) -> Value {
+    server.post(&format!("/v1/experiments/{name}/replay"), &json!({"policy": policy})).await.json(200)
+}
+
+async fn a_replay_under_its_own_policy_is_the_state_that_is_served(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let policies = [
+        json!({"kind": "d-ts-plus"}),
+        json!({"kind": "rucb"}),
+        json!({"kind": "ecw-rmed"}),
+        json!({"kind": "vdb"}),
+        json!({"kind": "scomp2", "horizon": 400}),
+        json!({"kind": "pcomp", "horizon": 1000, "batches": 2}),
+    ];
+    let mut compared = 0;
+    for (number, policy) in policies.into_iter().enumerate() {
+        let name = format!("e{number}");
+        server
+            .create(&json!({"name": name, "rankers": ["a", "b", "c"], "policy": policy, "seed": number}))
+            .await;
+        play(&server, &name, 40).await;
+        let found = replay(&server, &name, policy.clone()).await;
+        assert_eq!(found["own_policy"], true);
+        let live = server.service.experiment(&name).await.expect("an experiment");
+        let (position, saved, champion) = {
+            let fold = live.fold().expect("a fold");
+            (fold.position(), fold.policy().save(), fold.policy().champion())
+        };
+        if position != found["position"] {
+            continue; // self-duels have come into the log in between; the digest would be of another state
+        }
+        let digest: String = <sha2::Sha256 as sha2::Digest>::digest(&saved)[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        compared += 1;
+        assert_eq!(found["state"], digest, "{policy}");
+        assert_eq!(found["champion"], ["a", "b", "c"][champion]);
+        // once more is the same, to the last digit
+        let again = replay(&server, &name, policy).await;
+        if again["position"] == found["position"] {
+            assert_eq!(again, found);
+        }
+    }
+    assert!(compared >= 2, "batches hand out no self-duels");
+}
+
+async fn a_replay_under_another_policy_says_what_it_would_do(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b", "c"])).await;
+    play(&server, "search", 20).await;
+    let short = replay(&server, "search", json!({"kind": "d-ts"})).await;
+    assert_eq!((&short["own_policy"], &short["regret"]), (&json!(false), &json!(null)));
+    assert!(short["regret_reason"].as_str().is_some_and(|why| why.contains("20 steps")), "{short}");
+
+    play(&server, "search", 400).await;
+    let found = replay(&server, "search", json!({"kind": "uniform"})).await;
+    assert_eq!((&found["position"], &found["steps"]), (&json!(420), &json!(420)));
+    assert_eq!((&found["leaders"], &found["champion"]), (&json!(["a"]), &json!("a")));
+    let shares: f64 =
+        found["next"].as_array().unwrap().iter().map(|next| next["share"].as_f64().unwrap()).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "nine ordered pairs: {found}");
+    let regret = &found["regret"];
+    let steps = regret["steps"].as_u64().expect("a number of steps");
+    assert!((100..=420).contains(&steps), "{found}");
+    // uniform pairs cost what uniform pairs cost: within five deviations of the mean of twenty runs
+    let [mean, deviation, uniform] =
+        [&regret["replayed"]["mean"], &regret["deviation"], &regret["uniform"]].map(|v| v.as_f64().unwrap());
+    assert!((mean - uniform).abs() < 5.0 * deviation / 20.0_f64.sqrt() + 0.02 * uniform, "{regret}");
+
+    // a log of one pair says nothing of the others
+    server
+        .create(&json!({"name": "narrow", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}))
+        .await;
+    let mut answered = 0;
+    while answered < 120 {
+        let duel = server.pair("narrow").await;
+        if duel["left"] != "c" && duel["right"] != "c" {
+            server.answer("narrow", &duel, "left").await;
+            answered += 1;
+        }
+    }
+    let narrow = replay(&server, "narrow", json!({"kind": "uniform"})).await;
+    assert_eq!(narrow["regret"], json!(null));
+    let reason = narrow["regret_reason"].as_str().expect("a reason");
+    assert!(reason.contains("used up") && reason.contains("`c`"), "{reason}");
+    // the experiment is as it was
+    assert_eq!(server.position("search").await, 420);
+
+    // the command says the same, of the database and of an export
+    server.stop().await;
+    let command = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_rankduel"))
+            .args(arguments)
+            .env("RANKDUEL_DATABASE_URL", &database.url)
+            .output()
+            .expect("the program runs");
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let of = |text: String| serde_json::from_str::<Value>(&text).expect("JSON");
+    let options = ["--policy", "uniform", "--format", "json"];
+    assert_eq!(of(command(&[&["replay", "search"], &options[..]].concat())), json!([found]));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("search.jsonl").display().to_string();
+    command(&["export", "search", "--out", &file]);
+    let mut expected = found;
+    expected["experiment"] = json!("replayed");
+    assert_eq!(of(command(&[&["replay", "--file", &file], &options[..]].concat())), json!([expected]));
+    let own = command(&["replay", "search"]);
+    assert!(own.contains("(the experiment's own)") && own.contains("Copeland regret"), "{own}");
+}
+
+async fn a_replay_that_cannot_be_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b", "c"])).await;
+    let path = "/v1/experiments/search/replay";
+    for (body, pointer) in [
+        (json!({"policy": {"kind": "no-such"}}), "/policy/kind"),
+        (json!({"policy": {}}), "/policy/kind"),
+        (json!({"policy": {"kind": "d-ts", "alpha": 0.1}}), "/policy/alpha"),
+        (json!({"policy": {"kind": "scomp2"}}), "/policy/horizon"),
+    ] {
+        server.post(path, &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    for body in [json!({}), json!({"policy": "d-ts"}), json!({"policy": {"kind": "d-ts"}, "more": 1})] {
+        server.post(path, &body).await.problem(ProblemKind::InvalidRequest);
+    }
+    let body = json!({"policy": {"kind": "d-ts"}});
+    server.post("/v1/experiments/nobody/replay", &body).await.problem(ProblemKind::ExperimentNotFound);
+    play(&server, "search", 3).await;
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    let live = server.service.experiment("search").await.expect("an experiment");
+    let snapshot = live.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    let store = database.connect().await;
+    store.save_snapshot(&snapshot).await.expect("it is kept");
+    assert!(store.prune(live.id, 2, snapshot.format).await.expect("an answer"), "it is pruned");
+    drop(live);
+    server.stop().await;
+    let server = Server::start(store).await;
+    let problem = server.post(path, &body).await.problem(ProblemKind::CannotReplay);
+    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")), "{problem}");
+}
+
+async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let wins = json!([[0, 500, 480], [20, 0, 300], [10, 250, 0]]);
+    let choose = async |body: Value| server.post("/v1/next-duel", &body).await.json(200);
+    let found = choose(json!({"wins": wins, "seed": 7})).await;
+    assert_eq!(found, choose(json!({"wins": wins, "seed": 7})).await, "the same seed, the same pair");
+    assert_eq!((&found["champion"], &found["seed"]), (&json!(0), &json!(7)));
+    // the first has certainly won against both
+    for policy in [json!({"kind": "d-ts"}), json!({"kind": "d-ts-plus", "alpha": 0.6})] {
+        for seed in 0..10 {
+            let found = choose(json!({"wins": wins, "policy": policy, "seed": seed})).await;
+            assert_eq!(
+                (&found["left"], &found["right"], &found["self_duel"]),
+                (&json!(0), &json!(0), &json!(true))
+            );
+        }
+    }
+    // with so many steps nothing is certain any more
+    let later = json!({"wins": [[0, 9], [3, 0]], "policy": {"kind": "d-ts"}, "steps": 1_000_000_000_u64});
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..40 {
+        let mut body = later.clone();
+        body["seed"] = json!(seed);
+        let found = choose(body).await;
+        seen.insert((found["left"].as_u64(), found["right"].as_u64()));
+    }
+    assert!(seen.len() > 1, "{seen:?}");
+    let mut uniform = std::collections::BTreeSet::new();
+    for _ in 0..100 {
+        let found = choose(json!({"wins": [[0, 0], [0, 0]], "policy": {"kind": "uniform"}})).await;
+        uniform.insert((found["left"].as_u64(), found["right"].as_u64()));
+    }
+    assert_eq!(uniform.len(), 4, "drawn anew each time");
+    choose(json!({"wins": [[0, 3], [1, 0]], "policy": {"kind": "self-sparring"}})).await;
+    assert_eq!(database.count("select count(*) from experiment").await, 0, "nothing is stored");
+}
+
+async fn counts_that_cannot_be_are_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let even = json!([[0, 1], [1, 0]]);
+    for (body, pointer) in [
+        (json!({"wins": []}), "/wins"),
+        (json!({"wins": [[0]]}), "/wins"),
+        (json!({"wins": [[0, 1], [1]]}), "/wins/1"),
+        (json!({"wins": [[0, 1], [1, 2]]}), "/wins/1/1"),
+        (json!({"wins": [[0, 1_u64 << 30], [1, 0]]}), "/wins/0/1"),
+        (json!({"wins": even, "steps": 1}), "/steps"),
+        (json!({"wins": even, "steps": 1_u64 << 60}), "/steps"),
+        (json!({"wins": even, "policy": {"kind": "rucb"}}), "/policy/kind"),
+        (json!({"wins": even, "policy": {"kind": "scomp2", "horizon": 100}}), "/policy/kind"),
+        (json!({"wins": even, "policy": {"kind": "d-ts", "alpha": 0}}), "/policy/alpha"),
+    ] {
+        server.post("/v1/next-duel", &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    for body in [json!({}), json!({"wins": [[0, -1], [1, 0]]}), json!({"wins": even, "seed": -1}), json!([])]
+    {
+        server.post("/v1/next-duel", &body).await.problem(ProblemKind::InvalidRequest);
+    }
+}
