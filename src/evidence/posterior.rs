@@ -16,7 +16,7 @@ const SIGNS: usize = 10_000_000;
 const DRAWS: std::ops::RangeInclusive<usize> = 80..=4000;
 /// Probabilities of a pair's sign computed for one posterior, about, and most sets of them: each set is one draw of what
 /// the other pairs predict.
-const ODDS: usize = 60_000;
+const ODDS: usize = 20_000;
 const SETS_MAX: usize = 64;
 /// Share of the draws outside a credible interval, both sides together.
 const OUTSIDE: f64 = 0.05;
