@@ -1,0 +1,194 @@
+"""HTTP with a deadline: a request is over when its time is, however slowly the answer comes."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import queue
+import socket
+import ssl
+import time
+from typing import Any, Mapping, Protocol
+from urllib.parse import urlsplit
+
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+
+
+class Failed(Exception):
+    """A request without a good answer."""
+
+    def __init__(self, reason: str, detail: str, status: int | None = None, retry_after: float | None = None):
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        """`timeout`, `unreachable`, or the slug of the problem."""
+        self.detail = detail
+        self.status = status
+        """Of the answer, if there was one."""
+        self.retry_after = retry_after
+        """Seconds."""
+
+
+class _Socket(Protocol):
+    def settimeout(self, seconds: float | None) -> None: ...
+    def sendall(self, data: Any) -> None: ...
+    def recv_into(self, buffer: Any) -> int: ...
+    def close(self) -> None: ...
+
+
+class _Deadline:
+    """A moment that may not be passed."""
+
+    def __init__(self, seconds: float):
+        self._at = time.monotonic() + seconds
+
+    def left(self) -> float:
+        left = self._at - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the deadline has passed")
+        return left
+
+
+class _TimedReader(io.RawIOBase):
+    def __init__(self, timed: _TimedSocket):
+        self._timed = timed
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._timed.socket.settimeout(self._timed.deadline.left())
+        return self._timed.socket.recv_into(buffer)
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._timed.reader_closed()
+
+
+class _TimedSocket:
+    """A socket each of whose operations ends with the deadline of the request, as `http.client` wants one."""
+
+    def __init__(self, socket: _Socket, deadline: _Deadline):
+        self.socket = socket
+        self.deadline = deadline
+        self._readers = 0
+        self._closing = False
+
+    def sendall(self, data: Any) -> None:
+        self.socket.settimeout(self.deadline.left())
+        self.socket.sendall(data)
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        self._readers += 1
+        return io.BufferedReader(_TimedReader(self))
+
+    def reader_closed(self) -> None:
+        self._readers -= 1
+        if self._closing and self._readers == 0:
+            self.socket.close()
+
+    def close(self) -> None:
+        # `http.client` closes it before it has read an answer that ends with the connection
+        self._closing = True
+        if self._readers == 0:
+            self.socket.close()
+
+
+class Transport:
+    """Requests to one server over connections that are kept. For any number of threads."""
+
+    def __init__(self, url: str, key: str | None, connections: int):
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError(f"{url!r} is not the address of a server; it looks like http://rankduel.internal:7171")
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._host = parts.hostname
+        self._port = parts.port or (443 if self._tls else 80)
+        self._path = parts.path.rstrip("/")
+        self._headers = {"content-type": "application/json", "accept": "application/json"}
+        if key is not None:
+            self._headers["authorization"] = f"Bearer {key}"
+        self._idle: queue.LifoQueue[http.client.HTTPConnection] = queue.LifoQueue(connections)
+
+    def post(self, path: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
+        """What the server answers with status 200, or `Failed`; within so many seconds."""
+        deadline = _Deadline(seconds)
+        try:
+            return self._post(path, body, deadline)
+        except TimeoutError as error:
+            raise Failed("timeout", f"no answer within {seconds:.3f} s") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise Failed("unreachable", f"{type(error).__name__}: {error}") from error
+
+    def _post(self, path: str, body: Mapping[str, Any] | None, deadline: _Deadline) -> Any:
+        content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        while True:
+            connection, fresh = self._connection(deadline)
+            try:
+                connection.request("POST", self._path + path, content, self._headers)
+                response = connection.getresponse()
+                answer = response.read(MAX_ANSWER_BYTES)
+            except TimeoutError:
+                connection.close()
+                raise
+            except (OSError, http.client.HTTPException):
+                connection.close()
+                if fresh:
+                    raise
+                # the server closes connections that were idle: that is no failure of this request
+                continue
+            if response.will_close or not response.isclosed():
+                connection.close()
+            else:
+                try:
+                    self._idle.put_nowait(connection)
+                except queue.Full:
+                    connection.close()
+            return _content(response, answer)
+
+    def _connection(self, deadline: _Deadline) -> tuple[http.client.HTTPConnection, bool]:
+        try:
+            connection = self._idle.get_nowait()
+        except queue.Empty:
+            connection = http.client.HTTPConnection(self._host, self._port)
+            raw = socket.create_connection((self._host, self._port), timeout=deadline.left())
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls:
+                raw.settimeout(deadline.left())
+                raw = self._tls.wrap_socket(raw, server_hostname=self._host)
+            connection.sock = _TimedSocket(raw, deadline)
+            return connection, True
+        connection.sock.deadline = deadline  # type: ignore[union-attr]
+        return connection, False
+
+    def close(self) -> None:
+        """Close the connections that are idle."""
+        while True:
+            try:
+                self._idle.get_nowait().close()
+            except queue.Empty:
+                return
+
+
+def _content(response: http.client.HTTPResponse, answer: bytes) -> Any:
+    try:
+        content = json.loads(answer)
+    except ValueError:
+        content = None
+    if response.status == 200 and content is not None:
+        return content
+    problem = content if isinstance(content, dict) else {}
+    slug = str(problem.get("type", "")).rpartition("/")[2]
+    errors = problem.get("errors")
+    where = "".join(f"; {error.get('pointer')}: {error.get('detail')}" for error in errors) if isinstance(errors, list) else ""
+    raise Failed(
+        slug or f"status-{response.status}",
+        str(problem.get("detail") or problem.get("title") or f"status {response.status}") + where,
+        response.status,
+        _seconds(response.getheader("retry-after")),
+    )
+
+
+def _seconds(text: str | None) -> float | None:
+    return float(text) if text is not None and text.isascii() and text.isdigit() else None

@@ -1,0 +1,77 @@
+"""A real server, which tests start, stop, freeze and start again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+PROGRAM = os.environ.get("RANKDUEL_PROGRAM", str(Path(__file__).parents[3] / "target" / "debug" / "rankduel"))
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class Server:
+    """`rankduel serve` on a port and a database of its own, both kept when it is started again."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        database = f"sqlite://{self._folder.name}/rankduel.db"
+        command = [PROGRAM, "serve", "--listen", f"127.0.0.1:{self.port}", "--database-url", database, "--log", "error"]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        for _ in range(600):
+            try:
+                self.call("GET", "/readyz")
+                return
+            except OSError:
+                if self._process.poll() is not None:
+                    raise RuntimeError(f"the server ended with {self._process.returncode}") from None
+                time.sleep(0.05)
+        raise RuntimeError("the server does not get ready")
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        self.kill()
+        self._folder.cleanup()
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"content-type": "application/json"}
+        request = urllib.request.Request(self.url + path, content, headers, method=method)
+        with urllib.request.urlopen(request, timeout=10) as response:
+            text = response.read()
+        return json.loads(text) if text.startswith(b"{") else text
+
+    def create(self, name: str, **more: Any) -> None:
+        rankers = ["bm25", "neural"]
+        # pcomp compares all pairs in turn, so that no page is of one ranker alone
+        policy = {"kind": "pcomp", "horizon": 1_000_000, "batches": 1}
+        self.call("POST", "/v1/experiments", {"name": name, "rankers": rankers, "policy": policy, **more})
+
+    def standings(self, name: str) -> Any:
+        return self.call("GET", f"/v1/experiments/{name}/standings")

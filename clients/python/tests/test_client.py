@@ -1,0 +1,320 @@
+"""The client against a real server, also one that is late, gone and back."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import threading
+import time
+import unittest
+
+from rankduel import Duel, Page, Rankduel
+from server import Server, free_port
+
+RANKINGS = {"bm25": ["a", "b", "c", "d"], "neural": ["d", "c", "x", "y"]}
+
+
+def connect(url: str, experiment: str = "search", **more: object) -> Rankduel:
+    return Rankduel(url, experiment=experiment, control="bm25", **{"deadline": 2.0, **more})  # type: ignore[arg-type]
+
+
+def waits_until(what: str, holds: object) -> None:
+    for _ in range(600):
+        if callable(holds) and holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{what} has not come")
+
+
+class WithServer(unittest.TestCase):
+    server: Server
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        logging.getLogger("rankduel").setLevel(logging.CRITICAL)
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.server.stop()
+
+    def setUp(self) -> None:
+        self.experiment = self.id().rpartition(".")[2].replace("_", "-")[:64]
+        self.server.create(self.experiment)
+
+    def client(self, **more: object) -> Rankduel:
+        client = connect(self.server.url, self.experiment, **more)
+        self.addCleanup(client.close, 0)
+        return client
+
+    def duels(self) -> int:
+        return int(self.server.standings(self.experiment)["duels"])
+
+
+class Pages(WithServer):
+    def test_page_and_clicks(self) -> None:
+        client = self.client()
+        page = client.page(RANKINGS, length=3)
+        self.assertIsNone(page.fallback)
+        self.assertTrue(page.informative)
+        self.assertEqual([slot.position for slot in page.slots], [0, 1, 2])
+        self.assertTrue(set(page.documents) <= set("abcdxy"))
+        client.clicked(page, [0, {"document": page.documents[0]}, {"slot": str(page.slots[0].token)}])
+        self.assertTrue(client.flush())
+        self.assertEqual(client.counts().recorded, 1)
+        standings = self.server.standings(self.experiment)
+        outcomes = standings["outcomes"]
+        self.assertEqual((standings["duels"], outcomes["left"] + outcomes["right"]), (1, 1))
+
+    def test_pair_first(self) -> None:
+        asked = []
+
+        def ranking(ranker: str) -> list[str]:
+            asked.append(ranker)
+            return RANKINGS[ranker]
+
+        page = self.client().page(ranking, length=3)
+        self.assertIsNone(page.fallback)
+        self.assertEqual(sorted(asked), ["bm25", "neural"])
+        self.assertEqual(len(page.slots), 3)
+
+    def test_pages_of_one_list(self) -> None:
+        client = self.client()
+        duel = client.next_duel()
+        lists = (RANKINGS[duel.left], RANKINGS[duel.right], RANKINGS["bm25"])
+        first = client.more(duel, *lists, length=2)
+        second = client.more(first, *lists, length=2, offset=2)
+        whole = client.more(duel, *lists, length=4)
+        self.assertEqual(first.documents + second.documents, whole.documents)
+        self.assertEqual([slot.position for slot in second.slots], [2, 3])
+
+    def test_pieces_make_one_outcome(self) -> None:
+        client = self.client()
+        page = client.page(RANKINGS)
+        client.clicked(page, [1], final=False)
+        client.clicked(page, [0], final=False)
+        client.clicked(page, [0], final=False)
+        client.clicked(page, [])
+        self.assertTrue(client.flush())
+        self.assertEqual(self.duels(), 1)
+
+    def test_outcome(self) -> None:
+        client = self.client()
+        for outcome in ("left", "right", "tie", "none"):
+            client.outcome(client.next_duel(), outcome)
+        self.assertTrue(client.flush())
+        self.assertEqual(client.counts().recorded, 4)
+        outcomes = self.server.standings(self.experiment)["outcomes"]
+        self.assertEqual([outcomes[key] for key in ("left", "right", "tie", "none")], [1, 1, 1, 1])
+
+    def test_pinned(self) -> None:
+        page = self.client().page(RANKINGS, length=3, pinned=[(0, "ad")])
+        self.assertEqual(page.documents[0], "ad")
+
+    def test_what_the_server_refuses_is_the_control(self) -> None:
+        reasons: list[str] = []
+        page = connect(self.server.url, "nobody-made-this", on_fallback=reasons.append).page(RANKINGS)
+        self.assertEqual((page.fallback, page.documents), ("experiment-not-found", RANKINGS["bm25"]))
+        self.assertEqual(reasons, ["experiment-not-found"])
+
+    def test_refused_feedback_is_not_sent_again(self) -> None:
+        client = self.client()
+        page = client.page(RANKINGS)
+        client.clicked(page, [999])
+        self.assertTrue(client.flush())
+        self.assertEqual((client.counts().refused, self.duels()), (1, 0))
+
+    def test_many_threads(self) -> None:
+        client = self.client(connections=2)
+
+        def search() -> None:
+            for _ in range(25):
+                client.clicked(client.page(RANKINGS), [0])
+
+        threads = [threading.Thread(target=search) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertTrue(client.flush())
+        self.assertEqual((client.counts().recorded, self.duels()), (100, 100))
+
+
+class Faults(WithServer):
+    def test_frozen_server(self) -> None:
+        client = self.client(deadline=0.2)
+        before = client.page(RANKINGS)
+        self.server.signal(signal.SIGSTOP)
+        try:
+            page = client.page(RANKINGS)
+            self.assertEqual((page.fallback, page.documents), ("timeout", RANKINGS["bm25"]))
+            client.clicked(page, [0])
+            client.clicked(before, [0])
+        finally:
+            self.server.signal(signal.SIGCONT)
+        self.assertTrue(client.flush())
+        self.assertIsNone(client.page(RANKINGS).fallback)
+        # what was clicked on the control's page is nothing to learn from
+        self.assertEqual((client.counts().recorded, self.duels()), (1, 1))
+
+    def test_server_down_and_back(self) -> None:
+        client = self.client()
+        pages = [client.page(RANKINGS) for _ in range(150)]
+        for page in pages[:10]:
+            client.clicked(page, [0])
+        self.assertTrue(client.flush())
+        self.server.kill()
+        for page in pages[10:]:
+            client.clicked(page, [0])
+        client.clicked(pages[0], [0])
+        fallbacks = {client.page(RANKINGS).fallback for _ in range(20)}
+        self.assertEqual(fallbacks, {"unreachable", "resting"})
+        self.assertFalse(client.flush(0.3))
+        self.server.start()
+        self.assertTrue(client.flush(60))
+        counts = client.counts()
+        self.assertEqual((counts.recorded + counts.duplicate, counts.refused, counts.dropped), (151, 0, 0))
+        self.assertEqual(self.duels(), 150)
+        waits_until("a page that is not the control's", lambda: client.page(RANKINGS).fallback is None)
+
+    def test_answer_that_is_lost(self) -> None:
+        """The server takes feedback, and its answer does not arrive: sent again, it counts once."""
+        with CutOnce(self.server.port) as proxy:
+            client = connect(f"http://127.0.0.1:{proxy.port}", self.experiment)
+            page = client.page(RANKINGS)
+            proxy.cut_next_answer.set()
+            client.clicked(page, [0])
+            self.assertTrue(client.flush(30))
+            self.assertEqual((client.counts().duplicate, client.counts().recorded), (1, 0))
+            client.close(0)
+        self.assertEqual(self.duels(), 1)
+
+    def test_closed(self) -> None:
+        client = self.client()
+        page = client.page(RANKINGS)
+        self.assertTrue(client.close())
+        client.clicked(page, [0])
+        self.assertEqual((client.page(RANKINGS).fallback, client.counts().dropped), ("closed", 1))
+
+
+class CutOnce:
+    """Passes bytes on to a server; one answer of it is thrown away with its connection."""
+
+    def __init__(self, to: int):
+        self._to = to
+        self.cut_next_answer = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+
+    def __enter__(self) -> CutOnce:
+        threading.Thread(target=self._run, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self._to))
+            threading.Thread(target=self._pass, args=(near, far, False), daemon=True).start()
+            threading.Thread(target=self._pass, args=(far, near, True), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, is_answer: bool) -> None:
+        try:
+            while data := source.recv(65536):
+                if is_answer and self.cut_next_answer.is_set():
+                    self.cut_next_answer.clear()
+                    break
+                target.sendall(data)
+        except OSError:
+            pass
+        for end in (source, target):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class WithoutServer(unittest.TestCase):
+    def setUp(self) -> None:
+        logging.getLogger("rankduel").setLevel(logging.CRITICAL)
+
+    def test_nobody_there(self) -> None:
+        client = connect(f"http://127.0.0.1:{free_port()}")
+        self.assertEqual(client.next_duel(), Duel("bm25", "bm25", None, 4102444800.0, "unreachable"))
+        page = client.page(RANKINGS, length=2, offset=1, pinned=[(2, "ad"), (9, "b")])
+        self.assertEqual([(slot.position, slot.document) for slot in page.slots], [(1, "c"), (2, "ad")])
+        self.assertEqual(page.total, 5)
+        client.clicked(page, [0])
+        self.assertEqual(client.counts().waiting, 0)
+
+    def test_an_answer_that_drips_ends_with_the_deadline(self) -> None:
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            try:
+                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
+                while True:
+                    connection.sendall(b" ")
+                    time.sleep(0.02)
+            except OSError:
+                pass
+
+        threading.Thread(target=drip, daemon=True).start()
+        client = connect(f"http://127.0.0.1:{listener.getsockname()[1]}", deadline=0.3)
+        # each byte comes in time; the whole answer, which would be no timeout, would take 20 s
+        self.assertEqual(client.next_duel().fallback, "timeout")
+
+    def test_an_answer_of_something_else(self) -> None:
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            connection.recv(65536)
+            connection.sendall(b'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{"hello": "world"}')
+            connection.close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        page = connect(f"http://127.0.0.1:{listener.getsockname()[1]}").page(RANKINGS)
+        self.assertEqual((page.fallback, page.documents), ("not-rankduel", RANKINGS["bm25"]))
+
+    def test_tls_is_spoken(self) -> None:
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        heard: list[bytes] = []
+
+        def listen() -> None:
+            connection, _ = listener.accept()
+            heard.append(connection.recv(3))
+            connection.close()
+
+        thread = threading.Thread(target=listen, daemon=True)
+        thread.start()
+        self.assertEqual(connect(f"https://127.0.0.1:{listener.getsockname()[1]}").next_duel().fallback, "unreachable")
+        thread.join()
+        handshake = 22
+        self.assertEqual(heard[0][0], handshake)
+
+    def test_misuse(self) -> None:
+        for url in ("rankduel:7171", "ftp://rankduel", "http://", "http://host/?a=b"):
+            with self.assertRaises(ValueError):
+                connect(url)
+        client = connect(f"http://127.0.0.1:{free_port()}")
+        with self.assertRaisesRegex(ValueError, "control"):
+            client.page({"neural": ["a"]})
+        with self.assertRaisesRegex(ValueError, "left, right, tie or none"):
+            client.outcome(Page((), "x", 0.0, 0), "up")
+        with self.assertRaises(ValueError):
+            connect("http://127.0.0.1", deadline=0)
+
+
+if __name__ == "__main__":
+    unittest.main()
