@@ -1,24 +1,22 @@
 //! `rankduel estimate`: a preference matrix from judged documents and simulated users.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use sha2::{Digest, Sha256};
 
-use super::CommandError;
 use super::output::this_command;
 use super::values::count;
 use super::watched::Watched;
+use super::{CommandError, letor};
 use crate::estimate::report::{DataSummary, Entry, Report, Settings};
 use crate::estimate::{Comparing, compare_all};
 use crate::interleave::probabilistic::{PosteriorCredit, Probabilistic};
 use crate::interleave::{Method, PlanCache, Spec};
-use crate::letor::DataSet;
-use crate::users::{GRADES, Users};
+use crate::users::Users;
 
 /// Linear programs that are kept: all that a data set of some thousand queries asks for again.
 const PLANS: usize = 100_000;
@@ -134,12 +132,12 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
             "--ties score needs scores from -1 to 1: --method probabilistic with credit=more-clicks".into(),
         ));
     }
-    let (data, sha256) = arguments.read()?;
-    let grades = arguments.grades(&data)?;
+    let (data, sha256) = letor::read(&arguments.letor)?;
+    let grades = letor::grades(&arguments.letor, &data, arguments.grades)?;
     let clicker = users
         .reading(grades)
         .map_err(|error| CommandError::Usage(format!("--clicks {}: {error}", arguments.clicks)))?;
-    let rankers = arguments.rankers(&data)?;
+    let rankers = letor::rankers(&data, &arguments.features)?;
     // found out before the work, so that it is not lost to a wrong path
     let out = arguments
         .out
@@ -203,77 +201,4 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
 
 fn this_command_as_comment() -> String {
     this_command().lines().map(|line| format!("# {}\n", line.trim_start_matches("# "))).collect()
-}
-
-impl Arguments {
-    /// The data set and the SHA-256 of its file.
-    fn read(&self) -> Result<(DataSet, String), CommandError> {
-        let path = self.letor.display();
-        let file = File::open(&self.letor)
-            .map_err(|error| CommandError::Usage(format!("--letor {path}: {error}")))?;
-        let mut hashed = Hashed { inner: file, hash: Sha256::new() };
-        let data = DataSet::read(BufReader::new(&mut hashed))
-            .map_err(|error| CommandError::Usage(format!("--letor {path}: {error}")))?;
-        let digits = hashed.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok((data, digits))
-    }
-
-    fn grades(&self, data: &DataSet) -> Result<usize, CommandError> {
-        let needed = usize::from(data.highest_grade) + 1;
-        let given = self.grades.or_else(|| GRADES.into_iter().find(|&grades| grades >= needed));
-        match given {
-            Some(grades) if grades >= needed => Ok(grades),
-            Some(grades) => Err(CommandError::Usage(format!(
-                "--grades {grades}: a document has grade {}, so there are at least {needed}",
-                data.highest_grade
-            ))),
-            None => Err(CommandError::Usage(format!(
-                "--letor {}: a document has grade {}; users are known for grades 0 to {}",
-                self.letor.display(),
-                data.highest_grade,
-                GRADES[GRADES.len() - 1] - 1
-            ))),
-        }
-    }
-
-    /// Indices into the data set's features.
-    fn rankers(&self, data: &DataSet) -> Result<Vec<usize>, CommandError> {
-        if self.features.is_empty() {
-            return Ok((0..data.features.len()).collect());
-        }
-        let wrong = |detail: String| CommandError::Usage(format!("--features: {detail}"));
-        let mut rankers = Vec::new();
-        for feature in &self.features {
-            let Ok(ranker) = data.features.binary_search(feature) else {
-                let why = if data.constant.contains(feature) {
-                    "has one value for all documents of each query, and ranks nothing"
-                } else {
-                    "is not in the file"
-                };
-                return Err(wrong(format!("feature {feature} {why}")));
-            };
-            if rankers.contains(&ranker) {
-                return Err(wrong(format!("feature {feature} is given twice")));
-            }
-            rankers.push(ranker);
-        }
-        if rankers.len() < 2 {
-            return Err(wrong("a comparison needs two".into()));
-        }
-        Ok(rankers)
-    }
-}
-
-/// Hashes what is read.
-struct Hashed {
-    inner: File,
-    hash: Sha256,
-}
-
-impl Read for Hashed {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.hash.update(&buffer[..read]);
-        Ok(read)
-    }
 }

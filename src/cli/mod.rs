@@ -19,6 +19,7 @@ mod figures;
 mod health;
 mod import;
 mod keys;
+mod letor;
 mod migrate;
 mod openapi;
 mod output;

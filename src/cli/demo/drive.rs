@@ -9,10 +9,10 @@ use indicatif::ProgressBar;
 use rand::{RngExt, SeedableRng};
 use reqwest::StatusCode;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::searches::{Field, Page};
 use crate::policy::Chance;
-use crate::preference::PreferenceMatrix;
 
 /// What the users do.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +40,7 @@ pub struct Tally {
     self_duels: AtomicU64,
     lost: AtomicU64,
     recorded: AtomicU64,
+    pieces: AtomicU64,
     duplicates: AtomicU64,
     expired: AtomicU64,
     retried: AtomicU64,
@@ -57,6 +58,8 @@ pub struct Driven {
     pub lost: u64,
     /// Answers that were acknowledged as recorded.
     pub recorded: u64,
+    /// Clicks that were sent ahead of their page's answer, and acknowledged as recorded.
+    pub pieces: u64,
     /// Answers that were acknowledged as repeats.
     pub duplicates: u64,
     /// Answers that came after their duel's time.
@@ -80,17 +83,6 @@ struct Duel {
 #[derive(Debug, Deserialize)]
 struct Receipt {
     status: String,
-}
-
-/// One experiment on one server, and the truth about its rankers.
-#[derive(Debug, Clone)]
-pub struct Field {
-    /// `http://ADDRESS/v1/experiments/NAME`.
-    pub experiment_url: String,
-    /// Ids of the rankers, in the order of the matrix.
-    pub rankers: Vec<String>,
-    /// The truth that outcomes are drawn from.
-    pub matrix: PreferenceMatrix,
 }
 
 /// Let the users search until all pages are shown and answered.
@@ -127,6 +119,7 @@ pub async fn drive(field: Arc<Field>, traffic: Traffic, progress: ProgressBar) -
         self_duels: count(&tally.self_duels),
         lost: count(&tally.lost),
         recorded: count(&tally.recorded),
+        pieces: count(&tally.pieces),
         duplicates: count(&tally.duplicates),
         expired: count(&tally.expired),
         retried: count(&tally.retried),
@@ -146,15 +139,13 @@ struct User {
 
 impl User {
     async fn search(mut self) -> anyhow::Result<()> {
-        let mut open: Vec<(String, &'static str)> = Vec::new();
+        let mut open: Vec<Vec<Value>> = Vec::new();
         while self.tally.pages.fetch_add(1, Ordering::Relaxed) < self.traffic.pages {
             let (status, text) = self.post("next-duel", &json!({})).await?;
             let duel: Duel = read(status, &text)?;
             self.progress.inc(1);
             let alone = duel.self_duel;
-            if let Some(answer) = self.look_at(duel)? {
-                open.push(answer);
-            }
+            open.extend(self.look_at(duel).await?);
             if alone && !self.traffic.reading_alone.is_zero() {
                 tokio::time::sleep(self.traffic.reading_alone).await;
             }
@@ -171,8 +162,9 @@ impl User {
     }
 
     /// Look at a page; what the user will say about it, if anything.
-    fn look_at(&mut self, duel: Duel) -> anyhow::Result<Option<(String, &'static str)>> {
-        let index = |id: &str| self.field.rankers.iter().position(|ranker| ranker == id);
+    async fn look_at(&mut self, duel: Duel) -> anyhow::Result<Option<Vec<Value>>> {
+        let field = Arc::clone(&self.field);
+        let index = |id: &str| field.rankers.iter().position(|ranker| ranker == id);
         let (Some(left), Some(right)) = (index(&duel.left), index(&duel.right)) else {
             bail!("the server shows rankers that nobody entered: `{}` and `{}`", duel.left, duel.right);
         };
@@ -186,31 +178,42 @@ impl User {
             self.tally.lost.fetch_add(1, Ordering::Relaxed);
             return Ok(None);
         }
-        let left_wins = self.chance.random::<f64>() < self.field.matrix.win_probability(left, right);
-        Ok(Some((duel.duel_id, if left_wins { "left" } else { "right" })))
+        if let Some(documents) = &field.documents {
+            let (query, body) = documents.search(&duel.duel_id, left, right, &mut self.chance);
+            let (status, text) = self.post("interleave", &body).await?;
+            let page: Page = read(status, &text)?;
+            return documents.read(query, &page, &mut self.chance).map(Some);
+        }
+        let left_wins = self.chance.random::<f64>() < field.matrix.win_probability(left, right);
+        let outcome = if left_wins { "left" } else { "right" };
+        Ok(Some(vec![json!({"duel_id": duel.duel_id, "outcome": outcome})]))
     }
 
-    async fn answer(&mut self, (duel_id, outcome): (String, &'static str)) -> anyhow::Result<()> {
-        let body = json!({ "duel_id": duel_id, "outcome": outcome });
+    /// Post what there is to say about one page.
+    async fn answer(&mut self, bodies: Vec<Value>) -> anyhow::Result<()> {
         let times = if self.chance.random_bool(self.traffic.repeated) { 2 } else { 1 };
-        for _ in 0..times {
-            let (status, text) = self.post("feedback", &body).await?;
-            let counter = if status == StatusCode::GONE {
-                &self.tally.expired
-            } else {
-                match read::<Receipt>(status, &text)?.status.as_str() {
-                    "recorded" => &self.tally.recorded,
-                    "duplicate" => &self.tally.duplicates,
-                    other => bail!("feedback was answered with the status `{other}`"),
-                }
-            };
-            counter.fetch_add(1, Ordering::Relaxed);
+        for body in bodies {
+            let is_piece = body["final"] == json!(false);
+            for _ in 0..times {
+                let (status, text) = self.post("feedback", &body).await?;
+                let counter = if status == StatusCode::GONE {
+                    &self.tally.expired
+                } else {
+                    match read::<Receipt>(status, &text)?.status.as_str() {
+                        "recorded" if is_piece => &self.tally.pieces,
+                        "recorded" => &self.tally.recorded,
+                        "duplicate" => &self.tally.duplicates,
+                        other => bail!("feedback was answered with the status `{other}`"),
+                    }
+                };
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
         }
         Ok(())
     }
 
     /// Post, and again after "try again", as a good client does; the answer's status and text.
-    async fn post(&self, path: &str, body: &serde_json::Value) -> anyhow::Result<(StatusCode, String)> {
+    async fn post(&self, path: &str, body: &Value) -> anyhow::Result<(StatusCode, String)> {
         let url = format!("{}/{path}", self.field.experiment_url);
         for _ in 0..ATTEMPTS {
             let response =

@@ -1,12 +1,16 @@
 //! `rankduel demo`: the whole service on real preferences, in one command.
 //!
-//! Starts a server on a fresh store, creates an experiment of the six arXiv rankers, and lets simulated users search
-//! over HTTP; then prices every page that was shown with the true preferences.
+//! Starts a server on a fresh store, creates an experiment of the six arXiv rankers, or of the features of a
+//! learning-to-rank file, and lets simulated users search over HTTP; then prices every page that was shown with the true
+//! preferences.
 
 mod drive;
+mod searches;
+mod server;
 
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,25 +18,25 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 
-use self::drive::{Driven, Field, Traffic, drive};
-use super::{CommandError, open_store};
-use crate::clock::SystemClock;
+use self::drive::{Driven, Traffic, drive};
+use self::searches::{COMPARISONS, Documents, Field};
+use self::server::{Server, get};
+use super::{CommandError, letor};
 use crate::entropy;
+use crate::estimate::Comparing;
 use crate::experiment::spec::DEFAULT_DUEL_TTL_SECONDS;
-use crate::experiment::{Service, ServiceSettings};
-use crate::http::health::Readiness;
-use crate::http::middleware::ShellSettings;
-use crate::http::server::{ConnectionSettings, serve};
-use crate::http::{self, AppState};
+use crate::interleave::Spec;
 use crate::policy::PolicySpec;
 use crate::policy::spec::Setup;
 use crate::preference::{PreferenceMatrix, Regret};
-use crate::telemetry::metrics::Metrics;
+use crate::users::Users;
+
+/// Slots of a page of documents.
+const PAGE_LENGTH: usize = 10;
 
 const MATRIX: &str = "arxiv-6";
+const ARXIV_RANKERS: usize = 6;
 
 /// What `rankduel demo` can be told.
 #[derive(Debug, Args)]
@@ -41,12 +45,18 @@ The preferences are the published ones of six retrieval functions of the arXiv s
 ICML 2011); the first ranker is the best. Users answer late and out of order, some never, some twice. The regret \
 that is shown at the end is the true one, of every page that was shown, answered or not.
 
+With --letor the rankers are the features of a learning-to-rank file, as in `rankduel estimate`: for each search a query is drawn, \
+the two rankings that the policy has chosen are interleaved by the server, and users click on the documents of the page, some \
+of them click by click. Who beats whom for these users is then estimated from pages of each pair, to price what was \
+shown, and the winner is compared with the one by NDCG.
+
 A policy that runs in batches waits for lost answers until their duels expire. In the demo that is two seconds then, and \
 users read the pages that are shown meanwhile (the best ranker so far, alone) for 100 ms.
 
 Examples:
   rankduel demo
   rankduel demo --policy pcomp:horizon=5000 --duels 15000
+  rankduel demo --letor MQ2008-S4.txt --features 39,23,38,37,21 --clicks perfect
   rankduel demo --keep            then open the address that it prints")]
 pub struct DemoArgs {
     /// Pages that the users look at
@@ -70,6 +80,18 @@ pub struct DemoArgs {
     /// Share of answers that are sent twice
     #[arg(long, default_value_t = 0.05, value_name = "P", value_parser = share)]
     repeated: f64,
+    /// A LETOR file (SVMlight with qid): search its documents, with its features as rankers
+    #[arg(long, value_name = "FILE")]
+    letor: Option<PathBuf>,
+    /// Only these features, in this order [default: all]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', requires = "letor")]
+    features: Vec<u32>,
+    /// How two rankings become a page, as in `rankduel estimate`
+    #[arg(long, default_value = "team-draft", value_name = "METHOD", requires = "letor")]
+    method: String,
+    /// Who clicks, as in `rankduel estimate`
+    #[arg(long, default_value = "navigational", value_name = "USERS", requires = "letor")]
+    clicks: String,
     /// Seed of the users and of the experiment
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
@@ -89,11 +111,17 @@ fn share(text: &str) -> Result<f64, String> {
 pub(super) fn run(args: DemoArgs) -> Result<(), CommandError> {
     let policy = PolicySpec::from_text(&args.policy)
         .map_err(|error| CommandError::Usage(format!("--policy {}: {error}", args.policy)))?;
-    let matrix = PreferenceMatrix::named(MATRIX)
-        .context("a built-in matrix is missing")?
-        .context("a built-in matrix is malformed")?;
+    let documents = args.letor.is_some().then(|| args.documents()).transpose()?;
+    let rankers = match &documents {
+        Some(documents) => documents
+            .rankers
+            .iter()
+            .map(|&ranker| format!("feature-{}", documents.data.features[ranker]))
+            .collect(),
+        None => (1..=ARXIV_RANKERS).map(|number| format!("arxiv-{number}")).collect::<Vec<_>>(),
+    };
     policy
-        .validate(matrix.rankers())
+        .validate(rankers.len())
         .map_err(|error| CommandError::Usage(format!("--policy {}: {error}", args.policy)))?;
     if !args.listen.ip().is_loopback() {
         return Err(CommandError::Usage(format!(
@@ -101,11 +129,37 @@ pub(super) fn run(args: DemoArgs) -> Result<(), CommandError> {
             args.listen
         )));
     }
-    Ok(super::runtime()?.block_on(demo(args, policy, matrix))?)
+    let matrix = match &documents {
+        Some(documents) => {
+            println!("who beats whom, by {COMPARISONS} pages of each pair of {} rankers", rankers.len());
+            documents.estimate()?
+        }
+        None => PreferenceMatrix::named(MATRIX)
+            .context("a built-in matrix is missing")?
+            .context("a built-in matrix is malformed")?,
+    };
+    let field = Field { experiment_url: String::new(), rankers, matrix, documents };
+    Ok(super::runtime()?.block_on(demo(args, policy, field))?)
 }
 
-async fn demo(args: DemoArgs, policy: PolicySpec, matrix: PreferenceMatrix) -> anyhow::Result<()> {
-    let rankers: Vec<_> = (1..=matrix.rankers()).map(|number| format!("arxiv-{number}")).collect();
+impl DemoArgs {
+    /// What `--letor` and the options with it say.
+    fn documents(&self) -> Result<Documents, CommandError> {
+        let path = self.letor.clone().unwrap_or_default();
+        let method = Spec::from_text(&self.method)
+            .map_err(|error| CommandError::Usage(format!("--method {}: {error}", self.method)))?;
+        let wrong_users = |error| CommandError::Usage(format!("--clicks {}: {error}", self.clicks));
+        let users = Users::from_text(&self.clicks).map_err(wrong_users)?;
+        let (data, _) = letor::read(&path)?;
+        let users = users.reading(letor::grades(&path, &data, None)?).map_err(wrong_users)?;
+        let rankers = letor::rankers(&data, &self.features)?;
+        let comparing =
+            Comparing { method, users, length: PAGE_LENGTH, comparisons: COMPARISONS, seed: self.seed };
+        Ok(Documents { data, rankers, comparing })
+    }
+}
+
+async fn demo(args: DemoArgs, policy: PolicySpec, mut field: Field) -> anyhow::Result<()> {
     let directory = tempfile::tempdir().context("no temporary folder for the demo's database")?;
     let database_url = args
         .database_url
@@ -114,19 +168,22 @@ async fn demo(args: DemoArgs, policy: PolicySpec, matrix: PreferenceMatrix) -> a
     let server = Server::start(&database_url, args.listen).await?;
     let name = format!("demo-{:012x}", entropy::number().context("the system gives no randomness")? >> 16);
     println!("rankduel serves {name} on {} ({})", server.url, server.database);
-    let setup = Setup { rankers: rankers.len(), seed: args.seed };
+    let setup = Setup { rankers: field.rankers.len(), seed: args.seed };
     let in_batches = policy.start(setup).runs_in_batches();
-    let body = json!({
+    let mut body = json!({
         "name": name,
-        "rankers": rankers,
+        "rankers": field.rankers,
         "policy": policy,
         "seed": args.seed,
         "duel_ttl_seconds": if in_batches { 2 } else { DEFAULT_DUEL_TTL_SECONDS },
     });
-    create(&server.url, &body).await?;
+    if let Some(documents) = &field.documents {
+        body["interleaving"] = json!(documents.comparing.method);
+    }
+    server.create(&body).await?;
 
-    let field =
-        Arc::new(Field { experiment_url: format!("{}/v1/experiments/{name}", server.url), rankers, matrix });
+    field.experiment_url = format!("{}/v1/experiments/{name}", server.url);
+    let field = Arc::new(field);
     let traffic = Traffic {
         pages: args.duels,
         users: args.users,
@@ -158,67 +215,6 @@ async fn demo(args: DemoArgs, policy: PolicySpec, matrix: PreferenceMatrix) -> a
     server.stop().await
 }
 
-/// A server of its own, in this process.
-struct Server {
-    url: String,
-    database: &'static str,
-    service: Arc<Service>,
-    stop: oneshot::Sender<()>,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl Server {
-    async fn start(database_url: &str, listen: SocketAddr) -> anyhow::Result<Self> {
-        let listener =
-            TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
-        let url = format!("http://{}", listener.local_addr()?);
-        let store = open_store(database_url).await?;
-        store.migrate().await.context("the database's schema cannot be brought up to date")?;
-        let database = store.kind();
-        let metrics = Arc::new(Metrics::new());
-        let service =
-            Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), ServiceSettings::default())
-                .await?;
-        let state =
-            AppState { service: Arc::clone(&service), metrics, readiness: Arc::new(Readiness::default()) };
-        let app = http::app(state, &ShellSettings::default())?;
-        let (stop, stopped) = oneshot::channel::<()>();
-        let task = tokio::spawn(async move {
-            let until_told = async {
-                // an Err is the demo ending early: then stop, too
-                let _ = stopped.await;
-            };
-            serve(listener, app, &ConnectionSettings::default(), until_told).await;
-        });
-        Ok(Self { url, database, service, stop, task })
-    }
-
-    async fn stop(self) -> anyhow::Result<()> {
-        // the server may have stopped by itself; then there is nobody to tell
-        let _ = self.stop.send(());
-        self.task.await.context("the server panicked")?;
-        self.service.shutdown().await;
-        Ok(())
-    }
-}
-
-async fn create(url: &str, body: &Value) -> anyhow::Result<()> {
-    let response = client()?.post(format!("{url}/v1/experiments")).json(body).send().await?;
-    let status = response.status();
-    if !status.is_success() {
-        bail!("the experiment was not created ({status}): {}", response.text().await?);
-    }
-    Ok(())
-}
-
-async fn get(url: &str) -> anyhow::Result<Value> {
-    Ok(client()?.get(url).send().await?.error_for_status()?.json().await?)
-}
-
-fn client() -> anyhow::Result<reqwest::Client> {
-    reqwest::Client::builder().no_proxy().build().context("the HTTP client cannot be set up")
-}
-
 fn progress_bar(duels: u64) -> ProgressBar {
     let target = if std::io::stderr().is_terminal() {
         ProgressDrawTarget::stderr()
@@ -241,11 +237,15 @@ fn report(field: &Field, driven: &Driven, standings: &Value) -> anyhow::Result<(
         ids.collect::<Vec<_>>().join(", ")
     };
     let champion = standings["champion"].as_str().unwrap_or_default();
-    let best = &field.rankers[field.matrix.copeland_winners()[0]];
+    let winners = field.matrix.copeland_winners();
+    let best = winners.iter().map(|&winner| field.rankers[winner].as_str()).collect::<Vec<_>>().join(", ");
 
-    println!("{:<30} {:>10}", "ranker", "shown");
-    for (ranker, shown) in field.rankers.iter().zip(&driven.appearances) {
-        println!("{ranker:<30} {shown:>10}");
+    let ndcg: Vec<_> = (0..field.rankers.len()).map_while(|ranker| field.ndcg(ranker)).collect();
+    let of_documents = if ndcg.is_empty() { "" } else { "   NDCG@10" };
+    println!("{:<30} {:>10}{of_documents}", "ranker", "shown");
+    for (at, (ranker, shown)) in field.rankers.iter().zip(&driven.appearances).enumerate() {
+        let quality = ndcg.get(at).map(|ndcg| format!("{ndcg:>10.3}")).unwrap_or_default();
+        println!("{ranker:<30} {shown:>10}{quality}");
     }
     println!();
     let row = |label: &str, value: String| println!("{label:<30} {value}");
@@ -254,6 +254,16 @@ fn report(field: &Field, driven: &Driven, standings: &Value) -> anyhow::Result<(
     row("answers in the log", in_log.to_string());
     row("pages never answered", format!("{}, and {} too late", driven.lost, driven.expired));
     row("leader", format!("{} (true best: {best}; the policy recommends {champion})", ids("leaders")));
+    if let Some(most) = ndcg.iter().copied().max_by(f64::total_cmp) {
+        let found: Vec<_> = field.rankers.iter().zip(&ndcg).collect();
+        let of = |id: &str| found.iter().find(|(ranker, _)| *ranker == id).map_or(f64::NAN, |(_, ndcg)| **ndcg);
+        let place = 1 + ndcg.iter().filter(|&&ndcg| ndcg > of(champion)).count();
+        row(
+            "NDCG@10 of the champion",
+            format!("{:.3}, place {place} of {}; the best has {most:.3}", of(champion), ndcg.len()),
+        );
+        row("clicks sent ahead", format!("{} pieces", driven.pieces));
+    }
     row(
         "true Copeland regret",
         format!("{cost:.0} ({:.1} % of uniform pairs, {uniform:.0})", 100.0 * cost / uniform),

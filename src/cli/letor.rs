@@ -1,0 +1,80 @@
+//! Learning-to-rank files on the command line: what `estimate` and `demo` read from them.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::CommandError;
+use crate::letor::DataSet;
+use crate::users::GRADES;
+
+/// The data set of `--letor`, and the SHA-256 of its file in hexadecimal.
+pub(super) fn read(path: &Path) -> Result<(DataSet, String), CommandError> {
+    let wrong = |detail: String| CommandError::Usage(format!("--letor {}: {detail}", path.display()));
+    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let mut hashed = Hashed { inner: file, hash: Sha256::new() };
+    let data = DataSet::read(BufReader::new(&mut hashed)).map_err(|error| wrong(error.to_string()))?;
+    let digits = hashed.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((data, digits))
+}
+
+/// How many grades documents are taken to have: what `--grades` says, or the fewest that users are known for.
+pub(super) fn grades(path: &Path, data: &DataSet, given: Option<usize>) -> Result<usize, CommandError> {
+    let needed = usize::from(data.highest_grade) + 1;
+    match given.or_else(|| GRADES.into_iter().find(|&grades| grades >= needed)) {
+        Some(grades) if grades >= needed => Ok(grades),
+        Some(grades) => Err(CommandError::Usage(format!(
+            "--grades {grades}: a document has grade {}, so there are at least {needed}",
+            data.highest_grade
+        ))),
+        None => Err(CommandError::Usage(format!(
+            "--letor {}: a document has grade {}; users are known for grades 0 to {}",
+            path.display(),
+            data.highest_grade,
+            GRADES[GRADES.len() - 1] - 1
+        ))),
+    }
+}
+
+/// The rankers of `--features`, all when there are none: indices into the data set's features.
+pub(super) fn rankers(data: &DataSet, features: &[u32]) -> Result<Vec<usize>, CommandError> {
+    if features.is_empty() {
+        return Ok((0..data.features.len()).collect());
+    }
+    let wrong = |detail: String| CommandError::Usage(format!("--features: {detail}"));
+    let mut rankers = Vec::new();
+    for feature in features {
+        let Ok(ranker) = data.features.binary_search(feature) else {
+            let why = if data.constant.contains(feature) {
+                "has one value for all documents of each query, and ranks nothing"
+            } else {
+                "is not in the file"
+            };
+            return Err(wrong(format!("feature {feature} {why}")));
+        };
+        if rankers.contains(&ranker) {
+            return Err(wrong(format!("feature {feature} is given twice")));
+        }
+        rankers.push(ranker);
+    }
+    if rankers.len() < 2 {
+        return Err(wrong("a comparison needs two".into()));
+    }
+    Ok(rankers)
+}
+
+/// Hashes what is read.
+struct Hashed {
+    inner: File,
+    hash: Sha256,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.hash.update(&buffer[..read]);
+        Ok(read)
+    }
+}
