@@ -256,7 +256,8 @@ fn report(field: &Field, driven: &Driven, standings: &Value) -> anyhow::Result<(
     row("leader", format!("{} (true best: {best}; the policy recommends {champion})", ids("leaders")));
     if let Some(most) = ndcg.iter().copied().max_by(f64::total_cmp) {
         let found: Vec<_> = field.rankers.iter().zip(&ndcg).collect();
-        let of = |id: &str| found.iter().find(|(ranker, _)| *ranker == id).map_or(f64::NAN, |(_, ndcg)| **ndcg);
+        let of =
+            |id: &str| found.iter().find(|(ranker, _)| *ranker == id).map_or(f64::NAN, |(_, ndcg)| **ndcg);
         let place = 1 + ndcg.iter().filter(|&&ndcg| ndcg > of(champion)).count();
         row(
             "NDCG@10 of the champion",

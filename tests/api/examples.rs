@@ -1,0 +1,201 @@
+//! `docs/api.md`: every example in it is sent, in order, and answered as it says.
+//!
+//! Blocks of ```` ```http ```` hold a request (`GET /path`) or the answer to the one before (`HTTP/1.1 200 OK`): headers, an empty line, JSON. In an
+//! answer, members that are left out may be there; texts with `…` stand for any text, `"…"` at the end of a list for what follows, and a number for any
+//! number. In a request, a text with `…` is what the last answer had under the name; `If-Match` likewise is the last `ETag`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use rankduel::http;
+use serde_json::Value;
+
+use crate::support::TestDatabase;
+use crate::support::client::{Answer, Client};
+use crate::support::service::Server;
+
+static TEXT: LazyLock<String> = LazyLock::new(|| {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/api.md");
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
+});
+
+/// One block.
+struct Block<'a> {
+    line: usize,
+    first: &'a str,
+    headers: Vec<(&'a str, &'a str)>,
+    body: Option<Value>,
+}
+
+fn blocks() -> Vec<Block<'static>> {
+    let mut blocks = Vec::new();
+    let mut lines = TEXT.lines().enumerate();
+    while let Some((at, line)) = lines.next() {
+        if line != "```http" {
+            continue;
+        }
+        let inside: Vec<_> = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
+        let (head, body) = match inside.iter().position(|line| line.is_empty()) {
+            Some(empty) => (&inside[..empty], inside[empty + 1..].join("\n")),
+            None => (&inside[..], String::new()),
+        };
+        let body = (!body.is_empty()).then(|| {
+            serde_json::from_str(&body).unwrap_or_else(|error| panic!("docs/api.md:{}: {error}", at + 1))
+        });
+        let headers = head[1..].iter().map(|line| line.split_once(": ").expect("a header")).collect();
+        blocks.push(Block { line: at + 1, first: head[0], headers, body });
+    }
+    blocks
+}
+
+/// What the answers so far had, by member name; the newest of each.
+#[derive(Default)]
+struct Seen {
+    texts: BTreeMap<String, String>,
+    etag: Option<String>,
+}
+
+impl Seen {
+    fn remember(&mut self, answer: &Answer, value: &Value) {
+        self.etag = answer.header("etag").map(str::to_owned).or(self.etag.take());
+        self.remember_texts(value);
+    }
+
+    fn remember_texts(&mut self, value: &Value) {
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    if let Value::String(text) = member {
+                        self.texts.insert(name.clone(), text.clone());
+                    }
+                    self.remember_texts(member);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.remember_texts(item)),
+            _ => {}
+        }
+    }
+
+    /// A request's body with what stands for `…`.
+    fn fill(&self, value: &Value, name: &str, line: usize) -> Value {
+        match value {
+            Value::Object(members) => {
+                members.iter().map(|(name, member)| (name.clone(), self.fill(member, name, line))).collect()
+            }
+            Value::Array(items) => items.iter().map(|item| self.fill(item, name, line)).collect(),
+            Value::String(text) if text.contains('…') => {
+                // a slot is named by the `token` of its answer
+                let name = if name == "slot" { "token" } else { name };
+                let seen = self.texts.get(name);
+                seen.unwrap_or_else(|| panic!("docs/api.md:{line}: no answer had a `{name}` yet"))
+                    .clone()
+                    .into()
+            }
+            value => value.clone(),
+        }
+    }
+}
+
+/// Whether `found` is what the documentation says; where it is not, panics with both.
+fn check(said: &Value, found: &Value, at: &str) {
+    match (said, found) {
+        (Value::Object(said), Value::Object(found)) => {
+            for (name, said) in said {
+                let found =
+                    found.get(name).unwrap_or_else(|| panic!("{at}/{name} is missing from {found:?}"));
+                check(said, found, &format!("{at}/{name}"));
+            }
+        }
+        (Value::Array(said), Value::Array(found)) => {
+            let open = said.last().is_some_and(|last| last == "…");
+            let given = &said[..said.len() - usize::from(open)];
+            assert!(
+                if open { found.len() >= given.len() } else { found.len() == given.len() },
+                "{at} has {} items",
+                found.len()
+            );
+            for (place, (said, found)) in given.iter().zip(found).enumerate() {
+                check(said, found, &format!("{at}/{place}"));
+            }
+        }
+        (Value::String(text), Value::String(_)) if text.contains('…') => {}
+        (Value::Number(_), Value::Number(_)) => {}
+        (said, found) => assert_eq!(said, found, "{at}"),
+    }
+}
+
+async fn send(client: &Client, block: &Block<'_>, seen: &Seen) -> Answer {
+    let (method, path) = block.first.split_once(' ').expect("a method and a path");
+    let mut headers = block.headers.clone();
+    for (name, value) in &mut headers {
+        if name.eq_ignore_ascii_case("if-match") && value.contains('…') {
+            *value = seen.etag.as_deref().expect("an ETag so far");
+        }
+    }
+    let body = block.body.as_ref().map(|body| seen.fill(body, "", block.line).to_string());
+    if body.is_some() {
+        headers.push(("content-type", "application/json"));
+    }
+    client.send(method, path, &headers, body.unwrap_or_default().into_bytes()).await
+}
+
+on_both_databases! {
+    every_example_is_answered_as_it_says
+}
+
+async fn every_example_is_answered_as_it_says(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut seen = Seen::default();
+    let mut answer: Option<Answer> = None;
+    for block in blocks() {
+        let Some(status) = block.first.strip_prefix("HTTP/1.1 ") else {
+            answer = Some(send(&server, &block, &seen).await);
+            continue;
+        };
+        let answer =
+            answer.take().unwrap_or_else(|| panic!("docs/api.md:{}: an answer to what?", block.line));
+        let at = format!("docs/api.md:{}: {}", block.line, answer.request);
+        let said: u16 = status[..3].parse().expect("a status");
+        assert_eq!(answer.status, said, "{at}: {}", String::from_utf8_lossy(&answer.bytes));
+        for (name, value) in &block.headers {
+            let found = answer.header(name).unwrap_or_else(|| panic!("{at}: no {name}"));
+            assert!(value.contains('…') || found == *value, "{at}: {name}: {found}");
+        }
+        let found = serde_json::from_slice(&answer.bytes).unwrap_or(Value::Null);
+        if let Some(said) = &block.body {
+            check(said, &found, &at);
+        }
+        seen.remember(&answer, &found);
+    }
+}
+
+#[test]
+fn every_operation_has_an_example() {
+    let document = serde_json::to_value(http::description()).expect("JSON");
+    let asked: BTreeSet<(String, Vec<String>)> = blocks()
+        .iter()
+        .filter(|block| !block.first.starts_with("HTTP/"))
+        .map(|block| {
+            let (method, path) = block.first.split_once(' ').expect("a method and a path");
+            let path = path.split('?').next().unwrap_or_default();
+            (method.to_lowercase(), path.split('/').map(str::to_owned).collect())
+        })
+        .collect();
+    let has_example = |method: &str, path: &str| {
+        asked.iter().any(|(asked_method, asked_path)| {
+            let parts: Vec<_> = path.split('/').collect();
+            asked_method == method
+                && parts.len() == asked_path.len()
+                && parts.iter().zip(asked_path).all(|(part, asked)| part.starts_with('{') || part == asked)
+        })
+    };
+    let mut missing = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for method in item.as_object().expect("operations").keys() {
+            if !has_example(method, path) {
+                missing.push(format!("{} {path}", method.to_uppercase()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "docs/api.md has no example of {missing:#?}");
+}
