@@ -8,11 +8,14 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use rankduel::experiment::fold::Fold;
 use rankduel::experiment::page_rules::PageRules;
+use rankduel::experiment::shown::sheet_to_text;
 use rankduel::experiment::{ExperimentSpec, Live, Ranker};
+use rankduel::interleave::{self, Sheet, SheetSlot, Team};
 use rankduel::policy::{Answer, BatchPair, Chance, InFlight, PolicySpec, Selection, TieRule, fold_chance};
 use rankduel::store::*;
 use rankduel::telemetry::metrics::Metrics;
 use support::{Kind, fresh_database};
+use uuid::Uuid;
 
 const CREATED_AT: i64 = 1_790_000_000_000;
 const SEED: u64 = 0xfeed;
@@ -59,6 +62,23 @@ enum Step {
     Batch { wins: Vec<Index> },
     /// The experiment is paused.
     Paused,
+    /// A duel with a page: pieces of clicks, one a step, and then what settles it, unless the script ends before.
+    Page { pieces: Vec<Vec<Index>>, deeper: bool, end: End },
+    /// The method changes.
+    Method { kind: Index },
+}
+
+/// How a duel with pieces is settled.
+#[derive(Debug, Clone)]
+enum End {
+    /// By its last clicks.
+    Clicks(Vec<Index>),
+    /// By its time.
+    Time,
+    /// By somebody who says what it came to.
+    Outcome(Answer),
+    /// Never.
+    Open,
 }
 
 fn answers() -> impl Strategy<Value = Answer> {
@@ -78,8 +98,55 @@ fn steps() -> impl Strategy<Value = Step> {
         2 => (any::<Index>(), 1..50u64).prop_map(|(ranker, count)| Step::SelfDuels { ranker, count }),
         1 => vec(any::<Index>(), 1..5).prop_map(|wins| Step::Batch { wins }),
         1 => Just(Step::Paused),
+        6 => (vec(vec(any::<Index>(), 0..4), 0..4), any::<bool>(), ends())
+            .prop_map(|(pieces, deeper, end)| Step::Page { pieces, deeper, end }),
+        1 => any::<Index>().prop_map(|kind| Step::Method { kind }),
     ]
 }
+
+fn ends() -> impl Strategy<Value = End> {
+    prop_oneof![
+        4 => vec(any::<Index>(), 0..4).prop_map(End::Clicks),
+        4 => Just(End::Time),
+        1 => answers().prop_map(End::Outcome),
+        1 => Just(End::Open),
+    ]
+}
+
+/// Slots of the page, and of the one below it.
+const SLOTS: [u16; 2] = [6, 10];
+
+fn sheet(slots: u16) -> String {
+    let slot = |place: u16| SheetSlot {
+        ranks: [u32::from(place) + 1, u32::from(place ^ 1) + 1],
+        team: Some([Team::Left, Team::Right, Team::Both][usize::from(place) % 5 % 3]),
+        competitive: place % 5 % 3 < 2,
+    };
+    let slots = (0..slots).map(slot).collect();
+    sheet_to_text(&Sheet { depths: [10, 10], informative: true, fell_back: false, slots })
+}
+
+/// Clicks on the page of a duel, on its first `slots` slots.
+fn clicks(selection: Selection, duel: Nonce, method: usize, slots: u16, on: &[Index]) -> Event {
+    let mut clicks: Vec<_> = on.iter().map(|place| (place.index(slots.into()) as u16, 1)).collect();
+    clicks.sort_unstable();
+    clicks.dedup();
+    Event::Other(OtherEvent::Clicks(Box::new(ClicksEvent {
+        duel: Uuid::from_u128(duel),
+        first: selection.duel.first as u16,
+        second: selection.duel.second as u16,
+        first_left: duel.is_multiple_of(2),
+        batch: selection.batch,
+        ticket: selection.ticket,
+        chosen_at: 0,
+        issued_at: CREATED_AT + duel as i64 % 1000,
+        method: method as u32,
+        sheet: sheet(slots),
+        clicks,
+    })))
+}
+
+const METHODS: [&str; 4] = ["team-draft", "probabilistic:verdict=drawn", "balanced", "optimized"];
 
 fn scripts() -> impl Strategy<Value = Vec<Step>> {
     vec(steps(), 0..120)
@@ -95,20 +162,41 @@ fn log_of(spec: &ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
     let mut fold = start(spec);
     let mut chance: Chance = fold_chance(7, 7);
     let mut log: Vec<LogEntry> = Vec::new();
-    let mut waiting: Vec<(usize, Event)> = Vec::new();
-    let write = |fold: &mut Fold, log: &mut Vec<LogEntry>, event| {
+    let mut waiting: Vec<(usize, Option<Nonce>, Event)> = Vec::new();
+    let write_under = |fold: &mut Fold, log: &mut Vec<LogEntry>, nonce: Option<Nonce>, event| {
         let position = log.len() as u64 + 1;
         let recorded_at = CREATED_AT + 1000 * position as i64;
-        let entry = LogEntry { position, nonce: position.into(), recorded_at, event };
+        let entry = LogEntry { position, nonce: nonce.unwrap_or(position.into()), recorded_at, event };
         fold.apply(&entry).expect("an entry that follows");
         log.push(entry);
     };
+    let write = |fold: &mut Fold, log: &mut Vec<LogEntry>, event| write_under(fold, log, None, event);
     for (now, step) in script.iter().enumerate() {
         match step {
+            Step::Page { pieces, deeper, end } => {
+                let selection = fold.policy().select(&InFlight::new(), &mut chance);
+                let (duel, method) = ((1 << 100) + now as Nonce, fold.methods().len());
+                for (turn, on) in pieces.iter().enumerate() {
+                    let slots = SLOTS[usize::from(*deeper && turn % 2 == 1)];
+                    waiting.push((now + turn, None, clicks(selection, duel, method, slots, on)));
+                }
+                let event = match end {
+                    End::Clicks(on) => clicks(selection, duel, method, SLOTS[0], on),
+                    End::Outcome(answer) => outcome(selection, *answer, true, 0),
+                    End::Time if !pieces.is_empty() => Event::Other(OtherEvent::Settled {}),
+                    End::Time | End::Open => continue,
+                };
+                waiting.push((now + pieces.len(), Some(duel), event));
+            }
+            Step::Method { kind } => {
+                let version = fold.methods().len() as u32 + 1;
+                let method = interleave::Spec::from_text(METHODS[kind.index(4)]).expect("a method");
+                write(&mut fold, &mut log, Event::Other(OtherEvent::Interleaving { version, method }));
+            }
             Step::Duel { answer, first_left, later } => {
                 let selection = fold.policy().select(&InFlight::new(), &mut chance);
                 let event = outcome(selection, *answer, *first_left, fold.position());
-                waiting.push((now + later, event));
+                waiting.push((now + later, None, event));
             }
             Step::Stray { pair, answer } => {
                 let selection = Selection::of(pair.0.index(k), pair.1.index(k));
@@ -134,9 +222,9 @@ fn log_of(spec: &ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
                 write(&mut fold, &mut log, Event::Other(event));
             }
         }
-        let due: Vec<_> = waiting.extract_if(.., |(at, _)| *at <= now).collect();
-        for (_, event) in due {
-            write(&mut fold, &mut log, event);
+        let due: Vec<_> = waiting.extract_if(.., |(at, _, _)| *at <= now).collect();
+        for (_, nonce, event) in due {
+            write_under(&mut fold, &mut log, nonce, event);
         }
     }
     log
@@ -339,6 +427,17 @@ proptest! {
                 })),
                 ("a result out of range", next, of_batch(vec![pair(0, 1), pair(1, outside)])),
                 ("a result against itself", next, of_batch(vec![pair(0, 1), pair(1, 1)])),
+                ("nothing to settle", next, Event::Other(OtherEvent::Settled {})),
+                ("clicks of a ranker out of range", next, clicks(selection(outside, 0), 7, 1, 6, &[])),
+                ("clicks under no method", next, clicks(selection(0, 1), 7, 0, 6, &[])),
+                ("clicks under a method to come", next, clicks(selection(0, 1), 7, 1000, 6, &[])),
+                ("clicks on no sheet", next, spoilt(|event| event.sheet.push('?'))),
+                ("clicks below the page", next, spoilt(|event| event.clicks.push((6, 1)))),
+                ("clicks that weigh nothing", next, spoilt(|event| event.clicks.push((0, 0)))),
+                ("clicks that weigh too much", next, spoilt(|event| event.clicks.push((0, 101)))),
+                ("a method twice", next, Event::Other(OtherEvent::Interleaving {
+                    version: fold.methods().len() as u32, method: interleave::Spec::default(),
+                })),
             ] {
                 let entry = LogEntry { position, nonce: 1, recorded_at: CREATED_AT, event };
                 let refused = fold.apply(&entry).expect_err(what);
@@ -371,6 +470,53 @@ proptest! {
             prop_assert!(Fold::restore(&spec, SEED, &saved[..place]).is_none(), "{}: cut at {}", kind, place);
             prop_assert!(Fold::restore(&spec, SEED, &[&saved[..], &[flip]].concat()).is_none(), "{}: longer", kind);
         }
+    }
+}
+
+/// A piece with something wrong in it.
+fn spoilt(spoil: impl FnOnce(&mut ClicksEvent)) -> Event {
+    let Event::Other(OtherEvent::Clicks(mut event)) = clicks(Selection::of(0, 1), 7, 1, 6, &[]) else {
+        panic!("clicks")
+    };
+    spoil(&mut event);
+    Event::Other(OtherEvent::Clicks(event))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What settles a duel, and with which clicks of it, makes no difference; nor do their order and repeats.
+    #[test]
+    fn pieces_in_any_order_and_number_come_to_the_same(
+        pieces in vec(vec(any::<Index>(), 0..4), 1..6), order in vec(any::<u32>(), 6), kind in any::<Index>(),
+        again in any::<Index>(),
+    ) {
+        let mut spec = experiment(PolicySpec::from_text("d-ts-plus").expect("a policy"), 3, TieRule::Coin);
+        spec.pages.interleaving = interleave::Spec::from_text(METHODS[kind.index(4)]).expect("a method");
+        let (duel, selection) = (1 << 100, Selection::of(2, 1));
+        let piece = |on: &[Index]| clicks(selection, duel, 1, SLOTS[0], on);
+        let play = |events: Vec<(Nonce, Event)>| {
+            let mut fold = start(&spec);
+            for (position, (nonce, event)) in (1..).zip(events) {
+                let entry = LogEntry { position, nonce, recorded_at: CREATED_AT, event };
+                fold.apply(&entry).expect("an entry that follows");
+            }
+            prop_assert!(fold.open_pages().pages().is_empty());
+            Ok((fold.counts().clone(), fold.page_counts().clone()))
+        };
+        // all at once
+        let all: Vec<Index> = pieces.concat();
+        let whole = play(vec![(duel, piece(&all))])?;
+        // in pieces, settled by time
+        let mut shuffled: Vec<_> = order.iter().zip(&pieces).collect();
+        shuffled.sort_by_key(|(key, _)| **key);
+        let mut events: Vec<_> = (1..).zip(shuffled).map(|(nonce, (_, on))| (nonce, piece(on))).collect();
+        events.push((99, piece(&pieces[again.index(pieces.len())])));
+        let settled = Event::Other(OtherEvent::Settled {});
+        prop_assert_eq!(&play([&events[..], &[(duel, settled)]].concat())?, &whole);
+        // in pieces, settled by the last of them
+        let (_, last) = events.pop().expect("a piece");
+        prop_assert_eq!(&play([&events[..], &[(duel, last)]].concat())?, &whole);
     }
 }
 

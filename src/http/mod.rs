@@ -32,6 +32,7 @@ pub mod problem;
 mod refusals;
 pub mod server;
 pub mod standings;
+pub mod statistics;
 pub mod trace;
 pub mod ubi;
 pub mod verdict;
@@ -64,6 +65,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(feedback::routes())
         .merge(ubi::routes())
         .merge(standings::routes())
+        .merge(statistics::routes())
         .merge(verdict::routes())
         .merge(whatif::routes())
         .merge(batch::routes())

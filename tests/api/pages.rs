@@ -24,6 +24,7 @@ on_both_databases! {
     what_cannot_be_clicked
     a_ranker_alone_is_shown_and_earns_nothing
     page_rules_are_checked
+    statistics_are_kept_apart_by_method
 }
 
 const RANKERS: [&str; 2] = ["a", "b"];
@@ -628,4 +629,93 @@ async fn page_rules_are_checked(database: TestDatabase) {
     let first = documents(&page)[0].starts_with('l');
     clicks(&server, &page, json!([0]), None).await.json(200);
     assert_eq!(outcomes(&server).await, [u64::from(first), u64::from(!first), 0, 0]);
+}
+
+async fn statistics_are_kept_apart_by_method(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &RANKERS);
+    body["canary"] = json!(["a", "b"]);
+    server.create(&body).await;
+    let path = "/v1/experiments/search/statistics";
+    let empty = server.get(path).await;
+    assert_eq!(empty.json(200)["versions"], json!([]));
+    let etag = empty.header("etag").unwrap().to_owned();
+    assert_eq!(server.send("GET", path, &[("if-none-match", &etag)], Vec::new()).await.status, 304);
+    // the sides' wins, by ranker, as the pages name them
+    let mut wins = [0u64; 2];
+    let mut lefts = 0;
+    for (said, left_wins) in [
+        (json!(["l1"]), Some(true)),
+        (json!(["r1"]), Some(false)),
+        (json!(["l1", "r1"]), None),
+        (json!([]), None),
+    ] {
+        let duel = server.next_duel("search").await;
+        let page = ask(&server, &lists(&duel, &LEFT, &RIGHT, 0, 8)).await.json(200);
+        clicks(&server, &page, said, None).await.json(200);
+        let a_left = duel["left"] == "a";
+        lefts += u64::from(a_left);
+        if let Some(left_wins) = left_wins {
+            wins[usize::from(a_left != left_wins)] += 1;
+        }
+    }
+    // one that says nothing though it was clicked, and one that waits
+    let duel = server.next_duel("search").await;
+    lefts += u64::from(duel["left"] == "a");
+    let same = ask(&server, &lists(&duel, &LEFT, &LEFT, 0, 4)).await.json(200);
+    clicks(&server, &same, json!([0]), None).await.json(200);
+    let waits = page(&server).await;
+    clicks(&server, &waits, json!([0]), Some(false)).await.json(200);
+    let statistics = server.get(path).await.json(200);
+    assert_eq!((&statistics["open_pages"], &statistics["alarms"]), (&json!(1), &json!([])));
+    let version = &statistics["versions"][0];
+    assert_eq!((&version["version"], &version["method"]), (&json!(1), &json!("team-draft")));
+    let pair = &version["pairs"][0];
+    assert_eq!((&pair["ranker"], &pair["against"]), (&json!("a"), &json!("b")));
+    assert_eq!(
+        (&pair["wins"], &pair["losses"], &pair["ties"]),
+        (&json!(wins[0]), &json!(wins[1]), &json!(1))
+    );
+    assert_eq!(
+        pair["no_signal"],
+        json!({"total": 2, "no_click": 1, "nothing_creditable": 0, "not_informative": 1})
+    );
+    let delta = (wins[0] as f64 + 0.5) / 3.0 - 0.5;
+    assert!((pair["delta"].as_f64().unwrap() - delta).abs() < 1e-12, "{pair}");
+    assert_eq!(pair["interval"]["kind"], "descriptive");
+    assert!(
+        pair["interval"]["low"].as_f64().unwrap() < delta
+            && delta < pair["interval"]["high"].as_f64().unwrap()
+    );
+    let balance = &version["pages"];
+    assert_eq!((&balance["pages"], &balance["left_share"]), (&json!(5), &json!(lefts as f64 / 5.0)));
+    assert_eq!(balance["competitive_share"], json!(32.0 / 36.0));
+
+    server.patch("search", &json!({"interleaving": {"kind": "balanced"}})).await.json(200);
+    let page = page(&server).await;
+    clicks(&server, &page, json!(["l1"]), None).await.json(200);
+    let duel = server.next_duel("search").await;
+    server.answer("search", &duel, "tie").await;
+    let statistics = server.get(path).await.json(200);
+    let versions: Vec<_> = statistics["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (&one["version"], &one["pages"]["pages"]))
+        .collect();
+    let null = Value::Null;
+    assert_eq!(versions, [(&null, &json!(1)), (&json!(1), &json!(5)), (&json!(2), &json!(1))]);
+    assert_eq!(statistics["versions"][0]["pairs"][0]["ties"], 1);
+    assert_eq!(statistics["versions"][0]["pages"]["left_share"], null);
+
+    // a canary that sings: one of the two ids wins every time
+    assert_eq!(statistics["canary"]["alarm"], false);
+    for _ in 0..20 {
+        let duel = server.next_duel("search").await;
+        let outcome = if duel["left"] == "a" { "left" } else { "right" };
+        server.answer("search", &duel, outcome).await;
+    }
+    let statistics = server.get(path).await.json(200);
+    assert_eq!(statistics["canary"]["alarm"], true, "{statistics}");
+    assert!(statistics["alarms"][0].as_str().unwrap().contains("canary"), "{statistics}");
 }

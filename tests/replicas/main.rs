@@ -10,6 +10,7 @@ mod following;
 mod gone_back;
 mod keys;
 mod lame_duck;
+mod pieces;
 mod room;
 mod versions;
 

@@ -5,6 +5,7 @@
 mod support;
 
 mod kill;
+mod pieces;
 mod policies;
 mod snapshots;
 mod storm;

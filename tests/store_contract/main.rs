@@ -16,8 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rankduel::policy::Answer;
 use rankduel::store::*;
 use support::TestDatabase;
+use uuid::Uuid;
 
 on_both_databases! {
+    clicks_are_too_late_once_their_duel_is_settled
     an_experiment_is_created_once_and_found_by_name
     a_log_is_dense_and_ordered
     a_nonce_counts_once_within_a_call
@@ -894,5 +896,45 @@ async fn ten_thousand_events_are_one_call(database: TestDatabase) {
                 .all(|(entry, (_, new))| entry.nonce == new.nonce && entry.event == new.event)
         );
         assert_eq!(log.len(), 5000);
+    }
+}
+
+async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) {
+    let store = database.store().await;
+    let id = create(&store, "one").await.id;
+    let (one, other) = (1 << 100, 1 << 101);
+    let clicks = |duel: Nonce, nonce: Nonce, position: u16| NewEvent {
+        nonce,
+        event: Event::Other(OtherEvent::Clicks(Box::new(ClicksEvent {
+            duel: Uuid::from_u128(duel),
+            first: 0,
+            second: 1,
+            first_left: true,
+            batch: Some(u32::MAX),
+            ticket: u64::MAX,
+            chosen_at: 0,
+            issued_at: NOW,
+            method: 1,
+            sheet: "AA".into(),
+            clicks: vec![(position, 100)],
+        }))),
+    };
+    let settled = |nonce| NewEvent { nonce, event: Event::Other(OtherEvent::Settled {}) };
+    let append = async |events: &[NewEvent]| {
+        let events: Vec<_> = events.iter().map(|event| (id, event.clone())).collect();
+        store.append(&events, NOW).await.unwrap()
+    };
+    use Appended::{Conflict, Duplicate, Recorded, TooLate};
+    // within one call, and against the log; what is late is not in it
+    let events =
+        [clicks(one, 1, 0), clicks(one, 2, 1), clicks(one, one, 2), clicks(one, 3, 3), clicks(other, 4, 0)];
+    assert_eq!(append(&events).await, [Recorded(1), Recorded(2), Recorded(3), TooLate(3), Recorded(4)]);
+    assert_eq!(append(&events).await, [Duplicate(1), Duplicate(2), Duplicate(3), TooLate(3), Duplicate(4)]);
+    let late = [clicks(one, 5, 0), settled(one), clicks(one, one, 9), settled(other), clicks(other, 6, 1)];
+    assert_eq!(append(&late).await, [TooLate(3), Conflict(3), Conflict(3), Recorded(5), TooLate(5)]);
+    let log = whole_log(&store, id).await;
+    assert_eq!(log.len(), 5);
+    for (entry, event) in log.iter().zip(events[..3].iter().chain([&events[4], &late[3]])) {
+        assert_eq!((entry.nonce, &entry.event), (event.nonce, &event.event));
     }
 }
