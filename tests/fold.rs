@@ -41,6 +41,7 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
         duel_ttl_seconds: 60,
         seed: Some(SEED),
         conclude_at: None,
+        former_policies: Vec::new(),
         pages: PageRules::default(),
     }
 }

@@ -209,7 +209,9 @@ impl<'a> Folding<'a> {
             self.last_change = Some((*status, *winner));
             self.archived |= archived;
         }
-        self.changes += u64::from(matches!(entry.event, Event::Other(OtherEvent::Interleaving { .. })));
+        let other_change =
+            matches!(entry.event, Event::Other(OtherEvent::Interleaving { .. } | OtherEvent::Policy { .. }));
+        self.changes += u64::from(other_change);
         let Some(fold) = &mut self.fold else { return };
         if entry.position <= fold.position() {
             return; // below the snapshot that a pruned log starts from
@@ -232,6 +234,10 @@ impl<'a> Folding<'a> {
             findings.snapshots += 1;
             let restored = self.spec.and_then(|spec| Fold::restore(spec, self.seed, &snapshot.state));
             match restored {
+                None if self.is_of_a_former_policy(&snapshot) => findings.remarks.push(format!(
+                    "the snapshot at position {} is of a policy that the experiment had before; a start does without it",
+                    snapshot.position
+                )),
                 None => findings.wrong.push(format!(
                     "the snapshot at position {} is damaged; a start does without it",
                     snapshot.position
@@ -244,6 +250,16 @@ impl<'a> Folding<'a> {
                 )),
             }
         }
+    }
+
+    fn is_of_a_former_policy(&self, snapshot: &Snapshot) -> bool {
+        let Some(spec) = self.spec else { return false };
+        let former = spec.former_policies.iter().enumerate().map(|(changes, policy)| ExperimentSpec {
+            policy: policy.clone(),
+            former_policies: spec.former_policies[..changes].to_vec(),
+            ..spec.clone()
+        });
+        former.into_iter().any(|spec| Fold::restore(&spec, self.seed, &snapshot.state).is_some())
     }
 
     fn end(mut self, record: &ExperimentRecord, findings: &mut Findings) {

@@ -95,7 +95,9 @@ impl Service {
         if live.with_record(|record| record.archived_at.is_some()) {
             return Err(ServiceError::Archived(name.into()));
         }
-        let nonce = Nonce::from(BATCH_RESULTS) << 64 | Nonce::from(batch);
+        // a new policy counts its batches from 1 again
+        let policy = (live.spec.former_policies.len() as Nonce) << 32;
+        let nonce = Nonce::from(BATCH_RESULTS) << 64 | policy | Nonce::from(batch);
         let (open, pairs) = {
             let fold = live.fold()?;
             require_batches(&live, fold.policy())?;

@@ -14,11 +14,11 @@ use super::spec::ExperimentSpec;
 use crate::evidence::History;
 use crate::interleave;
 use crate::policy::spec::Setup;
-use crate::policy::{Answer, Duel, Observation, PairCounts, Policy, TieRule};
+use crate::policy::{Answer, Duel, Observation, PairCounts, Policy, PolicySpec, TieRule};
 use crate::store::{ClicksEvent, Event, LogEntry, Nonce, OtherEvent, OutcomeEvent, PairResult};
 
 /// Layout of a saved fold, apart from the policy's own; the two together make a snapshot's `format`.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// Bytes of the digest at the end of a saved fold: a damaged one must not be taken for a state that nobody folded.
 const DIGEST_BYTES: usize = 16;
@@ -27,7 +27,8 @@ const DIGEST_BYTES: usize = 16;
 #[derive(Debug)]
 pub struct Fold {
     position: u64,
-    kind: &'static str,
+    /// The policy as JSON.
+    policy_text: String,
     ties: TieRule,
     seed: u64,
     policy: Box<dyn Policy>,
@@ -43,9 +44,14 @@ pub struct Fold {
     methods: Vec<MethodVersion>,
     open_pages: OpenPages,
     page_counts: PageCounts,
-    /// Whether the log was made by another policy. What that one noted of its selections means nothing here, and each
-    /// comparison answers the open batch if that needs it.
+    /// Whether the log was made by another policy altogether.
     anothers_log: bool,
+    /// Changes of the policy that the log must have before its own policy chooses.
+    policy_changes: usize,
+    /// Those that were folded.
+    policy_changes_seen: usize,
+    /// Position of the newest of them; 0 before the first.
+    policy_since: u64,
 }
 
 /// How rankings are interleaved, from a position of the log on.
@@ -83,7 +89,9 @@ pub struct FoldError {
 #[derive(Serialize, Deserialize)]
 struct Saved {
     position: u64,
-    kind: String,
+    policy_text: String,
+    policy_changes_seen: usize,
+    policy_since: u64,
     policy: Vec<u8>,
     counts: Counts,
     history: History,
@@ -102,7 +110,7 @@ impl Fold {
         let rankers = spec.rankers.len();
         Self {
             position: 0,
-            kind: spec.policy.kind(),
+            policy_text: text_of(&spec.policy),
             ties: spec.ties,
             seed,
             policy: spec.policy.start(Setup { rankers, seed }),
@@ -115,6 +123,9 @@ impl Fold {
             open_pages: OpenPages::default(),
             page_counts: PageCounts::default(),
             anothers_log: false,
+            policy_changes: spec.former_policies.len(),
+            policy_changes_seen: 0,
+            policy_since: 0,
         }
     }
 
@@ -132,7 +143,10 @@ impl Fold {
         let saved: Saved = postcard::from_bytes(content).ok()?;
         let rankers = spec.rankers.len();
         let sound = saved.counts.is_sound(rankers) && saved.history.is_sound(rankers);
-        if saved.kind != spec.policy.kind() || !sound {
+        if saved.policy_text != text_of(&spec.policy)
+            || saved.policy_changes_seen != spec.former_policies.len()
+            || !sound
+        {
             return None;
         }
         let mut methods = vec![MethodVersion { since: 0, method: spec.pages.interleaving }];
@@ -147,7 +161,7 @@ impl Fold {
         let format = spec.policy.start(setup).format();
         Some(Self {
             position: saved.position,
-            kind: spec.policy.kind(),
+            policy_text: saved.policy_text,
             ties: spec.ties,
             seed,
             policy: spec.policy.restore(setup, format, &saved.policy)?,
@@ -160,6 +174,9 @@ impl Fold {
             open_pages: OpenPages::of(saved.open_pages),
             page_counts: saved.page_counts,
             anothers_log: false,
+            policy_changes: spec.former_policies.len(),
+            policy_changes_seen: saved.policy_changes_seen,
+            policy_since: saved.policy_since,
         })
     }
 
@@ -167,7 +184,9 @@ impl Fold {
     pub fn save(&self) -> Vec<u8> {
         let saved = Saved {
             position: self.position,
-            kind: self.kind.into(),
+            policy_text: self.policy_text.clone(),
+            policy_changes_seen: self.policy_changes_seen,
+            policy_since: self.policy_since,
             policy: self.policy.save(),
             counts: self.counts.clone(),
             history: self.history.clone(),
@@ -301,6 +320,10 @@ impl Fold {
                 }
                 self.methods.push(MethodVersion { since: entry.position, method: *method });
             }
+            Event::Other(OtherEvent::Policy { .. }) => {
+                self.policy_changes_seen += 1;
+                self.policy_since = entry.position;
+            }
             Event::Other(OtherEvent::SelfDuels { counts }) => {
                 for &(ranker, _) in counts {
                     self.check_ranker(ranker).map_err(refuse)?;
@@ -381,16 +404,23 @@ impl Fold {
             // its step was counted when it was handed out; its answer says nothing
             return Ok(answered);
         }
+        let anothers = self.is_anothers(outcome.chosen_at);
         self.counts.record(duel, outcome.answer, outcome.first_left);
         self.history.compared(duel, 1);
         let observation = Observation {
             duel,
             outcome: self.ties.resolve(outcome.answer, self.seed, self.policy.tally().steps()),
-            batch: if self.anothers_log { self.policy.batch() } else { outcome.batch },
-            ticket: if self.anothers_log { 0 } else { outcome.ticket },
+            batch: if anothers { self.policy.batch() } else { outcome.batch },
+            ticket: if anothers { 0 } else { outcome.ticket },
         };
         self.policy.observe_unsettled(&observation);
         Ok(answered)
+    }
+
+    /// Whether what was selected at this position was selected by another policy. What that one noted of its selections means
+    /// nothing to this one, and each comparison answers the open batch if that needs it.
+    fn is_anothers(&self, chosen_at: u64) -> bool {
+        self.anothers_log || self.policy_changes_seen < self.policy_changes || chosen_at < self.policy_since
     }
 
     fn apply_result(&mut self, batch: u32, result: &PairResult) {
@@ -407,7 +437,7 @@ impl Fold {
             ties: result.ties,
         };
         let (ties, seed) = (self.ties, self.seed);
-        let batch = if self.anothers_log { self.policy.batch() } else { Some(batch) };
+        let batch = if self.is_anothers(self.position) { self.policy.batch() } else { Some(batch) };
         self.policy.observe_counts(&counts, batch, &mut |step| ties.resolve(Answer::Tie, seed, step));
     }
 
@@ -447,6 +477,11 @@ impl Page<'_> {
         self.0.position
     }
 
+    /// Changes of the policy that the log has had so far.
+    pub fn policy_changes_seen(&self) -> usize {
+        self.0.policy_changes_seen
+    }
+
     /// Number of the open batch, for a policy that runs in batches.
     pub fn batch(&self) -> Option<u32> {
         self.0.policy.batch()
@@ -456,6 +491,10 @@ impl Page<'_> {
 fn method_of(methods: &[MethodVersion], version: u32) -> Option<interleave::Spec> {
     let index = (version as usize).checked_sub(1)?;
     methods.get(index).map(|version| version.method)
+}
+
+fn text_of(policy: &PolicySpec) -> String {
+    serde_json::to_string(policy).expect("numbers and names always serialise")
 }
 
 fn digest(content: &[u8]) -> [u8; DIGEST_BYTES] {

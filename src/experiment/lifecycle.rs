@@ -8,10 +8,11 @@ use super::error::ServiceError;
 use super::live::Live;
 use super::page_rules::{CurrentMethod, interleaving_text};
 use super::service::Service;
-use super::spec::{ExperimentSpec, FieldError, name_error};
+use super::spec::{ExperimentSpec, FieldError, MAX_POLICIES, name_error};
 use crate::access::Actor;
 use crate::entropy;
 use crate::interleave;
+use crate::policy::PolicySpec;
 use crate::store::{
     AuditNote, Change, Changed, Created, Event, ExperimentRecord, NewEvent, NewExperiment, Nonce, OtherEvent,
     Status,
@@ -55,7 +56,7 @@ impl Service {
             Created::Taken(record) => {
                 // compared as values: an older program may have written the text differently
                 let existing: Option<ExperimentSpec> = serde_json::from_str(&record.spec).ok();
-                if existing.as_ref() != Some(spec) {
+                if existing.as_ref().map(ExperimentSpec::as_created).as_ref() != Some(spec) {
                     return Err(ServiceError::Exists(name.into()));
                 }
                 false
@@ -149,6 +150,60 @@ impl Service {
             match self.change(&live, &record, change, event, now).await {
                 Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
                 done => return done.map(|()| live),
+            }
+        }
+    }
+
+    /// Let another policy choose from here on, if the experiment is still at `expected_version` (`None`: whatever it is at).
+    /// The log stays, and is folded under the new policy from its beginning. The policy that it has already changes nothing.
+    pub async fn set_policy(
+        &self,
+        name: &str,
+        expected_version: Option<u64>,
+        policy: PolicySpec,
+        by: &Actor,
+    ) -> Result<Arc<Live>, ServiceError> {
+        let live = self.experiment(name).await?;
+        loop {
+            let record = self.newest_record(&live).await?;
+            refuse_archived(&record)?;
+            check_version(&record, expected_version)?;
+            let spec = ExperimentSpec::read(&record.spec)
+                .map_err(|why| ServiceError::Unreadable { name: name.into(), why })?;
+            if spec.policy == policy {
+                return self.experiment(name).await;
+            }
+            if record.pruned_to > 0 {
+                return Err(ServiceError::CannotReplay(format!(
+                    "the log of experiment `{name}` was pruned up to position {}, and another policy would have to learn from \
+                     its beginning",
+                    record.pruned_to
+                )));
+            }
+            let changed = spec.under(policy.clone());
+            let mut errors = changed.errors();
+            if changed.former_policies.len() >= MAX_POLICIES {
+                let detail =
+                    format!("the experiment has had {MAX_POLICIES} policies, which is all that it takes");
+                errors.push(FieldError::new("/policy", detail));
+            }
+            if !errors.is_empty() {
+                return Err(ServiceError::Invalid(errors));
+            }
+            let text = serde_json::to_string(&changed)
+                .map_err(|error| ServiceError::Internal(format!("the spec does not serialise: {error}")))?;
+            let now = self.clock.now_ms();
+            let audit = AuditNote::of_experiment(by, "experiment-changed", name, now)
+                .changed(Some(json!({"policy": spec.policy})), Some(json!({"policy": policy})));
+            let change = Change { spec: Some(text), audit: Some(audit), ..Change::default() };
+            let event = OtherEvent::Policy { policy: policy.clone() };
+            match self.change(&live, &record, change, event, now).await {
+                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
+                // what was in memory is of the policy before; this folds the log anew
+                done => {
+                    done?;
+                    return self.experiment(name).await;
+                }
             }
         }
     }

@@ -172,6 +172,7 @@ impl Live {
                 archived_at: archived.then_some(entry.recorded_at),
                 ..Change::default()
             },
+            OtherEvent::Policy { .. } => Change::default(),
             OtherEvent::Interleaving { version, method } => {
                 Change { interleaving: Some(interleaving_text(*version, method)), ..Change::default() }
             }
@@ -366,6 +367,10 @@ impl Live {
             }
             if let Event::Other(event) = &entry.event {
                 self.note_change(entry, event);
+            }
+            // a change that its spec does not have yet: under the new policy it is folded anew
+            if page.policy_changes_seen() > self.spec.former_policies.len() {
+                self.broken.store(true, Ordering::Relaxed);
             }
             // an answer carries the nonce of its duel
             if let Some(duel) = answered

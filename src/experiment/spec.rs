@@ -72,10 +72,16 @@ pub struct ExperimentSpec {
     /// When the service concludes it by itself; without, never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conclude_at: Option<ConcludeAt>,
+    /// The policies that it had before its own, the first one first: one for each change in the log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_policies: Vec<PolicySpec>,
     /// What holds for its pages.
     #[serde(default)]
     pub pages: PageRules,
 }
+
+/// Most policies that one experiment has had.
+pub const MAX_POLICIES: usize = 100;
 
 /// When an experiment concludes by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -211,6 +217,19 @@ impl ExperimentSpec {
         }
         errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
         errors
+    }
+
+    /// The spec with another policy from here on.
+    pub fn under(&self, policy: PolicySpec) -> Self {
+        let mut changed = self.clone();
+        changed.former_policies.push(std::mem::replace(&mut changed.policy, policy));
+        changed
+    }
+
+    /// The spec as the experiment was created from it.
+    pub fn as_created(&self) -> Self {
+        let policy = self.former_policies.first().unwrap_or(&self.policy).clone();
+        Self { policy, former_policies: Vec::new(), ..self.clone() }
     }
 
     /// Index of the ranker with this id.

@@ -132,7 +132,10 @@ impl Service {
         let notes: Vec<_> = ended
             .iter()
             .map(|ended| AuditNote {
-                once: Some(format!("batch-closed {} {}", live.id, ended.batch)),
+                once: Some(match live.spec.former_policies.len() {
+                    0 => format!("batch-closed {} {}", live.id, ended.batch),
+                    changes => format!("batch-closed {} {} {changes}", live.id, ended.batch),
+                }),
                 after: Some(json!({"batch": ended.batch, "position": ended.position})),
                 ..AuditNote::of_experiment(&Actor::service(), "batch-closed", &live.name, ended.at)
             })

@@ -246,6 +246,7 @@ async fn create(
         duel_ttl_seconds: body.duel_ttl_seconds,
         seed: body.seed,
         conclude_at: body.conclude_at.map(|super::extract::Object(at)| at),
+        former_policies: Vec::new(),
     };
     let (live, is_new) = state.service.create(&body.name, &spec, &caller.actor()).await?;
     let experiment = Experiment::of(&live)?;
@@ -375,10 +376,14 @@ struct ExperimentChange {
     /// the policy has learnt stays; statistics are kept apart.
     #[schema(value_type = Option<Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
+    /// Instead of `status`: which policy chooses from here on. Its state is the log, folded under it from the beginning.
+    #[schema(value_type = Option<PolicySpec>, nullable = false)]
+    policy: Option<Map<String, Value>>,
 }
 
-/// Pause, continue or conclude an experiment, or change its interleaving
+/// Pause, continue or conclude an experiment, or change its interleaving or its policy
 ///
+/// A new policy has learnt from every comparison in the log; duels of the old one that are out count when they are answered.
 /// `If-Match` carries the `ETag` that the decision was made on, or `*` for whatever it is now.
 #[utoipa::path(patch, path = "/experiments/{name}", tag = "experiments", security(("key" = ["admin"])), request_body = ExperimentChange,
     params(
@@ -388,7 +393,7 @@ struct ExperimentChange {
     responses(
         (status = 200, body = Experiment, description = "Changed, or as it was asked for already.", headers(("etag" = String))),
         (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
-        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-archived`."),
+        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-archived`, or `cannot-replay`: a new policy needs the whole log, and it was pruned."),
         (status = 412, body = ProblemDocument, content_type = "application/problem+json", description = "`precondition-failed`: somebody else has changed it."),
         (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`."),
         (status = 428, body = ProblemDocument, content_type = "application/problem+json", description = "`precondition-required`: send `If-Match`."),
@@ -411,6 +416,14 @@ async fn change(
         let problem = format!("The change is not as it should be: {detail}.");
         Problem::new(ProblemKind::InvalidRequest, problem).field(pointer, detail)
     };
+    if let Some(object) = body.policy {
+        if body.status.is_some() || body.interleaving.is_some() || body.winner.is_some() {
+            return Err(refuse("/policy", "send `policy` alone, one change at a time"));
+        }
+        let policy = PolicySpec::from_json(object).map_err(invalid_policy)?;
+        let live = state.service.set_policy(&name, version.0, policy, &by).await?;
+        return Ok(Experiment::of(&live)?.into_response(StatusCode::OK, &[]));
+    }
     let live = match (body.status, body.interleaving) {
         (Some(status), None) => {
             state.service.set_status(&name, version.0, status, body.winner.as_deref(), &by).await?
@@ -425,7 +438,7 @@ async fn change(
         (Some(_), Some(_)) => {
             return Err(refuse("/interleaving", "send `status` or `interleaving`, one change at a time"));
         }
-        (None, None) => return Err(refuse("", "send `status` or `interleaving`")),
+        (None, None) => return Err(refuse("", "send `status`, `interleaving` or `policy`")),
     };
     Ok(Experiment::of(&live)?.into_response(StatusCode::OK, &[]))
 }

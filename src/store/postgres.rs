@@ -345,6 +345,7 @@ impl Store for PostgresStore {
                 .bind(experiment)
                 .bind(counted("version", before.version)?)
                 .bind(&after.interleaving)
+                .bind(&after.spec)
                 .execute(&mut *transaction)
                 .await?;
             let heads = BTreeMap::from([(experiment, after.head)]);

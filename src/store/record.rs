@@ -6,7 +6,7 @@ use sqlx::types::Uuid;
 
 use super::AuditNote;
 use crate::interleave;
-use crate::policy::Answer;
+use crate::policy::{Answer, PolicySpec};
 
 /// An experiment's number in its database.
 pub type ExperimentId = i64;
@@ -33,7 +33,8 @@ pub struct ExperimentRecord {
     pub id: ExperimentId,
     /// Its name, unique for ever.
     pub name: String,
-    /// What it was created with, as canonical JSON; the store does not look inside.
+    /// What it is, as canonical JSON: what it was created with, but for its policy, which can be changed. The store does not
+    /// look inside.
     pub spec: String,
     /// Seed of everything that is drawn while folding.
     pub seed: u64,
@@ -86,6 +87,8 @@ pub struct Change {
     pub audit: Option<AuditNote>,
     /// How rankings are interleaved from here on, as JSON.
     pub interleaving: Option<String>,
+    /// What the experiment is from here on, as canonical JSON.
+    pub spec: Option<String>,
 }
 
 impl Change {
@@ -96,6 +99,7 @@ impl Change {
             winner: self.winner.unwrap_or(before.winner),
             archived_at: self.archived_at.or(before.archived_at),
             interleaving: self.interleaving.clone().or_else(|| before.interleaving.clone()),
+            spec: self.spec.clone().unwrap_or_else(|| before.spec.clone()),
             version: before.version + 1,
             head: before.head + 1,
             updated_at: now,
@@ -219,6 +223,11 @@ pub enum OtherEvent {
         /// Why the service did it by itself; `None` for what somebody asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+    },
+    /// Another policy chooses from here on, and has folded the log from its beginning.
+    Policy {
+        /// The policy.
+        policy: PolicySpec,
     },
     /// Rankings are interleaved in another way from here on.
     Interleaving {

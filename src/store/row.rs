@@ -50,7 +50,7 @@ pub(super) mod sql {
     );
     /// `version` is the one before the change: a row that has moved on is not touched.
     pub const CHANGE_EXPERIMENT: &str = "update experiment
-         set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, interleaving = $7, version = version + 1,
+         set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, interleaving = $7, spec = $8, version = version + 1,
              head = head + 1
          where id = $5 and version = $6";
     pub const READ: &str = concat!(

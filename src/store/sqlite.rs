@@ -262,6 +262,7 @@ impl Store for SqliteStore {
             .bind(experiment)
             .bind(counted("version", before.version)?)
             .bind(&after.interleaving)
+            .bind(&after.spec)
             .execute(&mut *transaction)
             .await?;
         insert_entries(&mut transaction, &[(experiment, after.head, &event)], recorded_at).await?;

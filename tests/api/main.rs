@@ -19,6 +19,7 @@ mod hostile;
 mod keys;
 mod pages;
 mod policies;
+mod policy_change;
 mod process;
 mod scopes;
 mod shell;

@@ -95,6 +95,7 @@ pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
         duel_ttl_seconds: DEFAULT_DUEL_TTL_SECONDS,
         seed: None,
         conclude_at: None,
+        former_policies: Vec::new(),
         pages: PageRules::default(),
     })
 }

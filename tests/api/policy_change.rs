@@ -1,0 +1,164 @@
+//! Another policy for an experiment that runs: the log stays, and the new policy has learnt from all of it.
+
+use rankduel::experiment::audit::audit;
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::{Answer, JSON, eventually};
+use crate::support::service::Server;
+
+on_both_databases! {
+    a_new_policy_goes_on_from_the_log
+    every_replica_and_every_start_has_the_new_policy
+    a_change_that_cannot_be_is_refused
+}
+
+async fn change(server: &Server, policy: Value) -> Answer {
+    server.patch("search", &json!({"policy": policy})).await
+}
+
+/// Answer `duels` duels, the lower id wins three times in four.
+async fn play(server: &Server, duels: usize) {
+    for number in 0..duels {
+        let duel = server.pair("search").await;
+        let first = (duel["left"].as_str() < duel["right"].as_str()) == (number % 4 != 3);
+        server.answer("search", &duel, if first { "left" } else { "right" }).await;
+    }
+}
+
+/// The bytes of the state, once everything in the log is folded.
+async fn state(server: &Server, position: u64) -> Vec<u8> {
+    eventually("the state", async || {
+        let live = server.service.experiment("search").await.expect("an experiment");
+        let fold = live.fold().expect("a fold");
+        (fold.position() >= position).then(|| fold.policy().save())
+    })
+    .await
+}
+
+async fn a_new_policy_goes_on_from_the_log(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let body = json!({
+        "name": "search", "rankers": ["a", "b", "c"], "seed": 5,
+        "policy": {"kind": "pcomp", "horizon": 100_000, "batches": 1},
+    });
+    server.create(&body).await;
+    play(&server, 30).await;
+    let open = server.pair("search").await;
+    let before = server.standings("search").await;
+
+    let changed = change(&server, json!({"kind": "rucb"})).await;
+    assert_eq!(changed.header("etag"), Some("\"2\""));
+    let changed = changed.json(200);
+    assert_eq!((&changed["policy"]["kind"], &changed["version"]), (&json!("rucb"), &json!(2)));
+    let after = server.standings("search").await;
+    assert_eq!((&after["wins"], &after["duels"]), (&before["wins"], &json!(30)), "the log stays");
+    assert_eq!(after["position"], 31, "and says that the policy has changed");
+
+    // a duel of the policy before still counts, once
+    assert_eq!(server.answer("search", &open, "left").await, 32);
+    assert_eq!(server.standings("search").await["duels"], 31);
+    // the same again is no change
+    assert_eq!(change(&server, json!({"kind": "rucb"})).await.json(200)["version"], 2);
+    // what created it is still what created it
+    assert_eq!(server.post("/v1/experiments", &body).await.json(200)["policy"]["kind"], "rucb");
+    server.get("/v1/experiments/search/batch").await.problem(ProblemKind::NotABatchPolicy);
+
+    // a policy in batches begins with its own first batch, and takes its results; so does the next one
+    for horizon in [300, 400] {
+        change(&server, json!({"kind": "pcomp", "horizon": horizon, "batches": 2})).await.json(200);
+        let batch = server.get("/v1/experiments/search/batch").await.json(200);
+        assert_eq!(batch["number"], 1, "{batch}");
+        let results: Vec<Value> = batch["pairs"]
+            .as_array()
+            .expect("pairs")
+            .iter()
+            .map(|pair| {
+                let missing = pair["needed"].as_u64().unwrap() - pair["answered"].as_u64().unwrap();
+                json!({"left": pair["left"], "right": pair["right"], "left_wins": missing, "right_wins": 0, "ties": 0})
+            })
+            .collect();
+        let posted = server
+            .post("/v1/experiments/search/batch/results", &json!({"batch": 1, "results": results}))
+            .await
+            .json(200);
+        assert_eq!(posted["status"], "recorded", "{posted}");
+        assert_ne!(server.get("/v1/experiments/search/batch").await.json(200)["number"], 1);
+    }
+    let audit_log = server.get("/v1/audit?experiment=search").await;
+    assert!(audit_log.status != 200 || audit_log.text().contains("rucb"), "{}", audit_log.text());
+    let store = database.connect().await;
+    let findings = audit(&*store, "search").await.expect("an answer");
+    assert_eq!(findings.wrong, Vec::<String>::new());
+}
+
+async fn every_replica_and_every_start_has_the_new_policy(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let second = Server::start(database.connect().await).await;
+    server
+        .create(
+            &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}, "seed": 3}),
+        )
+        .await;
+    play(&server, 25).await;
+    second.standings("search").await;
+    change(&server, json!({"kind": "rucb"})).await.json(200);
+    play(&server, 25).await;
+    eventually("the new policy at the other replica", async || {
+        let experiment = second.get("/v1/experiments/search").await.json(200);
+        (experiment["policy"]["kind"] == "rucb").then_some(())
+    })
+    .await;
+    let duel = second.pair("search").await;
+    second.answer("search", &duel, "left").await;
+    server.stop().await;
+    second.stop().await;
+
+    let third = Server::start(database.connect().await).await;
+    let position = third.position("search").await;
+    let from_log = state(&third, position).await;
+    let live = third.service.experiment("search").await.expect("an experiment");
+    let snapshot = live.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    drop(live);
+    third.stop().await;
+    let store = database.connect().await;
+    store.save_snapshot(&snapshot).await.expect("it is kept");
+    let fourth = Server::start(store).await;
+    assert_eq!(state(&fourth, position).await, from_log, "from the snapshot");
+    let store = database.connect().await;
+    let findings = audit(&*store, "search").await.expect("an answer");
+    assert_eq!((findings.wrong, findings.snapshots), (Vec::<String>::new(), 1));
+}
+
+async fn a_change_that_cannot_be_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    for (policy, pointer) in [
+        (json!({"kind": "no-such"}), "/policy/kind"),
+        (json!({"kind": "scomp2"}), "/policy/horizon"),
+        (json!({"kind": "d-ts", "alpha": 0}), "/policy/alpha"),
+    ] {
+        change(&server, policy).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    let both = json!({"policy": {"kind": "d-ts"}, "status": "paused"});
+    server.patch("search", &both).await.problem_at(ProblemKind::InvalidRequest, "/policy");
+    let body = json!({"policy": {"kind": "d-ts"}}).to_string().into_bytes();
+    let path = "/v1/experiments/search";
+    server.send("PATCH", path, &[JSON], body.clone()).await.problem(ProblemKind::PreconditionRequired);
+    let stale = [JSON, ("if-match", "\"7\"")];
+    server.send("PATCH", path, &stale, body).await.problem(ProblemKind::PreconditionFailed);
+    assert_eq!(server.get(path).await.json(200)["version"], 1);
+
+    play(&server, 2).await;
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    let live = server.service.experiment("search").await.expect("an experiment");
+    let snapshot = live.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    let store = database.connect().await;
+    store.save_snapshot(&snapshot).await.expect("it is kept");
+    assert!(store.prune(live.id, 1, snapshot.format).await.expect("an answer"));
+    let problem = change(&server, json!({"kind": "d-ts"})).await.problem(ProblemKind::CannotReplay);
+    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")), "{problem}");
+    assert_eq!(server.send("DELETE", path, &[], Vec::new()).await.status, 204);
+    change(&server, json!({"kind": "d-ts"})).await.problem(ProblemKind::ExperimentArchived);
+}
