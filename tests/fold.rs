@@ -564,7 +564,7 @@ async fn what_comes_twice_counts_once() {
             audit: None,
         };
         let Ok(Created::New(record)) = store.create_experiment(&new).await else { panic!("a new name") };
-        let live = Live::open(&*store, record.clone(), 1, &Metrics::new())
+        let live = Live::open(&*store, record.clone(), 1, &Metrics::new(), 0)
             .await
             .expect("an experiment without a log");
         let script = vec![Step::Duel { answer: Answer::First, first_left: true, later: 2 }; 60];

@@ -95,6 +95,9 @@ pub(super) async fn follow(service: Weak<Service>, told: Arc<Told>, every: Durat
         let followed = tokio::time::timeout(FOLLOW_WITHIN, following)
             .await
             .unwrap_or_else(|_| Err(StoreError::Slow(FOLLOW_WITHIN).into()));
+        if look_everywhere && followed.is_ok() {
+            service.metrics.followed_timestamp_seconds.set(service.now_ms() as f64 / 1000.0);
+        }
         // once when it starts and once when it ends, not twice a second
         match followed {
             Ok(()) if failing && look_everywhere => {

@@ -11,6 +11,7 @@ use super::loss;
 use super::outstanding::Outstanding;
 use super::page_rules::interleaving_text;
 use super::spec::ExperimentSpec;
+use super::traffic::Traffic;
 use crate::policy::{Chance, InFlight, Selection};
 use crate::store::{
     Change, Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, OtherEvent, Snapshot, Store, StoreError,
@@ -53,6 +54,7 @@ pub struct Live {
     lost: AtomicBool,
     /// Unix milliseconds of about the last request.
     last_used_ms: AtomicI64,
+    traffic: Traffic,
     /// Batches whose end was folded and is not known to be in the audit log.
     ended_batches: Mutex<Vec<EndedBatch>>,
 }
@@ -76,6 +78,7 @@ impl Live {
         record: ExperimentRecord,
         process: u64,
         metrics: &Metrics,
+        now_ms: i64,
     ) -> Result<Self, ServiceError> {
         let unreadable = |why| ServiceError::Unreadable { name: record.name.clone(), why };
         let spec = ExperimentSpec::read(&record.spec).map_err(unreadable)?;
@@ -123,6 +126,7 @@ impl Live {
             broken: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             last_used_ms: AtomicI64::new(i64::MIN),
+            traffic: Traffic::new(now_ms, metrics.feedback_delay_seconds.clone()),
             ended_batches: Mutex::default(),
             record: RwLock::new(record),
             fold: RwLock::new(fold),
@@ -285,12 +289,14 @@ impl Live {
             let mut outstanding = self.lock_outstanding();
             let selection = policy.select(outstanding.at(now_ms, policy.batch()), chance);
             outstanding.issue(&selection, now_ms);
+            self.count_unanswered(&mut outstanding);
             selection
         } else {
             let selection = policy.select(&InFlight::new(), chance);
             let mut outstanding = self.lock_outstanding();
             outstanding.at(now_ms, policy.batch());
             outstanding.issue(&selection, now_ms);
+            self.count_unanswered(&mut outstanding);
             selection
         };
         Ok((selection, fold.position()))
@@ -299,7 +305,21 @@ impl Live {
     /// What this process has out now.
     pub fn outstanding<T>(&self, now_ms: i64, look: impl FnOnce(&InFlight) -> T) -> Result<T, ServiceError> {
         let batch = self.fold()?.policy().batch();
-        Ok(look(self.lock_outstanding().at(now_ms, batch)))
+        let mut outstanding = self.lock_outstanding();
+        let seen = look(outstanding.at(now_ms, batch));
+        self.count_unanswered(&mut outstanding);
+        Ok(seen)
+    }
+
+    fn count_unanswered(&self, outstanding: &mut Outstanding) {
+        for (pair, count) in outstanding.take_unanswered() {
+            self.traffic.expired(pair, count.into());
+        }
+    }
+
+    /// What passes through this process.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
     }
 
     fn lock_outstanding(&self) -> MutexGuard<'_, Outstanding> {
@@ -382,6 +402,9 @@ impl Live {
                     duel.batch,
                     duel.issued_at,
                 );
+                if duel.first != duel.second {
+                    self.traffic.answered((duel.first, duel.second), duel.issued_at, entry.recorded_at);
+                }
             }
         }
         Ok(true)

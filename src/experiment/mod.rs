@@ -6,10 +6,11 @@
 //! duels), [`pages`] (interleaved, what [`shown`] says of them, [`page_rules`]), [`receive`] (feedback; [`open_pages`]
 //! while it comes in pieces, [`page_counts`] what came of it), [`lifecycle`] (from created to archived), [`standings`], [`statistics`],
 //! [`regret`], [`verdict`], [`winners`] and [`batches`] (what came of it), `conclusion` (experiments that conclude by
-//! themselves); in the background, `following` (what other processes append) and `upkeep`;
+//! themselves), [`traffic`] and [`alarms`] (whether anything is wrong); in the background, `following` (what other processes append) and `upkeep`;
 //! `loss` (a database that has gone back);
 //! for whoever keeps it running, [`transfer`] (export and import), [`retention`] (pruning) and [`audit`].
 
+pub mod alarms;
 pub mod audit;
 pub mod batches;
 mod conclusion;
@@ -39,6 +40,7 @@ pub mod spec;
 pub mod standings;
 pub mod statistics;
 pub mod token;
+pub mod traffic;
 pub mod transfer;
 mod upkeep;
 pub mod verdict;

@@ -16,6 +16,8 @@ pub struct Outstanding {
     bucket_ms: i64,
     ttl_ms: i64,
     batch: Option<u32>,
+    /// Duels of each pair that had their time without an answer, since somebody asked.
+    unanswered: Vec<((u16, u16), u32)>,
 }
 
 #[derive(Debug)]
@@ -33,6 +35,7 @@ impl Outstanding {
             bucket_ms: (ttl_ms / BUCKETS).max(1),
             ttl_ms,
             batch: None,
+            unanswered: Vec::new(),
         }
     }
 
@@ -50,10 +53,18 @@ impl Outstanding {
             if let Some(expired) = self.buckets.pop_front() {
                 for ((i, j), count) in expired.pairs {
                     self.in_flight.remove(i.into(), j.into(), count);
+                    if count > 0 {
+                        self.unanswered.push(((i, j), count));
+                    }
                 }
             }
         }
         &self.in_flight
+    }
+
+    /// Duels of each pair that had their time without an answer, since this was last asked.
+    pub fn take_unanswered(&mut self) -> Vec<((u16, u16), u32)> {
+        std::mem::take(&mut self.unanswered)
     }
 
     /// A duel was handed out. Self-duels and duels outside the open batch wait for no answer that matters here.
@@ -109,6 +120,8 @@ mod tests {
         assert_eq!(out.at(10_500 + 64_000, None).of(0, 1), 1, "its bucket is not over yet");
         assert_eq!(out.at(10_000 + 1000 + 64_000, None).of(0, 1), 0);
         assert_eq!(out.at(90_000, None).total(), 0);
+        assert_eq!(out.take_unanswered(), [((0, 1), 1)]);
+        assert_eq!(out.take_unanswered(), []);
     }
 
     #[test]

@@ -165,6 +165,7 @@ impl Service {
             .inspect(|result| {
                 if let Ok(received) = result {
                     self.metrics.feedback(received.status());
+                    live.traffic().feedback(received.status());
                 }
             })
             .collect()

@@ -86,8 +86,10 @@ impl Registry {
             .get_or_try_init(async || {
                 let record = self.store.experiment(name).await?;
                 let record = record.ok_or_else(|| ServiceError::NotFound(name.into()))?;
-                let live = Arc::new(Live::open(&*self.store, record, self.process, &self.metrics).await?);
-                live.touch(self.now_ms.load(Ordering::Relaxed));
+                let now_ms = self.now_ms.load(Ordering::Relaxed);
+                let live = Live::open(&*self.store, record, self.process, &self.metrics, now_ms).await?;
+                let live = Arc::new(live);
+                live.touch(now_ms);
                 self.by_id.write().unwrap_or_else(PoisonError::into_inner).insert(live.id, Arc::clone(&live));
                 Ok(live)
             })
@@ -121,6 +123,12 @@ impl Registry {
         let live = slots.get(name)?.get().filter(|live| !live.is_broken())?;
         live.touch(self.now_ms.load(Ordering::Relaxed));
         Some(Arc::clone(live))
+    }
+
+    /// The same for who only looks on: that does not keep it in memory.
+    pub fn glance(&self, name: &str) -> Option<Arc<Live>> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.get(name)?.get().filter(|live| !live.is_broken()).cloned()
     }
 
     fn refusals(&self) -> MutexGuard<'_, HashMap<String, Refusal>> {
@@ -172,6 +180,10 @@ impl Registry {
         let ids: Vec<_> = lives.iter().map(|(_, live)| live.id).collect();
         let heads: HashMap<_, _> =
             self.store.heads(&ids).await?.into_iter().map(|head| (head.experiment, head)).collect();
+        let behind = |(position, live): &(u64, Arc<Live>)| {
+            heads.get(&live.id).map_or(0, |head| head.head.saturating_sub(*position))
+        };
+        self.metrics.replica_lag_entries.set(lives.iter().map(behind).max().unwrap_or(0) as i64);
         // one experiment that cannot be followed must not hold up the others
         let mut first_error = None;
         for (position, live) in lives {

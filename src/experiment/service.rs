@@ -209,6 +209,11 @@ impl Service {
         self.registry.all()
     }
 
+    /// The experiment with this name, if it is in memory. Looking on does not keep it there.
+    pub fn glance(&self, name: &str) -> Option<Arc<Live>> {
+        self.registry.glance(name)
+    }
+
     /// The experiment with this name, in memory.
     pub async fn experiment(&self, name: &str) -> Result<Arc<Live>, ServiceError> {
         if name_error(name).is_some() {
@@ -281,6 +286,11 @@ impl Service {
             nonce: self.nonce(step),
         };
         let (left, right) = if first_left { (duel.first, duel.second) } else { (duel.second, duel.first) };
+        if duel.is_self() {
+            live.traffic().alone();
+        } else {
+            live.traffic().issued();
+        }
         self.metrics.duel(match (duel.is_self(), selection.batch) {
             (true, _) => DuelKind::SelfDuel,
             (false, Some(_)) => DuelKind::Batch,

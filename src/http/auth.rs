@@ -10,9 +10,11 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, MatchedPath, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::response::{IntoResponse, Response};
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::Operation;
 
+use super::dashboard::{self, Sessions};
 use super::problem::{Problem, ProblemKind};
 use crate::access::{Actor, Digest, KnownKey, Ring, Scope};
 pub use crate::access::{ApiKeys, KeyError, KeyId};
@@ -21,7 +23,9 @@ use crate::experiment::Service;
 /// Whether this path needs no key: what probes and readers of the documentation need, and nothing that tells about an
 /// experiment.
 pub(super) fn is_open(path: &str) -> bool {
-    matches!(path, "/livez" | "/readyz" | "/openapi.yaml" | "/docs") || path.starts_with("/problems/")
+    matches!(path, "/livez" | "/readyz" | "/openapi.yaml" | "/docs")
+        || path.starts_with("/problems/")
+        || dashboard::OPEN.contains(&path)
 }
 
 /// The scope that an operation names.
@@ -63,7 +67,12 @@ impl Rules {
             let name_at = path.split('/').position(|segment| segment == "{name}");
             (path.clone(), Rule { scopes, name_at })
         };
-        Self(openapi.paths.paths.iter().map(rule).collect())
+        let described = openapi.paths.paths.iter().map(rule);
+        let pages = dashboard::PAGES.iter().map(|path| {
+            let name_at = path.split('/').position(|segment| segment == "{name}");
+            ((*path).to_owned(), Rule { scopes: vec![(Method::GET, Scope::Read)], name_at })
+        });
+        Self(described.chain(pages).collect())
     }
 
     /// Whether the key may do this; a path or method that does not exist is for the router to tell.
@@ -100,10 +109,16 @@ fn forbidden(detail: String) -> Problem {
     Problem::new(ProblemKind::Forbidden, detail)
 }
 
+/// Whether a page of the dashboard is asked for.
+fn is_page(request: &Request) -> bool {
+    let template = request.extensions().get::<MatchedPath>();
+    template.is_some_and(|template| dashboard::PAGES.contains(&template.as_str()))
+}
+
 /// Lets requests in.
 pub(super) struct Guard {
-    given: Ring,
-    service: Option<Arc<Service>>,
+    given: Arc<Ring>,
+    service: Option<(Arc<Service>, Sessions)>,
     rules: Rules,
 }
 
@@ -117,39 +132,54 @@ pub(super) enum Judged {
 
 impl Guard {
     /// A guard that knows the keys that the server was started with, and those of the service's database.
-    pub fn new(given: &ApiKeys, service: Option<Arc<Service>>, rules: Rules) -> Self {
-        Self { given: Ring::of_given(given), service, rules }
+    pub fn new(given: Arc<Ring>, service: Option<(Arc<Service>, Sessions)>, rules: Rules) -> Self {
+        Self { given, service, rules }
     }
 
-    /// Judge by the keys that are known here.
-    pub fn judge(&self, request: &Request) -> Result<Judged, Problem> {
+    /// Judge by the keys that are known here, and for a page by the session; the error is what is answered.
+    pub fn judge(&self, request: &Request) -> Result<Judged, Box<Response>> {
         if is_open(request.uri().path()) {
             return Ok(Judged::Admitted(None));
         }
-        let stored = self.service.as_ref().map(|service| service.access().ring());
+        let stored = self.service.as_ref().map(|(service, _)| service.access().ring());
         if self.given.is_empty() && stored.as_ref().is_none_or(|stored| stored.is_empty()) {
             return Ok(Judged::Admitted(None));
         }
-        let digest = presented(request.headers())?;
+        if let Some((_, sessions)) = &self.service
+            && is_page(request)
+            && !request.headers().contains_key(header::AUTHORIZATION)
+        {
+            let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+            let key =
+                sessions.key_of(request.headers()).ok_or_else(|| Box::new(dashboard::ask_to_log_in(path)))?;
+            self.rules.check(&key, request).map_err(|problem| Box::new(dashboard::forbidden(&problem)))?;
+            return Ok(Judged::Admitted(Some(key)));
+        }
+        let digest = presented(request.headers()).map_err(refusal)?;
         let found = self.given.find(&digest).or_else(|| stored.as_ref()?.find(&digest));
         let Some(key) = found else { return Ok(Judged::Unknown) };
-        let now_ms = self.service.as_ref().map_or(0, |service| service.now_ms());
+        let now_ms = self.service.as_ref().map_or(0, |(service, _)| service.now_ms());
         if !key.use_at(now_ms) {
-            return Err(refused(format!("The key {} has expired or was revoked.", key.id().as_str())));
+            let ended = format!("The key {} has expired or was revoked.", key.id().as_str());
+            return Err(refusal(refused(ended)));
         }
-        self.rules.check(&key, request)?;
+        self.rules.check(&key, request).map_err(refusal)?;
         Ok(Judged::Admitted(Some(key)))
     }
 
     /// Learn of keys that were made since they were last read.
     pub async fn refresh(&self) -> Result<(), Problem> {
         match &self.service {
-            Some(service) => {
+            Some((service, _)) => {
                 service.access().refresh_for_unknown().await.map_err(|error| Problem::from(&error))
             }
             None => Ok(()),
         }
     }
+}
+
+fn refusal(problem: Problem) -> Box<Response> {
+    Box::new(problem.into_response())
 }
 
 /// The answer to a key that nobody knows.

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
@@ -15,10 +16,23 @@ use crate::experiment::Service;
 const EXPERIMENTS_MAX: usize = 200;
 
 type PerExperiment = Family<Labels, Gauge<f64, AtomicU64>>;
+type Counted = Family<Labels, Counter>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
     experiment: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FeedbackLabels {
+    experiment: String,
+    status: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AlarmLabels {
+    experiment: String,
+    kind: &'static str,
 }
 
 /// Reads the experiments of a service.
@@ -44,6 +58,9 @@ impl Collector for ExperimentMetrics {
         let regret = PerExperiment::default();
         let uniform = PerExperiment::default();
         let in_flight = PerExperiment::default();
+        let (duels, self_duels, unanswered) = (Counted::default(), Counted::default(), Counted::default());
+        let feedback = Family::<FeedbackLabels, Counter>::default();
+        let alarm = Family::<AlarmLabels, Gauge>::default();
         for live in lives.iter().take(EXPERIMENTS_MAX) {
             let labels = Labels { experiment: live.name.clone() };
             // an experiment whose state is being folded anew has no numbers for a moment
@@ -51,8 +68,18 @@ impl Collector for ExperimentMetrics {
             position.get_or_create(&labels).set(estimate.position as f64);
             regret.get_or_create(&labels).set(estimate.copeland_regret);
             uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
-            if let Ok(out) = service.in_flight(live) {
-                in_flight.get_or_create(&labels).set(out as f64);
+            let Ok((traffic, alarms)) = service.traffic(live) else { continue };
+            in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
+            duels.get_or_create(&labels).inc_by(traffic.pairs);
+            self_duels.get_or_create(&labels).inc_by(traffic.self_duels);
+            unanswered.get_or_create(&labels).inc_by(traffic.unanswered);
+            for (status, count) in traffic.feedback.by_status() {
+                let labels = FeedbackLabels { experiment: live.name.clone(), status: status.name() };
+                feedback.get_or_create(&labels).inc_by(count);
+            }
+            for on in alarms {
+                let labels = AlarmLabels { experiment: live.name.clone(), kind: on.kind };
+                alarm.get_or_create(&labels).set(1);
             }
         }
         let mut write = |name: &str, help: &str, metric: &dyn EncodeFamily| {
@@ -75,7 +102,16 @@ impl Collector for ExperimentMetrics {
             "experiment_duels_in_flight",
             "Duels from this process, neither answered nor expired",
             &in_flight,
-        )
+        )?;
+        write("experiment_duels", "Pairs that this process has handed out", &duels)?;
+        write("experiment_self_duels", "Rankers that this process has handed out alone", &self_duels)?;
+        write(
+            "experiment_unanswered_duels",
+            "Pairs from this process that had their time without an answer",
+            &unanswered,
+        )?;
+        write("experiment_feedback", "Feedback that this process was sent, by what came of it", &feedback)?;
+        write("experiment_alarm", "1 while the alarm is on; docs/operations.md has each kind", &alarm)
     }
 }
 

@@ -32,6 +32,7 @@ use tracing::Instrument as _;
 use super::auth::{self, ApiKeys, Caller, Guard, Judged, KeyId, Rules};
 use super::problem::{PROBLEM_JSON, Problem, ProblemKind};
 use super::trace::TraceContext;
+use crate::access::Ring;
 use crate::telemetry::metrics::{Metrics, RequestLabels, RouteLabels};
 
 /// Names a request, in the log, in problems and to its caller.
@@ -76,7 +77,7 @@ pub type AtOnce = Arc<dyn Fn(&Request) -> Option<Response> + Send + Sync>;
 
 /// Put the shell around `router`.
 pub fn wrap(router: Router, settings: &ShellSettings, metrics: &Arc<Metrics>) -> Result<Router, ShellError> {
-    let guard = Guard::new(&settings.keys, None, Rules::default());
+    let guard = Guard::new(Arc::new(Ring::of_given(&settings.keys)), None, Rules::default());
     wrap_with(router, Arc::new(|_| None), guard, settings, metrics)
 }
 
@@ -334,13 +335,13 @@ impl Shell {
         if let Ok(Judged::Unknown) = judged {
             judged = match self.guard.refresh().await {
                 Ok(()) => self.guard.judge(&request),
-                Err(problem) => Err(problem),
+                Err(problem) => Err(Box::new(problem.into_response())),
             };
         }
         let caller = match judged {
             Ok(Judged::Admitted(key)) => key,
             Ok(Judged::Unknown) => return auth::unknown().into_response(),
-            Err(problem) => return problem.into_response(),
+            Err(refusal) => return *refusal,
         };
         let key = caller.as_ref().map(|key| key.id().clone());
         let _place = if is_probe(request.uri().path()) {

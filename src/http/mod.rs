@@ -10,6 +10,7 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::access::Ring;
 use crate::experiment::Service;
 use crate::telemetry::metrics::Metrics;
 
@@ -17,6 +18,7 @@ pub mod audit;
 pub mod auth;
 pub mod batch;
 mod click;
+mod dashboard;
 mod docs;
 pub mod duels;
 mod experiment_metrics;
@@ -34,12 +36,14 @@ pub mod server;
 pub mod standings;
 pub mod statistics;
 pub mod trace;
+pub mod traffic;
 pub mod ubi;
 pub mod verdict;
 pub mod whatif;
 
 pub use auth::Caller;
 use auth::{Guard, Rules};
+use dashboard::Sessions;
 use experiment_metrics::ExperimentMetrics;
 pub use extract::{JsonBody, PathOf, QueryOf};
 pub use middleware::ShellSettings;
@@ -70,6 +74,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(whatif::routes())
         .merge(batch::routes())
         .merge(audit::routes())
+        .merge(traffic::routes())
 }
 
 fn routes() -> OpenApiRouter<AppState> {
@@ -95,9 +100,12 @@ pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<Router> 
     let metrics = Arc::clone(&state.metrics);
     metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&state.service))));
     let at_once = duels::at_once(&state);
+    let given = Arc::new(Ring::of_given(&settings.keys));
+    let sessions = Sessions::new(Arc::clone(&given), Arc::clone(&state.service));
+    let pages = dashboard::routes(state.clone(), sessions.clone());
     let service = Arc::clone(&state.service);
     let (router, openapi) = router(state);
-    let guard = Guard::new(&settings.keys, Some(service), Rules::of(&openapi));
-    let router = router.merge(docs::routes(&openapi)?);
+    let guard = Guard::new(given, Some((service, sessions)), Rules::of(&openapi));
+    let router = router.merge(docs::routes(&openapi)?).merge(pages);
     Ok(middleware::wrap_with(router, at_once, guard, settings, &metrics)?)
 }

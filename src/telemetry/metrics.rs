@@ -6,6 +6,7 @@
 //! with [`Metrics::register`].
 
 use std::fmt::Write;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
 use prometheus_client::collector::Collector;
@@ -86,20 +87,28 @@ pub enum FeedbackStatus {
 }
 
 impl FeedbackStatus {
-    const ALL: [Self; 6] =
+    /// Every one.
+    pub const ALL: [Self; 6] =
         [Self::Recorded, Self::Duplicate, Self::Conflict, Self::Expired, Self::Late, Self::Invalid];
 }
 
-impl EncodeLabelValue for FeedbackStatus {
-    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> std::fmt::Result {
-        encoder.write_str(match self {
+impl FeedbackStatus {
+    /// As a label's value.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Recorded => "recorded",
             Self::Duplicate => "duplicate",
             Self::Conflict => "conflict",
             Self::Expired => "expired",
             Self::Late => "late",
             Self::Invalid => "invalid",
-        })
+        }
+    }
+}
+
+impl EncodeLabelValue for FeedbackStatus {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> std::fmt::Result {
+        encoder.write_str(self.name())
     }
 }
 
@@ -123,6 +132,11 @@ impl MetricConstructor<Histogram> for Seconds {
 /// From 100 µs, because a duel takes less than a millisecond, to the time limit of a request.
 const SECONDS: [f64; 15] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+
+/// How long searchers take: from a tenth of a second to a day.
+pub const DELAY_SECONDS: [f64; 16] = [
+    0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 21_600.0, 86_400.0,
+];
 
 /// Events in one commit.
 const EVENTS: [f64; 11] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0];
@@ -156,6 +170,12 @@ pub struct Metrics {
     pub log_regressions: Counter,
     /// Events that wait for a commit.
     pub queue_events: Gauge,
+    /// From handing out a duel to having its answer in the log.
+    pub feedback_delay_seconds: Histogram,
+    /// Entries that the log had and this process had not folded when it last looked, of the experiment with most.
+    pub replica_lag_entries: Gauge,
+    /// Unix time at which this process last saw all that others had appended.
+    pub followed_timestamp_seconds: Gauge<f64, AtomicU64>,
 }
 
 impl Default for Metrics {
@@ -223,6 +243,23 @@ impl Metrics {
                 "Signs that a log is shorter than it was: the database has lost acknowledged outcomes",
             ),
             queue_events: counted(&mut registry, "queue_events", "Events that wait for a commit"),
+            feedback_delay_seconds: {
+                let histogram = Histogram::new(DELAY_SECONDS);
+                let help = "Time from handing out a duel to having its answer in the log";
+                registry.register_with_unit("feedback_delay", help, Unit::Seconds, histogram.clone());
+                histogram
+            },
+            replica_lag_entries: counted(
+                &mut registry,
+                "replica_lag_entries",
+                "Entries that the log had and this process had not folded when it last looked",
+            ),
+            followed_timestamp_seconds: {
+                let gauge = Gauge::default();
+                let help = "Unix time at which this process last saw what others had appended";
+                registry.register_with_unit("followed_timestamp", help, Unit::Seconds, gauge.clone());
+                gauge
+            },
             registry: Mutex::new(registry),
         }
     }

@@ -36,7 +36,6 @@ async fn with_keys_everything_but_probes_and_documentation_needs_one() {
         (Method::POST, "/v1/experiments"),
         (Method::POST, "/v1/experiments/any/next-duel"),
         (Method::GET, "/no/such/thing"),
-        (Method::GET, "/"),
         (Method::GET, "/docs/"),
         (Method::GET, "//livez"),
         (Method::GET, "/problems"),

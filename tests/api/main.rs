@@ -17,6 +17,7 @@ mod extract;
 mod feedback;
 mod hostile;
 mod keys;
+mod metrics;
 mod pages;
 mod policies;
 mod policy_change;

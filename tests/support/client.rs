@@ -35,6 +35,11 @@ impl Client {
         Self { base: url.to_owned(), http }
     }
 
+    /// The server's address.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     /// Send a request, body as it is. The error is one of the way to the server.
     pub async fn try_send(
         &self,

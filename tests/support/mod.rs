@@ -7,6 +7,7 @@ pub mod client;
 pub mod failing_store;
 pub mod server;
 pub mod service;
+pub mod webdriver;
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -207,7 +207,7 @@ async fn demo(args: DemoArgs, policy: PolicySpec, mut field: Field) -> anyhow::R
     report(&field, &driven, &standings)?;
 
     if args.keep {
-        println!("\nserving on {} until Ctrl-C; for instance:", server.url);
+        println!("\nserving until Ctrl-C. Open {}/experiments/{name} in a browser, or:", server.url);
         println!("  curl {}/standings", field.experiment_url);
         println!("  curl -X POST {}/next-duel", field.experiment_url);
         tokio::signal::ctrl_c().await.context("Ctrl-C cannot be waited for")?;

@@ -1,0 +1,53 @@
+"""Write an export of an experiment (docs/operations.md, "The format of an export"): so many rankers, so many outcomes.
+
+    million_outcomes.py RANKERS OUTCOMES
+
+A better ranker wins more often the further the other is down; pairs are drawn evenly. The same call writes the same bytes.
+"""
+
+import hashlib
+import json
+import random
+import sys
+
+START_MS = 1_790_000_000_000
+
+
+def main() -> None:
+    rankers, outcomes = int(sys.argv[1]), int(sys.argv[2])
+    chance = random.Random(1)
+    digest = hashlib.sha256()
+
+    def write(line: dict, counted: bool = True) -> None:
+        text = json.dumps(line, separators=(",", ":")) + "\n"
+        if counted:
+            digest.update(text.encode())
+        sys.stdout.write(text)
+
+    spec = {
+        "rankers": [{"id": f"ranker-{index:03}"} for index in range(rankers)],
+        "policy": {"kind": "uniform"},
+        "ties": "skip",
+        "duel_ttl_seconds": 3600,
+        "seed": 1,
+    }
+    write({
+        "rankduel_export": 1, "name": "many", "spec": spec, "seed": 1, "status": "running", "winner": None, "version": 1,
+        "head": outcomes, "created_at": START_MS, "updated_at": START_MS, "archived_at": None, "pruned_to": 0,
+    })
+    for position in range(1, outcomes + 1):
+        first, second = chance.sample(range(rankers), 2)
+        gap = (second - first) / rankers
+        answer = "first" if chance.random() < 0.5 + 0.4 * gap else "second"
+        now = START_MS + position
+        write({
+            "position": position, "nonce": f"{position:032x}", "recorded_at": now,
+            "outcome": {
+                "first": first, "second": second, "first_left": chance.random() < 0.5, "answer": answer, "batch": None,
+                "ticket": 0, "chosen_at": position - 1, "issued_at": now,
+            },
+        })
+    write({"entries": outcomes, "sha256": digest.hexdigest()}, counted=False)
+
+
+main()

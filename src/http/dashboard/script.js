@@ -1,0 +1,65 @@
+// Brings the page up to date every five seconds while somebody looks at it. Everything works without it.
+"use strict";
+(() => {
+  const EVERY_MS = 5000;
+  const bar = document.getElementById("updates");
+  const said = document.getElementById("updated");
+  const pause = document.getElementById("pause");
+  let etag = null;
+  let paused = false;
+  let busy = false;
+
+  const say = (text) => { if (said.textContent !== text) said.textContent = text; };
+
+  // What the reader has opened, scrolled or focused stays so.
+  const swap = (text) => {
+    const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("main");
+    const main = document.getElementById("main");
+    if (!fresh || !main) return;
+    const focus = document.activeElement && main.contains(document.activeElement) ? document.activeElement.id : "";
+    const open = new Set([...main.querySelectorAll("details[open]")].map((details) => details.id));
+    const scrolled = [...main.querySelectorAll(".scroll")].map((region) => [region.scrollLeft, region.scrollTop]);
+    const chosen = main.querySelector("select") ? main.querySelector("select").value : null;
+    main.replaceChildren(...fresh.childNodes);
+    for (const details of main.querySelectorAll("details")) details.open = open.has(details.id);
+    main.querySelectorAll(".scroll").forEach((region, index) => {
+      if (scrolled[index]) [region.scrollLeft, region.scrollTop] = scrolled[index];
+    });
+    if (chosen !== null && main.querySelector("select")) main.querySelector("select").value = chosen;
+    if (focus && document.getElementById(focus)) document.getElementById(focus).focus({ preventScroll: true });
+  };
+
+  const update = async () => {
+    if (paused || busy || document.hidden) return;
+    busy = true;
+    try {
+      const headers = etag ? { "if-none-match": etag } : {};
+      const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "error" });
+      if (answer.status === 200) {
+        etag = answer.headers.get("etag");
+        swap(await answer.text());
+        say("Up to date");
+      } else if (answer.status === 304) {
+        say("Up to date");
+      } else {
+        say("The server answers " + answer.status + "; this page is of before");
+      }
+    } catch {
+      say("No answer from the server; this page is of before");
+    } finally {
+      busy = false;
+    }
+  };
+
+  pause.addEventListener("click", () => {
+    paused = !paused;
+    pause.setAttribute("aria-pressed", String(paused));
+    pause.textContent = paused ? "Go on with updates" : "Pause updates";
+    say(paused ? "Paused" : "Up to date");
+    update();
+  });
+  document.addEventListener("visibilitychange", update);
+  setInterval(update, EVERY_MS);
+  bar.hidden = false;
+  say("Updates every 5 s");
+})();

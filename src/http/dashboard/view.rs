@@ -1,0 +1,136 @@
+//! What a page on an experiment shows, gathered from the service's own answers.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::evidence::Sequence;
+use crate::evidence::history::Checkpoint;
+use crate::experiment::alarms::Alarm;
+use crate::experiment::batches::OpenBatch;
+use crate::experiment::regret::RegretReport;
+use crate::experiment::standings::Standings;
+use crate::experiment::traffic::TrafficSummary;
+use crate::experiment::verdict::Verdict;
+use crate::experiment::{Live, Service, ServiceError};
+use crate::policy::Tally;
+use crate::store::ExperimentRecord;
+
+/// Most deciding pairs that are marked: marks everywhere would say nothing.
+const MARKED_MAX: usize = 10;
+
+/// An experiment as it stands.
+pub(super) struct View {
+    pub live: Arc<Live>,
+    pub record: ExperimentRecord,
+    pub standings: Standings,
+    pub verdict: Arc<Verdict>,
+    pub regret: Arc<RegretReport>,
+    /// Counts over time.
+    pub checkpoints: Vec<Checkpoint>,
+    pub traffic: TrafficSummary,
+    pub alarms: Vec<Alarm>,
+    /// The open batch, for a policy that runs in batches.
+    pub batch: Option<OpenBatch>,
+    /// Ids of the rankers, in the experiment's order.
+    pub ids: Vec<String>,
+    /// Indices of the rankers, the best first.
+    pub order: Vec<usize>,
+    /// The ranker whose row is shown.
+    pub chosen: usize,
+    /// Pairs that can change who wins, the ten that matter most, both ways round.
+    pub deciding: HashSet<(usize, usize)>,
+    /// The intervals of pairs.
+    sequence: Sequence,
+    /// Counts by the experiment's tie rule.
+    tally: Tally,
+}
+
+/// What is known of a pair.
+pub(super) struct Pairing {
+    /// By the experiment's tie rule.
+    pub rate: f64,
+    /// Comparisons that the rate is of.
+    pub plays: f64,
+    pub wins: u64,
+    pub losses: u64,
+    pub ties: u64,
+    /// Whether it can change who wins.
+    pub deciding: bool,
+}
+
+impl View {
+    /// The experiment now; `chosen` names the ranker whose row is shown, the best one unless there is such a ranker.
+    pub async fn of(service: &Service, live: Arc<Live>, chosen: Option<&str>) -> Result<Self, ServiceError> {
+        let confidence = live.verdict_confidence(None).map_err(ServiceError::Internal)?;
+        let verdict = service.verdict(&live, confidence).await?;
+        let regret = service.regret_report(&live).await?;
+        let standings = live.standings()?;
+        let (tally, checkpoints, in_batches) = {
+            let fold = live.fold()?;
+            let history = fold.history().checkpoints();
+            (fold.policy().tally().clone(), history, fold.policy().runs_in_batches())
+        };
+        let sequence = Sequence::for_pairs(tally.rankers(), confidence);
+        let batch = if in_batches { Some(service.batch(&live.name).await?) } else { None };
+        let (traffic, alarms) = service.traffic(&live)?;
+        let ids: Vec<String> = live.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        order.sort_by(|&i, &j| {
+            let rank = |of: usize| {
+                let (verdict, standing) = (&verdict.rankers[of], &standings.rankers[of]);
+                (verdict.copeland_probability, standing.copeland_score, standing.borda_score)
+            };
+            rank(j).partial_cmp(&rank(i)).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        let index = |id: &str| ids.iter().position(|own| own == id);
+        let deciding: HashSet<(usize, usize)> = verdict
+            .deciding_pairs
+            .iter()
+            .take(MARKED_MAX)
+            .filter_map(|pair| Some((index(&pair.left)?, index(&pair.right)?)))
+            .flat_map(|(i, j)| [(i, j), (j, i)])
+            .collect();
+        let chosen = chosen.and_then(|id| ids.iter().position(|own| own == id)).unwrap_or(order[0]);
+        let record = live.record();
+        Ok(Self {
+            live,
+            record,
+            standings,
+            regret,
+            traffic,
+            alarms,
+            batch,
+            ids,
+            order,
+            chosen,
+            deciding,
+            sequence,
+            verdict,
+            checkpoints,
+            tally,
+        })
+    }
+
+    /// What is known of `i` against `j`; `None` where they have never been compared.
+    pub fn pairing(&self, i: usize, j: usize) -> Option<Pairing> {
+        if i == j {
+            return None;
+        }
+        let (rate, plays) = (self.tally.mean(i, j)?, self.tally.plays(i, j));
+        let (wins, losses) = (self.standings.wins[i][j], self.standings.wins[j][i]);
+        let ties = self.standings.ties[i][j];
+        Some(Pairing { rate, plays, wins, losses, ties, deciding: self.deciding.contains(&(i, j)) })
+    }
+
+    /// The interval of how often `i` wins against `j`: it holds at every moment, together with those of all pairs, at the
+    /// verdict's confidence.
+    pub fn interval(&self, i: usize, j: usize) -> (f64, f64) {
+        self.sequence.interval(self.tally.wins(i, j), self.tally.wins(j, i))
+    }
+
+    /// How many pairs have been compared.
+    pub fn pairs_compared(&self) -> usize {
+        let rankers = self.ids.len();
+        (0..rankers).map(|i| (0..i).filter(|&j| self.tally.mean(i, j).is_some()).count()).sum()
+    }
+}

@@ -1,0 +1,252 @@
+//! What `/metrics` says, and that alerts and dashboards ask for nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rankduel::http::ShellSettings;
+use serde_json::{Value, json};
+
+use crate::support::client::{Client, steady};
+use crate::support::server::Api;
+use crate::support::{Kind, TestDatabase};
+
+on_both_databases! {
+    an_experiment_is_measured_as_it_is_told
+}
+
+const ALERTS: &str = include_str!("../../deploy/prometheus/alerts.yml");
+const BOARD: &str = include_str!("../../deploy/grafana/rankduel.json");
+const RUNBOOK: &str = include_str!("../../docs/operations.md");
+
+type Labels = BTreeMap<String, String>;
+/// Samples by name; each its labels and value.
+type Samples = BTreeMap<String, Vec<(Labels, f64)>>;
+
+fn samples(text: &str) -> Samples {
+    let mut samples = Samples::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (series, value) = line.rsplit_once(' ').expect("a value");
+        let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
+        let labels = labels.trim_end_matches('}').split("\",").filter(|label| !label.is_empty());
+        let labels = labels
+            .map(|label| {
+                let (name, value) = label.split_once("=\"").expect("a label");
+                (name.to_owned(), value.trim_end_matches('"').to_owned())
+            })
+            .collect();
+        samples.entry(name.to_owned()).or_default().push((labels, value.parse().expect("a number")));
+    }
+    samples
+}
+
+async fn metrics(client: &Client) -> Samples {
+    let answer = client.get("/metrics").await;
+    assert_eq!(answer.status, 200);
+    samples(&answer.text())
+}
+
+/// A server with something of everything in its metrics.
+async fn busy() -> (Api, Client) {
+    let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
+    let client = Client::new(&api.server.url(""));
+    client.create(&steady("search", &["a", "b", "c"])).await;
+    let duel = client.pair("search").await;
+    client.answer("search", &duel, "left").await;
+    for _ in 0..60 {
+        let orphan = json!({"duel_id": "nonsense", "outcome": "left"});
+        assert_eq!(client.feedback("search", &orphan).await.status, 422);
+    }
+    (api, client)
+}
+
+/// The metrics that an expression names, each with the labels that it is asked by.
+fn asked(expression: &str) -> Vec<(String, BTreeSet<String>)> {
+    let mut asked = Vec::new();
+    let mut rest = expression;
+    while let Some(at) = rest.find("rankduel_") {
+        let end = rest[at..]
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .map_or(rest.len(), |end| at + end);
+        let name = rest[at..end].to_owned();
+        rest = &rest[end..];
+        let mut labels = BTreeSet::new();
+        if let Some(selector) = rest.strip_prefix('{') {
+            // a value may have braces, as a route does
+            let mut quoted = false;
+            let mut matcher = String::new();
+            for c in selector.chars() {
+                match c {
+                    '"' => quoted = !quoted,
+                    '}' if !quoted => break,
+                    _ if quoted => {}
+                    ',' | '=' | '~' | '!' => {
+                        if c == '=' {
+                            labels.insert(std::mem::take(&mut matcher).trim().to_owned());
+                        }
+                        matcher.clear();
+                    }
+                    c => matcher.push(c),
+                }
+            }
+        }
+        asked.push((name, labels));
+    }
+    // `by (…)` groups whatever the expression is about
+    let grouped: BTreeSet<String> = expression
+        .split("by (")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'))
+        .flat_map(|(labels, _)| labels.split(',').map(|label| label.trim().to_owned()))
+        .filter(|label| !["instance", "le"].contains(&&**label))
+        .collect();
+    for (_, labels) in &mut asked {
+        labels.extend(grouped.iter().cloned());
+    }
+    asked
+}
+
+fn expressions() -> Vec<String> {
+    let mut expressions = Vec::new();
+    let mut lines = ALERTS.lines();
+    while let Some(line) = lines.next() {
+        if line.trim_start().starts_with("expr:") {
+            expressions.push(lines.next().expect("the expression").trim().to_owned());
+        }
+    }
+    assert_eq!(expressions.len(), ALERTS.matches("- alert:").count());
+    let board: Value = serde_json::from_str(BOARD).expect("JSON");
+    for panel in board["panels"].as_array().expect("panels") {
+        for target in panel["targets"].as_array().expect("targets") {
+            expressions.push(target["expr"].as_str().expect("an expression").to_owned());
+        }
+    }
+    for variable in board["templating"]["list"].as_array().expect("variables") {
+        expressions.extend(variable["query"]["query"].as_str().map(str::to_owned));
+    }
+    expressions
+}
+
+#[tokio::test]
+async fn alerts_and_dashboards_ask_for_metrics_that_there_are() {
+    let (_api, client) = busy().await;
+    let there = metrics(&client).await;
+    let expressions = expressions();
+    let mut names = 0;
+    for expression in &expressions {
+        let asked = asked(expression);
+        assert!(!asked.is_empty() || expression.starts_with("up"), "{expression} asks for nothing of ours");
+        for (name, labels) in asked {
+            names += 1;
+            let series =
+                there.get(&name).unwrap_or_else(|| panic!("there is no metric {name}: {expression}"));
+            for label in labels {
+                let has = series.iter().any(|(own, _)| own.contains_key(&label));
+                assert!(has, "{name} has no label {label}: {expression}");
+            }
+        }
+        assert_eq!(expression.matches('(').count(), expression.matches(')').count(), "{expression}");
+    }
+    assert!(names > 25, "only {names} names were found: does the test read the files?");
+}
+
+#[test]
+fn every_alert_and_every_alarm_is_in_the_runbook() {
+    let alerts = ALERTS.lines().filter_map(|line| line.trim().strip_prefix("- alert: "));
+    let alarms = rankduel::experiment::alarms::KINDS.iter().map(|kind| kind.slug);
+    for name in alerts.chain(alarms) {
+        assert!(RUNBOOK.contains(&format!("| `{name}` |")), "docs/operations.md says nothing of {name}");
+    }
+}
+
+#[tokio::test]
+async fn names_are_as_the_field_has_them_and_labels_are_bounded() {
+    let (_api, client) = busy().await;
+    let text = client.get("/metrics").await.text();
+    for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let (name, kind) = line.split_once(' ').expect("a type");
+        assert!(name.starts_with("rankduel_"), "{name}");
+        assert!(!name.ends_with("_ms") && !name.contains("millisecond"), "{name} has no base unit");
+        assert_eq!(
+            text.contains(&format!("\n{name}_total")),
+            kind == "counter" && text.contains(&format!("\n{name}")),
+            "{name} {kind}"
+        );
+        assert!(text.contains(&format!("# HELP {name} ")), "{name} says nothing of itself");
+    }
+    for (name, series) in samples(&text) {
+        for (labels, _) in series {
+            for (label, value) in labels {
+                let bounded = ["method", "route", "status", "kind", "le", "version", "experiment"];
+                assert!(bounded.contains(&&*label), "{name} has a label {label}={value}");
+            }
+        }
+    }
+    assert!(text.ends_with("# EOF\n"));
+}
+
+async fn an_experiment_is_measured_as_it_is_told(database: TestDatabase) {
+    let server = crate::support::service::Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b", "c"])).await;
+    let mut duels = Vec::new();
+    for _ in 0..7 {
+        duels.push(server.pair("search").await);
+    }
+    server.clock.advance_ms(3000);
+    for duel in &duels[..4] {
+        server.answer("search", duel, "left").await;
+    }
+    let body = |duel: &Value, outcome: &str| json!({"duel_id": duel["duel_id"], "outcome": outcome});
+    assert_eq!(server.feedback("search", &body(&duels[0], "left")).await.json(200)["status"], "duplicate");
+    assert_eq!(server.feedback("search", &body(&duels[1], "right")).await.status, 409);
+    assert_eq!(server.feedback("search", &json!({"duel_id": "x", "outcome": "left"})).await.status, 422);
+    server.clock.advance_ms(2 * 3600 * 1000);
+    assert_eq!(server.feedback("search", &body(&duels[4], "left")).await.status, 410);
+
+    let told = server.get("/v1/experiments/search/traffic").await.json(200);
+    assert_eq!(
+        told["feedback"],
+        json!({"recorded": 4, "duplicate": 1, "conflict": 1, "expired": 1, "late": 0, "invalid": 1})
+    );
+    assert_eq!((&told["pairs"], &told["in_flight"], &told["unanswered"]), (&json!(7), &json!(0), &json!(3)));
+    assert_eq!(
+        told["delay"],
+        json!({"answers": 4, "p50_seconds": 5.0, "p90_seconds": 5.0, "p99_seconds": 5.0})
+    );
+    assert_eq!((&told["sides"]["left"], &told["sides"]["left_share"]), (&json!(4), &json!(1.0)));
+    assert_eq!(told["answers"]["answered_share"], json!(4.0 / 7.0));
+    assert_eq!(told["alarms"], json!([]));
+
+    let there = metrics(&server).await;
+    let value = |name: &str, label: Option<(&str, &str)>| {
+        let series = there.get(name).unwrap_or_else(|| panic!("no {name}"));
+        let of_search = |labels: &Labels| {
+            labels.get("experiment").is_none_or(|name| name == "search")
+                && label.is_none_or(|(name, value)| labels.get(name).is_some_and(|own| own == value))
+        };
+        series.iter().filter(|(labels, _)| of_search(labels)).map(|(_, value)| value).sum::<f64>()
+    };
+    for (status, count) in
+        [("recorded", 4.0), ("duplicate", 1.0), ("conflict", 1.0), ("expired", 1.0), ("invalid", 1.0)]
+    {
+        assert_eq!(value("rankduel_experiment_feedback_total", Some(("status", status))), count, "{status}");
+        assert_eq!(value("rankduel_feedback_total", Some(("status", status))), count, "{status}");
+    }
+    assert_eq!(value("rankduel_experiment_duels_total", None), 7.0);
+    assert_eq!(value("rankduel_experiment_unanswered_duels_total", None), 3.0);
+    assert_eq!(value("rankduel_feedback_delay_seconds_count", None), 4.0);
+    assert_eq!(value("rankduel_feedback_delay_seconds_sum", None), 12.0);
+    let regret = server.get("/v1/experiments/search/regret").await.json(200);
+    assert_eq!(json!(value("rankduel_experiment_copeland_regret", None)), regret["copeland_regret"]);
+}
+
+#[tokio::test]
+async fn an_alarm_is_told_to_people_and_to_prometheus() {
+    let (_api, client) = busy().await;
+    let told = client.get("/v1/experiments/search/traffic").await.json(200);
+    let alarm = &told["alarms"][0];
+    assert_eq!(alarm["kind"], "invalid-feedback");
+    assert!(alarm["cause"].as_str().is_some_and(|text| text.len() > 20), "{alarm}");
+    let there = metrics(&client).await;
+    let on: Vec<_> = there["rankduel_experiment_alarm"].iter().filter(|(_, value)| *value == 1.0).collect();
+    assert_eq!(on.len(), 1);
+    assert_eq!((&*on[0].0["experiment"], &*on[0].0["kind"]), ("search", "invalid-feedback"));
+}

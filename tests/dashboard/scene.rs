@@ -1,0 +1,92 @@
+//! Experiments to look at.
+
+use rand::{RngExt as _, SeedableRng as _};
+use std::time::Duration;
+
+use rankduel::access::Actor;
+use rankduel::experiment::receive::Said;
+use rankduel::experiment::{ExperimentSpec, Feedback, ServiceSettings, ShownOutcome};
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::service::{Server, Settings};
+
+/// How often a better ranker wins against the next one; it wins more against those further down.
+fn wins(better: usize, worse: usize) -> f64 {
+    (0.5 + 0.06 + 0.025 * (worse - better) as f64).min(0.93)
+}
+
+/// Ids of so many rankers, the best first.
+pub fn rankers(count: usize) -> Vec<String> {
+    let names = [
+        "neural-large",
+        "neural",
+        "bm25-title-and-anchor-text-tuned",
+        "bm25-title",
+        "bm25",
+        "tf-idf",
+        "freshness",
+    ];
+    (0..count)
+        .map(|i| names.get(i).map_or_else(|| format!("variant-{i:03}"), |name| (*name).to_owned()))
+        .collect()
+}
+
+/// Create an experiment and answer so many duels of it; some are never answered, some twice, some by nobody's id.
+pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duels: usize) {
+    let spec: ExperimentSpec = serde_json::from_value(json!({
+        "rankers": rankers(count).into_iter().map(|id| json!({"id": id})).collect::<Vec<_>>(),
+        "policy": policy,
+        "ties": "skip",
+        "duel_ttl_seconds": 3600,
+        "seed": 1,
+    }))
+    .expect("a spec");
+    let service = &server.service;
+    service.create(name, &spec, &Actor::anyone()).await.expect("an experiment");
+    let position = |id: &str| spec.rankers.iter().position(|ranker| ranker.id == id).expect("a ranker");
+    let mut chance = rand::rngs::StdRng::seed_from_u64(7);
+    let mut feedback = Vec::new();
+    for _ in 0..duels {
+        let duel = service.next_duel(name).await.expect("a duel");
+        server.clock.advance_ms(1500);
+        // a batch that waits for answers gets them
+        if !feedback.is_empty() && (duel.self_duel || feedback.len() > 40) {
+            service.receive(name, &feedback).await.expect("receipts");
+            feedback.clear();
+        }
+        if duel.self_duel || chance.random_bool(0.04) {
+            continue;
+        }
+        let (left, right) = (position(&duel.left), position(&duel.right));
+        let left_wins = if left < right { wins(left, right) } else { 1.0 - wins(right, left) };
+        let outcome = match chance.random::<f64>() {
+            draw if draw < 0.08 => ShownOutcome::None,
+            draw if draw < 0.12 => ShownOutcome::Tie,
+            _ if chance.random_bool(left_wins) => ShownOutcome::Left,
+            _ => ShownOutcome::Right,
+        };
+        feedback.push(Feedback { duel_id: duel.duel_id, said: Said::Outcome(outcome) });
+        if chance.random_bool(0.05) {
+            feedback.push(feedback[feedback.len() - 1].clone());
+        }
+    }
+    service.receive(name, &feedback).await.expect("receipts");
+    let orphan = Feedback { duel_id: "nobody's".into(), said: Said::Outcome(ShownOutcome::Left) };
+    service.receive(name, &[orphan.clone(), orphan]).await.expect("receipts");
+}
+
+/// A server on this database with experiments of 2, 7, 10 and 136 rankers, one in batches, one without a duel.
+pub async fn server(database: &TestDatabase) -> Server {
+    // hours pass while the scene is set, and nothing may be dropped from memory meanwhile
+    let service =
+        ServiceSettings { idle_after: Duration::from_secs(30 * 24 * 3600), ..ServiceSettings::default() };
+    let server = Server::with(database.store().await, Settings { service, ..Settings::default() }).await;
+    fill(&server, "checkout", 7, json!({"kind": "d-ts-plus"}), 3000).await;
+    fill(&server, "two", 2, json!({"kind": "d-ts-plus"}), 200).await;
+    fill(&server, "ten", 10, json!({"kind": "rucb"}), 800).await;
+    fill(&server, "many", 136, json!({"kind": "uniform"}), 6000).await;
+    fill(&server, "nightly", 5, json!({"kind": "pcomp", "horizon": 20_000}), 700).await;
+    fill(&server, "fresh", 3, json!({"kind": "d-ts-plus"}), 0).await;
+    server
+}
