@@ -278,8 +278,11 @@ class WithoutServer(unittest.TestCase):
 
         def answer() -> None:
             connection, _ = listener.accept()
-            connection.recv(65536)
             connection.sendall(b'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{"hello": "world"}')
+            connection.shutdown(socket.SHUT_WR)
+            # what is not read when it is closed would take the answer with it
+            while connection.recv(65536):
+                pass
             connection.close()
 
         threading.Thread(target=answer, daemon=True).start()
