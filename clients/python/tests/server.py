@@ -22,6 +22,10 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def _state(task: Path) -> str:
+    return (task / "stat").read_text().rpartition(")")[2].split()[0]
+
+
 class Server:
     """`rankduel serve` on a port and a database of its own, both kept when it is started again."""
 
@@ -46,9 +50,18 @@ class Server:
                 time.sleep(0.05)
         raise RuntimeError("the server does not get ready")
 
-    def signal(self, number: signal.Signals) -> None:
+    def freeze(self) -> None:
+        """Stop every thread where it is."""
         assert self._process is not None
-        self._process.send_signal(number)
+        self._process.send_signal(signal.SIGSTOP)
+        tasks = Path(f"/proc/{self._process.pid}/task")
+        # the signal arrives at each thread in its own time
+        while not all(_state(task) == "T" for task in tasks.iterdir()):
+            time.sleep(0.01)
+
+    def thaw(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         assert self._process is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import socket
 import threading
 import time
@@ -143,16 +142,16 @@ class Pages(WithServer):
 
 class Faults(WithServer):
     def test_frozen_server(self) -> None:
-        client = self.client(deadline=0.2)
+        client = self.client()
         before = client.page(RANKINGS)
-        self.server.signal(signal.SIGSTOP)
+        self.server.freeze()
         try:
             page = client.page(RANKINGS)
             self.assertEqual((page.fallback, page.documents), ("timeout", RANKINGS["bm25"]))
             client.clicked(page, [0])
             client.clicked(before, [0])
         finally:
-            self.server.signal(signal.SIGCONT)
+            self.server.thaw()
         self.assertTrue(client.flush())
         self.assertIsNone(client.page(RANKINGS).fallback)
         # what was clicked on the control's page is nothing to learn from

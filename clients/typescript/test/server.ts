@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,8 +48,22 @@ export class Server {
     throw new Error("the server does not get ready");
   }
 
-  signal(signal: NodeJS.Signals): void {
+  private signal(signal: NodeJS.Signals): void {
     this.#process?.kill(signal);
+  }
+
+  /** Stop every thread where it is. */
+  async freeze(): Promise<void> {
+    this.signal("SIGSTOP");
+    const tasks = `/proc/${this.#process?.pid}/task`;
+    const isStopped = (task: string): boolean =>
+      readFileSync(`${tasks}/${task}/stat`, "utf8").split(") ").pop()?.startsWith("T") === true;
+    // the signal arrives at each thread in its own time
+    while (!readdirSync(tasks).every(isStopped)) await sleep(10);
+  }
+
+  thaw(): void {
+    this.signal("SIGCONT");
   }
 
   async kill(): Promise<void> {
