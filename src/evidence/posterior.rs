@@ -112,7 +112,7 @@ impl<'a> Posterior<'a> {
                 scores.fill(0);
                 let draw = SignDraw::new(&odds, chance);
                 // each pair is owned by the lower of the two
-                (0..rankers).for_each(|i| draw.row(i).meet_later(&counted, &mut scores));
+                draw.meet_later(0..rankers, &counted, &mut scores);
                 look(&pooled, &scores, chance);
             }
         }

@@ -20,6 +20,8 @@
 //! Over all pairs of an experiment the error `δ` is shared equally, `α = δ / (K (K - 1) / 2)`: then all intervals of all
 //! pairs hold at all times with probability `1 - δ`.
 
+use crate::policy::mixture::{evidence_against_half, ln_likelihood, ln_mixture};
+
 /// Halvings of an interval of length 1 at most: beyond these an `f64` does not tell two ends apart.
 const HALVINGS: u32 = 54;
 
@@ -79,20 +81,4 @@ fn edge(end: f64, inside: f64, excluded: impl Fn(f64) -> bool) -> f64 {
     }
     // the outer one: nothing that belongs to the interval is cut off
     out
-}
-
-/// `ln M(1/2)`, the evidence that a pair is not even. Wins and losses may be halves.
-pub fn evidence_against_half(wins: f64, losses: f64) -> f64 {
-    ln_mixture(wins, losses) + (wins + losses) * std::f64::consts::LN_2
-}
-
-/// `ln B(1 + W, 1 + L)`. One library on every machine: an experiment may be concluded on it.
-fn ln_mixture(wins: f64, losses: f64) -> f64 {
-    libm::lgamma(wins + 1.0) + libm::lgamma(losses + 1.0) - libm::lgamma(wins + losses + 2.0)
-}
-
-/// `W ln p + L ln(1 - p)`, with `0 ln 0 = 0`.
-fn ln_likelihood(p: f64, wins: f64, losses: f64) -> f64 {
-    let term = |count: f64, probability: f64| if count > 0.0 { count * libm::log(probability) } else { 0.0 };
-    term(wins, p) + term(losses, 1.0 - p)
 }

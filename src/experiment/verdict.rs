@@ -271,7 +271,7 @@ impl Live {
             false => 2,
         };
         let evidence = |&(i, j): &(usize, usize)| {
-            crate::evidence::sequence::evidence_against_half(tally.wins(i, j), tally.wins(j, i))
+            crate::policy::mixture::evidence_against_half(tally.wins(i, j), tally.wins(j, i))
         };
         let mut pairs: Vec<_> =
             certainty.deciding_pairs().into_iter().map(|pair| (rank(&pair), evidence(&pair), pair)).collect();

@@ -143,16 +143,16 @@ impl Sampler {
         // step 2, for the pairs with a candidate; each pair is owned by a candidate, by the lower of two
         let outsiders: SmallVec<[u16; MAX_RANKERS]> =
             active.iter().filter(|&&i| !is_candidate(i)).map(|&i| i as u16).collect();
-        for &i in active.iter().filter(|&&i| is_candidate(i)) {
+        let candidates = || active.iter().copied().filter(|&i| is_candidate(i));
+        draw.meet_later(candidates(), &counted, &mut score);
+        for i in candidates() {
             let row = draw.row(i);
-            row.meet_later(&counted, &mut score);
             for j in outsiders.iter().map(|&j| usize::from(j)).take_while(|&j| j < i) {
                 score[if row.wins(j) { i } else { j }] += 1;
             }
         }
 
         // step 3
-        let candidates = || active.iter().copied().filter(|&i| is_candidate(i));
         let most = candidates().map(|i| score[i]).max().unwrap_or(0);
         let tied = || candidates().filter(|&i| score[i] == most);
         if self.first_tie == FirstTie::AtRandom || tied().nth(1).is_none() {
@@ -161,8 +161,8 @@ impl Sampler {
 
         // D-TS+ prices the tied with everybody's sampled score: step 2 for the other pairs
         let mut score_of_all = score;
-        active.iter().filter(|&&i| is_candidate(i)).for_each(|&i| counted[i] = 0);
-        outsiders.iter().for_each(|&i| draw.row(i.into()).meet_later(&counted, &mut score_of_all));
+        candidates().for_each(|i| counted[i] = 0);
+        draw.meet_later(outsiders.iter().map(|&i| i.into()), &counted, &mut score_of_all);
         let highest = active.iter().map(|&i| score_of_all[i]).max().unwrap_or(0);
         let regrets = tied().map(|i| {
             let own = draw.row(i);

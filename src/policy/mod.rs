@@ -24,6 +24,7 @@ pub mod explore;
 pub mod in_flight;
 pub mod interleaved_filter;
 pub mod merge;
+pub mod mixture;
 pub mod multi_sbm;
 pub mod outcome;
 pub mod rcs;

@@ -23,7 +23,7 @@ use super::spec::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup
 use super::{Chance, InFlight, Observation, Policy, Selection, Tally, fold_chance, load_state, save_state};
 use identification::{Identification, SavedIdentification};
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The last round: `2^(2^6)` steps are more than are counted.
 const LAST_ROUND: u32 = 6;

@@ -4,6 +4,7 @@
 //! [`SignOdds`] keeps it for every ordered pair; [`SignDraw`] draws the signs of one selection, each from its own
 //! place in a counter-based stream, so that a sign can be asked for again without having been stored.
 
+use fearless_simd::{Level, Simd, dispatch};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Beta, Distribution, Exp1};
 use special::Beta as _;
@@ -57,6 +58,8 @@ pub struct SignOdds {
     odds: Vec<u32>,
     /// Pairs `(low, high)` whose odds are not those of the tally yet; some of them several times.
     stale: Vec<(u16, u16)>,
+    /// What the processor can do; it changes how fast signs are drawn, not which.
+    level: Level,
 }
 
 const NEVER: u32 = 0;
@@ -67,7 +70,8 @@ impl SignOdds {
     /// The odds of a tally.
     pub fn new(tally: &Tally) -> Self {
         let rankers = tally.rankers();
-        let mut odds = Self { rankers, odds: vec![EVEN; rankers * rankers], stale: Vec::new() };
+        let mut odds =
+            Self { rankers, odds: vec![EVEN; rankers * rankers], stale: Vec::new(), level: Level::new() };
         for i in 1..rankers {
             for j in 0..i {
                 odds.update(tally, i, j);
@@ -78,7 +82,8 @@ impl SignOdds {
 
     /// Odds from `above(i, j)`, `Pr(θ[i][j] > 1/2)` for each pair `i > j`.
     pub fn from_probabilities(rankers: usize, mut above: impl FnMut(usize, usize) -> f64) -> Self {
-        let mut odds = Self { rankers, odds: vec![EVEN; rankers * rankers], stale: Vec::new() };
+        let mut odds =
+            Self { rankers, odds: vec![EVEN; rankers * rankers], stale: Vec::new(), level: Level::new() };
         for i in 1..rankers {
             for j in 0..i {
                 odds.set(i, j, above(i, j));
@@ -157,7 +162,14 @@ impl<'a> SignDraw<'a> {
         Self { odds, key: chance.random() }
     }
 
+    /// Let each of `owners` meet every later ranker `j` with `counted[j] = 1` (the others have 0): whoever wins gets a point
+    /// in `scores`. The same signs as [`SignRow::wins`], many at a time.
+    pub fn meet_later(self, owners: impl Iterator<Item = usize>, counted: &[u32], scores: &mut [u32]) {
+        dispatch!(self.odds.level, simd => meet_rows(simd, self, owners, counted, scores));
+    }
+
     /// The signs of `owner`'s row.
+    #[inline(always)]
     pub fn row(self, owner: usize) -> SignRow<'a> {
         let k = self.odds.rankers;
         let word = self.word(owner as u64);
@@ -175,7 +187,7 @@ impl<'a> SignDraw<'a> {
     }
 
     /// Output number `index` of the SplitMix64 stream of this draw.
-    #[inline]
+    #[inline(always)]
     fn word(self, index: u64) -> u64 {
         let mut z = self.key.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -202,9 +214,9 @@ impl SignRow<'_> {
         sign(self.keys, other as u32, self.odds[other]) == 1
     }
 
-    /// Let the owner meet every later ranker `j` with `counted[j] = 1` (the others have 0): whoever wins gets a point
-    /// in `scores`. The same signs as [`SignRow::wins`], many at a time.
-    pub fn meet_later(&self, counted: &[u32], scores: &mut [u32]) {
+    /// [`SignDraw::meet_later`] for one owner.
+    #[inline(always)]
+    fn meet_later(&self, counted: &[u32], scores: &mut [u32]) {
         let first = self.owner + 1;
         let (odds, counted) = (&self.odds[first..], &counted[first..]);
         let (own, others) = scores.split_at_mut(first);
@@ -217,6 +229,20 @@ impl SignRow<'_> {
             other += 1;
         }
         own[self.owner] += won;
+    }
+}
+
+/// Compiled once for each width of the processor's registers: everything in it has to be inlined.
+#[inline(always)]
+fn meet_rows<S: Simd>(
+    _: S,
+    draw: SignDraw,
+    owners: impl Iterator<Item = usize>,
+    counted: &[u32],
+    scores: &mut [u32],
+) {
+    for owner in owners {
+        draw.row(owner).meet_later(counted, scores);
     }
 }
 

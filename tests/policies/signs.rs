@@ -134,10 +134,11 @@ fn a_row_met_at_once_has_the_signs_that_are_asked_for_one_by_one() {
     }
     let odds = SignOdds::new(&tally);
     for owner in 0..RANKERS {
-        let row = SignDraw::new(&odds, &mut chance).row(owner);
+        let draw = SignDraw::new(&odds, &mut chance);
+        let row = draw.row(owner);
         let counted: Vec<u32> = (0..RANKERS).map(|j| u32::from(j % 5 != 0)).collect();
         let (mut scores, mut expected) = (vec![3; RANKERS], vec![3; RANKERS]);
-        row.meet_later(&counted, &mut scores);
+        draw.meet_later(std::iter::once(owner), &counted, &mut scores);
         for j in (owner + 1..RANKERS).filter(|j| j % 5 != 0) {
             expected[if row.wins(j) { owner } else { j }] += 1;
         }

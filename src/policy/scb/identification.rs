@@ -1,11 +1,12 @@
 //! One round of SCB: which ranker is a Copeland winner (Algorithm 2, with Algorithm 4 as its bandit, `ε = 0`).
 //!
 //! `reward(i)`: draw an opponent `j ≠ i`, compare until it is decided which of the two wins, and be rewarded with 1
-//! for a win. The paper gives no test; this one stops at the first `n` with
-//! `|p̂ - 1/2| > sqrt(ln(4 n² K²/δ) / 2n)` (Hoeffding, and a union bound over `n` and the pairs). A pair decided once is
-//! not compared again in the round: its answer is reused.
+//! for a win. The paper gives no test, and asks for one that errs with probability `δ/K²` at most; this one stops as soon as
+//! the evidence against 1/2 ([`mixture`]) reaches `ln(K²/δ)`, which promises just that, whenever one looks. A pair decided
+//! once is not compared again in the round: its answer is reused.
 //!
-//! A pair whose bound is narrower than the resolution is a tie, rewarded with 1/2 to both. Taken literally, Algorithm 4
+//! A pair that is known to be closer to 1/2 than the resolution `ρ`, by as much evidence against `1/2 + ρ` and against
+//! `1/2 - ρ`, is a tie, rewarded with 1/2 to both. Taken literally, Algorithm 4
 //! collects one reward after another, and a single pair of equal rankers would swallow the round; here every ranker
 //! left collects its rewards on its own, with its own `t` in its interval.
 //!
@@ -18,7 +19,7 @@
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Duel, Outcome, Tally, divergence};
+use crate::policy::{Duel, Outcome, Tally, divergence, mixture};
 
 /// How a pair ended in this round, seen from the first of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +81,8 @@ pub(super) struct Identification {
     /// `ln(1/δ)`.
     failure: f64,
     resolution: f64,
+    /// `d(1/2, 1/2 + ρ)`; 0 where there are no ties.
+    tie_exponent: f64,
     /// The comparisons of undecided pairs in this round; its steps are all steps of the round.
     evidence: Tally,
     /// Row-major `K × K`.
@@ -143,6 +146,7 @@ impl Identification {
         let mut round = Self {
             failure,
             resolution,
+            tie_exponent: divergence::between(0.5, 0.5 + resolution),
             evidence,
             verdicts: vec![Verdict::Open; k * k],
             arms,
@@ -222,23 +226,22 @@ impl Identification {
 
     /// Whether the comparisons of the pair decide it (the stopping rule of `reward`, Algorithm 2, line 1).
     fn test(&self, i: usize, j: usize) -> Verdict {
-        let half_plays = self.evidence.half_plays(i, j);
-        if half_plays < 2 {
-            return Verdict::Open;
+        let (wins, losses) = (self.evidence.wins(i, j), self.evidence.wins(j, i));
+        let plays = wins + losses;
+        let gap = wins - losses;
+        let wanted = self.failure + 2.0 * libm::log(self.rankers() as f64);
+        // n d(p̂, 1/2) <= 4 n (p̂ - 1/2)², and no mixture is likelier than p̂: mostly no logarithm is needed
+        let may_win = gap * gap >= wanted * plays;
+        if may_win && mixture::evidence_against_half(wins, losses) >= wanted {
+            return if gap > 0.0 { Verdict::Win } else { Verdict::Loss };
         }
-        let plays = half_plays as f64 / 2.0;
-        let (wins, losses) = (self.evidence.half_wins(i, j), self.evidence.half_wins(j, i));
-        let margin = f64::from(wins.abs_diff(losses)) / (2.0 * half_plays as f64);
-        // ln(4 n² K²/δ)
-        let confidence = 2.0 * libm::log(2.0 * plays * self.rankers() as f64) + self.failure;
-        let radius = (confidence / (2.0 * plays)).sqrt();
-        if margin > radius {
-            if wins > losses { Verdict::Win } else { Verdict::Loss }
-        } else if radius < self.resolution {
-            Verdict::Tie
-        } else {
-            Verdict::Open
+        // the likeliest ratio of 1/2 to 1/2 ± ρ has this exponent a comparison
+        let may_tie = plays * self.tie_exponent >= wanted;
+        let edges = [0.5 - self.resolution, 0.5 + self.resolution];
+        if may_tie && edges.iter().all(|&edge| mixture::evidence_against(edge, wins, losses) >= wanted) {
+            return Verdict::Tie;
         }
+        Verdict::Open
     }
 
     fn settle(&mut self, i: usize, j: usize, verdict: Verdict) {
