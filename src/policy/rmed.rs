@@ -347,12 +347,13 @@ impl State {
     fn work_off(&mut self, drawn: usize) {
         self.remaining[drawn] = false;
         self.update_most();
-        for j in 0..self.remaining.len() {
-            if !self.remaining[j] && self.divergence[j] <= self.most {
-                self.next[j] = true;
-            }
+        let mut loop_goes_on = false;
+        for ((&remains, next), &divergence) in self.remaining.iter().zip(&mut self.next).zip(&self.divergence)
+        {
+            loop_goes_on |= remains;
+            *next |= !remains && divergence <= self.most;
         }
-        if !self.remaining.contains(&true) {
+        if !loop_goes_on {
             // never empty: i* was among those tested
             std::mem::swap(&mut self.remaining, &mut self.next);
             self.next.fill(false);

@@ -9,7 +9,7 @@ use crate::support::webdriver::Browser;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 /// Names of the experiments of the scene.
-pub const EXPERIMENTS: [&str; 6] = ["checkout", "two", "ten", "many", "nightly", "fresh"];
+pub const EXPERIMENTS: [&str; 7] = ["checkout", "two", "ten", "many", "nightly", "merged", "fresh"];
 
 /// A server with something to see, and a browser.
 async fn stage() -> (TestDatabase, Server, Browser) {
@@ -105,12 +105,54 @@ async fn pages_show_what_the_api_says_and_complain_of_nothing() {
             assert_eq!(json!(count(row[1].as_str().unwrap())), standings["wins"][i][j], "{name}");
             assert_eq!(json!(count(row[2].as_str().unwrap())), standings["wins"][j][i], "{name}");
         }
+        let statistics = server.get(&format!("/v1/experiments/{name}/statistics")).await.json(200);
+        pairs_are_those_of_the_api(&browser, &standings, &statistics, name).await;
         let foreign = browser
             .run("return performance.getEntriesByType('resource').map((one) => one.name).filter((url) => !url.startsWith(location.origin) && !url.startsWith('data:'))")
             .await;
         assert_eq!(foreign, json!([]), "{name} asks other hosts");
         assert_eq!(browser.console().await, [""; 0], "{name}");
     }
+}
+
+/// The tables of the pairs that meet and of interleaved pages.
+async fn pairs_are_those_of_the_api(browser: &Browser, standings: &Value, statistics: &Value, name: &str) {
+    let rows = |title: &str| {
+        format!(
+            "return [...document.querySelectorAll('section[aria-labelledby={title}] tbody tr')].map((row) => \
+             [...row.children].map((cell) => cell.textContent))"
+        )
+    };
+    let met = browser.run(&rows("pairs-title")).await;
+    let decided: u64 =
+        ["left", "right", "tie"].iter().map(|key| standings["outcomes"][key].as_u64().unwrap()).sum();
+    let shown: u64 = met.as_array().unwrap().iter().map(|row| count(row[1].as_str().unwrap())).sum();
+    assert_eq!(shown, decided, "{name}: duels with a result");
+
+    let pages = browser.run(&rows("interleaved-title")).await;
+    let of_version = |one: &&Value| !one["version"].is_null();
+    let expected: Vec<&Value> =
+        statistics["versions"].as_array().unwrap().iter().filter(of_version).collect();
+    let expected: usize = expected.iter().map(|one| one["pairs"].as_array().unwrap().len()).sum();
+    assert_eq!(pages.as_array().unwrap().len(), expected, "{name}: a row a pair");
+    for row in pages.as_array().unwrap() {
+        let pairs = statistics["versions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|one| one["pairs"].as_array().unwrap());
+        let is_row = |pair: &&Value| {
+            row[0] == format!("{} : {}", pair["ranker"].as_str().unwrap(), pair["against"].as_str().unwrap())
+        };
+        let pair = pairs.clone().find(is_row).expect("a pair of the API");
+        let delta = row[1].as_str().unwrap().replace('−', "-").parse::<f64>().unwrap();
+        assert!((delta - pair["delta"].as_f64().unwrap()).abs() < 0.0006, "{name}: {row} {pair}");
+        let won = format!("{}:{} ({})", pair["wins"], pair["losses"], pair["ties"]);
+        assert_eq!(row[3], won, "{name}");
+    }
+    let canary =
+        browser.run("return document.body.textContent.includes('The canary, two ids of one ranker')").await;
+    assert_eq!(canary, json!(!statistics["canary"].is_null()), "{name}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -76,7 +76,40 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
     service.receive(name, &[orphan.clone(), orphan]).await.expect("receipts");
 }
 
-/// A server on this database with experiments of 2, 7, 10 and 136 rankers, one in batches, one without a duel.
+/// Create an experiment whose pages are interleaved, with a canary, and click on so many of them: a document of `bm25` is what
+/// people want two times in three.
+pub async fn merged(server: &Server, name: &str, pages: usize) {
+    let spec = json!({
+        "name": name,
+        "rankers": ["bm25", "tf-idf", "tf-idf-again"],
+        "policy": {"kind": "uniform"},
+        "canary": ["tf-idf", "tf-idf-again"],
+    });
+    server.create(&spec).await;
+    let mut chance = rand::rngs::StdRng::seed_from_u64(11);
+    let of = |ranker: &Value| -> Vec<String> {
+        let id = ranker.as_str().expect("an id");
+        (0..5).map(|place| format!("{id} {place}")).collect()
+    };
+    let mut clicked = 0;
+    while clicked < pages {
+        let duel = server.next_duel(name).await;
+        if duel["self_duel"] == true {
+            continue;
+        }
+        let body = json!({"duel_id": duel["duel_id"], "left": of(&duel["left"]), "right": of(&duel["right"]), "length": 10});
+        let page = server.post(&format!("/v1/experiments/{name}/interleave"), &body).await.json(200);
+        let wanted = if chance.random_bool(2.0 / 3.0) { "bm25" } else { "tf-idf" };
+        let slots = page["slots"].as_array().expect("slots");
+        let is_wanted = |slot: &Value| slot["document"].as_str().is_some_and(|id| id.starts_with(wanted));
+        let click = slots.iter().position(is_wanted).unwrap_or(0);
+        server.feedback(name, &json!({"duel_id": page["duel_id"], "clicks": [click]})).await.json(200);
+        clicked += 1;
+    }
+}
+
+/// A server on this database with experiments of 2, 7, 10 and 136 rankers, one in batches, one whose pages are interleaved, one
+/// without a duel.
 pub async fn server(database: &TestDatabase) -> Server {
     // hours pass while the scene is set, and nothing may be dropped from memory meanwhile
     let service =
@@ -87,6 +120,7 @@ pub async fn server(database: &TestDatabase) -> Server {
     fill(&server, "ten", 10, json!({"kind": "rucb"}), 800).await;
     fill(&server, "many", 136, json!({"kind": "uniform"}), 6000).await;
     fill(&server, "nightly", 5, json!({"kind": "pcomp", "horizon": 20_000}), 700).await;
+    merged(&server, "merged", 150).await;
     fill(&server, "fresh", 3, json!({"kind": "d-ts-plus"}), 0).await;
     server
 }

@@ -7,11 +7,12 @@ use crate::support::webdriver::Browser;
 use crate::support::{Kind, fresh_database};
 
 /// Pages, and what the pictures of each are called.
-const PAGES: [(&str, &str); 4] = [
+const PAGES: [(&str, &str); 5] = [
     ("/", "list"),
     ("/experiments/checkout", "experiment"),
     ("/experiments/many", "136-rankers"),
     ("/experiments/nightly", "batch"),
+    ("/experiments/merged", "interleaved"),
 ];
 const WIDTHS: [u32; 3] = [360, 768, 1280];
 

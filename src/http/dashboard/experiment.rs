@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::layout::{moment, number, percent, seconds};
 use super::view::View;
-use super::{heat, history, verdict};
+use super::{heat, history, interleaved, pairs, verdict};
 use crate::store::{ExperimentRecord, Status};
 
 /// An experiment's status as a badge.
@@ -25,7 +25,7 @@ pub(super) fn page(view: &View) -> Markup {
         p.quiet {
             (view.ids.len()) " rankers, policy " code { (view.live.spec.policy.kind()) } ", since " (moment(view.record.created_at)) ". "
             "As JSON: "
-            @for (index, part) in ["verdict", "standings", "regret", "winners", "traffic"].iter().enumerate() {
+            @for (index, part) in ["verdict", "standings", "regret", "winners", "statistics", "traffic"].iter().enumerate() {
                 @if index > 0 { ", " }
                 code { "/v1/experiments/" (view.record.name) "/" (part) }
             }
@@ -38,6 +38,8 @@ pub(super) fn page(view: &View) -> Markup {
         }
         (traffic(view))
         (heat::section(view))
+        (pairs::section(view))
+        (interleaved::section(view))
         (rankers(view))
         @if view.batch.is_some() { (batch(view)) }
         (words())

@@ -9,10 +9,12 @@ use crate::experiment::alarms::Alarm;
 use crate::experiment::batches::OpenBatch;
 use crate::experiment::regret::RegretReport;
 use crate::experiment::standings::Standings;
+use crate::experiment::statistics::Statistics;
 use crate::experiment::traffic::TrafficSummary;
 use crate::experiment::verdict::Verdict;
 use crate::experiment::{Live, Service, ServiceError};
 use crate::policy::Tally;
+use crate::policy::bounds::pair_index;
 use crate::store::ExperimentRecord;
 
 /// Most deciding pairs that are marked: marks everywhere would say nothing.
@@ -28,6 +30,8 @@ pub(super) struct View {
     /// Counts over time.
     pub checkpoints: Vec<Checkpoint>,
     pub traffic: TrafficSummary,
+    /// What interleaved pages came to.
+    pub statistics: Statistics,
     pub alarms: Vec<Alarm>,
     /// The open batch, for a policy that runs in batches.
     pub batch: Option<OpenBatch>,
@@ -39,6 +43,8 @@ pub(super) struct View {
     pub chosen: usize,
     /// Pairs that can change who wins, the ten that matter most, both ways round.
     pub deciding: HashSet<(usize, usize)>,
+    /// Comparisons of each pair for each page, of late; triangular.
+    late: Vec<f64>,
     /// The intervals of pairs.
     sequence: Sequence,
     /// Counts by the experiment's tie rule.
@@ -65,10 +71,13 @@ impl View {
         let verdict = service.verdict(&live, confidence).await?;
         let regret = service.regret_report(&live).await?;
         let standings = live.standings()?;
-        let (tally, checkpoints, in_batches) = {
+        let statistics = live.statistics()?;
+        let (tally, checkpoints, late, in_batches) = {
             let fold = live.fold()?;
-            let history = fold.history().checkpoints();
-            (fold.policy().tally().clone(), history, fold.policy().runs_in_batches())
+            let (policy, history) = (fold.policy(), fold.history());
+            let rankers = policy.tally().rankers();
+            let late = (1..rankers).flat_map(|i| (0..i).map(move |j| history.rate(i, j))).collect();
+            (policy.tally().clone(), history.checkpoints(), late, policy.runs_in_batches())
         };
         let sequence = Sequence::for_pairs(tally.rankers(), confidence);
         let batch = if in_batches { Some(service.batch(&live.name).await?) } else { None };
@@ -98,12 +107,14 @@ impl View {
             standings,
             regret,
             traffic,
+            statistics,
             alarms,
             batch,
             ids,
             order,
             chosen,
             deciding,
+            late,
             sequence,
             verdict,
             checkpoints,
@@ -126,6 +137,17 @@ impl View {
     /// verdict's confidence.
     pub fn interval(&self, i: usize, j: usize) -> (f64, f64) {
         self.sequence.interval(self.tally.wins(i, j), self.tally.wins(j, i))
+    }
+
+    /// Duels of a pair that one of the two won, and ties.
+    pub fn duels_with_result(&self, i: usize, j: usize) -> u64 {
+        let Standings { wins, ties, .. } = &self.standings;
+        wins[i][j] + wins[j][i] + ties[i][j]
+    }
+
+    /// Comparisons of `i` and `j`, two rankers, for each page, of late.
+    pub fn late_rate(&self, i: usize, j: usize) -> f64 {
+        self.late[pair_index(i, j)]
     }
 
     /// How many pairs have been compared.
