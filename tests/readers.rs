@@ -1,17 +1,14 @@
 //! Everything that reads what others wrote, fed with what nobody would write: valid input with bytes changed, cut out,
-//! doubled, and noise put in. The same seed each time.
+//! doubled, and noise put in. The same seed each time. What holds is said once, by the targets that `scripts/fuzz` runs
+//! for longer; the inputs that are kept for it are replayed here.
+
+#[path = "../fuzz/src/targets/mod.rs"]
+mod targets;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use rankduel::experiment::ExperimentSpec;
 use rankduel::experiment::fold::Fold;
-use rankduel::experiment::token::{DuelToken, Keyring};
-use rankduel::letor::Reader;
-use rankduel::policy::spec::{PolicySpec, Setup};
-use rankduel::policy::{InFlight, Observation, Outcome, fold_chance};
-use rankduel::preference::csv;
-use rankduel::store::SigningKey;
-use sha2::{Digest, Sha256};
+use targets::snapshot::{every_policy, experiment, restore_fold};
 
 /// One way to spoil bytes.
 #[derive(Debug, Clone)]
@@ -98,53 +95,51 @@ fn texts(good: &[&str]) -> Vec<Vec<u8>> {
     good.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
-#[test]
-fn no_token_is_made_of_another() {
-    let keys =
-        Keyring::new(&[SigningKey { id: 7, secret: [1; 32], created_at: 0, active_from: 0 }]).expect("a key");
-    let token = DuelToken {
-        experiment: 1,
-        first: 0,
-        second: 1,
-        first_left: true,
-        batch: Some(3),
-        ticket: 9,
-        chosen_at: 100,
-        issued_at: 1_790_000_000_000,
-        expires_at: 1_790_000_060_000,
-        nonce: 77,
-    };
-    let text = keys.sign(&token);
-    feed(5000, &texts(&[&text, ""]), |bytes| {
-        if let Ok(spoilt) = std::str::from_utf8(bytes)
-            && let Ok(read) = keys.verify(spoilt)
-        {
-            assert_eq!((spoilt, read), (text.as_str(), token));
-        }
-    });
-    let body = postcard_of(&token);
-    feed(5000, &[body], |bytes| {
-        if let Ok(token) = postcard::from_bytes::<DuelToken>(bytes) {
-            assert_eq!(keys.verify(&keys.sign(&token)), Ok(token));
-        }
-    });
+fn with_first(first: u8, texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| [&[first][..], text].concat()).collect()
 }
 
-fn postcard_of(token: &DuelToken) -> Vec<u8> {
-    postcard::to_stdvec(token).expect("plain numbers")
+/// Each file under `fuzz/corpus-seeds/TARGET`.
+#[test]
+fn inputs_that_are_kept_hold() {
+    for (name, target) in targets::TARGETS {
+        let folder = format!("{}/fuzz/corpus-seeds/{name}", env!("CARGO_MANIFEST_DIR"));
+        let mut kept = 0;
+        for file in std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder}: {error}")) {
+            let path = file.expect("a file").path();
+            let bytes = std::fs::read(&path).expect("a file");
+            if std::panic::catch_unwind(|| target(&bytes)).is_err() {
+                panic!("see above: {}", path.display());
+            }
+            kept += 1;
+        }
+        assert!(kept >= 3, "{folder} has {kept} files");
+    }
+}
+
+#[test]
+fn no_token_is_made_of_another() {
+    let known: Vec<_> = targets::token::known().into_iter().map(String::into_bytes).collect();
+    let text = |bytes: &[u8]| {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            targets::token::refused_or_signed(text);
+        }
+    };
+    known.iter().for_each(|known| text(known));
+    feed(5000, &known, text);
+    // the content of a token, and of a page
+    let mut content = vec![1, 0, 1, 1, 1, 3, 9, 100];
+    content.extend(
+        postcard::to_stdvec(&(1_790_000_000_000_i64, 1_790_000_060_000_i64, 77_u128)).expect("numbers"),
+    );
+    feed(5000, &with_first(3, &[content]), targets::token::run);
 }
 
 #[test]
 fn a_matrix_that_is_read_reads_back_as_itself() {
     let good =
         texts(&["0.5,0.7,0.6\n0.3,0.5,0.55\n0.4,0.45,0.5\n", "# a comment\n\n 0.5 , 1e0\r\n0,.5", "0.5"]);
-    feed(5000, &good, |bytes| {
-        if let Ok(matrix) = csv::read(bytes) {
-            let mut written = Vec::new();
-            csv::write(&matrix, &mut written).expect("memory");
-            assert_eq!(csv::read(&written[..]).expect("what was written"), matrix);
-        }
-    });
+    feed(5000, &good, targets::csv::run);
 }
 
 #[test]
@@ -154,50 +149,7 @@ fn a_letor_file_is_read_query_by_query_to_its_end_or_to_what_is_wrong() {
         "# a comment\n\n4 qid:a 1:NaN\r\n",
         "0 qid:10002 1:0.000000\n0 qid:10003\n",
     ]);
-    feed(5000, &good, |bytes| {
-        let mut reader = Reader::new(bytes);
-        let mut seen = std::collections::HashSet::new();
-        while let Some(read) = reader.next() {
-            match read {
-                Ok(query) => {
-                    assert!(!query.documents.is_empty(), "a query without a document");
-                    assert!(seen.insert(query.id), "a query twice");
-                }
-                Err(error) => {
-                    assert!(!error.to_string().is_empty());
-                    assert!(reader.next().is_none(), "it goes on after an error");
-                }
-            }
-        }
-    });
-}
-
-fn every_policy() -> Vec<PolicySpec> {
-    let spec = |(kind, _): &(&str, _)| {
-        PolicySpec::from_text_with(kind, &[("horizon", 1000.into())]).expect("a policy of its defaults")
-    };
-    PolicySpec::KINDS.iter().map(spec).collect()
-}
-
-fn play(spec: &PolicySpec, rankers: usize) {
-    if spec.validate(rankers).is_err() {
-        return;
-    }
-    let mut policy = spec.start(Setup { rankers, seed: 1 });
-    for step in 0..10 {
-        let selection = policy.select(&InFlight::new(), &mut fold_chance(1, step));
-        assert!(selection.duel.first < rankers && selection.duel.second < rankers, "{spec:?}");
-        if selection.duel.is_self() {
-            policy.observe_self_duels(selection.duel.first, 1);
-        } else {
-            policy.observe(&Observation {
-                duel: selection.duel,
-                outcome: if step % 3 == 0 { Outcome::Second } else { Outcome::First },
-                batch: selection.batch,
-                ticket: selection.ticket,
-            });
-        }
-    }
+    feed(5000, &good, targets::letor::run);
 }
 
 #[test]
@@ -209,40 +161,36 @@ fn a_policy_that_is_accepted_plays() {
         "pcomp:horizon=1e3,batches=2",
     ]);
     good.extend(every_policy().iter().map(|spec| serde_json::to_vec(spec).expect("JSON")));
-    feed(4000, &good, |bytes| {
-        let Ok(text) = std::str::from_utf8(bytes) else { return };
-        if let Ok(spec) = PolicySpec::from_text(text) {
-            play(&spec, 4);
-        }
-        if let Ok(spec) = serde_json::from_str::<PolicySpec>(text) {
-            play(&spec, 4);
-        }
-    });
-}
-
-fn spec_of(policy: &PolicySpec) -> ExperimentSpec {
-    let rankers = ["a", "b", "c"].map(|id| serde_json::json!({"id": id}));
-    let spec =
-        serde_json::json!({"rankers": rankers, "policy": policy, "ties": "coin", "duel_ttl_seconds": 60});
-    serde_json::from_value(spec).expect("a spec")
+    let played = good.iter().map(|text| [&text[..], b"\n\x02", b"\x00\x08\x30\x07\x06\x05\x10\x03"].concat());
+    feed(4000, &played.collect::<Vec<_>>(), targets::policy::run);
 }
 
 /// Even with a digest that fits: a program of another version may have written it.
 #[test]
 fn a_snapshot_that_is_restored_goes_on() {
     for policy in every_policy() {
-        let spec = spec_of(&policy);
+        let spec = experiment(&policy);
         let saved = Fold::start(&spec, 7, 0).save();
         let content = saved[..saved.len() - 16].to_vec();
-        feed(300, &[content], |bytes| {
-            let mut state = bytes.to_vec();
-            state.extend_from_slice(&Sha256::digest(bytes)[..16]);
-            if let Some(fold) = Fold::restore(&spec, 7, &state) {
-                let selection = fold.policy().select(&InFlight::new(), &mut fold_chance(1, 1));
-                assert!(selection.duel.first < 3 && selection.duel.second < 3, "{}", policy.kind());
-                let again = Fold::restore(&spec, 7, &fold.save()).map(|fold| fold.save());
-                assert_eq!(again, Some(fold.save()), "{}", policy.kind());
-            }
-        });
+        feed(300, &[content], |bytes| restore_fold(&spec, bytes));
     }
+}
+
+#[test]
+fn an_interleaved_page_is_what_it_promises() {
+    let good: Vec<_> = (0..14)
+        .map(|method| {
+            [&[method, 7, 1, 6, 4][..], b"abcd", &[5], b"cbaef", &[1, b'x', 0], &[0x21, 0x42, 0x20]].concat()
+        })
+        .collect();
+    feed(5000, &good, targets::interleave::run);
+}
+
+#[test]
+fn whatever_is_sent_is_answered_as_promised() {
+    let good: Vec<_> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus-seeds/api"))
+        .expect("the kept inputs")
+        .map(|file| std::fs::read(file.expect("a file").path()).expect("a file"))
+        .collect();
+    feed(2000, &good, targets::api::run);
 }

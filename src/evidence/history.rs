@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::Duel;
 use crate::policy::bounds::pair_index;
+use crate::policy::tally::MAX_STEPS;
 
 /// Most moments that are kept. When there are so many, every other one goes and they become twice as far apart.
 pub const CHECKPOINTS_MAX: usize = 128;
@@ -142,10 +143,15 @@ impl History {
         f64::from(self.recent[pair_index(i, j)]) / self.recent_steps as f64
     }
 
-    /// Whether the shapes fit together; a decoded one may not.
+    /// Whether the shapes and counts fit together; those of a decoded one may not.
     pub fn is_sound(&self, rankers: usize) -> bool {
+        let places = || self.stretches.iter().flat_map(|stretch| &stretch.shown).chain(&self.since);
         self.rankers == rankers
             && self.every > 0
+            && self.steps <= MAX_STEPS
+            && self.recent_steps <= self.steps
+            && self.fade_at > self.steps.max(FADE_FROM - 1)
+            && places().try_fold(0, |sum: u64, &places| sum.checked_add(places)) == Some(2 * self.steps)
             && self.since.len() == rankers
             && self.recent.len() == rankers * rankers.saturating_sub(1) / 2
             && self.stretches.len() < CHECKPOINTS_MAX

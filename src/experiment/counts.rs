@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::policy::bounds::pair_index;
+use crate::policy::tally::MAX_STEPS;
 use crate::policy::{Answer, Duel};
 
 /// Raw counts of an experiment's log. Shapes: `K × K` for wins (row = winner), the upper triangle for ties and
@@ -109,7 +110,7 @@ impl Counts {
         &self.appearances
     }
 
-    /// Whether the shapes fit together; a decoded one may not.
+    /// Whether the shapes fit together, and nothing is beyond what can have been counted; a decoded one may not.
     pub fn is_sound(&self, rankers: usize) -> bool {
         let pairs = rankers * rankers.saturating_sub(1) / 2;
         self.rankers == rankers
@@ -117,5 +118,7 @@ impl Counts {
             && self.ties.len() == pairs
             && self.no_signal.len() == pairs
             && self.appearances.len() == rankers
+            && self.appearances.iter().all(|&places| places <= 2 * MAX_STEPS)
+            && self.shown.iter().chain([&self.self_duels]).all(|&count| count <= MAX_STEPS)
     }
 }

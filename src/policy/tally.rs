@@ -40,8 +40,9 @@ impl TryFrom<Layout> for Tally {
     }
 }
 
-/// Every step number up to this one is exact as an `f64`: three centuries at a million steps a second.
-const MAX_STEPS: u64 = 1 << 53;
+/// Most steps of an experiment. Every step number up to this one is exact as an `f64`: three centuries at a million
+/// steps a second.
+pub const MAX_STEPS: u64 = 1 << 53;
 
 impl Tally {
     /// No comparison yet among `rankers`.

@@ -1,0 +1,136 @@
+//! Rankings, pins and clicks on every method: pages are what they promise to be, and credit is fair to the order of clicks.
+
+use std::collections::BTreeSet;
+
+use rankduel::interleave::{
+    Click, DuelCoins, Page, Pin, PlanCache, Plans, Request, Spec, Uncached, Verdict, alone, credit,
+    interleave,
+};
+
+use super::bytes::Bytes;
+
+/// A method of each kind, and what its parameters make of it.
+const METHODS: [&str; 14] = [
+    "team-draft",
+    "team-draft:shared=credit-all",
+    "team-draft:shared=ignore-prefix",
+    "team-draft:shared=ignore-same-rank",
+    "team-draft:shared=ignore-round",
+    "team-draft:depth_policy=max",
+    "balanced:depth_policy=uncut",
+    "probabilistic",
+    "probabilistic:verdict=drawn",
+    "probabilistic:credit=expected-clicks,tau=1",
+    "optimized:depth=4",
+    "optimized:depth=3,credit=linear",
+    "optimized:depth=10,max_lists=2",
+    "optimized",
+];
+
+/// `method or its text · coins · offset · length · lists · pins · clicks`. A first byte of 255 is followed by the text of a
+/// method, up to a line's end.
+pub fn run(bytes: &[u8]) {
+    let mut bytes = Bytes(bytes);
+    let which = bytes.byte();
+    let text = if which == u8::MAX {
+        let end = bytes.0.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.0.len());
+        let Ok(text) = std::str::from_utf8(bytes.take(end)) else { return };
+        bytes.byte();
+        text
+    } else {
+        METHODS[usize::from(which) % METHODS.len()]
+    };
+    let Ok(spec) = Spec::from_text(text) else {
+        assert_eq!(which, u8::MAX, "{text}");
+        return;
+    };
+    let written = serde_json::to_string(&spec).expect("JSON");
+    assert_eq!(serde_json::from_str::<Spec>(&written).expect("what was written"), spec);
+
+    let seed = [bytes.byte(); 32];
+    let (offset, length) = (bytes.below(8), bytes.below(16));
+    let [left, right] = [(); 2].map(|()| {
+        let count = bytes.below(24);
+        bytes.take(count).iter().map(u8::to_string).collect::<Vec<_>>()
+    });
+    let pins = bytes.below(4);
+    let pinned: Vec<_> = (0..pins)
+        .map(|_| Pin { document: bytes.byte().to_string(), position: usize::from(bytes.byte()) * 4 })
+        .collect();
+    let request = Request { left: &left, right: &right, offset, length, pinned: &pinned };
+    let drawn = |request: &Request<'_, String>, plans: &dyn Plans| {
+        interleave(&spec, request, &mut DuelCoins::drafting(seed), plans).map(|page| Shown::of(&page))
+    };
+    let Ok(page) = interleave(&spec, &request, &mut DuelCoins::drafting(seed), &Uncached) else {
+        assert!(length == 0 || pins > 0, "{request:?}");
+        return;
+    };
+    check(&page, &request);
+
+    // the same again, with a cache; and one page for both
+    let shown = Shown::of(&page);
+    let cache = PlanCache::new(1);
+    assert_eq!(drawn(&request, &cache).as_ref(), Ok(&shown));
+    assert_eq!(drawn(&request, &cache).as_ref(), Ok(&shown));
+    let whole = drawn(&Request { offset: 0, length: offset + length, ..request }, &Uncached);
+    assert_eq!(whole.expect("a shorter way down").all, shown.all, "{text}");
+    if let Ok(page) = alone(&left, offset, length, &pinned) {
+        assert!(!page.is_informative());
+    }
+
+    let clicks: Vec<_> = std::iter::from_fn(|| (!bytes.is_empty()).then(|| bytes.byte()))
+        .take(40)
+        .map(|byte| Click { position: usize::from(byte & 31), weight: u32::from(byte >> 5) })
+        .collect();
+    check_credit(&spec, &page, &clicks, seed);
+}
+
+/// A page without its borrows.
+#[derive(Debug, PartialEq)]
+struct Shown {
+    all: Vec<(String, usize, bool)>,
+    here: usize,
+    total: usize,
+}
+
+impl Shown {
+    fn of(page: &Page<'_>) -> Self {
+        let all = page.shown().iter();
+        Self {
+            all: all.map(|slot| (slot.document.to_owned(), slot.position, slot.competitive)).collect(),
+            here: page.slots.len(),
+            total: page.total,
+        }
+    }
+}
+
+fn check(page: &Page<'_>, request: &Request<'_, String>) {
+    let Request { left, right, offset, length, pinned } = *request;
+    let known: BTreeSet<&str> =
+        left.iter().chain(right).chain(pinned.iter().map(|pin| &pin.document)).map(String::as_str).collect();
+    let shown: BTreeSet<&str> = page.shown().iter().map(|slot| slot.document).collect();
+    assert_eq!(shown.len(), page.shown().len(), "a document twice: {page:?}");
+    assert!(shown.is_subset(&known), "a document of nobody's: {page:?}");
+    assert!(page.total <= known.len(), "{page:?}");
+    assert_eq!(page.shown().len(), page.total.min(offset + length), "a slot is missing: {page:?}");
+    assert_eq!(page.slots.len(), page.shown().len().saturating_sub(offset));
+    assert_eq!(page.sheet.slots.len(), page.shown().len());
+    for (position, slot) in page.shown().iter().enumerate() {
+        assert_eq!((slot.position, page.position_of(slot.document)), (position, Ok(position)));
+        assert_eq!(slot.pinned, pinned.iter().any(|pin| pin.document == slot.document));
+        assert!(!(slot.competitive && slot.team.is_none()), "credit for nobody: {slot:?}");
+    }
+}
+
+fn check_credit(spec: &Spec, page: &Page<'_>, clicks: &[Click], seed: [u8; 32]) {
+    let credited = |clicks: &[Click]| credit(spec, &page.sheet, clicks, &mut DuelCoins::crediting(seed));
+    let earned = credited(clicks);
+    let good = clicks.iter().all(|click| click.position < page.shown().len() && click.weight > 0);
+    assert_eq!(earned.is_ok(), good, "{clicks:?}");
+    let Ok(earned) = earned else { return };
+    assert!(earned.left.is_finite() && earned.right.is_finite(), "{earned:?}");
+    assert_eq!(earned.verdict == Verdict::None, earned.no_signal.is_some(), "{earned:?}");
+    assert!(page.is_informative() || earned.verdict == Verdict::None, "{earned:?}");
+    let turned: Vec<Click> = clicks.iter().rev().chain(clicks).copied().collect();
+    assert_eq!(credited(&turned).as_ref(), Ok(&earned), "order or repeats matter");
+}

@@ -1,0 +1,26 @@
+//! What is fuzzed: each target takes bytes that nobody would write, and panics where something does not hold.
+//!
+//! `scripts/fuzz` runs them for minutes with coverage; `tests/readers.rs` replays the kept inputs in the tests.
+
+pub mod api;
+pub mod bytes;
+pub mod csv;
+pub mod interleave;
+pub mod letor;
+pub mod policy;
+pub mod snapshot;
+pub mod token;
+
+/// A target: panics on a finding.
+pub type Target = fn(&[u8]);
+
+/// Every target by its name, which is also the name of the folder of its kept inputs.
+pub const TARGETS: [(&str, Target); 7] = [
+    ("api", api::run),
+    ("csv", csv::run),
+    ("interleave", interleave::run),
+    ("letor", letor::run),
+    ("policy", policy::run),
+    ("snapshot", snapshot::run),
+    ("token", token::run),
+];

@@ -1,0 +1,104 @@
+//! A saved state that is restored goes on: any bytes may stand where one should.
+
+use std::sync::LazyLock;
+
+use rankduel::experiment::ExperimentSpec;
+use rankduel::experiment::fold::Fold;
+use rankduel::policy::spec::{PolicySpec, Setup};
+use rankduel::policy::{Answer, InFlight, fold_chance};
+use rankduel::store::{Event, LogEntry, OtherEvent, OutcomeEvent};
+use sha2::{Digest, Sha256};
+
+use super::bytes::Bytes;
+use super::policy;
+
+/// Rankers of every state here.
+pub const RANKERS: usize = 3;
+const SEED: u64 = 7;
+const ANSWERS: [Answer; 4] = [Answer::First, Answer::Second, Answer::Tie, Answer::None];
+
+/// One of each kind, of its defaults.
+pub fn every_policy() -> Vec<PolicySpec> {
+    let spec = |(kind, _): &(&str, _)| {
+        PolicySpec::from_text_with(kind, &[("horizon", 1000.into())]).expect("a policy of its defaults")
+    };
+    PolicySpec::KINDS.iter().map(spec).collect()
+}
+
+/// An experiment with this policy.
+pub fn experiment(policy: &PolicySpec) -> ExperimentSpec {
+    let rankers = ["a", "b", "c"].map(|id| serde_json::json!({"id": id}));
+    let spec =
+        serde_json::json!({"rankers": rankers, "policy": policy, "ties": "coin", "duel_ttl_seconds": 60});
+    serde_json::from_value(spec).expect("a spec")
+}
+
+static EXPERIMENTS: LazyLock<Vec<ExperimentSpec>> =
+    LazyLock::new(|| every_policy().iter().map(experiment).collect());
+
+/// The first byte says which policy, the second what of it is restored; the rest is the state.
+pub fn run(bytes: &[u8]) {
+    let mut bytes = Bytes(bytes);
+    let spec = &EXPERIMENTS[bytes.below(EXPERIMENTS.len())];
+    if bytes.byte() & 1 == 0 {
+        restore_fold(spec, bytes.0);
+    } else {
+        restore_policy(&spec.policy, bytes.0);
+    }
+}
+
+/// Even with a digest that fits: a program of another version may have written it.
+pub fn restore_fold(spec: &ExperimentSpec, content: &[u8]) {
+    let mut state = content.to_vec();
+    state.extend_from_slice(&Sha256::digest(content)[..16]);
+    let Some(mut fold) = Fold::restore(spec, SEED, &state) else { return };
+    let kind = spec.policy.kind();
+    let again = Fold::restore(spec, SEED, &fold.save()).map(|fold| fold.save());
+    assert_eq!(again, Some(fold.save()), "{kind}");
+    for step in 0..6 {
+        let selection = fold.policy().select(&InFlight::new(), &mut fold_chance(1, step));
+        let duel = selection.duel;
+        assert!(duel.first < RANKERS && duel.second < RANKERS, "{kind}: {selection:?}");
+        let event = if duel.is_self() {
+            Event::Other(OtherEvent::SelfDuels { counts: vec![(duel.first as u16, 1)] })
+        } else {
+            Event::Outcome(OutcomeEvent {
+                first: duel.first as u16,
+                second: duel.second as u16,
+                first_left: step % 2 == 0,
+                answer: ANSWERS[step as usize % ANSWERS.len()],
+                batch: selection.batch,
+                ticket: selection.ticket,
+                chosen_at: fold.position(),
+                issued_at: 0,
+            })
+        };
+        let Some(position) = fold.position().checked_add(1) else { return };
+        let before = fold.save();
+        let entry = LogEntry { position, nonce: position.into(), recorded_at: 1, event };
+        match fold.apply(&entry) {
+            Ok(()) => assert_eq!(fold.position(), position, "{kind}"),
+            Err(_) => assert_eq!(fold.save(), before, "{kind}: refused, and changed"),
+        }
+    }
+}
+
+fn restore_policy(spec: &PolicySpec, state: &[u8]) {
+    let setup = Setup { rankers: RANKERS, seed: SEED };
+    let format = spec.start(setup).format();
+    let Some(mut restored) = spec.restore(setup, format, state) else { return };
+    let saved = restored.save();
+    let again = spec.restore(setup, format, &saved).expect("what was saved");
+    assert_eq!(again.save(), saved, "{}", spec.kind());
+    for step in 0..8 {
+        let selection = restored.select(&InFlight::new(), &mut fold_chance(1, step));
+        let duel = selection.duel;
+        assert!(duel.first < RANKERS && duel.second < RANKERS, "{}: {selection:?}", spec.kind());
+        assert!(restored.champion() < RANKERS, "{}", spec.kind());
+        if duel.is_self() {
+            restored.observe_self_duels(duel.first, 1);
+        } else {
+            policy::observe(&mut *restored, selection, step as u8 * 8);
+        }
+    }
+}

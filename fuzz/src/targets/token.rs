@@ -1,0 +1,124 @@
+//! No `duel_id` is accepted that was not signed, and none that was signed is refused.
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rankduel::experiment::shown::Shown;
+use rankduel::experiment::token::{DuelId, DuelToken, Keyring};
+use rankduel::interleave::{Sheet, SheetSlot, Team};
+use rankduel::store::SigningKey;
+
+use super::bytes::Bytes;
+
+/// Key 9 signs what is issued from here on, key 7 what was issued before.
+const CHANGED_AT: i64 = 1_790_000_000_000;
+
+struct Scene {
+    keys: Keyring,
+    /// What was signed, with what it must read back as.
+    signed: Vec<(String, DuelId)>,
+    session: String,
+}
+
+static SCENE: LazyLock<Scene> = LazyLock::new(|| {
+    let key = |id, active_from| SigningKey { id, secret: [id as u8; 32], created_at: 0, active_from };
+    let keys = Keyring::new(&[key(7, 0), key(9, CHANGED_AT)]).expect("keys");
+    let mut signed = Vec::new();
+    for (key, issued_at) in [(7, CHANGED_AT - 1), (9, CHANGED_AT), (9, i64::MAX), (7, i64::MIN)] {
+        let duel = DuelToken { issued_at, ..TOKEN };
+        signed.push((keys.sign(&duel), DuelId { duel, key, shown: None }));
+        let shown = Some(shown());
+        let page = keys.seal(key, &duel, shown.as_ref().expect("a page")).expect("a key");
+        signed.push((page, DuelId { duel, key, shown }));
+    }
+    let session = keys.seal_session(b"who and until when", CHANGED_AT);
+    Scene { keys, signed, session }
+});
+
+const TOKEN: DuelToken = DuelToken {
+    experiment: 1,
+    first: 0,
+    second: 1,
+    first_left: true,
+    batch: Some(3),
+    ticket: 9,
+    chosen_at: 100,
+    issued_at: 0,
+    expires_at: CHANGED_AT + 60_000,
+    nonce: 77,
+};
+
+fn shown() -> Shown {
+    let slot = |team| SheetSlot { ranks: [1, 2], team: Some(team), competitive: true };
+    let slots = [Team::Left, Team::Right].map(slot).to_vec();
+    let sheet = Sheet { depths: [2, 2], informative: true, fell_back: false, slots };
+    Shown { method: 1, sheet, documents: vec![[7; 5], [8; 5]] }
+}
+
+/// The first byte says how the rest becomes a token: text as it is, bytes of a token, edits of one that was signed, or
+/// the content of one to sign.
+pub fn run(bytes: &[u8]) {
+    let mut bytes = Bytes(bytes);
+    match bytes.below(4) {
+        0 => {
+            if let Ok(text) = std::str::from_utf8(bytes.0) {
+                refused_or_signed(text);
+            }
+        }
+        1 => refused_or_signed(&URL_SAFE_NO_PAD.encode(bytes.0)),
+        2 => edited(bytes),
+        _ => signed_anew(bytes.0),
+    }
+}
+
+/// A few known texts, for whoever feeds spoilt ones.
+pub fn known() -> Vec<String> {
+    SCENE.signed.iter().map(|(text, _)| text.clone()).chain([SCENE.session.clone()]).collect()
+}
+
+/// The one rule: what opens is what was signed, byte for byte.
+pub fn refused_or_signed(text: &str) {
+    let Scene { keys, signed, session } = &*SCENE;
+    let known = signed.iter().find(|(known, _)| known == text);
+    match (keys.open(text), known) {
+        (Ok(read), Some((_, meant))) => assert_eq!(read, *meant),
+        (Ok(read), None) => panic!("{text} was never signed, and is {read:?}"),
+        (Err(error), Some(_)) => panic!("{text} was signed: {error}"),
+        (Err(error), None) => assert!(!error.to_string().is_empty()),
+    }
+    assert_eq!(keys.open_session(text).is_some(), text == session, "{text}");
+}
+
+/// Three bytes an edit: where (two bytes), and what it is changed by.
+fn edited(mut bytes: Bytes<'_>) {
+    let (text, _) = &SCENE.signed[bytes.below(SCENE.signed.len())];
+    let mut token = URL_SAFE_NO_PAD.decode(text).expect("base64");
+    while !bytes.is_empty() {
+        let (place, how, with) = (usize::from(bytes.byte()), bytes.below(4), bytes.byte());
+        let at = place % (token.len() + 1);
+        match how {
+            0 if at < token.len() => token[at] ^= with,
+            1 => token.insert(at, with),
+            2 if at < token.len() => drop(token.remove(at)),
+            _ => token.truncate(at.max(1)),
+        }
+    }
+    refused_or_signed(&URL_SAFE_NO_PAD.encode(token));
+}
+
+/// Whatever a token or a page says, it reads back as it was signed, under the key whose turn it was.
+fn signed_anew(content: &[u8]) {
+    let keys = &SCENE.keys;
+    let Ok((duel, rest)) = postcard::take_from_bytes::<DuelToken>(content) else { return };
+    let key = if duel.issued_at >= CHANGED_AT { 9 } else { 7 };
+    assert_eq!(keys.key_of(&duel), key);
+    assert_eq!(keys.open(&keys.sign(&duel)), Ok(DuelId { duel, key, shown: None }));
+    let Ok(shown) = postcard::from_bytes::<Shown>(rest) else { return };
+    let page = keys.seal(key, &duel, &shown).expect("a key");
+    if shown.is_sound() && page.len() <= 20_000 {
+        assert_eq!(keys.open(&page), Ok(DuelId { duel, key, shown: Some(shown) }));
+    } else {
+        assert!(keys.open(&page).is_err(), "{shown:?} is not sound");
+    }
+}
