@@ -105,13 +105,21 @@ fn asked(expression: &str) -> Vec<(String, BTreeSet<String>)> {
 }
 
 fn expressions() -> Vec<String> {
-    let mut expressions = Vec::new();
-    let mut lines = ALERTS.lines();
-    while let Some(line) = lines.next() {
-        if line.trim_start().starts_with("expr:") {
-            expressions.push(lines.next().expect("the expression").trim().to_owned());
-        }
-    }
+    let alerts: Value = yaml_serde::from_str(ALERTS).expect("YAML");
+    let rules = alerts["groups"]
+        .as_array()
+        .expect("groups")
+        .iter()
+        .flat_map(|group| group["rules"].as_array().expect("rules"));
+    let text =
+        |rule: &Value, key: &str| rule[key].as_str().unwrap_or_else(|| panic!("no {key}: {rule}")).to_owned();
+    let mut expressions: Vec<String> = rules
+        .map(|rule| {
+            let told = ["summary", "description"].map(|key| text(&rule["annotations"], key));
+            assert!(told.iter().all(|text| !text.is_empty()), "{}", text(rule, "alert"));
+            text(rule, "expr")
+        })
+        .collect();
     assert_eq!(expressions.len(), ALERTS.matches("- alert:").count());
     let board: Value = serde_json::from_str(BOARD).expect("JSON");
     for panel in board["panels"].as_array().expect("panels") {
