@@ -14,26 +14,24 @@ use crate::evidence::Certainty;
 use crate::store::Status;
 
 impl Service {
-    /// Conclude what has become certain.
-    pub(super) async fn conclude_what_is_certain(&self) -> Result<(), ServiceError> {
-        for live in self.registry.all() {
-            if live.spec.conclude_at.is_none() || live.is_broken() {
-                continue;
-            }
-            let experiment = Arc::clone(&live);
-            let due = tokio::task::spawn_blocking(move || experiment.conclusion_due())
-                .await
-                .map_err(|error| ServiceError::Internal(format!("a look at the evidence failed: {error}")))?;
-            if let Some((winner, reason)) = due?
-                && self.conclude_by_itself(&live, winner, reason.clone()).await?
-            {
-                tracing::info!(
-                    experiment = live.name,
-                    winner = live.spec.rankers[winner].id,
-                    reason,
-                    "concluded by itself"
-                );
-            }
+    /// Conclude an experiment that has become certain.
+    pub(super) async fn conclude_if_certain(&self, live: &Arc<Live>) -> Result<(), ServiceError> {
+        if live.spec.conclude_at.is_none() || live.is_broken() {
+            return Ok(());
+        }
+        let experiment = Arc::clone(live);
+        let due = tokio::task::spawn_blocking(move || experiment.conclusion_due())
+            .await
+            .map_err(|error| ServiceError::Internal(format!("a look at the evidence failed: {error}")))?;
+        if let Some((winner, reason)) = due?
+            && self.conclude_by_itself(live, winner, reason.clone()).await?
+        {
+            tracing::info!(
+                experiment = live.name,
+                winner = live.spec.rankers[winner].id,
+                reason,
+                "concluded by itself"
+            );
         }
         Ok(())
     }

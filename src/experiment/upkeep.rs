@@ -44,15 +44,7 @@ pub(super) async fn keep_up(service: Weak<Service>) {
             service.access.refresh().await?;
             Ok(service.access.note_uses().await?)
         };
-        let work = async {
-            service.settle_pages().await?;
-            service.keep_snapshots().await?;
-            for live in service.registry.all() {
-                service.note_ended_batches(&live).await?;
-            }
-            service.conclude_what_is_certain().await?;
-            service.make_room().await
-        };
+        let work = service.keep_up_experiments(round as usize);
         // apart from the rest: a revoked key must not stay good because an experiment keeps the round busy
         let keys_done = if round % KEYS_EVERY_ROUNDS == 0 { within(keys).await } else { Ok(()) };
         match keys_done.and(within(work).await) {
@@ -105,26 +97,50 @@ impl Service {
         }
     }
 
-    /// Settle the duels whose clicks have waited for their time. Every process tries, and one of them succeeds.
-    async fn settle_pages(&self) -> Result<(), ServiceError> {
-        for live in self.registry.all() {
-            if live.is_broken() || live.with_record(|record| record.archived_at.is_some()) {
-                continue;
+    /// All that an experiment in memory wants done, for each of them, whatever becomes of the others; beginning with another one
+    /// each round, for a round may have to end before its time. The first error, after all.
+    async fn keep_up_experiments(&self, round: usize) -> Result<(), ServiceError> {
+        let mut all = self.registry.all();
+        let begin = round % all.len().max(1);
+        all.rotate_left(begin);
+        let mut done = Ok(());
+        for live in &all {
+            for step in [
+                self.settle_pages(live).await,
+                self.keep_snapshot(live, SNAPSHOT_EVERY).await,
+                self.note_ended_batches(live).await,
+                self.conclude_if_certain(live).await,
+            ] {
+                if let Err(error) = &step {
+                    tracing::debug!(%error, experiment = live.name, "left for the next round");
+                }
+                done = done.and(step);
             }
-            // one that is being folded anew has none for a moment
-            let Ok(due) = live.pages_to_settle(self.clock.now_ms(), SETTLE_AT_ONCE) else { continue };
-            let settled = |nonce| NewEvent { nonce, event: Event::Other(OtherEvent::Settled {}) };
-            self.writer.append(&live, due.into_iter().map(settled).collect()).await?;
         }
-        Ok(())
+        done.and(self.make_room().await)
     }
 
-    /// Keep a snapshot of every experiment that has moved on enough since its last one.
-    pub(super) async fn keep_snapshots(&self) -> Result<(), ServiceError> {
-        for live in self.registry.all() {
-            self.keep_snapshot(&live, SNAPSHOT_EVERY).await?;
+    /// Settle the duels whose clicks have waited for their time. Every process tries, and one of them succeeds.
+    async fn settle_pages(&self, live: &Arc<Live>) -> Result<(), ServiceError> {
+        if live.is_broken() || live.with_record(|record| record.archived_at.is_some()) {
+            return Ok(());
         }
-        Ok(())
+        // one that is being folded anew has none for a moment
+        let Ok(due) = live.pages_to_settle(self.clock.now_ms(), SETTLE_AT_ONCE) else { return Ok(()) };
+        if due.is_empty() {
+            return Ok(());
+        }
+        let settled = |nonce| NewEvent { nonce, event: Event::Other(OtherEvent::Settled {}) };
+        self.writer.append(live, due.into_iter().map(settled).collect()).await.map(drop)
+    }
+
+    /// Keep a snapshot of every experiment that has moved on enough since its last one. The first error, after all.
+    pub(super) async fn keep_snapshots(&self) -> Result<(), ServiceError> {
+        let mut done = Ok(());
+        for live in self.registry.all() {
+            done = done.and(self.keep_snapshot(&live, SNAPSHOT_EVERY).await);
+        }
+        done
     }
 
     /// Put the ends of batches into the audit log. Every process that folds one tries; the log takes it once.
@@ -176,14 +192,18 @@ impl Service {
     /// Drop what is idle and what there is no room for: self-duels into the log and a snapshot first.
     async fn make_room(&self) -> Result<(), ServiceError> {
         let now = self.clock.now_ms();
+        let mut done = Ok(());
         for live in self.registry.droppable(now, now - self.idle_after_ms) {
             if !self.flush(&live).await {
                 continue;
             }
-            self.keep_snapshot(&live, 1).await?;
-            self.registry.remove(&live);
-            tracing::debug!(experiment = live.name, "dropped from memory");
+            let kept = self.keep_snapshot(&live, 1).await;
+            if kept.is_ok() {
+                self.registry.remove(&live);
+                tracing::debug!(experiment = live.name, "dropped from memory");
+            }
+            done = done.and(kept);
         }
-        Ok(())
+        done
     }
 }

@@ -3,9 +3,9 @@
 use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
-use crate::support::TestDatabase;
 use crate::support::client::{Client, eventually, steady};
 use crate::support::service::Server;
+use crate::support::{Kind, TestDatabase};
 
 on_both_databases! {
     a_verdict_goes_from_nothing_known_to_decided
@@ -13,6 +13,7 @@ on_both_databases! {
     a_confidence_out_of_range_is_refused
     an_experiment_concludes_by_itself_once
     whoever_sets_it_running_again_keeps_it_running
+    one_that_cannot_conclude_keeps_no_other_from_it
     winners_under_every_notion
 }
 
@@ -129,15 +130,23 @@ async fn a_confidence_out_of_range_is_refused(database: TestDatabase) {
 
 /// An experiment that concludes by itself at 0.95, and certainly does after these answers.
 async fn decided(server: &Client) {
-    let mut body = steady("search", &["a", "b"]);
+    decided_as(server, "search").await;
+}
+
+async fn decided_as(server: &Client, name: &str) {
+    let mut body = steady(name, &["a", "b"]);
     body["conclude_at"] = json!({"confidence": 0.95});
     server.create(&body).await;
-    play(server, "search", 25).await;
+    play(server, name, 25).await;
 }
 
 async fn concluded(server: &Client) -> Value {
+    concluded_as(server, "search").await
+}
+
+async fn concluded_as(server: &Client, name: &str) -> Value {
     eventually("the conclusion", async || {
-        let experiment = server.get("/v1/experiments/search").await.json(200);
+        let experiment = server.get(&format!("/v1/experiments/{name}")).await.json(200);
         (experiment["status"] == "concluded").then_some(experiment)
     })
     .await
@@ -161,7 +170,11 @@ async fn an_experiment_concludes_by_itself_once(database: TestDatabase) {
     assert!(reason.contains("confidence 0.95") && reason.contains("position"), "{reason}");
     let duel = server.next_duel("search").await;
     assert_eq!((&duel["left"], &duel["right"]), (&json!("a"), &json!("a")));
-    assert_eq!(database.count("select count(*) from log where kind = 1").await, 1, "one event");
+    assert_eq!(
+        database.count("select count(*) from log where kind = 1 and detail like '%concluded%'").await,
+        1,
+        "one event"
+    );
 }
 
 async fn whoever_sets_it_running_again_keeps_it_running(database: TestDatabase) {
@@ -183,6 +196,37 @@ async fn whoever_sets_it_running_again_keeps_it_running(database: TestDatabase) 
     let experiment = server.get("/v1/experiments/search").await.json(200);
     assert_eq!((&experiment["status"], &experiment["version"]), (&json!("running"), &json!(3)));
     assert_eq!(verdict(&server, "search").await["concluded"], json!(null));
+}
+
+async fn one_that_cannot_conclude_keeps_no_other_from_it(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let (refuse, allow) = match database.kind {
+        Kind::Sqlite => (
+            "create trigger stuck before update on experiment when new.status <> old.status and new.name like 'blocked%'
+             begin select raise(abort, 'no'); end",
+            "drop trigger stuck",
+        ),
+        Kind::Postgres => (
+            "create function stuck() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+             create trigger stuck before update on experiment for each row
+             when (new.status <> old.status and new.name like 'blocked%') execute function stuck()",
+            "drop trigger stuck on experiment",
+        ),
+    };
+    database.execute(refuse).await;
+    let stuck = ["blocked-1", "blocked-2", "blocked-3", "blocked-4"];
+    for name in stuck {
+        decided_as(&server, name).await;
+    }
+    decided(&server).await;
+    concluded(&server).await;
+    for name in stuck {
+        assert_eq!(server.get(&format!("/v1/experiments/{name}")).await.json(200)["status"], "running");
+    }
+    database.execute(allow).await;
+    for name in stuck {
+        concluded_as(&server, name).await;
+    }
 }
 
 async fn winners_under_every_notion(database: TestDatabase) {
