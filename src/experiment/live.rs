@@ -15,6 +15,7 @@ use super::traffic::Traffic;
 use crate::policy::{Chance, InFlight, Selection};
 use crate::store::{
     Change, Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, OtherEvent, Snapshot, Store, StoreError,
+    in_time,
 };
 use crate::telemetry::metrics::Metrics;
 
@@ -84,10 +85,10 @@ impl Live {
         let spec = ExperimentSpec::read(&record.spec).map_err(unreadable)?;
         let mut fold = Fold::start(&spec, record.seed, record.created_at);
         let mut of_a_lost_log = false;
-        if let Some(snapshot) = store.newest_snapshot(record.id, fold.format()).await? {
+        if let Some(snapshot) = in_time(store.newest_snapshot(record.id, fold.format())).await? {
             if snapshot.position > record.head {
                 // or of entries that came after the record was read
-                let head = store.heads(&[record.id]).await?.first().map_or(0, |head| head.head);
+                let head = in_time(store.heads(&[record.id])).await?.first().map_or(0, |head| head.head);
                 of_a_lost_log = snapshot.position > head;
                 if of_a_lost_log {
                     let sign = "a snapshot is of a longer log than there is";
@@ -134,7 +135,7 @@ impl Live {
         };
         live.catch_up(store).await?;
         if of_a_lost_log && let Some(snapshot) = live.snapshot_if_due(0, live.record().updated_at)? {
-            store.save_snapshot(&snapshot).await?;
+            in_time(store.save_snapshot(&snapshot)).await?;
         }
         Ok(live)
     }
@@ -415,12 +416,12 @@ impl Live {
         let _one_at_a_time = self.catching_up.lock().await;
         let after = self.fold()?.position();
         // mostly there is little to catch up with
-        let mut page = self.readable(store.read(self.id, after, FIRST_PAGE).await)?;
+        let mut page = self.readable(in_time(store.read(self.id, after, FIRST_PAGE)).await)?;
         let mut full = page.len() == FIRST_PAGE as usize;
         while let (true, Some(last)) = (full, page.last()) {
             // the store reads the next page while this one is folded
-            let (next, folded) =
-                tokio::join!(store.read(self.id, last.position, PAGE), async { self.absorb_all(&page) });
+            let next = in_time(store.read(self.id, last.position, PAGE));
+            let (next, folded) = tokio::join!(next, async { self.absorb_all(&page) });
             folded?;
             page = self.readable(next)?;
             full = page.len() == PAGE as usize;

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, OnceCell};
+use tracing::Instrument as _;
 
 use super::error::ServiceError;
 use super::live::Live;
-use crate::store::{ExperimentId, Head, SharedStore};
+use crate::store::{ExperimentId, Head, SharedStore, in_time};
 use crate::telemetry::metrics::Metrics;
 
 /// An experiment that could not be read is not tried again before this: each request would fold its log anew.
@@ -65,14 +66,23 @@ impl Registry {
         }
     }
 
-    /// The experiment with this name. Requests that ask for it while it is loaded wait for the one load.
-    pub async fn get(&self, name: &str) -> Result<Arc<Live>, ServiceError> {
+    /// The experiment with this name. Requests that ask for it while it is loaded wait for the one load, which goes on when they
+    /// are given up: a log that takes longer to fold than a request may take would never be read.
+    pub async fn get(self: &Arc<Self>, name: &str) -> Result<Arc<Live>, ServiceError> {
         if let Some(live) = self.in_memory(name) {
             return Ok(live);
         }
         if let Some(why) = self.refusal(name) {
             return Err(ServiceError::Unreadable { name: name.into(), why });
         }
+        let (registry, name) = (Arc::clone(self), name.to_owned());
+        let load = async move { registry.load(&name).await };
+        tokio::spawn(load.in_current_span())
+            .await
+            .map_err(|error| ServiceError::Internal(format!("an experiment could not be loaded: {error}")))?
+    }
+
+    async fn load(&self, name: &str) -> Result<Arc<Live>, ServiceError> {
         let slot = {
             let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
             let slot = slots.entry(name.to_string()).or_default();
@@ -84,7 +94,7 @@ impl Registry {
         };
         let loaded = slot
             .get_or_try_init(async || {
-                let record = self.store.experiment(name).await?;
+                let record = in_time(self.store.experiment(name)).await?;
                 let record = record.ok_or_else(|| ServiceError::NotFound(name.into()))?;
                 let now_ms = self.now_ms.load(Ordering::Relaxed);
                 let live = Live::open(&*self.store, record, self.process, &self.metrics, now_ms).await?;

@@ -43,6 +43,14 @@ pub enum StoreError {
     Refused(sqlx::Error),
 }
 
+/// Longest that a read of the work in the background waits: no request's time limit ends it.
+const READ_WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// The answer of `call`, given up on after 10 seconds.
+pub async fn in_time<T>(call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    tokio::time::timeout(READ_WITHIN, call).await.unwrap_or(Err(StoreError::Slow(READ_WITHIN)))
+}
+
 /// What came of [`Store::create_experiment`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Created {

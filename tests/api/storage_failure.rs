@@ -12,13 +12,14 @@ use serde_json::{Value, json};
 use crate::support::TestDatabase;
 use crate::support::client::steady;
 use crate::support::client::{Answer, Client, JSON, eventually};
-use crate::support::failing_store::{FailingStore, Mode};
+use crate::support::failing_store::{FailingStore, LATE, Mode};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
     a_database_that_fails_before_it_commits_leaves_nothing_half_done
     a_database_that_fails_after_it_has_committed_counts_once
     a_database_that_hangs_is_not_waited_for
+    an_experiment_that_takes_longer_to_read_than_a_request_may_is_read
     reads_are_served_from_memory
     what_was_committed_unnoticed_is_folded_before_long
     self_duels_survive_failures
@@ -198,6 +199,29 @@ async fn a_database_that_hangs_is_not_waited_for(database: TestDatabase) {
         assert_eq!(write(&server, method, path, &body).await.status, first, "{method} {path}");
     }
     assert_eq!(server.standings("batches").await["duels"], 10);
+}
+
+async fn an_experiment_that_takes_longer_to_read_than_a_request_may_is_read(database: TestDatabase) {
+    let first = Server::start(database.store().await).await;
+    first.create(&steady("search", &["a", "b"])).await;
+    let duel = first.pair("search").await;
+    first.answer("search", &duel, "left").await;
+    first.stop().await;
+
+    let store = FailingStore::new(database.connect().await);
+    // the record, the snapshot and the log are three answers
+    let request_timeout = LATE * 5 / 2;
+    let shell = ShellSettings { request_timeout, ..ShellSettings::default() };
+    let server = Server::with(store.clone(), Settings { shell, ..Settings::default() }).await;
+    store.set(Mode::Late);
+    let path = "/v1/experiments/search/standings";
+    server.get(path).await.problem(ProblemKind::Timeout);
+    let standings = eventually("the standings", async || {
+        let answer = server.get(path).await;
+        (answer.status == 200).then(|| answer.json(200))
+    })
+    .await;
+    assert_eq!(standings["duels"], 1);
 }
 
 async fn reads_are_served_from_memory(database: TestDatabase) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rankduel::store::*;
@@ -18,17 +19,23 @@ pub enum Mode {
     FailsAfter,
     /// It does nothing and never answers.
     Hangs,
+    /// It takes [`LATE`] longer for each answer.
+    Late,
     /// A defect: it says that events are in the log, and puts them there with the next append.
     AnswersTooSoon,
     /// A defect: it takes a repeat for something new.
     TakesRepeatsForNew,
 }
 
-const MODES: [Mode; 6] = [
+/// How much longer.
+pub const LATE: Duration = Duration::from_millis(400);
+
+const MODES: [Mode; 7] = [
     Mode::Fine,
     Mode::FailsBefore,
     Mode::FailsAfter,
     Mode::Hangs,
+    Mode::Late,
     Mode::AnswersTooSoon,
     Mode::TakesRepeatsForNew,
 ];
@@ -103,6 +110,10 @@ impl FailingStore {
                 lost()
             }
             Mode::Hangs => std::future::pending().await,
+            Mode::Late => {
+                tokio::time::sleep(LATE).await;
+                call.await
+            }
         }
     }
 }
