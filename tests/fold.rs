@@ -42,6 +42,7 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
         seed: Some(SEED),
         conclude_at: None,
         former_policies: Vec::new(),
+        comings: Default::default(),
         pages: PageRules::default(),
     }
 }
@@ -67,6 +68,10 @@ enum Step {
     Page { pieces: Vec<Vec<Index>>, deeper: bool, end: End },
     /// The method changes.
     Method { kind: Index },
+    /// A ranker is enlisted, where the policy takes it.
+    Comes,
+    /// A ranker is retired, where the policy lets it go and enough are left.
+    Goes { ranker: Index },
 }
 
 /// How a duel with pieces is settled.
@@ -102,6 +107,8 @@ fn steps() -> impl Strategy<Value = Step> {
         6 => (vec(vec(any::<Index>(), 0..4), 0..4), any::<bool>(), ends())
             .prop_map(|(pieces, deeper, end)| Step::Page { pieces, deeper, end }),
         1 => any::<Index>().prop_map(|kind| Step::Method { kind }),
+        1 => Just(Step::Comes),
+        1 => any::<Index>().prop_map(|ranker| Step::Goes { ranker }),
     ]
 }
 
@@ -157,9 +164,9 @@ fn tie_rules() -> impl Strategy<Value = TieRule> {
     prop_oneof![Just(TieRule::Skip), Just(TieRule::Half), Just(TieRule::Coin)]
 }
 
-/// The log that a service writes while it follows the script.
-fn log_of(spec: &ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
-    let k = spec.rankers.len();
+/// The log that a service writes while it follows the script. Who comes and goes is in the spec then.
+fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
+    let fixed = spec.policy.description().fixed_rankers.is_some();
     let mut fold = start(spec);
     let mut chance: Chance = fold_chance(7, 7);
     let mut log: Vec<LogEntry> = Vec::new();
@@ -173,7 +180,21 @@ fn log_of(spec: &ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
     };
     let write = |fold: &mut Fold, log: &mut Vec<LogEntry>, event| write_under(fold, log, None, event);
     for (now, step) in script.iter().enumerate() {
+        let k = fold.roster().rankers();
         match step {
+            Step::Comes if !fixed => {
+                let id = format!("ranker-{k}");
+                *spec = spec.with_enlisted(Ranker { id: id.clone(), description: None });
+                let event = OtherEvent::RankerEnlisted { ranker: k as u16, id };
+                write(&mut fold, &mut log, Event::Other(event));
+            }
+            Step::Goes { ranker } if !fixed && fold.roster().active().len() > 2 => {
+                let ranker = fold.roster().active()[ranker.index(fold.roster().active().len())];
+                *spec = spec.with_retired(ranker);
+                let event = OtherEvent::RankerRetired { ranker: ranker as u16 };
+                write(&mut fold, &mut log, Event::Other(event));
+            }
+            Step::Comes | Step::Goes { .. } => {}
             Step::Page { pieces, deeper, end } => {
                 let selection = fold.policy().select(&InFlight::new(), &mut chance);
                 let (duel, method) = ((1 << 100) + now as Nonce, fold.methods().len());
@@ -296,8 +317,8 @@ proptest! {
     #[test]
     fn the_same_log_gives_the_same_state(script in scripts(), rankers in 2..6usize, ties in tie_rules()) {
         for policy in policies() {
-            let spec = experiment(policy, rankers, ties);
-            let log = log_of(&spec, &script);
+            let mut spec = experiment(policy, rankers, ties);
+            let log = log_of(&mut spec, &script);
             let (one, other) = (fold_all(start(&spec), &log), fold_all(start(&spec), &log));
             assert_same(&one, &other, spec.policy.kind());
             prop_assert_eq!(one.position(), log.len() as u64);
@@ -309,8 +330,8 @@ proptest! {
         script in scripts(), sizes in vec(0..40usize, 1..8), rankers in 2..6usize, ties in tie_rules(),
     ) {
         for policy in policies() {
-            let spec = experiment(policy, rankers, ties);
-            let log = log_of(&spec, &script);
+            let mut spec = experiment(policy, rankers, ties);
+            let log = log_of(&mut spec, &script);
             let (mut one_by_one, mut in_pages) = (start(&spec), start(&spec));
             let mut rest = &log[..];
             // a page may be of none, but not every one
@@ -336,11 +357,11 @@ proptest! {
         script in scripts(), place in any::<Index>(), rankers in 2..6usize, ties in tie_rules(),
     ) {
         for policy in policies() {
-            let spec = experiment(policy, rankers, ties);
-            let mut log = log_of(&spec, &script);
+            let mut spec = experiment(policy, rankers, ties);
+            let mut log = log_of(&mut spec, &script);
             let place = place.index(log.len() + 1);
             let position = place as u64 + 1;
-            let event = outcome(Selection::of(0, rankers), Answer::First, true, 0);
+            let event = outcome(Selection::of(0, spec.rankers.len()), Answer::First, true, 0);
             log.insert(place, LogEntry { position, nonce: 0, recorded_at: CREATED_AT, event });
             let mut fold = start(&spec);
             let refused = fold.apply_page(|folding| log.iter().try_for_each(|entry| folding.apply(entry)));
@@ -354,8 +375,8 @@ proptest! {
         script in scripts(), rankers in 2..6usize, ties in tie_rules(),
     ) {
         for policy in policies() {
-            let spec = experiment(policy, rankers, ties);
-            let log = log_of(&spec, &script);
+            let mut spec = experiment(policy, rankers, ties);
+            let log = log_of(&mut spec, &script);
             let whole = fold_all(start(&spec), &log);
             let mut before = start(&spec);
             for cut in 0..=log.len() {
@@ -383,8 +404,10 @@ proptest! {
         ties in prop_oneof![Just(TieRule::Skip), Just(TieRule::Half)],
     ) {
         for policy in policies() {
-            let spec = experiment(policy, rankers, ties);
-            let outcomes: Vec<_> = log_of(&spec, &script)
+            let mut spec = experiment(policy, rankers, ties);
+            let same_rankers: Vec<_> =
+                script.iter().filter(|step| !matches!(step, Step::Comes | Step::Goes { .. })).cloned().collect();
+            let outcomes: Vec<_> = log_of(&mut spec, &same_rankers)
                 .into_iter()
                 .filter(|entry| matches!(entry.event, Event::Outcome(_)))
                 .map(|entry| entry.event)
@@ -407,11 +430,16 @@ proptest! {
         script in scripts(), rankers in 2..6usize, step in 2..1000u64, beyond in 0..1000u16,
     ) {
         for policy in policies() {
-            let spec = experiment(policy, rankers, TieRule::Half);
-            let mut fold = fold_all(start(&spec), &log_of(&spec, &script));
+            let mut spec = experiment(policy, rankers, TieRule::Half);
+            let log = log_of(&mut spec, &script);
+            let mut fold = fold_all(start(&spec), &log);
             let before = fold.save();
             let next = fold.position() + 1;
-            let outside = rankers as u16 + beyond;
+            let rankers = spec.rankers.len() as u16;
+            let outside = rankers + beyond;
+            let comes = |ranker| Event::Other(OtherEvent::RankerEnlisted { ranker, id: "new".into() });
+            let goes = |ranker| Event::Other(OtherEvent::RankerRetired { ranker });
+            let gone = fold.roster().retired().first().copied();
             let selection = |first: u16, second: u16| Selection::of(first.into(), second.into());
             let pair = |first, second| PairResult { first, second, first_wins: 1, second_wins: 0, ties: 0 };
             let of_batch = |results| Event::Other(OtherEvent::BatchResults { batch: 1, results });
@@ -436,6 +464,10 @@ proptest! {
                 ("clicks below the page", next, spoilt(|event| event.clicks.push((6, 1)))),
                 ("clicks that weigh nothing", next, spoilt(|event| event.clicks.push((0, 0)))),
                 ("clicks that weigh too much", next, spoilt(|event| event.clicks.push((0, 101)))),
+                ("a ranker twice", next, comes(rankers - 1)),
+                ("a ranker too far", next, comes(outside + 1)),
+                ("nobody goes", next, goes(outside)),
+                ("one goes twice", next, goes(gone.unwrap_or(outside))),
                 ("a method twice", next, Event::Other(OtherEvent::Interleaving {
                     version: fold.methods().len() as u32, method: interleave::Spec::default(),
                 })),
@@ -461,8 +493,9 @@ proptest! {
         script in scripts(), place in any::<Index>(), flip in 1..=255u8, rankers in 2..6usize,
     ) {
         for policy in policies() {
-            let spec = experiment(policy, rankers, TieRule::Skip);
-            let saved = fold_all(start(&spec), &log_of(&spec, &script)).save();
+            let mut spec = experiment(policy, rankers, TieRule::Skip);
+            let log = log_of(&mut spec, &script);
+            let saved = fold_all(start(&spec), &log).save();
             let kind = spec.policy.kind();
             let place = place.index(saved.len());
             let mut damaged = saved.clone();
@@ -554,7 +587,7 @@ async fn what_comes_twice_counts_once() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
     for policy in policies() {
-        let spec = experiment(policy, 4, TieRule::Half);
+        let mut spec = experiment(policy, 4, TieRule::Half);
         let kind = spec.policy.kind();
         let new = NewExperiment {
             name: kind.into(),
@@ -568,7 +601,7 @@ async fn what_comes_twice_counts_once() {
             .await
             .expect("an experiment without a log");
         let script = vec![Step::Duel { answer: Answer::First, first_left: true, later: 2 }; 60];
-        let log = log_of(&spec, &script);
+        let log = log_of(&mut spec, &script);
         assert_eq!(log.len(), 58, "the last two answers do not come");
         let whole = fold_all(start(&spec), &log);
 
@@ -603,4 +636,46 @@ async fn what_comes_twice_counts_once() {
 fn kept_after_a_gap(kept: &[LogEntry]) -> Vec<LogEntry> {
     let last = kept.last().expect("a log").clone();
     vec![LogEntry { position: last.position + 2, nonce: last.nonce + 2, ..last }]
+}
+
+/// What a policy says of itself is what it does; and a log that says otherwise is refused whole.
+#[test]
+fn rankers_come_and_go_where_the_policy_says_so() {
+    for policy in policies() {
+        let spec = experiment(policy, 3, TieRule::Half);
+        let fixed = spec.policy.description().fixed_rankers.is_some();
+        let kind = spec.policy.kind();
+        let comes = OtherEvent::RankerEnlisted { ranker: 3, id: "ranker-3".into() };
+        for event in [comes, OtherEvent::RankerRetired { ranker: 1 }] {
+            let mut fold = start(&spec);
+            let before = fold.save();
+            let entry =
+                LogEntry { position: 1, nonce: 1, recorded_at: CREATED_AT, event: Event::Other(event) };
+            assert_eq!(fold.apply(&entry).is_err(), fixed, "{kind}");
+            assert_eq!(fold.save() == before, fixed, "{kind}");
+        }
+    }
+}
+
+#[test]
+fn two_rankers_stay() {
+    let spec = experiment(PolicySpec::from_text("uniform").expect("a policy"), 3, TieRule::Half);
+    let goes = |position, ranker| LogEntry {
+        position,
+        nonce: position.into(),
+        recorded_at: CREATED_AT,
+        event: Event::Other(OtherEvent::RankerRetired { ranker }),
+    };
+    let mut fold = fold_all(start(&spec), &[goes(1, 0)]);
+    let before = fold.save();
+    assert!(fold.apply(&goes(2, 1)).expect_err("two are left").detail.contains("fewer than 2"));
+    assert_eq!(fold.save(), before);
+    let spec = spec.with_retired(0);
+    assert_eq!(Fold::restore(&spec, SEED, &before).expect("a state").roster().active(), [1, 2]);
+    // of another history than the spec has
+    assert!(Fold::restore(&experiment(spec.policy.clone(), 3, TieRule::Half), SEED, &before).is_none());
+    assert!(
+        Fold::restore(&experiment(spec.policy.clone(), 3, TieRule::Half).with_retired(1), SEED, &before)
+            .is_none()
+    );
 }

@@ -391,6 +391,19 @@ fn uniform_pairs_cost_their_closed_form() {
 }
 
 #[test]
+fn who_takes_part_no_more_is_priced_by_those_who_do() {
+    // 1 and 2 take part and 1 beats 2; 0 beats both of them, 3 one of them, 4 none
+    let regret = Regret::from_copeland_scores_among(&[2, 1, 0, 1, 0], &[1, 2]);
+    assert_eq!([0, 1, 2, 3, 4].map(|i| regret.of_step(i, i)), [0.0, 0.0, 1.0, 0.5, 1.0]);
+    assert_eq!(regret.of_uniform_pairs(10), 5.0, "pairs of 1 and 2");
+    // nobody beats all: one that is gone and does costs nothing, and is no gain
+    let regret = Regret::from_copeland_scores_among(&[1, 1, 1, 3], &[0, 1, 2]);
+    assert_eq!([0, 3].map(|i| regret.of_step(i, i)), [0.0, 0.0]);
+    let all = Regret::from_copeland_scores_among(&[2, 1, 0], &[0, 1, 2]);
+    assert_eq!(all, Regret::from_copeland_scores(&[2, 1, 0]));
+}
+
+#[test]
 fn sizes_are_checked_when_built_in_code() {
     assert_eq!(PreferenceMatrix::from_rows(&[]), Err(InvalidMatrix::Empty));
     assert_eq!(PreferenceMatrix::from_pairs(1, |_, _| 0.5), Err(InvalidMatrix::OneRanker));

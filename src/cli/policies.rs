@@ -60,6 +60,10 @@ fn paragraph(kind: &str, description: &Description) -> String {
     let mut text = format!("{kind}\n  {}\n", description.summary);
     let _ = writeln!(text, "  assumes: {}", description.assumes);
     let _ = writeln!(text, "  source:  {}", description.source);
+    let _ = match description.fixed_rankers {
+        None => writeln!(text, "  rankers: may come and go in mid-run"),
+        Some(reason) => writeln!(text, "  rankers: stay as they are: {reason}"),
+    };
     if let Some(reason) = description.not_served {
         let _ = writeln!(text, "  not for a live service: {reason}");
     }
@@ -82,6 +86,7 @@ fn object(kind: &str, description: &Description) -> Value {
         "assumes": description.assumes,
         "source": description.source,
         "not_served": description.not_served,
+        "fixed_rankers": description.fixed_rankers,
         "parameters": parameters,
     })
 }

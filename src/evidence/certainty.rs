@@ -5,10 +5,12 @@
 //!
 //! - a Copeland winner is among the *possible* ones, whose largest score is not below anybody's smallest;
 //! - a ranker whose smallest score is not below any other's largest is *certain* to be one.
+//!
+//! All of that is of the rankers that take part: scores count their pairs, and nobody else can win.
 
-use super::Sequence;
-use crate::policy::Tally;
+use super::{Sequence, Sequences};
 use crate::policy::bounds::pair_index;
+use crate::policy::{Roster, Tally};
 
 /// Which of a pair is certainly better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +25,8 @@ enum Side {
 /// The settled pairs of a tally at one confidence. Follows from the tally alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certainty {
-    rankers: usize,
-    sequence: Sequence,
+    roster: Roster,
+    sequences: Sequences,
     /// Triangular.
     sides: Vec<Side>,
     wins: Vec<usize>,
@@ -34,10 +36,15 @@ pub struct Certainty {
 impl Certainty {
     /// The settled pairs of `tally`, all of them right at all times with probability `confidence`, in (0, 1).
     pub fn of(tally: &Tally, confidence: f64) -> Self {
+        Self::among(tally, &Roster::new(tally.rankers()), tally.rankers(), confidence)
+    }
+
+    /// The same where only those of `roster` take part, and all but the first `founders` came later.
+    pub fn among(tally: &Tally, roster: &Roster, founders: usize, confidence: f64) -> Self {
         let rankers = tally.rankers();
         let mut certainty = Self {
-            rankers,
-            sequence: Sequence::for_pairs(rankers, confidence),
+            roster: roster.clone(),
+            sequences: Sequences::new(founders, rankers, confidence),
             sides: vec![Side::Open; rankers * (rankers - 1) / 2],
             wins: vec![0; rankers],
             losses: vec![0; rankers],
@@ -52,12 +59,12 @@ impl Certainty {
 
     /// The counts of `{i, j}` have changed.
     pub fn update(&mut self, tally: &Tally, i: usize, j: usize) {
-        if i == j {
+        if i == j || !self.roster.is_active(i) || !self.roster.is_active(j) {
             return;
         }
         let (low, high) = (i.min(j), i.max(j));
         let (wins, losses) = (tally.wins(low, high), tally.wins(high, low));
-        let side = match self.sequence.excludes_half(wins, losses) {
+        let side = match self.sequences.of(low, high).excludes_half(wins, losses) {
             false => Side::Open,
             true if wins > losses => Side::Low,
             true => Side::High,
@@ -81,14 +88,14 @@ impl Certainty {
         change(&mut self.losses[worse]);
     }
 
-    /// `K`.
-    pub fn rankers(&self) -> usize {
-        self.rankers
+    /// Who takes part.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
     }
 
-    /// The intervals that it rests on.
-    pub fn sequence(&self) -> Sequence {
-        self.sequence
+    /// The interval of a pair that it rests on.
+    pub fn sequence(&self, i: usize, j: usize) -> Sequence {
+        self.sequences.of(i, j)
     }
 
     /// Whether it is certain which of the two is better.
@@ -101,20 +108,24 @@ impl Certainty {
         self.wins[i]
     }
 
-    /// The largest Copeland score that `i` can have, unnormalised.
+    /// The largest Copeland score that `i` can have, unnormalised; 0 of one that takes part no more.
     pub fn possible_wins(&self, i: usize) -> usize {
-        self.rankers - 1 - self.losses[i]
+        match self.roster.is_active(i) {
+            true => self.roster.active().len() - 1 - self.losses[i],
+            false => 0,
+        }
     }
 
     /// The rankers that can still be a Copeland winner, ascending; never empty.
     pub fn possible(&self) -> Vec<usize> {
         let least = self.wins.iter().copied().max().unwrap_or(0);
-        (0..self.rankers).filter(|&i| self.possible_wins(i) >= least).collect()
+        self.roster.active().iter().copied().filter(|&i| self.possible_wins(i) >= least).collect()
     }
 
     /// The rankers that are certainly a Copeland winner, ascending; several when they are certainly level.
     pub fn certain(&self) -> Vec<usize> {
-        let most = (0..self.rankers).map(|i| self.possible_wins(i));
+        let most = (0..self.wins.len()).map(|i| self.possible_wins(i));
+        // of two rankers or more that take part one can still win against the other, so that who has gone is below it
         certain_winners(&self.wins, most)
     }
 
@@ -123,9 +134,13 @@ impl Certainty {
         if !self.certain().is_empty() {
             return Vec::new();
         }
-        let mut possible = vec![false; self.rankers];
+        let mut possible = vec![false; self.wins.len()];
         self.possible().into_iter().for_each(|i| possible[i] = true);
-        let pairs = (1..self.rankers).flat_map(|high| (0..high).map(move |low| (low, high)));
+        let active = self.roster.active();
+        let pairs = active
+            .iter()
+            .enumerate()
+            .flat_map(|(before, &high)| active[..before].iter().map(move |&low| (low, high)));
         pairs
             .filter(|&(low, high)| (possible[low] || possible[high]) && !self.is_settled(low, high))
             .collect()

@@ -84,14 +84,14 @@ fn end(tally: &Tally, certainty: &Certainty, rated: &[(usize, usize, f64)], chan
         .iter()
         .map(|&(i, j, rate)| {
             let p = theta(tally, i, j, chance);
-            let steps = comparisons(certainty.sequence(), tally.wins(i, j), tally.wins(j, i), p) / rate;
+            let steps = comparisons(certainty.sequence(i, j), tally.wins(i, j), tally.wins(j, i), p) / rate;
             if p > 0.5 { (steps, i, j) } else { (steps, j, i) }
         })
         .filter(|(steps, _, _)| steps.is_finite())
         .collect();
     settled.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let is_certain_after = |count: usize| {
-        let rankers = certainty.rankers();
+        let rankers = certainty.roster().rankers();
         let mut least: Vec<usize> = (0..rankers).map(|i| certainty.certain_wins(i)).collect();
         let mut most: Vec<usize> = (0..rankers).map(|i| certainty.possible_wins(i)).collect();
         for &(_, better, worse) in &settled[..count] {

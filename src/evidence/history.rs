@@ -68,6 +68,14 @@ impl History {
         }
     }
 
+    /// Room for one more ranker, with the next index; it was never shown.
+    pub fn enlist(&mut self) {
+        self.stretches.iter_mut().for_each(|stretch| stretch.shown.push(0));
+        self.since.push(0);
+        self.recent.resize(self.recent.len() + self.rankers, 0);
+        self.rankers += 1;
+    }
+
     /// `count` comparisons of a pair, not a self-duel.
     pub fn compared(&mut self, duel: Duel, count: u64) {
         self.since[duel.first] += count;

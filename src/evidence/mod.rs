@@ -25,4 +25,4 @@ pub use certainty::Certainty;
 pub use forecast::{Forecast, Unknowable, forecast};
 pub use history::History;
 pub use posterior::{Estimate, Posterior};
-pub use sequence::Sequence;
+pub use sequence::{Sequence, Sequences};

@@ -6,8 +6,8 @@
 
 use super::history::Checkpoint;
 use super::pooling::{Pooled, Pooling};
-use crate::policy::signs::{SignDraw, SignOdds, beta_above_half, theta_above_half};
-use crate::policy::{Chance, Tally};
+use crate::policy::signs::{SignDraw, SignOdds, beta_above_half, theta_above_half, theta_of};
+use crate::policy::{Chance, Roster, Tally};
 use crate::preference::Regret;
 
 /// Signs drawn for one set of draws, about.
@@ -75,13 +75,20 @@ pub struct RegretDraws {
 #[derive(Debug)]
 pub struct Posterior<'a> {
     tally: &'a Tally,
+    roster: Roster,
     pooling: Pooling,
 }
 
 impl<'a> Posterior<'a> {
     /// The posterior after `tally`.
     pub fn new(tally: &'a Tally) -> Self {
-        Self { tally, pooling: Pooling::new(tally) }
+        Self::among(tally, &Roster::new(tally.rankers()))
+    }
+
+    /// The same where only those of `roster` take part: scores count wins against them, and one of them wins. What the others
+    /// did still says something of them.
+    pub fn among(tally: &'a Tally, roster: &Roster) -> Self {
+        Self { tally, roster: roster.clone(), pooling: Pooling::new(tally) }
     }
 
     /// How many draws are made with so many rankers: the more pairs, the fewer.
@@ -98,7 +105,10 @@ impl<'a> Posterior<'a> {
         mut look: impl FnMut(&Pooled<'_>, &[u32], &mut Chance),
     ) {
         let rankers = self.tally.rankers();
-        let counted = vec![1; rankers];
+        let active = self.roster.active();
+        let mut counted = vec![0; rankers];
+        active.iter().for_each(|&i| counted[i] = 1);
+        let gone: Vec<usize> = (0..rankers).filter(|&i| !self.roster.is_active(i)).collect();
         let mut scores = vec![0; rankers];
         let pairs = (rankers * (rankers - 1) / 2).max(1);
         let sets = (ODDS / pairs).clamp(1, SETS_MAX);
@@ -112,7 +122,11 @@ impl<'a> Posterior<'a> {
                 scores.fill(0);
                 let draw = SignDraw::new(&odds, chance);
                 // each pair is owned by the lower of the two
-                draw.meet_later(0..rankers, &counted, &mut scores);
+                draw.meet_later(active.iter().copied(), &counted, &mut scores);
+                for &i in &gone {
+                    let wins = |&&j: &&usize| if i < j { draw.row(i).wins(j) } else { !draw.row(j).wins(i) };
+                    scores[i] = active.iter().filter(wins).count() as u32;
+                }
                 look(&pooled, &scores, chance);
             }
         }
@@ -123,10 +137,11 @@ impl<'a> Posterior<'a> {
         let rankers = self.tally.rankers();
         let (mut copeland, mut condorcet) = (vec![0_u32; rankers], vec![0_u32; rankers]);
         self.each_draw(draws, chance, |_, scores, _| {
-            let best = scores.iter().copied().max().unwrap_or(0);
-            let winners = (0..rankers).filter(|&i| scores[i] == best);
-            winners.for_each(|i| copeland[i] += 1);
-            if let Some(winner) = condorcet_winner(scores) {
+            let active = self.roster.active();
+            let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
+            let winners = active.iter().filter(|&&i| scores[i] == best);
+            winners.for_each(|&i| copeland[i] += 1);
+            if let Some(winner) = self.condorcet_winner(scores) {
                 condorcet[winner] += 1;
             }
         });
@@ -140,7 +155,7 @@ impl<'a> Posterior<'a> {
         let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
         self.each_draw(draws, chance, |_, scores, _| {
             let scores: Vec<usize> = scores.iter().map(|&score| score as usize).collect();
-            let regret = Regret::from_copeland_scores(&scores);
+            let regret = Regret::from_copeland_scores_among(&scores, self.roster.active());
             copeland.iter_mut().zip(shown).for_each(|(sums, shown)| sums.push(regret.of_appearances(shown)));
         });
         copeland
@@ -155,23 +170,26 @@ impl<'a> Posterior<'a> {
         let mut margins = vec![0.0; rankers];
         self.each_draw(draws, chance, |pooled, scores, chance| {
             let scores_wide: Vec<usize> = scores.iter().map(|&score| score as usize).collect();
-            let regret = Regret::from_copeland_scores(&scores_wide);
+            let regret = Regret::from_copeland_scores_among(&scores_wide, self.roster.active());
             for (sums, shown) in copeland.iter_mut().zip(shown) {
                 sums.push(regret.of_appearances(shown));
             }
             uniform.push(regret.of_uniform_pairs(1));
-            if let (Some(winner), Some(last)) = (condorcet_winner(scores), shown.last()) {
+            if let (Some(winner), Some(last)) = (self.condorcet_winner(scores), shown.last()) {
                 for (i, margin) in margins.iter_mut().enumerate() {
-                    *margin = match i == winner {
-                        true => 0.0,
-                        // it has won against everybody in this draw
-                        false => {
-                            let (wins, losses) = pooled.wins(self.tally, winner, i);
-                            theta_above_half(wins, losses, chance) - 0.5
-                        }
+                    if i == winner {
+                        *margin = 0.0;
+                        continue;
+                    }
+                    let (wins, losses) = pooled.wins(self.tally, winner, i);
+                    *margin = match self.roster.is_active(i) {
+                        // it has won against all of these in this draw
+                        true => theta_above_half(wins, losses, chance) - 0.5,
+                        false => (theta_of(wins, losses, chance) - 0.5).max(0.0),
                     };
                 }
-                let regret = Regret::from_losses(margins.clone());
+                let active = self.roster.active();
+                let regret = Regret::from_losses(margins.clone()).with_uniform_pairs_of(active);
                 condorcet.push(regret.of_appearances(last));
                 condorcet_uniform.push(regret.of_uniform_pairs(1));
             }
@@ -185,14 +203,15 @@ impl<'a> Posterior<'a> {
         }
     }
 
+    fn condorcet_winner(&self, scores: &[u32]) -> Option<usize> {
+        let active = self.roster.active();
+        active.iter().copied().find(|&i| scores[i] as usize == active.len() - 1)
+    }
+
     /// `Pr(P[i][j] > 1/2)`, as far as the pair's own duels say.
     pub fn probability_above_half(&self, i: usize, j: usize) -> f64 {
         beta_above_half(self.tally.wins(i, j), self.tally.wins(j, i))
     }
-}
-
-fn condorcet_winner(scores: &[u32]) -> Option<usize> {
-    scores.iter().position(|&score| score as usize == scores.len() - 1)
 }
 
 /// The checkpoint from which on the newest steps are "now": at least `least` of them and a twentieth of all; `None` for

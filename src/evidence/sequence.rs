@@ -19,6 +19,19 @@
 //!
 //! Over all pairs of an experiment the error `δ` is shared equally, `α = δ / (K (K - 1) / 2)`: then all intervals of all
 //! pairs hold at all times with probability `1 - δ`.
+//!
+//! # Rankers that come later
+//!
+//! The pairs of the `K` rankers that an experiment began with keep their level for ever, so that what is settled stays
+//! settled, and they have spent all of `δ`. Yet a pair that is not exactly even is settled *the wrong way round* with about
+//! half of its `α` only. Let `p ≤ 1/2` and `M = (M₊ + M₋) / 2`, the halves of the mixture above and below 1/2. `M₊(1/2)` is a
+//! supermartingale under `p`, and `M₋(1/2) ≤ 1` while `W ≥ L`; so who settles it for the worse one, `M(1/2) ≥ 1/α` with `W > L`,
+//! has `M₊ ≥ 2/α - 1`, which happens with probability `α / (2 - α)` at most. All first pairs together are settled wrongly
+//! with probability `δ / (2 - δ)` at most, and what is left of `δ` is shared among the pairs of those who come: the `m`-th one's
+//! `K + m - 1` pairs with all before it have `α = δ (1 - δ) / (m (m + 1) (K + m - 1))` each. As `Σ 1 / (m (m + 1)) = 1`, they add
+//! `δ (1 - δ) / (2 - δ)`, however many come and whenever: the whole is `δ`. Who goes frees nothing.
+//!
+//! For pairs that are exactly even, where either way round is wrong, and for the intervals themselves, the sum is below `2 δ`.
 
 use crate::policy::mixture::{evidence_against_half, ln_likelihood, ln_mixture};
 
@@ -45,6 +58,13 @@ impl Sequence {
         Self::of_level((1.0 - confidence) / pairs)
     }
 
+    /// The intervals of the pairs that the `number`-th ranker (from 1) to join `founders` has with all before it.
+    fn for_newcomer(founders: usize, number: usize, confidence: f64) -> Self {
+        let (error, number) = (1.0 - confidence, number as f64);
+        let pairs = founders as f64 + number - 1.0;
+        Self::of_level(error * (1.0 - error) / (number * (number + 1.0) * pairs))
+    }
+
     /// `ln(1/α)`: the evidence that it takes to exclude a value.
     pub fn threshold(&self) -> f64 {
         self.threshold
@@ -62,6 +82,30 @@ impl Sequence {
         let plays = wins + losses;
         let peak = if plays > 0.0 { wins / plays } else { 0.5 };
         (edge(0.0, peak, excluded), edge(1.0, peak, excluded))
+    }
+}
+
+/// The intervals of all pairs of an experiment whose rankers come and go, at one confidence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sequences {
+    /// Of each ranker: those of its pairs with the ones before it.
+    by_later: Vec<Sequence>,
+}
+
+impl Sequences {
+    /// Of `rankers`, the first `founders` (2 or more) of which it began with. No pair is ever settled the wrong way round,
+    /// with probability `confidence` in (0, 1).
+    pub fn new(founders: usize, rankers: usize, confidence: f64) -> Self {
+        let mut by_later = vec![Sequence::for_pairs(founders, confidence); founders];
+        by_later.extend(
+            (1..=rankers - founders).map(|number| Sequence::for_newcomer(founders, number, confidence)),
+        );
+        Self { by_later }
+    }
+
+    /// That of the pair `{i, j}`.
+    pub fn of(&self, i: usize, j: usize) -> Sequence {
+        self.by_later[i.max(j)]
     }
 }
 

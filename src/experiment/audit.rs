@@ -209,9 +209,25 @@ impl<'a> Folding<'a> {
             self.last_change = Some((*status, *winner));
             self.archived |= archived;
         }
-        let other_change =
-            matches!(entry.event, Event::Other(OtherEvent::Interleaving { .. } | OtherEvent::Policy { .. }));
+        let other_change = matches!(
+            entry.event,
+            Event::Other(
+                OtherEvent::Interleaving { .. }
+                    | OtherEvent::Policy { .. }
+                    | OtherEvent::RankerEnlisted { .. }
+                    | OtherEvent::RankerRetired { .. }
+            )
+        );
         self.changes += u64::from(other_change);
+        if let (Event::Other(OtherEvent::RankerEnlisted { ranker, id }), Some(spec)) =
+            (&entry.event, self.spec)
+            && spec.rankers.get(usize::from(*ranker)).is_none_or(|known| known.id != *id)
+        {
+            findings.wrong.push(format!(
+                "log entry {} enlists ranker `{id}` as number {ranker} (from 0), and its record does not have that one there",
+                entry.position
+            ));
+        }
         let Some(fold) = &mut self.fold else { return };
         if entry.position <= fold.position() {
             return; // below the snapshot that a pruned log starts from
@@ -264,6 +280,13 @@ impl<'a> Folding<'a> {
 
     fn end(mut self, record: &ExperimentRecord, findings: &mut Findings) {
         self.compare_up_to(record.head, findings);
+        if let (Some(fold), Some(spec)) = (&self.fold, self.spec)
+            && fold.comings() != spec.comings
+        {
+            findings
+                .wrong
+                .push("its record and its log do not agree on which rankers have come and gone".into());
+        }
         if record.pruned_to > 0 || self.fold.is_none() {
             return; // changes may have been pruned, or not been read
         }

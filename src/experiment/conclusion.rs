@@ -44,22 +44,22 @@ impl Live {
         if self.with_record(|record| record.status != Status::Running || record.archived_at.is_some()) {
             return Ok(None);
         }
-        let (position, tally) = {
+        let (position, tally, roster, founders) = {
             let fold = self.fold()?;
             let looked_at = self.looked_for_conclusion.load(Ordering::Relaxed);
             if fold.concluded_by_itself().is_some() || fold.position() == looked_at {
                 return Ok(None);
             }
-            (fold.position(), fold.policy().tally().clone())
+            (fold.position(), fold.policy().tally().clone(), fold.roster().clone(), fold.founders())
         };
-        let certainty = Certainty::of(&tally, at.confidence);
+        let certainty = Certainty::among(&tally, &roster, founders, at.confidence);
         let certain = certainty.certain();
         if certain.is_empty() {
             self.looked_for_conclusion.store(position, Ordering::Relaxed);
             return Ok(None);
         }
         let winner = tally.copeland_leader_among(&certain);
-        let others = tally.rankers() - 1;
+        let others = roster.active().len() - 1;
         let wins = certainty.certain_wins(winner);
         Ok(Some((
             winner,

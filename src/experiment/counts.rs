@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::policy::bounds::pair_index;
-use crate::policy::tally::MAX_STEPS;
+use crate::policy::tally::{MAX_STEPS, widened};
 use crate::policy::{Answer, Duel};
 
 /// Raw counts of an experiment's log. Shapes: `K × K` for wins (row = winner), the upper triangle for ties and
@@ -48,6 +48,16 @@ impl Counts {
             self_duels: 0,
             shown: [0; 4],
         }
+    }
+
+    /// Room for one more ranker, with the next index.
+    pub fn enlist(&mut self) {
+        self.wins = widened(&self.wins, self.rankers);
+        for pairs in [&mut self.ties, &mut self.no_signal] {
+            pairs.resize(pairs.len() + self.rankers, 0);
+        }
+        self.appearances.push(0);
+        self.rankers += 1;
     }
 
     /// One answered duel, not a self-duel.

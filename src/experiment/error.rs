@@ -53,6 +53,9 @@ pub enum ServiceError {
         /// The open one.
         open: Option<u32>,
     },
+    /// A ranker cannot come or go.
+    #[error("{0}")]
+    FixedRankers(String),
     /// The log cannot be folded anew.
     #[error("{0}")]
     CannotReplay(String),

@@ -2,26 +2,22 @@
 //!
 //! Pure: the same log gives the same state on every replica and after every crash.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+mod saved;
 
 use super::counts::Counts;
 use super::open_pages::{ClickedPage, OpenPages};
 use super::page_counts::PageCounts;
-use super::spec::ExperimentSpec;
+use super::spec::{Comings, ExperimentSpec};
 use crate::evidence::History;
 use crate::interleave;
 use crate::policy::spec::Setup;
-use crate::policy::{Answer, Duel, Observation, PairCounts, Policy, PolicySpec, TieRule};
+use crate::policy::{
+    Answer, Duel, MIN_RANKERS, Observation, PairCounts, Policy, PolicySpec, Roster, TieRule,
+};
 use crate::store::{ClicksEvent, Event, LogEntry, Nonce, OtherEvent, OutcomeEvent, PairResult};
 
 /// Layout of a saved fold, apart from the policy's own; the two together make a snapshot's `format`.
-const FORMAT: u32 = 4;
-
-/// Bytes of the digest at the end of a saved fold: a damaged one must not be taken for a state that nobody folded.
-const DIGEST_BYTES: usize = 16;
+const FORMAT: u32 = 5;
 
 /// An experiment's state at a log position.
 #[derive(Debug)]
@@ -52,6 +48,11 @@ pub struct Fold {
     policy_changes_seen: usize,
     /// Position of the newest of them; 0 before the first.
     policy_since: u64,
+    /// How many rankers the experiment was created with.
+    founders: usize,
+    roster: Roster,
+    /// The retired, in the order in which they were.
+    retired: Vec<u16>,
 }
 
 /// How rankings are interleaved, from a position of the log on.
@@ -86,28 +87,10 @@ pub struct FoldError {
     pub detail: String,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Saved {
-    position: u64,
-    policy_text: String,
-    policy_changes_seen: usize,
-    policy_since: u64,
-    policy: Vec<u8>,
-    counts: Counts,
-    history: History,
-    concluded_by_itself: Option<String>,
-    recorded_at: i64,
-    batch_opened_at: i64,
-    /// Of each version after the first: where it begins, and the method as JSON.
-    methods: Vec<(u64, String)>,
-    open_pages: BTreeMap<Nonce, ClickedPage>,
-    page_counts: PageCounts,
-}
-
 impl Fold {
     /// The state before the first log entry.
     pub fn start(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
-        let rankers = spec.rankers.len();
+        let rankers = spec.founders();
         Self {
             position: 0,
             policy_text: text_of(&spec.policy),
@@ -126,90 +109,15 @@ impl Fold {
             policy_changes: spec.former_policies.len(),
             policy_changes_seen: 0,
             policy_since: 0,
+            founders: rankers,
+            roster: Roster::new(rankers),
+            retired: Vec::new(),
         }
     }
 
     /// As [`Fold::start`], for a log that was made by another policy.
     pub fn start_with_anothers_log(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
         Self { anothers_log: true, ..Self::start(spec, seed, created_at) }
-    }
-
-    /// The state as [`Fold::save`] left it; `None` when the bytes are not what this program can read.
-    pub fn restore(spec: &ExperimentSpec, seed: u64, bytes: &[u8]) -> Option<Self> {
-        let (content, found) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
-        if found != digest(content) {
-            return None;
-        }
-        let saved: Saved = postcard::from_bytes(content).ok()?;
-        let rankers = spec.rankers.len();
-        let sound = saved.counts.is_sound(rankers) && saved.history.is_sound(rankers);
-        if saved.policy_text != text_of(&spec.policy)
-            || saved.policy_changes_seen != spec.former_policies.len()
-            || !sound
-        {
-            return None;
-        }
-        let mut methods = vec![MethodVersion { since: 0, method: spec.pages.interleaving }];
-        for (since, method) in &saved.methods {
-            methods.push(MethodVersion { since: *since, method: serde_json::from_str(method).ok()? });
-        }
-        let known = |page: &ClickedPage| page.is_sound(rankers) && method_of(&methods, page.method).is_some();
-        if !saved.open_pages.values().all(known) || !saved.page_counts.is_sound(rankers, methods.len()) {
-            return None;
-        }
-        let setup = Setup { rankers, seed };
-        let format = spec.policy.start(setup).format();
-        Some(Self {
-            position: saved.position,
-            policy_text: saved.policy_text,
-            ties: spec.ties,
-            seed,
-            policy: spec.policy.restore(setup, format, &saved.policy)?,
-            counts: saved.counts,
-            history: saved.history,
-            concluded_by_itself: saved.concluded_by_itself,
-            recorded_at: saved.recorded_at,
-            batch_opened_at: saved.batch_opened_at,
-            methods,
-            open_pages: OpenPages::of(saved.open_pages),
-            page_counts: saved.page_counts,
-            anothers_log: false,
-            policy_changes: spec.former_policies.len(),
-            policy_changes_seen: saved.policy_changes_seen,
-            policy_since: saved.policy_since,
-        })
-    }
-
-    /// The state as bytes, for a snapshot of [`Fold::format`].
-    pub fn save(&self) -> Vec<u8> {
-        let saved = Saved {
-            position: self.position,
-            policy_text: self.policy_text.clone(),
-            policy_changes_seen: self.policy_changes_seen,
-            policy_since: self.policy_since,
-            policy: self.policy.save(),
-            counts: self.counts.clone(),
-            history: self.history.clone(),
-            concluded_by_itself: self.concluded_by_itself.clone(),
-            recorded_at: self.recorded_at,
-            batch_opened_at: self.batch_opened_at,
-            methods: self
-                .methods
-                .iter()
-                .skip(1)
-                .map(|version| {
-                    let method = serde_json::to_string(&version.method);
-                    (version.since, method.expect("names and numbers always serialise"))
-                })
-                .collect(),
-            open_pages: self.open_pages.pages().clone(),
-            page_counts: self.page_counts.clone(),
-        };
-        let mut bytes =
-            postcard::to_stdvec(&saved).expect("numbers, strings and vectors of them always serialise");
-        let digest = digest(&bytes);
-        bytes.extend_from_slice(&digest);
-        bytes
     }
 
     /// Number of the layout that [`Fold::save`] writes.
@@ -278,6 +186,22 @@ impl Fold {
         &self.page_counts
     }
 
+    /// Who takes part.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// How many rankers the experiment was created with.
+    pub fn founders(&self) -> usize {
+        self.founders
+    }
+
+    /// Who has come and gone since.
+    pub fn comings(&self) -> Comings {
+        let enlisted = (self.roster.rankers() - self.founders) as u16; // of at most 1024
+        Comings { enlisted, retired: self.retired.clone() }
+    }
+
     /// Fold the next entry. On an error nothing has changed.
     pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
         self.apply_page(|page| page.apply(entry))
@@ -324,6 +248,10 @@ impl Fold {
                 self.policy_changes_seen += 1;
                 self.policy_since = entry.position;
             }
+            Event::Other(OtherEvent::RankerEnlisted { ranker, .. }) => {
+                self.enlist(*ranker).map_err(refuse)?;
+            }
+            Event::Other(OtherEvent::RankerRetired { ranker }) => self.retire(*ranker).map_err(refuse)?,
             Event::Other(OtherEvent::SelfDuels { counts }) => {
                 for &(ranker, _) in counts {
                     self.check_ranker(ranker).map_err(refuse)?;
@@ -355,6 +283,34 @@ impl Fold {
         self.recorded_at = entry.recorded_at;
         self.history.counted(entry.position, entry.recorded_at);
         Ok(answered)
+    }
+
+    fn enlist(&mut self, ranker: u16) -> Result<(), String> {
+        let next = self.roster.rankers();
+        if usize::from(ranker) != next {
+            return Err(format!("it enlists ranker {ranker}, and {next} comes next"));
+        }
+        let mut roster = self.roster.clone();
+        roster.enlist().map_err(|why| why.to_string())?;
+        self.policy.enlist().map_err(|why| why.to_string())?;
+        self.roster = roster;
+        self.counts.enlist();
+        self.history.enlist();
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: u16) -> Result<(), String> {
+        self.check_ranker(ranker)?;
+        if !self.roster.is_active(ranker.into()) {
+            return Err(format!("ranker {ranker} is retired already"));
+        }
+        if self.roster.active().len() <= MIN_RANKERS {
+            return Err(format!("without ranker {ranker} fewer than {MIN_RANKERS} would be left"));
+        }
+        self.policy.retire(ranker.into()).map_err(|why| why.to_string())?;
+        self.roster.retire(ranker.into()).map_err(|why| why.to_string())?;
+        self.retired.push(ranker);
+        Ok(())
     }
 
     /// Clicks under the duel's own nonce settle it.
@@ -442,7 +398,7 @@ impl Fold {
     }
 
     fn check_ranker(&self, ranker: u16) -> Result<(), String> {
-        let rankers = self.policy.tally().rankers();
+        let rankers = self.roster.rankers();
         if usize::from(ranker) < rankers {
             Ok(())
         } else {
@@ -482,6 +438,11 @@ impl Page<'_> {
         self.0.policy_changes_seen
     }
 
+    /// Who has come and gone so far: how many changes.
+    pub fn comings_seen(&self) -> usize {
+        self.0.roster.rankers() - self.0.founders + self.0.retired.len()
+    }
+
     /// Number of the open batch, for a policy that runs in batches.
     pub fn batch(&self) -> Option<u32> {
         self.0.policy.batch()
@@ -495,11 +456,4 @@ fn method_of(methods: &[MethodVersion], version: u32) -> Option<interleave::Spec
 
 fn text_of(policy: &PolicySpec) -> String {
     serde_json::to_string(policy).expect("numbers and names always serialise")
-}
-
-fn digest(content: &[u8]) -> [u8; DIGEST_BYTES] {
-    std::array::from_fn({
-        let whole = Sha256::digest(content);
-        move |byte| whole[byte]
-    })
 }

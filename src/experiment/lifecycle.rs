@@ -180,6 +180,14 @@ impl Service {
                     record.pruned_to
                 )));
             }
+            if !spec.comings.is_none()
+                && let Some(why) = policy.description().fixed_rankers
+            {
+                return Err(ServiceError::FixedRankers(format!(
+                    "rankers have come or gone in experiment `{name}`, and policy `{}` cannot learn from such a log: {why}",
+                    policy.kind()
+                )));
+            }
             let changed = spec.under(policy.clone());
             let mut errors = changed.errors();
             if changed.former_policies.len() >= MAX_POLICIES {
@@ -245,7 +253,7 @@ impl Service {
 
     /// The record as the store has it: a change is judged by what is, and not by what this process remembers from
     /// before another one changed it.
-    async fn newest_record(&self, live: &Live) -> Result<ExperimentRecord, ServiceError> {
+    pub(super) async fn newest_record(&self, live: &Live) -> Result<ExperimentRecord, ServiceError> {
         let record = self.store.experiment(&live.name).await?;
         let record = record.ok_or_else(|| ServiceError::NotFound(live.name.clone()))?;
         live.set_record(record.clone());
@@ -282,7 +290,7 @@ impl Service {
         }
     }
 
-    async fn change(
+    pub(super) async fn change(
         &self,
         live: &Arc<Live>,
         seen: &ExperimentRecord,
@@ -345,6 +353,9 @@ fn winner_to_be(
     let refuse = |detail: String| Err(ServiceError::Invalid(vec![FieldError::new("/winner", detail)]));
     Ok(match (status, winner) {
         (Status::Concluded, Some(id)) => match live.spec.ranker_index(id) {
+            Some(index) if live.spec.is_retired(index) => {
+                return refuse(format!("ranker `{id}` of experiment `{}` is retired", live.name));
+            }
             Some(index) => Some(index as u16),
             None => return refuse(format!("experiment `{}` has no ranker `{id}`", live.name)),
         },
@@ -355,7 +366,7 @@ fn winner_to_be(
     })
 }
 
-fn check_version(record: &ExperimentRecord, expected: Option<u64>) -> Result<(), ServiceError> {
+pub(super) fn check_version(record: &ExperimentRecord, expected: Option<u64>) -> Result<(), ServiceError> {
     match expected {
         Some(expected) if expected != record.version => {
             Err(ServiceError::Stale { expected, current: record.version })

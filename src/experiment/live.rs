@@ -51,6 +51,8 @@ pub struct Live {
     pub(super) looked_for_conclusion: AtomicU64,
     snapshot_position: AtomicU64,
     broken: AtomicBool,
+    /// Its log goes on with rankers that its spec does not have, or without one that it has; that is not folded here.
+    outgrown: AtomicBool,
     /// The log that it is the fold of is gone.
     lost: AtomicBool,
     /// Unix milliseconds of about the last request.
@@ -125,6 +127,7 @@ impl Live {
             snapshot_position: AtomicU64::new(fold.position()),
             process,
             broken: AtomicBool::new(false),
+            outgrown: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             last_used_ms: AtomicI64::new(i64::MIN),
             traffic: Traffic::new(now_ms, metrics.feedback_delay_seconds.clone()),
@@ -134,6 +137,9 @@ impl Live {
             spec,
         };
         live.catch_up(store).await?;
+        if live.fold()?.comings() != live.spec.comings {
+            return Err(live.unreadable(&"its log does not say who of its rankers came and went"));
+        }
         if of_a_lost_log && let Some(snapshot) = live.snapshot_if_due(0, live.record().updated_at)? {
             in_time(store.save_snapshot(&snapshot)).await?;
         }
@@ -254,6 +260,11 @@ impl Live {
         self.broken.load(Ordering::Relaxed)
     }
 
+    /// Whether rankers have come or gone in its log that are not in its spec.
+    pub(super) fn is_outgrown(&self) -> bool {
+        self.outgrown.load(Ordering::Relaxed)
+    }
+
     /// The log in the database goes up to `position` only, and this is the fold of one that went up to `was_at_least`.
     /// Said once; it is folded anew.
     pub(super) fn log_was_lost(&self, metrics: &Metrics, position: u64, was_at_least: u64) {
@@ -372,11 +383,20 @@ impl Live {
 
     fn absorb_into(&self, page: &mut Page<'_>, entries: &[LogEntry]) -> Result<bool, ServiceError> {
         for entry in entries {
+            if self.outgrown.load(Ordering::Relaxed) {
+                return Ok(true);
+            }
             if entry.position <= page.position() {
                 continue;
             }
             if entry.position > page.position() + 1 {
                 return Ok(false);
+            }
+            // who still holds this one goes on choosing among the rankers that it knows; the next request has it anew
+            if is_coming_or_going(&entry.event) && page.comings_seen() == self.spec.comings.changes() {
+                self.outgrown.store(true, Ordering::Relaxed);
+                self.broken.store(true, Ordering::Relaxed);
+                return Ok(true);
             }
             let batch = page.batch();
             let answered = page.answer(entry).map_err(|error| self.unreadable(&error))?;
@@ -465,4 +485,8 @@ impl Live {
     pub fn snapshot_kept(&self, position: u64) {
         self.snapshot_position.fetch_max(position, Ordering::Relaxed);
     }
+}
+
+fn is_coming_or_going(event: &Event) -> bool {
+    matches!(event, Event::Other(OtherEvent::RankerEnlisted { .. } | OtherEvent::RankerRetired { .. }))
 }

@@ -13,8 +13,8 @@ use crate::clock::rfc3339;
 use crate::evidence::history::Checkpoint;
 use crate::evidence::posterior::window;
 use crate::evidence::{Estimate, History, Posterior};
-use crate::policy::{Tally, fold_chance};
-use crate::preference::{PreferenceMatrix, Regret};
+use crate::policy::{Roster, Tally, fold_chance};
+use crate::preference::Regret;
 
 /// Steps that "now" takes at least, where there are so many.
 const RECENT_STEPS: u64 = 1000;
@@ -148,11 +148,12 @@ impl Service {
 
 impl Live {
     fn regret_report(&self) -> Result<RegretReport, ServiceError> {
-        let (plug_in, tally, history, shown, last_at) = {
+        let (plug_in, tally, roster, history, shown, last_at) = {
             let fold = self.fold()?;
             (
                 self.plug_in_regret(&fold),
                 fold.policy().tally().clone(),
+                fold.roster().clone(),
                 fold.history().clone(),
                 fold.counts().appearances().to_vec(),
                 fold.recorded_at(),
@@ -163,17 +164,25 @@ impl Live {
             let (position, steps) = (plug_in.position, history.steps());
             moments.push(Checkpoint { position, steps, recorded_at: last_at, shown: shown.clone() });
         }
-        Ok(price(plug_in, &tally, &history, &moments, &shown, self.with_record(|record| record.seed), |i| {
+        let evidence = Evidence { tally: &tally, roster: &roster, history: &history };
+        Ok(price(plug_in, evidence, &moments, &shown, self.with_record(|record| record.seed), |i| {
             self.spec.rankers[i].id.clone()
         }))
     }
 }
 
+/// What regret is estimated from.
+#[derive(Clone, Copy)]
+struct Evidence<'a> {
+    tally: &'a Tally,
+    roster: &'a Roster,
+    history: &'a History,
+}
+
 /// `moments` ascend and end with now; `shown` is what was shown until now.
 fn price(
     plug_in: RegretEstimate,
-    tally: &Tally,
-    history: &History,
+    Evidence { tally, roster, history }: Evidence<'_>,
     moments: &[Checkpoint],
     shown: &[u64],
     seed: u64,
@@ -191,8 +200,8 @@ fn price(
     let priced: Vec<&[u64]> = moments.iter().map(|moment| &*moment.shown).chain([&*recent, shown]).collect();
     let draws = Posterior::draws(tally.rankers());
     let chance = &mut fold_chance(seed ^ REGRET_STREAM, plug_in.position);
-    let drawn = Posterior::new(tally).regret(&priced, draws, chance);
-    let scores = Regret::from_copeland_scores(&copeland_scores(tally));
+    let drawn = Posterior::among(tally, roster).regret(&priced, draws, chance);
+    let scores = Regret::from_copeland_scores_among(&copeland_scores(tally, roster), roster.active());
     let (recent_drawn, now) = (drawn.copeland[moments.len()], drawn.copeland[moments.len() + 1]);
 
     let series = moments
@@ -223,7 +232,7 @@ fn price(
                 regret: Band::of(regret, 1.0),
                 uniform_regret: Band::of(uniform, steps as f64),
             });
-            condorcet(tally, shown, steps, drawn.condorcet_probability, posterior, id)
+            condorcet(tally, roster, shown, steps, drawn.condorcet_probability, posterior, id)
         },
         recent: (steps > 0).then(|| RecentRegret {
             steps: recent_steps,
@@ -240,15 +249,20 @@ fn price(
 
 fn condorcet(
     tally: &Tally,
+    roster: &Roster,
     shown: &[u64],
     steps: u64,
     probability: f64,
     posterior: Option<CondorcetPosterior>,
     id: impl Fn(usize) -> String,
 ) -> CondorcetRegret {
-    let matrix = estimated_matrix(tally);
-    let winner = matrix.condorcet_winner();
-    let priced = Regret::condorcet(&matrix).ok();
+    let active = roster.active();
+    let winner = active.iter().copied().find(|&i| active.iter().all(|&j| j == i || tally.leads(i, j)));
+    let priced = winner.map(|winner| {
+        // one that takes part no more, and that the winner does not beat, costs nothing beside it
+        let loss = |i| if i == winner { 0.0 } else { (tally.mean(winner, i).unwrap_or(0.5) - 0.5).max(0.0) };
+        Regret::from_losses((0..tally.rankers()).map(loss).collect()).with_uniform_pairs_of(active)
+    });
     let reason = match (winner, &posterior) {
         (None, Some(_)) => Some("in today's counts no ranker beats all others".into()),
         (_, None) => Some(format!(
@@ -264,11 +278,4 @@ fn condorcet(
         posterior,
         reason,
     }
-}
-
-/// `p̂` of every pair, 1/2 where it was never compared.
-pub(super) fn estimated_matrix(tally: &Tally) -> PreferenceMatrix {
-    PreferenceMatrix::from_pairs(tally.rankers(), |i, j| tally.mean(i, j).unwrap_or(0.5)).expect(
-        "shares of wins are probabilities, and an experiment has a number of rankers that a matrix may have",
-    )
 }

@@ -136,6 +136,15 @@ pub async fn replay(
             record.name, record.pruned_to
         )));
     }
+    if !spec.comings.is_none()
+        && let Some(why) = policy.description().fixed_rankers
+    {
+        return Err(ServiceError::CannotReplay(format!(
+            "rankers have come or gone in experiment `{}`, and policy `{}` cannot learn from such a log: {why}",
+            record.name,
+            policy.kind()
+        )));
+    }
     let own_policy = spec.policy == policy;
     let under = ExperimentSpec { policy, ..spec.clone() };
     let mut fold = match own_policy {
@@ -183,8 +192,9 @@ fn report(
 ) -> Replay {
     let policy = fold.policy();
     let id = |ranker: usize| spec.rankers[ranker].id.clone();
-    let scores = copeland_scores(policy.tally());
-    let best = scores.iter().copied().max().unwrap_or(0);
+    let scores = copeland_scores(policy.tally(), fold.roster());
+    let active = fold.roster().active();
+    let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
     let regret = other_regret(spec, seed, fold, steps_max);
     Replay {
         experiment: name.into(),
@@ -192,7 +202,7 @@ fn report(
         own_policy,
         state: Sha256::digest(policy.save())[..8].iter().map(|byte| format!("{byte:02x}")).collect(),
         steps: policy.tally().steps(),
-        leaders: (0..scores.len()).filter(|&i| scores[i] == best).map(id).collect(),
+        leaders: active.iter().copied().filter(|&i| scores[i] == best).map(id).collect(),
         champion: id(policy.champion()),
         batch: policy.batch(),
         next: next_duels(spec, seed, fold),
@@ -231,6 +241,11 @@ fn other_regret(
     steps_max: Option<u64>,
 ) -> Result<OtherRegret, String> {
     let rankers = spec.rankers.len();
+    if !spec.comings.is_none() {
+        return Err(
+            "rankers have come or gone, and the log's answers are not told apart by who took part".into()
+        );
+    }
     let answers = Answers::new(rankers, |low, high| {
         let pair = fold.counts().pair(low, high);
         [pair.wins, pair.losses, pair.ties, pair.no_signal]

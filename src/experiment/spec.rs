@@ -7,7 +7,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::page_rules::PageRules;
-use crate::policy::{MAX_RANKERS, MIN_RANKERS, PolicySpec, TieRule};
+use crate::policy::{MAX_RANKERS, MIN_RANKERS, PolicySpec, Roster, TieRule};
 
 /// How long a duel may stay unanswered unless the experiment says otherwise.
 pub const DEFAULT_DUEL_TTL_SECONDS: u32 = 3600;
@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for Ranker {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentSpec {
-    /// 2 to 1024 rankers.
+    /// 2 to 1024 rankers: all that it has ever had, in the order in which they came.
     pub rankers: Vec<Ranker>,
     /// Which policy chooses.
     pub policy: PolicySpec,
@@ -75,9 +75,34 @@ pub struct ExperimentSpec {
     /// The policies that it had before its own, the first one first: one for each change in the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_policies: Vec<PolicySpec>,
+    /// Who of `rankers` came after it was created, and who has gone: one for each such change in the log.
+    #[serde(default, skip_serializing_if = "Comings::is_none")]
+    pub comings: Comings,
     /// What holds for its pages.
     #[serde(default)]
     pub pages: PageRules,
+}
+
+/// How the rankers of an experiment differ from those that it was created with.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Comings {
+    /// How many, the last ones, were enlisted after it was created.
+    pub enlisted: u16,
+    /// Indices of those that were retired, in the order in which they were.
+    pub retired: Vec<u16>,
+}
+
+impl Comings {
+    /// Whether they do not differ.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// How many changes that took.
+    pub fn changes(&self) -> usize {
+        usize::from(self.enlisted) + self.retired.len()
+    }
 }
 
 /// Most policies that one experiment has had.
@@ -144,6 +169,10 @@ impl ExperimentSpec {
         spec.policy
             .validate(count)
             .map_err(|error| format!("its policy is not one that can run: {error}"))?;
+        let founders = count.checked_sub(spec.comings.enlisted.into());
+        if founders.is_none_or(|founders| founders < MIN_RANKERS) || spec.roster().is_none() {
+            return Err("the rankers that it lists as enlisted or retired cannot be".into());
+        }
         Ok(spec)
     }
 
@@ -226,10 +255,44 @@ impl ExperimentSpec {
         changed
     }
 
+    /// The spec with one more ranker from here on.
+    pub fn with_enlisted(&self, ranker: Ranker) -> Self {
+        let mut changed = self.clone();
+        changed.rankers.push(ranker);
+        changed.comings.enlisted += 1;
+        changed
+    }
+
+    /// The spec without `ranker` from here on.
+    pub fn with_retired(&self, ranker: usize) -> Self {
+        let mut changed = self.clone();
+        changed.comings.retired.push(ranker as u16);
+        changed
+    }
+
     /// The spec as the experiment was created from it.
     pub fn as_created(&self) -> Self {
         let policy = self.former_policies.first().unwrap_or(&self.policy).clone();
-        Self { policy, former_policies: Vec::new(), ..self.clone() }
+        let rankers = self.rankers[..self.founders()].to_vec();
+        let comings = Comings::default();
+        Self { rankers, policy, former_policies: Vec::new(), comings, ..self.clone() }
+    }
+
+    /// How many rankers it was created with.
+    pub fn founders(&self) -> usize {
+        self.rankers.len() - usize::from(self.comings.enlisted)
+    }
+
+    /// Who takes part; `None` where what is written of those who do not is wrong.
+    pub fn roster(&self) -> Option<Roster> {
+        let mut retired = self.comings.retired.clone();
+        retired.sort_unstable();
+        Roster::with_retired(self.rankers.len(), &retired)
+    }
+
+    /// Whether this ranker was retired.
+    pub fn is_retired(&self, ranker: usize) -> bool {
+        self.comings.retired.iter().any(|&retired| usize::from(retired) == ranker)
     }
 
     /// Index of the ranker with this id.

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::error::ServiceError;
 use super::fold::Fold;
 use super::live::Live;
-use crate::policy::Tally;
+use crate::policy::{Roster, Tally};
 use crate::preference::Regret;
 
 /// An experiment's counts and scores at a log position.
@@ -53,9 +53,11 @@ pub struct OutcomeCounts {
 pub struct RankerStanding {
     /// The ranker's id.
     pub id: String,
-    /// Share of the other rankers that it has beaten more often than not, 0 to 1.
+    /// Whether it was retired: it is never shown again, and neither leads nor counts in anybody's score.
+    pub retired: bool,
+    /// Share of the other rankers that take part that it has beaten more often than not, 0 to 1.
     pub copeland_score: f64,
-    /// Mean of its win rates against each of the others, 0 to 1; a pair that was never compared counts 1/2.
+    /// Mean of its win rates against each of the others that take part, 0 to 1; a pair that was never compared counts 1/2.
     pub borda_score: f64,
     /// Duels that it won.
     pub wins: u64,
@@ -94,24 +96,30 @@ pub struct RegretEstimate {
     pub saved: Option<f64>,
 }
 
-/// Unnormalised empirical Copeland scores of all rankers, under the experiment's tie rule.
-pub(super) fn copeland_scores(tally: &Tally) -> Vec<usize> {
-    (0..tally.rankers()).map(|i| tally.copeland_score(i)).collect()
+/// How many of the rankers that take part each ranker has beaten, under the experiment's tie rule.
+pub(super) fn copeland_scores(tally: &Tally, roster: &Roster) -> Vec<usize> {
+    let beaten = |i: usize| roster.active().iter().filter(|&&j| j != i && tally.leads(i, j)).count();
+    (0..tally.rankers()).map(beaten).collect()
 }
 
-fn borda_score(tally: &Tally, i: usize) -> f64 {
-    let others = tally.rankers() - 1;
-    let rates: f64 = (0..=others).filter(|&j| j != i).map(|j| tally.mean(i, j).unwrap_or(0.5)).sum();
-    rates / others as f64
+/// How many others take part, seen from `i`.
+fn others(roster: &Roster, i: usize) -> usize {
+    roster.active().len() - usize::from(roster.is_active(i))
+}
+
+fn borda_score(tally: &Tally, roster: &Roster, i: usize) -> f64 {
+    let met = roster.active().iter().filter(|&&j| j != i);
+    let rates: f64 = met.map(|&j| tally.mean(i, j).unwrap_or(0.5)).sum();
+    rates / others(roster, i) as f64
 }
 
 impl Live {
     /// Counts and scores at the current log position.
     pub fn standings(&self) -> Result<Standings, ServiceError> {
         let fold = self.fold()?;
-        let (counts, tally) = (fold.counts(), fold.policy().tally());
-        let scores = copeland_scores(tally);
-        let best = scores.iter().copied().max().unwrap_or(0);
+        let (counts, tally, roster) = (fold.counts(), fold.policy().tally(), fold.roster());
+        let scores = copeland_scores(tally, roster);
+        let best = roster.active().iter().map(|&i| scores[i]).max().unwrap_or(0);
         let rankers: Vec<_> = self
             .spec
             .rankers
@@ -121,14 +129,15 @@ impl Live {
                 let totals = counts.ranker(i);
                 RankerStanding {
                     id: ranker.id.clone(),
-                    copeland_score: scores[i] as f64 / (scores.len() - 1) as f64,
-                    borda_score: borda_score(tally, i),
+                    retired: !roster.is_active(i),
+                    copeland_score: scores[i] as f64 / others(roster, i) as f64,
+                    borda_score: borda_score(tally, roster, i),
                     wins: totals.wins,
                     losses: totals.losses,
                     ties: totals.ties,
                     no_signal: totals.no_signal,
                     appearances: counts.appearances()[i],
-                    leader: scores[i] == best,
+                    leader: roster.is_active(i) && scores[i] == best,
                 }
             })
             .collect();
@@ -161,7 +170,8 @@ impl Live {
     pub(super) fn plug_in_regret(&self, fold: &Fold) -> RegretEstimate {
         let counts = fold.counts();
         let steps = answered_duels(fold) + counts.self_duels;
-        let priced = Regret::from_copeland_scores(&copeland_scores(fold.policy().tally()));
+        let scores = copeland_scores(fold.policy().tally(), fold.roster());
+        let priced = Regret::from_copeland_scores_among(&scores, fold.roster().active());
         let cost = priced.of_appearances(counts.appearances());
         let uniform = priced.of_uniform_pairs(steps);
         RegretEstimate {

@@ -270,12 +270,19 @@ pub async fn import(
     }
     let first_position = fold.position();
     if let Some(existing) = store.experiment(&name).await? {
-        let same_spec = ExperimentSpec::read(&existing.spec).is_ok_and(|existing| existing == spec);
+        let created = spec.as_created();
+        let same_spec =
+            ExperimentSpec::read(&existing.spec).is_ok_and(|existing| existing.as_created() == created);
         return compare(store, &existing, &record, same_spec, fold, reader).await;
     }
     let mut failure = None;
     let mut pages = std::iter::from_fn(|| match reader.page(&mut fold, head.head) {
-        Ok(page) if page.is_empty() => None,
+        Ok(page) if page.is_empty() && fold.comings() == spec.comings => None,
+        Ok(page) if page.is_empty() => {
+            let why = "the file's log and its first line do not agree on which rankers have come and gone";
+            failure = Some(anyhow::anyhow!(why));
+            Some(Err(why.into()))
+        }
         Ok(page) => Some(Ok(page)),
         Err(error) => {
             let why = error.to_string();

@@ -90,6 +90,8 @@ pub enum VerdictState {
 pub struct RankerVerdict {
     /// Its id.
     pub id: String,
+    /// Whether it was retired: it can no longer win, and nobody's score counts it.
+    pub retired: bool,
     /// Whether it can still be a Copeland winner.
     pub possible: bool,
     /// Whether it is certainly a Copeland winner.
@@ -117,8 +119,8 @@ pub struct DecidingPair {
     pub losses: f64,
     /// Its share of wins; `null` before the first.
     pub win_rate: Option<f64>,
-    /// Lower end of the interval of its probability to win: all intervals of all pairs hold at every moment, together, at
-    /// the verdict's confidence.
+    /// Lower end of the interval of its probability to win: all intervals of the pairs of the rankers that the experiment began
+    /// with hold at every moment, together, at the verdict's confidence.
     pub low: f64,
     /// Upper end of that interval.
     pub high: f64,
@@ -185,12 +187,13 @@ impl Live {
     }
 
     fn verdict(&self, confidence: f64) -> Result<Verdict, ServiceError> {
-        let (position, duels, tally, history, by_itself) = {
+        let (position, duels, tally, (roster, founders), history, by_itself) = {
             let fold = self.fold()?;
             (
                 fold.position(),
                 answered_duels(&fold),
                 fold.policy().tally().clone(),
+                (fold.roster().clone(), fold.founders()),
                 fold.history().clone(),
                 fold.concluded_by_itself().map(str::to_owned),
             )
@@ -200,16 +203,17 @@ impl Live {
         let id = |ranker: usize| self.spec.rankers[ranker].id.clone();
         let ids = |rankers: &[usize]| rankers.iter().map(|&ranker| id(ranker)).collect();
 
-        let certainty = Certainty::of(&tally, confidence);
+        let certainty = Certainty::among(&tally, &roster, founders, confidence);
         let (certain, possible) = (certainty.certain(), certainty.possible());
-        let posterior = Posterior::new(&tally);
+        let posterior = Posterior::among(&tally, &roster);
         let draws = Posterior::draws(tally.rankers());
         let chances = posterior.chances(draws, chance);
-        let leader = leader(&chances.copeland, &tally, &certain);
+        let leader = leader(&chances.copeland, &tally, roster.active(), &certain);
         let (deciding_pairs, deciding_pairs_total) =
             self.deciding_pairs(&tally, &certainty, &posterior, leader);
         let forecast = forecast(&tally, &certainty, &history, chance);
-        let compared = (0..tally.rankers()).any(|i| (0..i).any(|j| tally.half_plays(i, j) > 0));
+        let active = roster.active();
+        let compared = active.iter().any(|&i| active.iter().any(|&j| j < i && tally.half_plays(i, j) > 0));
         let state = match (certain.is_empty(), compared) {
             (false, _) => VerdictState::Decided,
             (true, true) => VerdictState::Open,
@@ -235,6 +239,7 @@ impl Live {
             rankers: (0..tally.rankers())
                 .map(|i| RankerVerdict {
                     id: id(i),
+                    retired: !roster.is_active(i),
                     possible: possible.contains(&i),
                     certain: certain.contains(&i),
                     certain_wins: certainty.certain_wins(i),
@@ -280,7 +285,7 @@ impl Live {
         let rows = pairs.into_iter().take(PAIRS_MAX).map(|(_, _, (low, high))| {
             let (i, j) = if high == leader { (high, low) } else { (low, high) };
             let (wins, losses) = (tally.wins(i, j), tally.wins(j, i));
-            let (from, to) = certainty.sequence().interval(wins, losses);
+            let (from, to) = certainty.sequence(i, j).interval(wins, losses);
             DecidingPair {
                 left: self.spec.rankers[i].id.clone(),
                 right: self.spec.rankers[j].id.clone(),
@@ -325,7 +330,7 @@ impl Live {
         confidence: f64,
     ) -> String {
         let id = |ranker: usize| &self.spec.rankers[ranker].id;
-        let others = certainty.rankers() - 1;
+        let others = certainty.roster().active().len() - 1;
         let sure = percent(confidence);
         match (state, &certainty.certain()[..]) {
             (VerdictState::NothingKnown, _) => {
@@ -372,16 +377,16 @@ impl Live {
 }
 
 /// The most probable Copeland winner: among the certain ones, if there are; between equals the one that leads the counts.
-pub(super) fn leader(chances: &[f64], tally: &Tally, certain: &[usize]) -> usize {
+fn leader(chances: &[f64], tally: &Tally, active: &[usize], certain: &[usize]) -> usize {
     if !certain.is_empty() {
         return tally.copeland_leader_among(certain);
     }
-    let most = chances.iter().copied().fold(0.0, f64::max);
-    let level: Vec<usize> = (0..chances.len()).filter(|&i| chances[i] == most).collect();
+    let most = active.iter().map(|&i| chances[i]).fold(0.0, f64::max);
+    let level: Vec<usize> = active.iter().copied().filter(|&i| chances[i] == most).collect();
     match level[..] {
         [leader] => leader,
         _ => {
-            let first = tally.copeland_leader();
+            let first = tally.copeland_leader_among(active);
             if level.contains(&first) { first } else { level[0] }
         }
     }

@@ -7,7 +7,6 @@ use utoipa::ToSchema;
 
 use super::error::ServiceError;
 use super::live::Live;
-use super::regret::estimated_matrix;
 use super::service::Service;
 use crate::policy::Tally;
 use crate::preference::PreferenceMatrix;
@@ -25,7 +24,7 @@ pub struct Winners {
     pub experiment: String,
     /// Log position that this is at.
     pub position: u64,
-    /// Pairs that were compared at least once.
+    /// Pairs of rankers that take part that were compared at least once.
     pub pairs_compared: usize,
     /// Pairs that there are.
     pub pairs: usize,
@@ -49,8 +48,9 @@ pub struct Notion {
     /// Ids of the winners: several when they are level, or when the winner is a mixture; none where there is none.
     pub winners: Vec<String>,
     /// What each ranker has under it, in the experiment's order: the share of the others that it beats, its mean win rate,
-    /// its share of the walk's time, or its weight in the mixture; `null` where there is no such number.
-    pub scores: Option<Vec<f64>>,
+    /// its share of the walk's time, or its weight in the mixture; `null` where there is no such number. A retired ranker's is
+    /// `null`: all of this is of those that take part.
+    pub scores: Option<Vec<Option<f64>>>,
     /// Why there is no winner.
     pub reason: Option<String>,
 }
@@ -67,15 +67,16 @@ impl Service {
 
 impl Live {
     fn winners(&self) -> Result<Winners, ServiceError> {
-        let (position, tally) = {
+        let (position, tally, roster) = {
             let fold = self.fold()?;
-            (fold.position(), fold.policy().tally().clone())
+            (fold.position(), fold.policy().tally().clone(), fold.roster().clone())
         };
-        let rankers = tally.rankers();
-        let compared = |i: usize| (0..i).filter(|&j| tally.half_plays(i, j) > 0).count();
-        let notions = self.notions(&estimated_matrix(&tally));
-        let pairs_compared = (0..rankers).map(compared).sum();
-        let (agree, note) = judge(&notions, &tally, pairs_compared);
+        let active = roster.active();
+        let rankers = active.len();
+        let compared = |i: usize| active.iter().filter(|&&j| j < i && tally.half_plays(i, j) > 0).count();
+        let notions = self.notions(&estimated_matrix(&tally, active), active);
+        let pairs_compared = active.iter().map(|&i| compared(i)).sum();
+        let (agree, note) = judge(&notions, rankers * (rankers - 1) / 2, pairs_compared);
         Ok(Winners {
             experiment: self.name.clone(),
             position,
@@ -87,15 +88,22 @@ impl Live {
         })
     }
 
-    fn notions(&self, matrix: &PreferenceMatrix) -> Vec<Notion> {
+    /// `matrix` is of the rankers that take part, `active`.
+    fn notions(&self, matrix: &PreferenceMatrix, active: &[usize]) -> Vec<Notion> {
         let rankers = matrix.rankers();
-        let ids =
-            |winners: Vec<usize>| winners.into_iter().map(|i| self.spec.rankers[i].id.clone()).collect();
-        let notion = |notion, meaning, winners: Vec<usize>, scores| Notion {
+        let ids = |winners: Vec<usize>| {
+            winners.into_iter().map(|i| self.spec.rankers[active[i]].id.clone()).collect()
+        };
+        let of_all = |scores: Vec<f64>| {
+            let mut all = vec![None; self.spec.rankers.len()];
+            active.iter().zip(scores).for_each(|(&i, score)| all[i] = Some(score));
+            all
+        };
+        let notion = |notion, meaning, winners: Vec<usize>, scores: Option<Vec<f64>>| Notion {
             notion,
             meaning,
             winners: ids(winners),
-            scores,
+            scores: scores.map(of_all),
             reason: None,
         };
         let absent =
@@ -154,7 +162,7 @@ impl Live {
 }
 
 /// Whether all notions that have winners name the same ones, and what that means.
-fn judge(notions: &[Notion], tally: &Tally, pairs_compared: usize) -> (bool, String) {
+fn judge(notions: &[Notion], pairs: usize, pairs_compared: usize) -> (bool, String) {
     let named: Vec<&Notion> = notions.iter().filter(|notion| !notion.winners.is_empty()).collect();
     let first = &named[0].winners;
     let agree = named.iter().all(|notion| notion.winners == *first);
@@ -165,7 +173,6 @@ fn judge(notions: &[Notion], tally: &Tally, pairs_compared: usize) -> (bool, Str
         0..=3 => ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", "),
         many => format!("{many} rankers"),
     };
-    let pairs = tally.rankers() * (tally.rankers() - 1) / 2;
     let unseen = match pairs - pairs_compared {
         0 => String::new(),
         unseen => format!(
@@ -185,5 +192,13 @@ fn judge(notions: &[Notion], tally: &Tally, pairs_compared: usize) -> (bool, Str
              beats, not by how much. Borda favours who wins high against weak rankers.{unseen}",
             says.join("; ")
         ),
+    )
+}
+
+/// `p̂` of every pair of `rankers`, 1/2 where it was never compared.
+fn estimated_matrix(tally: &Tally, rankers: &[usize]) -> PreferenceMatrix {
+    let mean = |i: usize, j: usize| tally.mean(rankers[i], rankers[j]).unwrap_or(0.5);
+    PreferenceMatrix::from_pairs(rankers.len(), mean).expect(
+        "shares of wins are probabilities, and an experiment has a number of rankers that a matrix may have",
     )
 }

@@ -120,8 +120,9 @@ pub struct Experiment {
     pub status: Status,
     /// Id of the ranker that it was concluded on.
     pub winner: Option<String>,
-    /// Its rankers, in the order that every matrix of the API has.
-    pub rankers: Vec<Ranker>,
+    /// Its rankers, in the order that every matrix of the API has: those that it was created with, then those that were
+    /// enlisted.
+    pub rankers: Vec<ListedRanker>,
     /// Its policy with all parameters.
     pub policy: PolicySpec,
     /// What must hold for the policy's guarantee.
@@ -159,6 +160,19 @@ pub struct Experiment {
     pub archived_at: Option<String>,
 }
 
+/// A ranker of an experiment.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ListedRanker {
+    /// What the search backend calls it.
+    pub id: String,
+    /// For people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// `true` for one that was retired: it is never shown again. Left out otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub retired: bool,
+}
+
 impl Experiment {
     fn of(live: &Live) -> ApiResult<Self> {
         let record = live.record();
@@ -175,7 +189,16 @@ impl Experiment {
                 .winner
                 .and_then(|winner| spec.rankers.get(usize::from(winner)))
                 .map(|ranker| ranker.id.clone()),
-            rankers: spec.rankers.clone(),
+            rankers: spec
+                .rankers
+                .iter()
+                .enumerate()
+                .map(|(index, ranker)| ListedRanker {
+                    id: ranker.id.clone(),
+                    description: ranker.description.clone(),
+                    retired: spec.is_retired(index),
+                })
+                .collect(),
             policy: spec.policy.clone(),
             policy_assumes: spec.policy.description().assumes,
             ties: spec.ties,
@@ -247,6 +270,7 @@ async fn create(
         seed: body.seed,
         conclude_at: body.conclude_at.map(|super::extract::Object(at)| at),
         former_policies: Vec::new(),
+        comings: Default::default(),
     };
     let (live, is_new) = state.service.create(&body.name, &spec, &caller.actor()).await?;
     let experiment = Experiment::of(&live)?;
@@ -379,11 +403,20 @@ struct ExperimentChange {
     /// Instead of `status`: which policy chooses from here on. Its state is the log, folded under it from the beginning.
     #[schema(value_type = Option<PolicySpec>, nullable = false)]
     policy: Option<Map<String, Value>>,
+    /// Instead of `status`: one more ranker takes part from here on, its id or an object. One that takes part already, as it
+    /// is described, changes nothing.
+    #[schema(value_type = Option<RankerBody>, nullable = false)]
+    enlist: Option<Ranker>,
+    /// Instead of `status`: id of a ranker that takes part no more. It is never chosen again; answers of its duels that are
+    /// out still count. One that was retired before changes nothing.
+    #[schema(nullable = false)]
+    retire: Option<String>,
 }
 
-/// Pause, continue or conclude an experiment, or change its interleaving or its policy
+/// Pause, continue or conclude an experiment, change its interleaving or its policy, or let a ranker come or go
 ///
-/// A new policy has learnt from every comparison in the log; duels of the old one that are out count when they are answered.
+/// One change at a time. A new policy has learnt from every comparison in the log; duels of the old one that are out count when
+/// they are answered. Who comes or goes is judged with the others from the next duel on, and all that was counted stays.
 /// `If-Match` carries the `ETag` that the decision was made on, or `*` for whatever it is now.
 #[utoipa::path(patch, path = "/experiments/{name}", tag = "experiments", security(("key" = ["admin"])), request_body = ExperimentChange,
     params(
@@ -393,7 +426,7 @@ struct ExperimentChange {
     responses(
         (status = 200, body = Experiment, description = "Changed, or as it was asked for already.", headers(("etag" = String))),
         (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
-        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-archived`, or `cannot-replay`: a new policy needs the whole log, and it was pruned."),
+        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-archived`, `cannot-replay`: a new policy needs the whole log, and it was pruned, or `rankers-fixed`: the policy cannot let rankers come or go, or this ranker cannot; the detail says why."),
         (status = 412, body = ProblemDocument, content_type = "application/problem+json", description = "`precondition-failed`: somebody else has changed it."),
         (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`."),
         (status = 428, body = ProblemDocument, content_type = "application/problem+json", description = "`precondition-required`: send `If-Match`."),
@@ -416,12 +449,26 @@ async fn change(
         let problem = format!("The change is not as it should be: {detail}.");
         Problem::new(ProblemKind::InvalidRequest, problem).field(pointer, detail)
     };
-    if let Some(object) = body.policy {
-        if body.status.is_some() || body.interleaving.is_some() || body.winner.is_some() {
-            return Err(refuse("/policy", "send `policy` alone, one change at a time"));
+    let changes = [
+        ("/policy", body.policy.is_some()),
+        ("/enlist", body.enlist.is_some()),
+        ("/retire", body.retire.is_some()),
+    ];
+    let others = body.status.is_some() || body.interleaving.is_some() || body.winner.is_some();
+    let asked = changes.iter().filter(|(_, asked)| *asked).count() + usize::from(others);
+    if let (true, Some((pointer, _))) = (asked > 1, changes.iter().find(|(_, asked)| *asked)) {
+        return Err(refuse(pointer, &format!("send `{}` alone, one change at a time", &pointer[1..])));
+    }
+    let changed = match (body.policy, body.enlist, body.retire) {
+        (Some(object), _, _) => {
+            let policy = PolicySpec::from_json(object).map_err(invalid_policy)?;
+            Some(state.service.set_policy(&name, version.0, policy, &by).await?)
         }
-        let policy = PolicySpec::from_json(object).map_err(invalid_policy)?;
-        let live = state.service.set_policy(&name, version.0, policy, &by).await?;
+        (_, Some(ranker), _) => Some(state.service.enlist(&name, version.0, ranker, &by).await?),
+        (_, _, Some(id)) => Some(state.service.retire(&name, version.0, &id, &by).await?),
+        _ => None,
+    };
+    if let Some(live) = changed {
         return Ok(Experiment::of(&live)?.into_response(StatusCode::OK, &[]));
     }
     let live = match (body.status, body.interleaving) {
@@ -438,7 +485,9 @@ async fn change(
         (Some(_), Some(_)) => {
             return Err(refuse("/interleaving", "send `status` or `interleaving`, one change at a time"));
         }
-        (None, None) => return Err(refuse("", "send `status`, `interleaving` or `policy`")),
+        (None, None) => {
+            return Err(refuse("", "send `status`, `interleaving`, `policy`, `enlist` or `retire`"));
+        }
     };
     Ok(Experiment::of(&live)?.into_response(StatusCode::OK, &[]))
 }

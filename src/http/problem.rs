@@ -98,6 +98,11 @@ problems! {
         "A replay folds the whole log from its beginning. This one was pruned, or is too long for a request.",
         "Replay a long log with `rankduel replay` where the database can be reached. A pruned one can be replayed from an \
          export that was made before.";
+    RankersFixed: "rankers-fixed", CONFLICT, "The rankers cannot be changed so",
+        "The experiment's policy fixes its rankers at the start, or the change is one that no experiment takes: it would leave \
+         fewer than two rankers, or bring back one that was retired. The detail says which.",
+        "Change to a policy whose rankers may come and go (`rankduel policies` says which may), or create another \
+         experiment.";
     FeedbackConflict: "feedback-conflict", CONFLICT, "The duel has another answer already",
         "This duel was answered before, differently. The first answer counts and stands.",
         "Nothing to do if the first answer is the right one. Send one answer for each duel; repeating the \

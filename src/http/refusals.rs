@@ -25,6 +25,7 @@ impl From<ServiceError> for Problem {
             ServiceError::Archived(_) => Self::new(ProblemKind::ExperimentArchived, detail),
             ServiceError::NotInBatches(_) => Self::new(ProblemKind::NotABatchPolicy, detail),
             ServiceError::BatchNotOpen { .. } => Self::new(ProblemKind::BatchNotOpen, detail),
+            ServiceError::FixedRankers(_) => Self::new(ProblemKind::RankersFixed, detail),
             ServiceError::CannotReplay(_) => Self::new(ProblemKind::CannotReplay, detail),
             ServiceError::Conflict(_) => Self::new(ProblemKind::FeedbackConflict, detail),
             ServiceError::Overloaded => Self::new(ProblemKind::Overloaded, detail),

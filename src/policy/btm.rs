@@ -82,6 +82,7 @@ impl PolicyParameters for BeatTheMean {
                 default: Some("true"),
             },
         ],
+        fixed_rankers: Some("it compares each ranker with the mean of those that it began with"),
         not_served: None,
     };
 

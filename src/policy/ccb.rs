@@ -36,6 +36,7 @@ impl PolicyParameters for Ccb {
             meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",
             default: Some("0.51"),
         }],
+        fixed_rankers: None,
         not_served: None,
     };
 

@@ -130,6 +130,7 @@ impl PolicyParameters for CwRmed {
         source: SOURCE,
         assumes: "no pair of equal rankers",
         parameters: PARAMETERS,
+        fixed_rankers: Some("it weighs its evidence for the rankers that it began with"),
         not_served: Some("it solves linear programs at most steps: use `ecw-rmed` or `d-ts-plus`"),
     };
 
@@ -152,6 +153,7 @@ impl PolicyParameters for EcwRmed {
         source: SOURCE,
         assumes: "no pair of equal rankers",
         parameters: PARAMETERS,
+        fixed_rankers: Some("it weighs its evidence for the rankers that it began with"),
         not_served: None,
     };
 

@@ -58,6 +58,7 @@ impl PolicyParameters for DoubleThompson {
         source: "Wu & Liu, Double Thompson Sampling for Dueling Bandits, NIPS 2016, Algorithm 1",
         assumes: "no two rankers that are exactly even",
         parameters: &[ALPHA],
+        fixed_rankers: None,
         not_served: None,
     };
 
@@ -81,6 +82,7 @@ impl PolicyParameters for DoubleThompsonPlus {
         source: "Wu & Liu, Double Thompson Sampling for Dueling Bandits, NIPS 2016, D-TS+",
         assumes: "no two rankers that are exactly even",
         parameters: &[ALPHA],
+        fixed_rankers: None,
         not_served: None,
     };
 

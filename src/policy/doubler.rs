@@ -43,6 +43,7 @@ impl PolicyParameters for Doubler {
         source: "Ailon, Karnin, Joachims, Reducing Dueling Bandits to Cardinal Bandits (ICML 2014), Algorithm 1",
         assumes: "every ranker has a utility, and win probabilities are linear in utilities",
         parameters: &[ucb::ALPHA],
+        fixed_rankers: Some("its bandit chooses among the rankers that it began with"),
         not_served: None,
     };
 

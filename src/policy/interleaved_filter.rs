@@ -59,6 +59,7 @@ impl PolicyParameters for InterleavedFilter {
                 default: Some("4"),
             },
         ],
+        fixed_rankers: Some("its candidate meets the rankers that it began with, in turn"),
         not_served: None,
     };
 

@@ -160,6 +160,9 @@ impl PolicyParameters for MergeRucb {
             },
             ROUND_ROBIN,
         ],
+        fixed_rankers: Some(
+            "it divides the rankers into small batches when it begins, and only merges these",
+        ),
         not_served: None,
     };
 
@@ -210,6 +213,9 @@ impl PolicyParameters for MergeDts {
             },
             ROUND_ROBIN,
         ],
+        fixed_rankers: Some(
+            "it divides the rankers into small batches when it begins, and only merges these",
+        ),
         not_served: None,
     };
 

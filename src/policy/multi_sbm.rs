@@ -35,6 +35,7 @@ impl PolicyParameters for MultiSbm {
         source: "Ailon, Karnin, Joachims, Reducing Dueling Bandits to Cardinal Bandits (ICML 2014), Algorithm 2",
         assumes: "every ranker has a utility, and win probabilities are linear in utilities",
         parameters: &[ucb::ALPHA],
+        fixed_rankers: Some("it has one bandit for each ranker that it began with"),
         not_served: None,
     };
 

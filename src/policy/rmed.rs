@@ -80,6 +80,7 @@ impl PolicyParameters for Rmed1 {
         source: SOURCE,
         assumes: "a Condorcet winner",
         parameters: &[],
+        fixed_rankers: Some("its rounds go through the rankers that it began with"),
         not_served: None,
     };
 
@@ -103,6 +104,7 @@ impl PolicyParameters for Rmed2 {
         source: SOURCE,
         assumes: "a Condorcet winner, and that no pair ties for ever",
         parameters: &[ALPHA],
+        fixed_rankers: Some("its rounds go through the rankers that it began with"),
         not_served: None,
     };
 
@@ -140,6 +142,7 @@ impl PolicyParameters for Rmed2Fh {
             Parameter { name: "horizon", meaning: "Number of steps, `T`; at least 3.", default: None },
             ALPHA,
         ],
+        fixed_rankers: Some("its rounds go through the rankers that it began with"),
         not_served: None,
     };
 

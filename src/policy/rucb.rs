@@ -55,6 +55,7 @@ impl PolicyParameters for Rucb {
                 default: Some("icml"),
             },
         ],
+        fixed_rankers: None,
         not_served: None,
     };
 

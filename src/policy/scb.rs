@@ -53,6 +53,7 @@ impl PolicyParameters for Scb {
                       0 plays every pair until one wins, as the paper does",
             default: Some("0.005"),
         }],
+        fixed_rankers: Some("its rounds are planned for the rankers that it began with"),
         not_served: None,
     };
 

@@ -29,6 +29,9 @@ impl PolicyParameters for SelfSparring {
         source: "Sui, Zhuang, Burdick, Yue, Multi-dueling Bandits with Dependent Arms (UAI 2017), SelfSparring",
         assumes: "a total order, and win probabilities that are nearly linear in utilities",
         parameters: &[],
+        fixed_rankers: Some(
+            "it compares how often each ranker has won in all, which says nothing of one that came later",
+        ),
         not_served: None,
     };
 

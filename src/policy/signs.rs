@@ -259,7 +259,12 @@ fn sign(keys: [u32; 2], other: u32, odds: u32) -> u32 {
 
 /// `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)`.
 pub fn theta(tally: &Tally, i: usize, j: usize, chance: &mut Chance) -> f64 {
-    beta(tally.wins(i, j), tally.wins(j, i)).sample(chance)
+    theta_of(tally.wins(i, j), tally.wins(j, i), chance)
+}
+
+/// `θ ~ Beta(wins+1, losses+1)`.
+pub fn theta_of(wins: f64, losses: f64, chance: &mut Chance) -> f64 {
+    beta(wins, losses).sample(chance)
 }
 
 /// `Beta(a+1, b+1)`.

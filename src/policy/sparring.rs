@@ -32,6 +32,7 @@ impl PolicyParameters for Sparring {
         source: "Ailon, Karnin, Joachims, Reducing Dueling Bandits to Cardinal Bandits (ICML 2014), Algorithm 3",
         assumes: "every ranker has a utility; a heuristic without a proof",
         parameters: &[ucb::ALPHA],
+        fixed_rankers: Some("its two bandits choose among the rankers that they began with"),
         not_served: None,
     };
 

@@ -43,6 +43,8 @@ pub struct Description {
     pub assumes: &'static str,
     /// Its parameters, in the order of its documentation.
     pub parameters: &'static [Parameter],
+    /// Why no ranker can be enlisted or retired while it runs; `None` where rankers may come and go.
+    pub fixed_rankers: Option<&'static str>,
     /// Why a live service should not run it; `None` where it may.
     pub not_served: Option<&'static str>,
 }

@@ -60,9 +60,11 @@ impl PolicySpec {
         }
         tally.skip(steps - duels);
         let state = match self {
-            Self::Uniform(_) | Self::SelfSparring(_) => save_state(&tally),
+            Self::SelfSparring(_) => save_state(&tally),
             // nobody is retired
-            Self::DoubleThompson(_) | Self::DoubleThompsonPlus(_) => save_state(&(&tally, Vec::<u16>::new())),
+            Self::Uniform(_) | Self::DoubleThompson(_) | Self::DoubleThompsonPlus(_) => {
+                save_state(&(&tally, Vec::<u16>::new()))
+            }
             _ => return Err(CannotCount::NeedsHistory(self.kind())),
         };
         let setup = Setup { rankers, seed: 0 };

@@ -114,14 +114,8 @@ impl Tally {
 
     /// Room for one more ranker, with the next index.
     pub fn enlist(&mut self) {
-        let old = self.rankers;
-        let mut wider = vec![0; (old + 1) * (old + 1)];
-        for i in 0..old {
-            wider[i * (old + 1)..i * (old + 1) + old]
-                .copy_from_slice(&self.half_wins[i * old..(i + 1) * old]);
-        }
-        self.rankers = old + 1;
-        self.half_wins = wider;
+        self.half_wins = widened(&self.half_wins, self.rankers);
+        self.rankers += 1;
     }
 
     /// Empirical Copeland score of `i`, unnormalised: opponents that it has beaten more often than not.
@@ -152,4 +146,15 @@ impl Tally {
         }
         best.0
     }
+}
+
+/// Row-major `K × K` counts with room for one more ranker.
+pub(crate) fn widened(counts: &[u32], rankers: usize) -> Vec<u32> {
+    let mut wider = Vec::with_capacity((rankers + 1) * (rankers + 1));
+    for row in counts.chunks_exact(rankers) {
+        wider.extend_from_slice(row);
+        wider.push(0);
+    }
+    wider.resize((rankers + 1) * (rankers + 1), 0);
+    wider
 }

@@ -4,9 +4,11 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Description, InvalidPolicy, PolicyParameters, Setup};
-use super::{Chance, InFlight, Observation, Policy, Selection, Tally, load_state, save_state};
+use super::{
+    Chance, InFlight, Observation, Policy, Roster, Selection, Tally, Unsupported, load_state, save_state,
+};
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// No parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -19,6 +21,7 @@ impl PolicyParameters for Uniform {
         source: "the baseline of every dueling-bandit paper",
         assumes: "nothing",
         parameters: &[],
+        fixed_rankers: None,
         not_served: None,
     };
 
@@ -27,20 +30,22 @@ impl PolicyParameters for Uniform {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
-        Box::new(UniformPairs { tally: Tally::new(setup.rankers) })
+        Box::new(UniformPairs { tally: Tally::new(setup.rankers), roster: Roster::new(setup.rankers) })
     }
 
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
-        let tally: Tally = load_state(state)?;
-        (tally.rankers() == setup.rankers).then_some(())?;
-        Some(Box::new(UniformPairs { tally }))
+        let (tally, retired): (Tally, Vec<u16>) = load_state(state)?;
+        (tally.rankers() >= setup.rankers).then_some(())?;
+        let roster = Roster::with_retired(tally.rankers(), &retired)?;
+        Some(Box::new(UniformPairs { tally, roster }))
     }
 }
 
 #[derive(Debug)]
 struct UniformPairs {
     tally: Tally,
+    roster: Roster,
 }
 
 impl Policy for UniformPairs {
@@ -49,8 +54,9 @@ impl Policy for UniformPairs {
     }
 
     fn select(&self, _in_flight: &InFlight, chance: &mut Chance) -> Selection {
-        let k = self.tally.rankers();
-        Selection::of(chance.random_range(0..k), chance.random_range(0..k))
+        let active = self.roster.active();
+        let mut one = || active[chance.random_range(0..active.len())];
+        Selection::of(one(), one())
     }
 
     fn uses_in_flight(&self) -> bool {
@@ -65,11 +71,25 @@ impl Policy for UniformPairs {
         self.tally.skip(count);
     }
 
+    fn champion(&self) -> usize {
+        self.tally.copeland_leader_among(self.roster.active())
+    }
+
+    fn enlist(&mut self) -> Result<(), Unsupported> {
+        self.roster.enlist()?;
+        self.tally.enlist();
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
+        self.roster.retire(ranker).map(drop)
+    }
+
     fn format(&self) -> u32 {
         FORMAT
     }
 
     fn save(&self) -> Vec<u8> {
-        save_state(&self.tally)
+        save_state(&(&self.tally, self.roster.retired()))
     }
 }

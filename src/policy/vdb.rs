@@ -76,6 +76,7 @@ impl PolicyParameters for Vdb {
             meaning: "rv (reduced variance) or iw (importance weighting, of more variance and regret)",
             default: Some("rv"),
         }],
+        fixed_rankers: Some("its two bandits keep weights over the rankers that they began with"),
         not_served: None,
     };
 

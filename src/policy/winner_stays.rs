@@ -70,6 +70,7 @@ impl PolicyParameters for WinnerStays {
                 default: Some("1.1"),
             },
         ],
+        fixed_rankers: Some("its tournament is among the rankers that it began with"),
         not_served: Some(
             "it asks for one pair at a time: of many duels in flight nearly all outcomes come too late to count",
         ),

@@ -25,6 +25,8 @@ pub struct NoCondorcetWinner;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regret {
     losses: Vec<f64>,
+    /// Mean loss of the rankers that uniform pairs are drawn from.
+    uniform: f64,
 }
 
 impl Regret {
@@ -45,21 +47,41 @@ impl Regret {
     /// Copeland regret under given unnormalised scores, perhaps estimated ones: the plug-in estimate of a live
     /// experiment prices its appearances with the scores of today's `p̂`.
     pub fn from_copeland_scores(scores: &[usize]) -> Self {
-        let best = scores.iter().copied().max().unwrap_or(0);
-        let others = scores.len().saturating_sub(1).max(1) as f64;
-        Self { losses: scores.iter().map(|score| (best - score) as f64 / others).collect() }
+        Self::from_copeland_scores_among(scores, &(0..scores.len()).collect::<Vec<_>>())
+    }
+
+    /// The same where only `active` rankers (ascending) take part: `scores[i]` is how many of them `i` beats. One that takes
+    /// part no more is priced with its share of all of them, and costs nothing where that is above the best score: nobody
+    /// could have done better with those that are left.
+    pub fn from_copeland_scores_among(scores: &[usize], active: &[usize]) -> Self {
+        let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
+        let others = active.len().saturating_sub(1).max(1) as f64;
+        let best_share = best as f64 / others;
+        let gone = |score: usize| (best_share - score as f64 / active.len() as f64).max(0.0);
+        let mut losses: Vec<f64> = scores.iter().map(|&score| gone(score)).collect();
+        for &i in active {
+            losses[i] = (best - scores[i]) as f64 / others;
+        }
+        Self::from_losses(losses).with_uniform_pairs_of(active)
     }
 
     /// Condorcet ("epsilon") regret, `(ε_i + ε_j) / 2` a step, where `ε_i = P[w][i] - 1/2` and `w` is the Condorcet
     /// winner (Agarwal, Ghuge and Nagarajan, ICML 2022).
     pub fn condorcet(matrix: &PreferenceMatrix) -> Result<Self, NoCondorcetWinner> {
         let winner = matrix.condorcet_winner().ok_or(NoCondorcetWinner)?;
-        Ok(Self { losses: (0..matrix.rankers()).map(|i| matrix.margin(winner, i)).collect() })
+        Ok(Self::from_losses((0..matrix.rankers()).map(|i| matrix.margin(winner, i)).collect()))
     }
 
     /// Regret under given losses, one a ranker: a step that shows `(i, j)` costs `(losses[i] + losses[j]) / 2`.
     pub fn from_losses(losses: Vec<f64>) -> Self {
-        Self { losses }
+        let uniform = losses.iter().sum::<f64>() / losses.len().max(1) as f64;
+        Self { losses, uniform }
+    }
+
+    /// The same, where uniform pairs are of `active` rankers.
+    pub fn with_uniform_pairs_of(mut self, active: &[usize]) -> Self {
+        self.uniform = active.iter().map(|&i| self.losses[i]).sum::<f64>() / active.len().max(1) as f64;
+        self
     }
 
     /// Regret of one step that shows `(i, j)`.
@@ -76,7 +98,6 @@ impl Regret {
     /// Expected cumulative regret of `steps` steps that draw both rankers uniformly, alike ones included: what the
     /// same traffic would have cost without a policy.
     pub fn of_uniform_pairs(&self, steps: u64) -> f64 {
-        let mean = self.losses.iter().sum::<f64>() / self.losses.len().max(1) as f64;
-        mean * steps as f64
+        self.uniform * steps as f64
     }
 }

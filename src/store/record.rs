@@ -33,8 +33,8 @@ pub struct ExperimentRecord {
     pub id: ExperimentId,
     /// Its name, unique for ever.
     pub name: String,
-    /// What it is, as canonical JSON: what it was created with, but for its policy, which can be changed. The store does not
-    /// look inside.
+    /// What it is, as canonical JSON: what it was created with, but for its policy and its rankers, which can be changed. The
+    /// store does not look inside.
     pub spec: String,
     /// Seed of everything that is drawn while folding.
     pub seed: u64,
@@ -228,6 +228,18 @@ pub enum OtherEvent {
     Policy {
         /// The policy.
         policy: PolicySpec,
+    },
+    /// One more ranker takes part from here on.
+    RankerEnlisted {
+        /// Its index, the next one.
+        ranker: u16,
+        /// Its id.
+        id: String,
+    },
+    /// A ranker takes part no more: no duel that is chosen from here on shows it.
+    RankerRetired {
+        /// Its index, which stays its own.
+        ranker: u16,
     },
     /// Rankings are interleaved in another way from here on.
     Interleaving {

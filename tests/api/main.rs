@@ -22,6 +22,7 @@ mod pages;
 mod policies;
 mod policy_change;
 mod process;
+mod rankers;
 mod scopes;
 mod shell;
 mod standings;

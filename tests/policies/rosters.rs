@@ -5,7 +5,7 @@ use rankduel::policy::{InFlight, MAX_RANKERS, Outcome};
 use super::support::{answer, chance, feed, start};
 
 /// The kinds that let rankers be enlisted and retired.
-const KINDS: &[&str] = &["d-ts", "d-ts-plus", "ccb", "rucb", "rcs"];
+const KINDS: &[&str] = &["uniform", "d-ts", "d-ts-plus", "ccb", "rucb", "rcs"];
 
 #[test]
 fn a_retired_ranker_is_never_selected_nor_recommended() {

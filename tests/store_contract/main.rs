@@ -278,6 +278,8 @@ fn every_event() -> Vec<Event> {
     for other in [
         OtherEvent::SelfDuels { counts: vec![] },
         OtherEvent::SelfDuels { counts: vec![(0, 1), (u16::MAX, u64::MAX)] },
+        OtherEvent::RankerEnlisted { ranker: u16::MAX, id: "naïve \u{1f50d} \"x\"".into() },
+        OtherEvent::RankerRetired { ranker: 0 },
         OtherEvent::BatchResults { batch: 0, results: vec![] },
         OtherEvent::BatchResults { batch: u32::MAX, results: vec![pair; 1000] },
         OtherEvent::Status { status: Status::Running, winner: None, archived: false, reason: None },

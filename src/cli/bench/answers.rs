@@ -96,6 +96,7 @@ pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
         seed: None,
         conclude_at: None,
         former_policies: Vec::new(),
+        comings: Default::default(),
         pages: PageRules::default(),
     })
 }

@@ -23,7 +23,9 @@ pub(super) fn page(view: &View) -> Markup {
     html! {
         h1 { (view.record.name) " " (status(&view.record)) }
         p.quiet {
-            (view.ids.len()) " rankers, policy " code { (view.live.spec.policy.kind()) } ", since " (moment(view.record.created_at)) ". "
+            (view.active().len()) " rankers"
+            @if !view.retired().is_empty() { " (" (view.retired().len()) " retired)" }
+            ", policy " code { (view.live.spec.policy.kind()) } ", since " (moment(view.record.created_at)) ". "
             "As JSON: "
             @for (index, part) in ["verdict", "standings", "regret", "winners", "statistics", "traffic"].iter().enumerate() {
                 @if index > 0 { ", " }
@@ -114,7 +116,7 @@ fn rankers(view: &View) -> Markup {
             h2 #rankers-title { "Rankers" }
             div.scroll role="region" aria-labelledby="rankers-title" tabindex="0" {
                 table {
-                    caption { "The best first; ★ leads" }
+                    caption { "The best first; ★ leads" @if !view.retired().is_empty() { "; the retired last" } }
                     thead { tr {
                         th scope="col" { "Ranker" }
                         th.number scope="col" { "Best with probability" }
@@ -129,10 +131,12 @@ fn rankers(view: &View) -> Markup {
                     tbody {
                         @for &i in &view.order {
                             @let row = &view.standings.rankers[i];
-                            @let others = (view.ids.len() - 1) as f64;
+                            @let retired = view.is_retired(i);
+                            @let others = (view.active().len() - usize::from(!retired)) as f64;
                             tr {
-                                th scope="row" { span.name { (row.id) @if row.leader { span.star { " ★" } span.sr { " (leads)" } } } }
-                                td.number { (percent(view.verdict.rankers[i].copeland_probability)) }
+                                th scope="row" { span.name { (row.id) @if row.leader { span.star { " ★" } span.sr { " (leads)" } } }
+                                    @if retired { " " span.badge.archived { "retired" } } }
+                                td.number { @if retired { "–" } @else { (percent(view.verdict.rankers[i].copeland_probability)) } }
                                 td.number { (format!("{:.0}", row.copeland_score * others)) " of " (others) }
                                 td.number { (percent(row.borda_score)) }
                                 td.number { (number(row.wins)) }

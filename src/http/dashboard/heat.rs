@@ -21,7 +21,7 @@ fn shade(pair: &Pairing) -> usize {
 
 /// The section on win rates.
 pub(super) fn section(view: &View) -> Markup {
-    let few = view.ids.len() <= TABLE_MAX;
+    let few = view.active().len() <= TABLE_MAX;
     html! {
         section #rates aria-labelledby="rates-title" {
             h2 #rates-title { "Who beats whom" }
@@ -37,6 +37,13 @@ pub(super) fn section(view: &View) -> Markup {
                     ". "
                 }
                 "The more duels, the stronger the shade. The best ranker is first."
+            }
+            @if let [first, rest @ ..] = view.retired() {
+                p.quiet {
+                    "Left out, for they were retired: " code { (view.ids[*first]) }
+                    @if rest.len() < 10 { @for &i in rest { ", " code { (view.ids[i]) } } } @else { " and " (rest.len()) " others" }
+                    ". The table below has their numbers."
+                }
             }
             @if few { (table(view)) } @else { (picture(view)) }
             ul.legend.shades aria-label="Shades" {
@@ -72,13 +79,13 @@ fn table(view: &View) -> Markup {
                 caption.sr { "Win rates, row against column: rate, interval, wins : losses (ties)" }
                 thead { tr {
                     th scope="col" { span.sr { "Ranker" } }
-                    @for &j in &view.order { th scope="col" { span.name { (view.ids[j]) } } }
+                    @for &j in view.active() { th scope="col" { span.name { (view.ids[j]) } } }
                 } }
                 tbody {
-                    @for &i in &view.order {
+                    @for &i in view.active() {
                         tr {
                             th scope="row" { span.name { (view.ids[i]) } }
-                            @for &j in &view.order {
+                            @for &j in view.active() {
                                 @if i == j { td.cell.self { span.sr { "itself" } } } @else { (cell(view, i, j)) }
                             }
                         }
@@ -91,13 +98,13 @@ fn table(view: &View) -> Markup {
 
 /// Squares of one unit, each shade one path: a row's neighbours of one shade are one rectangle.
 fn picture(view: &View) -> Markup {
-    let rankers = view.order.len();
+    let rankers = view.active().len();
     let mut paths = vec![String::new(); SHADES + 1];
     let deciding = SHADES;
-    for (y, &i) in view.order.iter().enumerate() {
+    for (y, &i) in view.active().iter().enumerate() {
         let mut run: Option<(usize, usize)> = None; // shade, start
         for x in 0..=rankers {
-            let pair = view.order.get(x).filter(|&&j| j != i).and_then(|&j| view.pairing(i, j));
+            let pair = view.active().get(x).filter(|&&j| j != i).and_then(|&j| view.pairing(i, j));
             let here = pair.as_ref().map(shade);
             if let Some((shade, start)) = run
                 && here != Some(shade)
@@ -149,7 +156,9 @@ fn against(view: &View) -> Markup {
             form.choose method="get" action="#against" {
                 label for="ranker" { "Ranker" }
                 select #ranker name="ranker" {
-                    @for &i in &view.order { option value=(view.ids[i]) selected[i == chosen] { (view.ids[i]) } }
+                    @for &i in &view.order { option value=(view.ids[i]) selected[i == chosen] {
+                        (view.ids[i]) @if view.is_retired(i) { " (retired)" }
+                    } }
                 }
                 button type="submit" { "Show" }
             }
@@ -171,7 +180,7 @@ fn against(view: &View) -> Markup {
                         tbody {
                             @for (j, pair) in &rows {
                                 tr {
-                                    th scope="row" { span.name { (view.ids[*j]) } }
+                                    th scope="row" { span.name { (view.ids[*j]) } @if view.is_retired(*j) { " " span.small { "retired" } } }
                                     td.number { (number(pair.wins)) }
                                     td.number { (number(pair.losses)) }
                                     td.number { (number(pair.ties)) }

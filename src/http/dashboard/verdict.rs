@@ -27,7 +27,7 @@ pub(super) fn section(view: &View) -> Markup {
                     (fact("Leader", &html! { code { (leader.id) } }))
                     (fact("Best with probability", &html! { (percent(leader.copeland_probability)) }))
                 }
-                (fact("Can still be best", &html! { span #possible { (verdict.possible.len()) } " of " (view.ids.len()) }))
+                (fact("Can still be best", &html! { span #possible { (verdict.possible.len()) } " of " (view.active().len()) }))
                 (fact("Duels answered", &html! { span #duels { (number(verdict.duels)) } }))
                 (fact("Duels still needed", &html! {
                     @match (&verdict.duels_to_go, &verdict.duels_to_go_reason) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::evidence::Sequence;
+use crate::evidence::Sequences;
 use crate::evidence::history::Checkpoint;
 use crate::experiment::alarms::Alarm;
 use crate::experiment::batches::OpenBatch;
@@ -37,8 +37,10 @@ pub(super) struct View {
     pub batch: Option<OpenBatch>,
     /// Ids of the rankers, in the experiment's order.
     pub ids: Vec<String>,
-    /// Indices of the rankers, the best first.
+    /// Indices of the rankers, the best first, the retired last.
     pub order: Vec<usize>,
+    /// How many of `order`, the first ones, take part.
+    taking_part: usize,
     /// The ranker whose row is shown.
     pub chosen: usize,
     /// Pairs that can change who wins, the ten that matter most, both ways round.
@@ -46,7 +48,7 @@ pub(super) struct View {
     /// Comparisons of each pair for each page, of late; triangular.
     late: Vec<f64>,
     /// The intervals of pairs.
-    sequence: Sequence,
+    sequences: Sequences,
     /// Counts by the experiment's tie rule.
     tally: Tally,
 }
@@ -72,14 +74,14 @@ impl View {
         let regret = service.regret_report(&live).await?;
         let standings = live.standings()?;
         let statistics = live.statistics()?;
-        let (tally, checkpoints, late, in_batches) = {
+        let (tally, sequences, checkpoints, late, in_batches) = {
             let fold = live.fold()?;
             let (policy, history) = (fold.policy(), fold.history());
             let rankers = policy.tally().rankers();
+            let sequences = Sequences::new(fold.founders(), rankers, confidence);
             let late = (1..rankers).flat_map(|i| (0..i).map(move |j| history.rate(i, j))).collect();
-            (policy.tally().clone(), history.checkpoints(), late, policy.runs_in_batches())
+            (policy.tally().clone(), sequences, history.checkpoints(), late, policy.runs_in_batches())
         };
-        let sequence = Sequence::for_pairs(tally.rankers(), confidence);
         let batch = if in_batches { Some(service.batch(&live.name).await?) } else { None };
         let (traffic, alarms) = service.traffic(&live)?;
         let ids: Vec<String> = live.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
@@ -91,6 +93,9 @@ impl View {
             };
             rank(j).partial_cmp(&rank(i)).unwrap_or(std::cmp::Ordering::Equal)
         });
+        // the order of those on either side stays
+        order.sort_by_key(|&i| live.spec.is_retired(i));
+        let taking_part = ids.len() - live.spec.comings.retired.len();
         let index = |id: &str| ids.iter().position(|own| own == id);
         let deciding: HashSet<(usize, usize)> = verdict
             .deciding_pairs
@@ -112,10 +117,11 @@ impl View {
             batch,
             ids,
             order,
+            taking_part,
             chosen,
             deciding,
             late,
-            sequence,
+            sequences,
             verdict,
             checkpoints,
             tally,
@@ -136,7 +142,7 @@ impl View {
     /// The interval of how often `i` wins against `j`: it holds at every moment, together with those of all pairs, at the
     /// verdict's confidence.
     pub fn interval(&self, i: usize, j: usize) -> (f64, f64) {
-        self.sequence.interval(self.tally.wins(i, j), self.tally.wins(j, i))
+        self.sequences.of(i, j).interval(self.tally.wins(i, j), self.tally.wins(j, i))
     }
 
     /// Duels of a pair that one of the two won, and ties.
@@ -150,9 +156,27 @@ impl View {
         self.late[pair_index(i, j)]
     }
 
-    /// How many pairs have been compared.
+    /// The rankers that take part, the best first.
+    pub fn active(&self) -> &[usize] {
+        &self.order[..self.taking_part]
+    }
+
+    /// Those that were retired.
+    pub fn retired(&self) -> &[usize] {
+        &self.order[self.taking_part..]
+    }
+
+    /// Whether a ranker was retired.
+    pub fn is_retired(&self, i: usize) -> bool {
+        self.live.spec.is_retired(i)
+    }
+
+    /// How many pairs of rankers that take part have been compared.
     pub fn pairs_compared(&self) -> usize {
-        let rankers = self.ids.len();
-        (0..rankers).map(|i| (0..i).filter(|&j| self.tally.mean(i, j).is_some()).count()).sum()
+        let active = self.active();
+        active
+            .iter()
+            .map(|&i| active.iter().filter(|&&j| j < i && self.tally.mean(i, j).is_some()).count())
+            .sum()
     }
 }

@@ -43,6 +43,9 @@ impl PolicyParameters for Pcomp {
         source: "Agarwal, Ghuge & Nagarajan, Batched Dueling Bandits, ICML 2022, Algorithm 1 (PCOMP)",
         assumes: "a Condorcet winner",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES],
+        fixed_rankers: Some(
+            "it commits to batches of pairs, and divides its horizon, for the rankers that it began with",
+        ),
         not_served: None,
     };
 

@@ -23,6 +23,9 @@ impl PolicyParameters for Scomp {
         source: "Agarwal, Ghuge & Nagarajan, Batched Dueling Bandits, ICML 2022, Algorithm 2 (SCOMP)",
         assumes: "a total order with strong stochastic transitivity and the stochastic triangle inequality",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES, SEED_EXPONENT],
+        fixed_rankers: Some(
+            "it commits to batches of pairs, and divides its horizon, for the rankers that it began with",
+        ),
         not_served: None,
     };
 

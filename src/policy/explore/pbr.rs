@@ -98,6 +98,7 @@ impl PolicyParameters for Pbr {
                 default: Some("corrected"),
             },
         ],
+        fixed_rankers: Some("it plans its comparisons for the rankers that it began with"),
         not_served: None,
     };
 

@@ -72,6 +72,7 @@ impl PolicyParameters for RankEl {
                 default: Some("0"),
             },
         ],
+        fixed_rankers: Some("it plans its comparisons for the rankers that it began with"),
         not_served: None,
     };
 

@@ -137,6 +137,7 @@ impl PolicyParameters for Savage {
                 default: Some("1000"),
             },
         ],
+        fixed_rankers: Some("it plans its comparisons for the rankers that it began with"),
         not_served: None,
     };
 

@@ -1,0 +1,477 @@
+//! Rankers that come and go while an experiment runs.
+
+use std::collections::BTreeSet;
+
+use rankduel::experiment::audit::audit;
+use rankduel::experiment::transfer::{Import, export, import};
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::{Answer, JSON, eventually};
+use crate::support::service::Server;
+
+on_both_databases! {
+    a_ranker_comes_while_duels_are_out
+    a_ranker_goes_and_its_duels_still_count_once
+    the_state_is_the_same_after_every_start_and_at_every_replica
+    what_cannot_be_is_refused_with_the_reason
+    the_verdict_and_all_scores_are_of_those_who_take_part
+    an_experiment_concludes_on_one_who_takes_part
+    rankings_are_needed_of_those_who_take_part
+    an_export_holds_who_came_and_went
+    a_log_with_comings_is_replayed_where_that_can_be
+}
+
+async fn enlist(server: &Server, ranker: Value) -> Answer {
+    server.patch("search", &json!({"enlist": ranker})).await
+}
+
+async fn retire(server: &Server, id: &str) -> Answer {
+    server.patch("search", &json!({"retire": id})).await
+}
+
+fn search(policy: &str) -> Value {
+    json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": policy}, "seed": 5})
+}
+
+/// Who is shown in so many duels. None is answered.
+async fn shown(server: &Server, duels: usize) -> BTreeSet<String> {
+    let mut shown = BTreeSet::new();
+    for _ in 0..duels {
+        let duel = server.next_duel("search").await;
+        for side in ["left", "right"] {
+            shown.insert(duel[side].as_str().expect("an id").to_owned());
+        }
+    }
+    shown
+}
+
+/// Answer `duels` duels; the ranker whose id comes first in the alphabet always wins.
+async fn play(server: &Server, duels: usize) {
+    for _ in 0..duels {
+        let duel = server.pair("search").await;
+        let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
+        server.answer("search", &duel, outcome).await;
+    }
+}
+
+/// Take `duels` duels as they come, and answer those that are not of one ranker alone in the same way.
+async fn go_on(server: &Server, duels: usize) {
+    for _ in 0..duels {
+        let duel = server.next_duel("search").await;
+        if duel["self_duel"] == false {
+            let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
+            server.answer("search", &duel, outcome).await;
+        }
+    }
+}
+
+/// A duel between these two.
+async fn pair_of(server: &Server, one: &str, other: &str) -> Value {
+    for _ in 0..10_000 {
+        let duel = server.next_duel("search").await;
+        let sides = [duel["left"].as_str(), duel["right"].as_str()];
+        if sides.contains(&Some(one)) && sides.contains(&Some(other)) {
+            return duel;
+        }
+    }
+    panic!("no duel of {one} and {other}");
+}
+
+async fn nothing_is_wrong(database: &TestDatabase) {
+    let store = database.connect().await;
+    let findings = audit(&*store, "search").await.expect("an answer");
+    assert_eq!(findings.wrong, Vec::<String>::new());
+}
+
+async fn a_ranker_comes_while_duels_are_out(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search("uniform")).await;
+    play(&server, 20).await;
+    let open = server.pair("search").await;
+
+    let answer = enlist(&server, json!({"id": "d", "description": "two towers"})).await;
+    assert_eq!(answer.header("etag"), Some("\"2\""));
+    let experiment = answer.json(200);
+    let listed = json!([{"id": "a"}, {"id": "b"}, {"id": "c"}, {"id": "d", "description": "two towers"}]);
+    assert_eq!((&experiment["rankers"], &experiment["version"]), (&listed, &json!(2)));
+    // the same again is no change; the order it was created with still creates it
+    let again = json!({"id": "d", "description": "two towers"});
+    assert_eq!(enlist(&server, again).await.json(200)["version"], 2);
+    assert_eq!(server.post("/v1/experiments", &search("uniform")).await.json(200)["rankers"], listed);
+
+    let standings = server.standings("search").await;
+    assert_eq!((&standings["duels"], &standings["position"]), (&json!(20), &json!(21)), "the log stays");
+    assert_eq!(standings["rankers"].as_array().map(Vec::len), Some(4));
+    assert_eq!(standings["wins"][3], json!([0, 0, 0, 0]));
+    assert!(shown(&server, 200).await.contains("d"));
+    assert_eq!(server.answer("search", &open, "left").await, 22);
+    let duel = pair_of(&server, "d", "a").await;
+    server.answer("search", &duel, if duel["left"] == "d" { "left" } else { "right" }).await;
+    let standings = server.standings("search").await;
+    assert_eq!((&standings["duels"], &standings["wins"][3]), (&json!(22), &json!([1, 0, 0, 0])));
+
+    let page = server.get("/v1/audit?experiment=search").await.json(200);
+    let entry = &page["entries"][0];
+    assert_eq!(
+        (&entry["what"], &entry["after"]["enlisted"]["id"]),
+        (&json!("experiment-changed"), &json!("d")),
+        "{page}"
+    );
+    assert_eq!(
+        page["entries"].as_array().map(Vec::len),
+        Some(2),
+        "what changed nothing is not there: {page}"
+    );
+    nothing_is_wrong(&database).await;
+}
+
+async fn a_ranker_goes_and_its_duels_still_count_once(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for policy in ["uniform", "d-ts-plus", "d-ts", "rucb", "rcs", "ccb"] {
+        let mut body = search(policy);
+        body["name"] = json!(policy);
+        server.create(&body).await;
+        // of the first duels some show the one that goes
+        let mut out = None;
+        for _ in 0..2000 {
+            let duel = server.pair(policy).await;
+            if duel["left"] == "b" || duel["right"] == "b" {
+                out = Some(duel);
+                break;
+            }
+        }
+        let out = out.expect("a duel of b");
+        let answer = server.patch(policy, &json!({"retire": "b"})).await.json(200);
+        assert_eq!(answer["rankers"], json!([{"id": "a"}, {"id": "b", "retired": true}, {"id": "c"}]));
+        assert_eq!(
+            server.patch(policy, &json!({"retire": "b"})).await.json(200)["version"],
+            2,
+            "done is done"
+        );
+        for _ in 0..150 {
+            let duel = server.next_duel(policy).await;
+            assert!(duel["left"] != "b" && duel["right"] != "b", "{policy}: {duel}");
+        }
+        let left = out["left"] == "b";
+        let position = server.answer(policy, &out, if left { "left" } else { "right" }).await;
+        let body = json!({"duel_id": out["duel_id"], "outcome": if left { "left" } else { "right" }});
+        let repeat = server.feedback(policy, &body).await.json(200);
+        assert_eq!((&repeat["status"], &repeat["position"]), (&json!("duplicate"), &json!(position)));
+        let standings = server.standings(policy).await;
+        assert_eq!(
+            (&standings["duels"], &standings["rankers"][1]["wins"]),
+            (&json!(1), &json!(1)),
+            "{policy}"
+        );
+        assert_eq!(
+            (&standings["rankers"][1]["retired"], &standings["rankers"][0]["retired"]),
+            (&json!(true), &json!(false))
+        );
+        let store = database.connect().await;
+        let findings = audit(&*store, policy).await.expect("an answer");
+        assert_eq!(findings.wrong, Vec::<String>::new(), "{policy}");
+    }
+}
+
+/// What is known of the experiment: the folded state as bytes, and every estimate.
+async fn all(server: &Server, position: u64) -> (Vec<u8>, Vec<Value>) {
+    let state = eventually("the state", async || {
+        let live = server.service.experiment("search").await.expect("an experiment");
+        let fold = live.fold().expect("a fold");
+        (fold.position() == position).then(|| fold.save())
+    })
+    .await;
+    let mut answers = vec![server.get("/v1/experiments/search").await.json(200)];
+    for resource in ["standings", "regret", "verdict", "winners", "statistics"] {
+        answers.push(server.get(&format!("/v1/experiments/search/{resource}")).await.json(200));
+    }
+    (state, answers)
+}
+
+async fn the_state_is_the_same_after_every_start_and_at_every_replica(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let second = Server::start(database.connect().await).await;
+    server.create(&search("d-ts-plus")).await;
+    go_on(&server, 15).await;
+    let early = {
+        let live = server.service.experiment("search").await.expect("an experiment");
+        live.snapshot_if_due(0, 0).expect("a state").expect("a snapshot")
+    };
+    let out_there = second.pair("search").await;
+    enlist(&server, json!("d")).await.json(200);
+    // the other replica hears of it, and goes on handing out and taking in all the while
+    second.answer("search", &out_there, "left").await;
+    eventually("the new ranker at the other replica", async || {
+        let experiment = second.get("/v1/experiments/search").await.json(200);
+        (experiment["rankers"][3]["id"] == "d").then_some(())
+    })
+    .await;
+    go_on(&second, 15).await;
+    let of_a = second.next_duel("search").await;
+    retire(&second, "a").await.json(200);
+    server.answer("search", &of_a, "left").await;
+    enlist(&server, json!("e")).await.json(200);
+    go_on(&server, 30).await;
+    go_on(&second, 5).await;
+    let position = server.position("search").await.max(second.position("search").await);
+    // self-duels are written in the background
+    server.stop().await;
+    second.stop().await;
+
+    let third = Server::start(database.connect().await).await;
+    let position = third.position("search").await.max(position);
+    let expected = all(&third, position).await;
+    assert_eq!(expected.1[0]["version"], 4);
+    let live = third.service.experiment("search").await.expect("an experiment");
+    assert!(live.fold().expect("a fold").roster().retired() == [0]);
+    drop(live);
+    third.stop().await;
+    for (snapshots, what) in [(None, "from the log alone"), (Some(&early), "from a snapshot of before")] {
+        database.execute("delete from snapshot").await;
+        let store = database.connect().await;
+        if let Some(snapshot) = snapshots {
+            store.save_snapshot(snapshot).await.expect("it is kept");
+        }
+        nothing_is_wrong(&database).await;
+        let again = Server::start(store).await;
+        assert_eq!(all(&again, position).await, expected, "{what}");
+        again.stop().await;
+    }
+    let last = Server::start(database.connect().await).await;
+    assert_eq!(all(&last, position).await, expected, "from a snapshot of after");
+    nothing_is_wrong(&database).await;
+}
+
+async fn what_cannot_be_is_refused_with_the_reason(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for (policy, why) in [("pcomp", "batches"), ("scb", "rounds"), ("rmed1", "rounds")] {
+        let parameters = json!({"kind": policy, "horizon": 1000});
+        let kind = if policy == "pcomp" { parameters } else { json!({"kind": policy}) };
+        let body = json!({"name": policy, "rankers": ["a", "b", "c"], "policy": kind});
+        server.create(&body).await;
+        for change in [json!({"enlist": "d"}), json!({"retire": "a"})] {
+            let problem = server.patch(policy, &change).await.problem(ProblemKind::RankersFixed);
+            let detail = problem["detail"].as_str().expect("a detail");
+            assert!(detail.contains(policy) && detail.contains(why), "{detail}");
+        }
+        assert_eq!(server.get(&format!("/v1/experiments/{policy}")).await.json(200)["version"], 1);
+        assert_eq!(server.position(policy).await, 0, "nothing was written");
+    }
+
+    server.create(&search("d-ts")).await;
+    for (change, pointer) in [
+        (json!({"enlist": ""}), "/enlist"),
+        (json!({"enlist": "x\u{7}"}), "/enlist"),
+        (json!({"enlist": "x".repeat(129)}), "/enlist"),
+        (json!({"enlist": {"id": "d", "description": "x".repeat(1001)}}), "/enlist/description"),
+        (json!({"enlist": "d", "retire": "a"}), "/enlist"),
+        (json!({"enlist": "d", "status": "paused"}), "/enlist"),
+        (json!({"retire": "a", "policy": {"kind": "rucb"}}), "/policy"),
+        (json!({"retire": "a", "interleaving": {"kind": "balanced"}}), "/retire"),
+        (json!({"retire": "nobody"}), "/retire"),
+        (json!({"retire": "A"}), "/retire"),
+    ] {
+        server.patch("search", &change).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    let path = "/v1/experiments/search";
+    let body = json!({"enlist": "d"}).to_string().into_bytes();
+    server.send("PATCH", path, &[JSON], body.clone()).await.problem(ProblemKind::PreconditionRequired);
+    let stale = [JSON, ("if-match", "\"7\"")];
+    server.send("PATCH", path, &stale, body).await.problem(ProblemKind::PreconditionFailed);
+    let other = enlist(&server, json!({"id": "a", "description": "another"})).await;
+    other.problem(ProblemKind::RankersFixed);
+    assert_eq!(server.get(path).await.json(200)["version"], 1);
+
+    retire(&server, "a").await.json(200);
+    let detail = |problem: Value| problem["detail"].as_str().expect("a detail").to_owned();
+    let back = detail(enlist(&server, json!("a")).await.problem(ProblemKind::RankersFixed));
+    assert!(back.contains("was retired") && back.contains("another id"), "{back}");
+    let last = detail(retire(&server, "b").await.problem(ProblemKind::RankersFixed));
+    assert!(last.contains("fewer than 2"), "{last}");
+    // the policy is changed to one that can, and to none that cannot
+    let scb = server.patch("search", &json!({"policy": {"kind": "scb"}})).await;
+    assert!(detail(scb.problem(ProblemKind::RankersFixed)).contains("`scb`"));
+    server.patch("search", &json!({"policy": {"kind": "rucb"}})).await.json(200);
+    assert!(!shown(&server, 100).await.contains("a"));
+
+    let gone = json!({"status": "concluded", "winner": "a"});
+    server.patch("search", &gone).await.problem_at(ProblemKind::InvalidRequest, "/winner");
+    let concluded = server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    assert_ne!(concluded["winner"], "a");
+    let closed = detail(enlist(&server, json!("d")).await.problem(ProblemKind::RankersFixed));
+    assert!(closed.contains("concluded"), "{closed}");
+    assert_eq!(retire(&server, "a").await.json(200)["status"], "concluded", "done before is done");
+    assert_eq!(server.send("DELETE", path, &[], Vec::new()).await.status, 204);
+    enlist(&server, json!("d")).await.problem(ProblemKind::ExperimentArchived);
+    retire(&server, "a").await.problem(ProblemKind::ExperimentArchived);
+    server.patch("nobody", &json!({"enlist": "d"})).await.problem(ProblemKind::ExperimentNotFound);
+    nothing_is_wrong(&database).await;
+}
+
+async fn verdict(server: &Server) -> Value {
+    server.get("/v1/experiments/search/verdict").await.json(200)
+}
+
+async fn the_verdict_and_all_scores_are_of_those_who_take_part(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search("uniform")).await;
+    play(&server, 90).await;
+    let decided = verdict(&server).await;
+    assert_eq!((&decided["state"], &decided["winners"]), (&json!("decided"), &json!(["a"])));
+
+    retire(&server, "a").await.json(200);
+    let after = verdict(&server).await;
+    assert_eq!((&after["state"], &after["winners"]), (&json!("decided"), &json!(["b"])), "{after}");
+    assert_eq!(after["sentence"], "`b` is the best ranker: it beats the other one. That is 95 % sure.");
+    assert_eq!((&after["leader"], &after["possible"]), (&json!("b"), &json!(["b"])));
+    let row = &after["rankers"][0];
+    assert_eq!(
+        (&row["retired"], &row["possible"], &row["certain"]),
+        (&json!(true), &json!(false), &json!(false))
+    );
+    assert_eq!(row["copeland_probability"], 0.0);
+    let standings = server.standings("search").await;
+    assert_eq!((&standings["leaders"], &standings["champion"]), (&json!(["b"]), &json!("b")));
+    let scores: Vec<_> =
+        (0..3).map(|i| standings["rankers"][i]["copeland_score"].as_f64().unwrap()).collect();
+    assert_eq!(scores, [1.0, 1.0, 0.0], "the retired one by those that it beats, the others without it");
+    let winners = server.get("/v1/experiments/search/winners").await.json(200);
+    assert_eq!((&winners["pairs"], &winners["agree"]), (&json!(1), &json!(true)), "{winners}");
+    assert_eq!(winners["notions"][0]["winners"], json!(["b"]));
+    assert_eq!(winners["notions"][0]["scores"], json!([null, 1.0, 0.0]));
+    // a duel of c costs 1/2 for its place; one of a, which beats both, costs nothing beside b
+    let regret = server.get("/v1/experiments/search/regret").await.json(200);
+    let of_c = standings["rankers"][2]["appearances"].as_f64().unwrap();
+    assert_eq!(regret["copeland_regret"].as_f64(), Some(of_c / 2.0), "{regret}");
+    assert_eq!(regret["uniform_copeland_regret"].as_f64(), Some(regret["steps"].as_f64().unwrap() / 2.0));
+    assert_eq!(regret["condorcet"]["winner"], "b");
+
+    // one who comes opens the question again, and the pairs of those before stay settled
+    enlist(&server, json!("0")).await.json(200);
+    let open = verdict(&server).await;
+    assert_eq!((&open["state"], &open["winners"]), (&json!("open"), &json!([])), "{open}");
+    assert_eq!(
+        (&open["possible"], &open["deciding_pairs_total"]),
+        (&json!(["b", "c", "0"]), &json!(2)),
+        "{open}"
+    );
+    assert_eq!(open["rankers"][1]["certain_wins"], 1);
+    assert_eq!(server.get("/v1/experiments/search/winners").await.json(200)["pairs"], 3);
+    play(&server, 120).await;
+    let decided = verdict(&server).await;
+    assert_eq!((&decided["state"], &decided["winners"]), (&json!("decided"), &json!(["0"])), "{decided}");
+}
+
+async fn an_experiment_concludes_on_one_who_takes_part(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = search("uniform");
+    body["conclude_at"] = json!({"confidence": 0.9});
+    server.create(&body).await;
+    let mut out = Vec::new();
+    for _ in 0..120 {
+        out.push(server.pair("search").await);
+    }
+    retire(&server, "a").await.json(200);
+    // all of the answers are of duels that were out when the best one went
+    for duel in &out {
+        let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
+        server.feedback("search", &json!({"duel_id": duel["duel_id"], "outcome": outcome})).await.json(200);
+    }
+    let concluded = eventually("the end", async || {
+        let experiment = server.get("/v1/experiments/search").await.json(200);
+        (experiment["status"] == "concluded").then_some(experiment)
+    })
+    .await;
+    assert_eq!(concluded["winner"], "b");
+    let duel = server.next_duel("search").await;
+    assert_eq!((&duel["left"], &duel["right"]), (&json!("b"), &json!("b")));
+    nothing_is_wrong(&database).await;
+}
+
+async fn rankings_are_needed_of_those_who_take_part(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search("uniform")).await;
+    let ask = async |rankers: &[&str]| {
+        let rankings: serde_json::Map<_, _> =
+            rankers.iter().map(|id| ((*id).to_owned(), json!([format!("{id}1"), "shared"]))).collect();
+        server.post("/v1/experiments/search/next-duel", &json!({"rankings": rankings, "length": 2})).await
+    };
+    // of one that is not there yet it may be sent before; where one is missing, a wrong name is said
+    ask(&["a", "b", "c", "d"]).await.json(200);
+    ask(&["a", "b", "d"]).await.problem_at(ProblemKind::InvalidRequest, "/rankings/c");
+    ask(&["a", "b", "d"]).await.problem_at(ProblemKind::InvalidRequest, "/rankings/d");
+    let page = ask(&["a", "b", "c"]).await.json(200);
+    enlist(&server, json!("d")).await.json(200);
+    retire(&server, "a").await.json(200);
+    ask(&["a", "b", "c"]).await.problem_at(ProblemKind::InvalidRequest, "/rankings/d");
+    ask(&["b", "c", "d"]).await.json(200);
+    ask(&["a", "b", "c", "d"]).await.json(200);
+    // what was handed out before is interleaved and answered as ever
+    let again = json!({"duel_id": page["duel_id"], "left": ["x", "y"], "right": ["y", "x"], "length": 2});
+    server.post("/v1/experiments/search/interleave", &again).await.json(200);
+    let clicks = json!({"duel_id": page["duel_id"], "clicks": [page["slots"][0]["document"]]});
+    assert_eq!(server.feedback("search", &clicks).await.json(200)["status"], "recorded");
+}
+
+async fn an_export_holds_who_came_and_went(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search("d-ts-plus")).await;
+    go_on(&server, 10).await;
+    let mut early = Vec::new();
+    export(&*database.connect().await, "search", &mut early).await.expect("an export");
+    enlist(&server, json!("d")).await.json(200);
+    go_on(&server, 10).await;
+    retire(&server, "b").await.json(200);
+    go_on(&server, 10).await;
+    server.stop().await;
+    let store = database.connect().await;
+    let mut file = Vec::new();
+    export(&*store, "search", &mut file).await.expect("an export");
+    assert_eq!(import(&*store, &mut &*file, None).await.expect("the same"), Import::Same);
+    assert_eq!(import(&*store, &mut &*early, None).await.expect("the same, earlier"), Import::Same);
+    let new = import(&*store, &mut &*file, Some("copy")).await.expect("a copy");
+    assert!(matches!(new, Import::New { .. }), "{new:?}");
+    let findings = audit(&*store, "copy").await.expect("an answer");
+    assert_eq!(findings.wrong, Vec::<String>::new());
+    let again = Server::start(store).await;
+    let (mut copy, mut original) = (again.standings("copy").await, again.standings("search").await);
+    for standings in [&mut copy, &mut original] {
+        standings["experiment"] = Value::Null;
+    }
+    assert_eq!(copy, original);
+    // a first line that does not fit its log is found out, and nothing of it is kept
+    let text = String::from_utf8(file).expect("text").replacen("\"retired\":[1]", "\"retired\":[2]", 1);
+    let error = import(&*database.connect().await, &mut text.as_bytes(), Some("wrong")).await;
+    assert!(error.is_err());
+    again.get("/v1/experiments/wrong").await.problem(ProblemKind::ExperimentNotFound);
+}
+
+async fn a_log_with_comings_is_replayed_where_that_can_be(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search("d-ts-plus")).await;
+    go_on(&server, 60).await;
+    retire(&server, "b").await.json(200);
+    enlist(&server, json!("d")).await.json(200);
+    go_on(&server, 60).await;
+    let replay = async |policy: &str| {
+        let body = json!({"policy": {"kind": policy}});
+        server.post("/v1/experiments/search/replay", &body).await
+    };
+    let own = replay("d-ts-plus").await.json(200);
+    assert_eq!((&own["own_policy"], &own["regret"]), (&json!(true), &json!(null)), "{own}");
+    assert!(own["regret_reason"].as_str().is_some_and(|why| why.contains("come or gone")), "{own}");
+    let other = replay("rucb").await.json(200);
+    assert!(
+        other["next"]
+            .as_array()
+            .expect("duels")
+            .iter()
+            .all(|next| next["first"] != "b" && next["second"] != "b")
+    );
+    for fixed in ["scb", "self-sparring"] {
+        let problem = replay(fixed).await.problem(ProblemKind::CannotReplay);
+        assert!(problem["detail"].as_str().is_some_and(|why| why.contains(fixed)), "{problem}");
+    }
+}
