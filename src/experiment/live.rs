@@ -444,7 +444,7 @@ impl Live {
             let (next, folded) = tokio::join!(next, async { self.absorb_all(&page) });
             folded?;
             page = self.readable(next)?;
-            full = page.len() == PAGE as usize;
+            full = page.len() == PAGE as usize && !self.is_outgrown();
         }
         self.absorb_all(&page)
     }

@@ -183,7 +183,7 @@ impl Registry {
     /// changed.
     pub async fn follow(&self) -> Result<(), ServiceError> {
         // positions before heads: what is folded by then is in the log by then
-        let lives: Vec<_> = self.renewed().await?.into_iter().map(|live| (live.position(), live)).collect();
+        let lives: Vec<_> = self.renewed().await.into_iter().map(|live| (live.position(), live)).collect();
         if lives.is_empty() {
             return Ok(());
         }
@@ -214,15 +214,18 @@ impl Registry {
     }
 
     /// Every experiment in memory, by name; those whose rankers have come or gone are loaded again before.
-    async fn renewed(&self) -> Result<Vec<Arc<Live>>, ServiceError> {
-        let mut lives = self.all();
-        for live in &mut lives {
-            if live.is_outgrown() {
-                self.remove(live);
-                *live = self.get(&live.name).await?;
+    async fn renewed(&self) -> Vec<Arc<Live>> {
+        let mut lives = Vec::new();
+        for live in self.all() {
+            if !live.is_outgrown() {
+                lives.push(live);
+                continue;
             }
+            self.remove(&live);
+            // where it cannot be, the next request for it is told why
+            lives.extend(self.get(&live.name).await.ok());
         }
-        Ok(lives)
+        lives
     }
 
     /// Fold what other processes have told of: these experiments, up to these positions at least.

@@ -21,6 +21,7 @@ on_both_databases! {
     rankings_are_needed_of_those_who_take_part
     an_export_holds_who_came_and_went
     a_log_with_comings_is_replayed_where_that_can_be
+    the_page_says_who_was_retired
 }
 
 async fn enlist(server: &Server, ranker: Value) -> Answer {
@@ -474,4 +475,33 @@ async fn a_log_with_comings_is_replayed_where_that_can_be(database: TestDatabase
         let problem = replay(fixed).await.problem(ProblemKind::CannotReplay);
         assert!(problem["detail"].as_str().is_some_and(|why| why.contains(fixed)), "{problem}");
     }
+}
+
+async fn the_page_says_who_was_retired(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&search("uniform")).await;
+    play(&server, 60).await;
+    let page = async |query: &str| server.get(&format!("/experiments/search{query}")).await.text();
+    let before = page("").await;
+    assert!(!before.contains("retired") && before.contains("3 rankers"), "{before}");
+    retire(&server, "a").await.json(200);
+    enlist(&server, json!("d")).await.json(200);
+    let after = page("").await;
+    let table = |page: &str, from: &str| {
+        let (_, rest) = page.split_once(from).expect("the section");
+        rest.split("</section>").next().expect("a section").to_owned()
+    };
+    assert!(after.contains("3 rankers (1 retired)"), "{after}");
+    let rates = table(&after, "id=\"rates\"");
+    assert!(rates.contains("Left out, for they were retired: <code>a</code>"), "{rates}");
+    assert!(!rates.contains("<span class=\"name\">a</span>"), "{rates}");
+    let rankers = table(&after, "id=\"rankers-title\"");
+    // last, marked in words, and without a chance to be best
+    let (_, last) = rankers.rsplit_once("<tr>").expect("rows");
+    assert!(last.contains(">a<") && last.contains("retired") && last.contains("2 of 3"), "{last}");
+    assert!(last.contains("<td class=\"number\">–</td>") && !last.contains("★"), "{last}");
+    assert_eq!(rankers.matches("retired</span>").count(), 1, "{rankers}");
+    // its duels can still be looked at
+    let chosen = table(&page("?ranker=a").await, "id=\"against\"");
+    assert!(chosen.contains("a (retired)") && chosen.contains("certainly better"), "{chosen}");
 }

@@ -11,6 +11,7 @@ mod gone_back;
 mod keys;
 mod lame_duck;
 mod pieces;
+mod rankers;
 mod room;
 mod versions;
 

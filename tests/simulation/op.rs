@@ -32,6 +32,10 @@ pub enum Op {
     Poison,
     /// A process is stopped in good order, and another takes its place.
     Reload { replica: usize },
+    /// A ranker is enlisted at a process, in the experiment whose policy takes it.
+    Enlist { replica: usize },
+    /// A ranker is retired at a process, in the same experiment; perhaps one that was before, or that has to stay.
+    Retire { replica: usize, ranker: usize },
 }
 
 /// What became of the transaction.
@@ -92,8 +96,8 @@ fn commit() -> impl Strategy<Value = Commit> {
 /// seldom do much of one thing.
 pub fn lists() -> impl Strategy<Value = Vec<Op>> {
     let weight = || prop_oneof![Just(0u32), Just(1), Just(8)];
-    let weights = (prop::array::uniform7(weight()), 4u32..20);
-    weights.prop_flat_map(|([fail, crash, race, clock, follow, snapshot, reload], answer)| {
+    let weights = (prop::array::uniform8(weight()), 4u32..20);
+    weights.prop_flat_map(|([fail, crash, race, clock, follow, snapshot, reload, roster], answer)| {
         let replica = || 0..REPLICAS;
         let jump = prop_oneof![1i64..1000, Just(61_000), Just(-61_000), Just(10_000_000_000)];
         let op = prop_oneof![
@@ -106,9 +110,15 @@ pub fn lists() -> impl Strategy<Value = Vec<Op>> {
             race => (0usize..12, [outcome(), outcome()]).prop_map(|(duel, outcomes)| Op::Race { duel, outcomes }),
             clock => (replica(), jump).prop_map(|(replica, milliseconds)| Op::Clock { replica, milliseconds }),
             follow => replica().prop_map(|replica| Op::Follow { replica }),
-            snapshot => replica().prop_map(|replica| Op::Snapshot { replica }),
-            snapshot.min(1) => Just(Op::Poison),
+            snapshot => prop_oneof![
+                6 => replica().prop_map(|replica| Op::Snapshot { replica }),
+                1 => Just(Op::Poison),
+            ],
             reload => replica().prop_map(|replica| Op::Reload { replica }),
+            roster => prop_oneof![
+                replica().prop_map(|replica| Op::Enlist { replica }),
+                (replica(), 0usize..12).prop_map(|(replica, ranker)| Op::Retire { replica, ranker }),
+            ],
         ];
         prop::collection::vec(op, 1..50)
     })

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use rankduel::access::Actor;
 use rankduel::clock::{Clock as _, ManualClock};
+use rankduel::experiment::audit::audit;
 use rankduel::experiment::token::Keyring;
 use rankduel::experiment::{
-    ExperimentSpec, Feedback, Received, Said, Service, ServiceError, ServiceSettings,
+    ExperimentSpec, Feedback, Ranker, Received, Said, Service, ServiceError, ServiceSettings,
 };
 use rankduel::policy::Answer;
 use rankduel::store::{Event, SharedStore, Snapshot, connect};
@@ -22,6 +23,10 @@ use crate::support::service::START_MS;
 
 const NAMES: [&str; 3] = ["steady", "thompson", "batches"];
 const TTL_SECONDS: u32 = 60;
+/// The experiment whose rankers come and go.
+const OPEN: usize = 1;
+/// Its rankers at the beginning.
+const FOUNDERS: [&str; 3] = ["a", "b", "c"];
 
 fn spec(name: &str) -> ExperimentSpec {
     let policy = match name {
@@ -47,6 +52,12 @@ struct World {
     defect: Mode,
     replicas: Vec<Replica>,
     duels: Vec<Duel>,
+    /// Ids of all rankers that [`OPEN`] has had.
+    rankers: Vec<String>,
+    /// Those that were retired, in order.
+    retired: Vec<String>,
+    /// How many of `retired` each process must know of.
+    known: [usize; REPLICAS],
 }
 
 /// Run `ops` on a store that is [`Mode::Fine`] or has a defect. The error says what was not as it must be.
@@ -72,7 +83,15 @@ impl World {
     async fn begin(url: &str, defect: Mode) -> Self {
         let store = connect(url).await.expect("a store");
         store.migrate().await.expect("a schema");
-        let mut world = Self { store, defect, replicas: Vec::new(), duels: Vec::new() };
+        let mut world = Self {
+            store,
+            defect,
+            replicas: Vec::new(),
+            duels: Vec::new(),
+            rankers: FOUNDERS.map(str::to_owned).to_vec(),
+            retired: Vec::new(),
+            known: [0; REPLICAS],
+        };
         for _ in 0..REPLICAS {
             let replica = world.process(ManualClock::at(START_MS)).await;
             world.replicas.push(replica);
@@ -131,6 +150,8 @@ impl World {
                 }
                 self.replace(*replica).await;
             }
+            Op::Enlist { replica } => self.enlist(*replica).await?,
+            Op::Retire { replica, ranker } => self.retire(*replica, *ranker).await?,
         }
         Ok(())
     }
@@ -138,10 +159,49 @@ impl World {
     async fn replace(&mut self, replica: usize) {
         let clock = self.replicas[replica].clock.clone();
         self.replicas[replica] = self.process(clock).await;
+        self.known[replica] = self.retired.len();
+    }
+
+    async fn enlist(&mut self, replica: usize) -> Result<(), String> {
+        let id = format!("r{}", self.rankers.len());
+        let ranker = Ranker { id: id.clone(), description: None };
+        let service = &self.replicas[replica].service;
+        // the second time it is there already
+        for _ in 0..2 {
+            service.enlist(NAMES[OPEN], None, ranker.clone(), &Actor::anyone()).await.map_err(said)?;
+        }
+        self.rankers.push(id);
+        self.known[replica] = self.retired.len();
+        Ok(())
+    }
+
+    async fn retire(&mut self, replica: usize, ranker: usize) -> Result<(), String> {
+        let id = self.rankers[ranker % self.rankers.len()].clone();
+        let service = &self.replicas[replica].service;
+        let before = self.retired.contains(&id);
+        let must_stay = !before && self.rankers.len() - self.retired.len() == 2;
+        match service.retire(NAMES[OPEN], None, &id, &Actor::anyone()).await {
+            Err(ServiceError::FixedRankers(_)) if must_stay => {}
+            Ok(_) if !must_stay => {
+                if !before {
+                    self.retired.push(id);
+                }
+                self.known[replica] = self.retired.len();
+            }
+            other => return Err(format!("to retire `{id}` was answered with {:?}", other.map(drop))),
+        }
+        Ok(())
     }
 
     async fn duel(&mut self, replica: usize, experiment: usize) -> Result<(), String> {
         let duel = self.replicas[replica].service.next_duel(NAMES[experiment]).await.map_err(said)?;
+        if experiment == OPEN {
+            let gone = &self.retired[..self.known[replica]];
+            let may_be = |id: &String| self.rankers.contains(id) && !gone.contains(id);
+            if !may_be(&duel.left) || !may_be(&duel.right) {
+                return Err(format!("{duel:?} shows who was retired: {gone:?}"));
+            }
+        }
         if !duel.self_duel {
             let (id, expires_at) = (duel.duel_id, duel.expires_at);
             self.duels.push(Duel { id, experiment, expires_at, counted: None, position: None });
@@ -240,9 +300,35 @@ impl World {
         Err(wrong)
     }
 
-    async fn follow(&self, replica: usize) -> Result<(), String> {
+    async fn follow(&mut self, replica: usize) -> Result<(), String> {
         for live in self.replicas[replica].service.loaded() {
             live.catch_up(&*self.store).await.map_err(said)?;
+        }
+        self.known[replica] = self.retired.len();
+        Ok(())
+    }
+
+    /// Who takes part is what the model says, and the database is whole.
+    async fn audit_rankers(&self) -> Result<(), String> {
+        for name in NAMES {
+            let findings = audit(&*self.store, name).await.expect("a store");
+            if !findings.wrong.is_empty() {
+                return Err(format!("{name}: {:?}", findings.wrong));
+            }
+        }
+        let live = self.replicas[0].service.experiment(NAMES[OPEN]).await.map_err(said)?;
+        let id = |index: usize| &live.spec.rankers[index].id;
+        let rankers: Vec<_> = (0..live.spec.rankers.len()).map(id).collect();
+        let retired: Vec<_> = live.spec.comings.retired.iter().map(|&index| id(index.into())).collect();
+        if !rankers.into_iter().eq(&self.rankers) || !retired.into_iter().eq(&self.retired) {
+            return Err(format!(
+                "it has {:?}, the model {:?} less {:?}",
+                live.spec, self.rankers, self.retired
+            ));
+        }
+        let active = live.fold().map_err(said)?.roster().active().len();
+        if active != self.rankers.len() - self.retired.len() {
+            return Err(format!("{active} rankers take part"));
         }
         Ok(())
     }
@@ -285,6 +371,7 @@ impl World {
         let mut connection = SqliteConnection::connect(url).await.expect("a connection");
         connection.execute("delete from snapshot").await.expect("a statement");
         connection.close().await.expect("its end");
+        self.audit_rankers().await?;
         let fresh = self.process(ManualClock::at(START_MS)).await;
         for live in fresh.service.loaded() {
             let folded = serde_json::to_value(live.standings().map_err(said)?).expect("JSON");
