@@ -103,11 +103,11 @@ async fn a_ranker_comes_while_duels_are_out(database: TestDatabase) {
     assert_eq!(server.post("/v1/experiments", &search("uniform")).await.json(200)["rankers"], listed);
 
     let standings = server.standings("search").await;
-    assert_eq!((&standings["duels"], &standings["position"]), (&json!(20), &json!(21)), "the log stays");
+    assert_eq!(standings["duels"], 20, "the log stays");
     assert_eq!(standings["rankers"].as_array().map(Vec::len), Some(4));
     assert_eq!(standings["wins"][3], json!([0, 0, 0, 0]));
     assert!(shown(&server, 200).await.contains("d"));
-    assert_eq!(server.answer("search", &open, "left").await, 22);
+    server.answer("search", &open, "left").await;
     let duel = pair_of(&server, "d", "a").await;
     server.answer("search", &duel, if duel["left"] == "d" { "left" } else { "right" }).await;
     let standings = server.standings("search").await;
@@ -343,7 +343,12 @@ async fn the_verdict_and_all_scores_are_of_those_who_take_part(database: TestDat
     assert_eq!(winners["notions"][0]["winners"], json!(["b"]));
     assert_eq!(winners["notions"][0]["scores"], json!([null, 1.0, 0.0]));
     // a duel of c costs 1/2 for its place; one of a, which beats both, costs nothing beside b
-    let regret = server.get("/v1/experiments/search/regret").await.json(200);
+    let (standings, regret) = eventually("both of one position", async || {
+        let standings = server.standings("search").await;
+        let regret = server.get("/v1/experiments/search/regret").await.json(200);
+        (standings["position"] == regret["position"]).then_some((standings, regret))
+    })
+    .await;
     let of_c = standings["rankers"][2]["appearances"].as_f64().unwrap();
     assert_eq!(regret["copeland_regret"].as_f64(), Some(of_c / 2.0), "{regret}");
     assert_eq!(regret["uniform_copeland_regret"].as_f64(), Some(regret["steps"].as_f64().unwrap() / 2.0));
