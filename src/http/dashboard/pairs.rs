@@ -47,7 +47,7 @@ pub(super) fn section(view: &View) -> Markup {
                     tbody {
                         @for (i, j, duels, rate) in shown {
                             tr {
-                                th scope="row" { (view.ids[*i]) " : " (view.ids[*j]) }
+                                th scope="row" { (name(view, *i)) " : " (name(view, *j)) }
                                 td.number { (number(*duels)) }
                                 td.number { (percent(*duels as f64 / total as f64)) }
                                 td.number { (of_late(*rate)) }
@@ -68,4 +68,8 @@ pub(super) fn section(view: &View) -> Markup {
             }
         }
     }
+}
+
+fn name(view: &View, i: usize) -> Markup {
+    html! { (view.ids[i]) @if view.is_retired(i) { " (retired)" } }
 }
