@@ -181,9 +181,9 @@ impl Registry {
 
     /// Bring every experiment in memory up to the store: entries that other processes appended, records that they
     /// changed.
-    pub async fn follow(&self) -> Result<(), ServiceError> {
+    pub async fn follow(self: &Arc<Self>) -> Result<(), ServiceError> {
         // positions before heads: what is folded by then is in the log by then
-        let lives: Vec<_> = self.renewed().await.into_iter().map(|live| (live.position(), live)).collect();
+        let lives: Vec<_> = self.renewed().into_iter().map(|live| (live.position(), live)).collect();
         if lives.is_empty() {
             return Ok(());
         }
@@ -213,17 +213,14 @@ impl Registry {
         first_error.map_or(Ok(()), Err)
     }
 
-    /// Every experiment in memory, by name; those whose rankers have come or gone are loaded again before.
-    async fn renewed(&self) -> Vec<Arc<Live>> {
-        let mut lives = Vec::new();
-        for live in self.all() {
-            if !live.is_outgrown() {
-                lives.push(live);
-                continue;
-            }
+    /// Every experiment in memory, by name. Those whose rankers have come or gone are on their way in again, and left out.
+    fn renewed(self: &Arc<Self>) -> Vec<Arc<Live>> {
+        let (outgrown, lives): (Vec<_>, Vec<_>) = self.all().into_iter().partition(|live| live.is_outgrown());
+        for live in outgrown {
             self.remove(&live);
-            // where it cannot be, the next request for it is told why
-            lives.extend(self.get(&live.name).await.ok());
+            let registry = Arc::clone(self);
+            // not waited for, so that it holds up nobody; if it fails, the next request for it is told why
+            tokio::spawn(async move { registry.get(&live.name).await.map(drop) });
         }
         lives
     }
