@@ -9,7 +9,7 @@
 //!
 //! 5. [`evidence`]: what counts say, and how surely; [`experiment`]: the fold of the log, signed duels, and the use cases.
 //! 6. [`http`]: the API over the use cases, and the shell around it.
-//! 7. [`telemetry`]: metrics and logs.
+//! 7. [`telemetry`]: metrics, logs, and what belongs together in them.
 //! 8. [`simulate`]: policies on known matrices, many runs, the true regret.
 //! 9. [`letor`] and [`users`]: judged documents and who clicks on them; [`estimate`]: the matrix that follows.
 //! 10. [`config`] and [`cli`]: what the program can be told, and its commands.

@@ -15,6 +15,7 @@ use crate::experiment::Service;
 use crate::http::health::Readiness;
 use crate::http::server::{Drained, serve};
 use crate::http::{self, AppState};
+use crate::telemetry::export::Export;
 use crate::telemetry::logging;
 use crate::telemetry::metrics::Metrics;
 
@@ -30,7 +31,10 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
     let (filter, format) = (args.log.filter(), args.log.log_format);
     let config = args.validate(keys.as_deref()).map_err(CommandError::Usage)?;
     logging::init(&filter, format).map_err(|error| CommandError::Usage(error.to_string()))?;
-    super::runtime()?.block_on(until_signal(config))
+    let export = Export::start().map_err(CommandError::Usage)?;
+    let served = super::runtime()?.block_on(until_signal(config));
+    export.stop();
+    served
 }
 
 async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {

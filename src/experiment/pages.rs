@@ -13,6 +13,7 @@ use super::token::{DuelId, TokenError};
 use crate::interleave::{
     self, DuelCoins, InvalidRequest, Method, Note, Page, Pin, Plans, Request, alone, interleave,
 };
+use crate::telemetry::trace;
 
 /// Longest id of a document, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 1024;
@@ -141,6 +142,7 @@ impl Service {
         }
         let id = opened.map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
         if id.duel.experiment == live.id {
+            trace::about(id.duel.nonce);
             Ok(id)
         } else {
             Err(ServiceError::InvalidDuel(ANOTHER_EXPERIMENT.into()))

@@ -17,6 +17,7 @@ use super::token::{DuelId, DuelToken, TokenError};
 use crate::policy::Answer;
 use crate::store::{Appended, ClicksEvent, Event, LogEntry, NewEvent, Nonce, OtherEvent, OutcomeEvent};
 use crate::telemetry::metrics::FeedbackStatus;
+use crate::telemetry::trace;
 
 /// Most bytes that clicks which wait to be settled may take in memory, for one experiment.
 const OPEN_PAGES_BYTES_MAX: usize = 64 << 20;
@@ -194,6 +195,7 @@ impl Service {
         if id.duel.experiment != live.id {
             return Checked::Invalid(ANOTHER_EXPERIMENT.into());
         }
+        trace::about(id.duel.nonce);
         let event = match &feedback.said {
             Said::Outcome(outcome) => outcome_event(&id.duel, *outcome),
             Said::Clicks { clicks, last } => match self.clicks_event(live, &id, clicks, *last) {

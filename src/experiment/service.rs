@@ -25,6 +25,7 @@ use crate::interleave::PlanCache;
 use crate::policy::{Chance, Selection, fold_chance};
 use crate::store::{Appended, AuditRecord, Event, NewEvent, Nonce, OtherEvent, SharedStore, Status};
 use crate::telemetry::metrics::{DuelKind, Metrics};
+use crate::telemetry::trace;
 
 /// Linear programs whose solutions are kept; each takes some kilobytes.
 const PLANS_KEPT: usize = 1000;
@@ -285,6 +286,7 @@ impl Service {
             expires_at,
             nonce: self.nonce(step),
         };
+        trace::issued(token.nonce);
         let (left, right) = if first_left { (duel.first, duel.second) } else { (duel.second, duel.first) };
         if duel.is_self() {
             live.traffic().alone();

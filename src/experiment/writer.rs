@@ -13,6 +13,7 @@ use super::service::ServiceSettings;
 use crate::clock::SharedClock;
 use crate::store::{Appended, ExperimentId, LogEntry, NewEvent, SharedStore, StoreError};
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::trace;
 
 /// Most events of one commit; what has arrived beyond that waits for the next.
 const COMMIT_EVENTS_MAX: usize = 10_000;
@@ -69,6 +70,7 @@ impl Writer {
         if events.is_empty() {
             return Ok(Vec::new());
         }
+        let _part = trace::part("append");
         let wanted = u32::try_from(events.len()).map_err(|_| ServiceError::Overloaded)?;
         let places = Arc::clone(&self.room.places)
             .try_acquire_many_owned(wanted)

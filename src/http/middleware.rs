@@ -34,6 +34,7 @@ use super::problem::{PROBLEM_JSON, Problem, ProblemKind};
 use super::trace::TraceContext;
 use crate::access::Ring;
 use crate::telemetry::metrics::{Metrics, RequestLabels, RouteLabels};
+use crate::telemetry::trace::RequestTrace;
 
 /// Names a request, in the log, in problems and to its caller.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -44,6 +45,9 @@ const HEADERS_MAX_BYTES: usize = 16 * 1024;
 /// Answers below this are not compressed: they fit into a few packets anyway, and compressing costs more time than
 /// sending. The answers of the hot path never reach it.
 const COMPRESS_ABOVE_BYTES: u64 = 4 * 1024;
+
+/// The route of a request that has none.
+const UNMATCHED: &str = "unmatched";
 
 /// The status a request is counted under whose caller went away before it was answered.
 const CALLER_WENT_AWAY: u16 = 499;
@@ -165,19 +169,29 @@ struct Running {
     method: Method,
     route: Option<MatchedPath>,
     request_id: String,
+    /// As the caller sent it.
     trace: Option<TraceContext>,
+    /// Of the caller, or else of the span that is exported.
+    trace_id: Option<String>,
+    told: Arc<RequestTrace>,
     /// Set when the answer is there.
     answer: Option<(StatusCode, Option<KeyId>)>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let route = self.route.as_ref().map_or("unmatched", MatchedPath::as_str);
+        let route = self.route.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
         let method = method_label(&self.method);
         let elapsed = self.started.elapsed();
         let (status, key) = match &self.answer {
             Some((status, key)) => (status.as_u16(), key.as_ref()),
             None => (CALLER_WENT_AWAY, None),
+        };
+        let duels = self.told.end(status, &self.request_id);
+        let (duel, duel_count) = match duels.all[..] {
+            [] => (None, None),
+            [duel] => (Some(format!("{duel:032x}")), None),
+            ref many => (None, Some(many.len())),
         };
         self.metrics.http_requests_in_flight.dec();
         self.metrics
@@ -195,15 +209,28 @@ impl Drop for Running {
                     target: "rankduel::access",
                     $level,
                     request_id = %self.request_id,
-                    trace_id = self.trace.as_ref().map(|trace| trace.trace_id()),
+                    trace_id = self.trace_id,
                     method,
                     route,
                     status,
                     duration_ms = elapsed.as_micros() as f64 / 1000.0,
                     key = key.map(KeyId::as_str),
+                    duel,
+                    duels = duel_count,
                     "request"
                 )
             };
+        }
+        if duel_count.is_some() {
+            for duel in &duels.all {
+                tracing::debug!(
+                    target: "rankduel::duels",
+                    request_id = %self.request_id,
+                    trace_id = self.trace_id,
+                    duel = format!("{duel:032x}"),
+                    "duel"
+                );
+            }
         }
         match status {
             500.. => line!(tracing::Level::WARN),
@@ -235,20 +262,29 @@ fn method_label(method: &Method) -> &'static str {
 async fn observe(State(shell): State<Arc<Shell>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let trace = TraceContext::of(headers);
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let told = RequestTrace::start(
+        method_label(request.method()),
+        route.as_ref().map_or(UNMATCHED, MatchedPath::as_str),
+        trace.as_ref().map(TraceContext::parent),
+    );
+    let trace_id = trace.as_ref().map(|trace| trace.trace_id().to_owned()).or_else(|| told.trace_id());
     shell.metrics.http_requests_in_flight.inc();
     let mut running = Running {
         started: Instant::now(),
         method: request.method().clone(),
-        route: request.extensions().get::<MatchedPath>().cloned(),
+        route,
         request_id: shell.ids.of(headers),
         trace,
+        trace_id,
+        told,
         answer: None,
         metrics: Arc::clone(&shell.metrics),
     };
     let span =
         tracing::info_span!("request", request_id = %running.request_id, trace_id = tracing::field::Empty);
-    if let Some(trace) = &running.trace {
-        span.record("trace_id", trace.trace_id());
+    if let Some(trace_id) = &running.trace_id {
+        span.record("trace_id", trace_id);
     }
     let uri = request.uri().clone();
     let headers_bytes: usize =
@@ -261,7 +297,8 @@ async fn observe(State(shell): State<Arc<Shell>>, request: Request, next: Next) 
         )
         .into_response()
     } else {
-        shell.admit(request, next, &running.request_id).instrument(span).await
+        let told = Arc::clone(&running.told);
+        told.within(shell.admit(request, next, &running.request_id).instrument(span)).await
     };
     let mut response = describe(response, &running, uri.path());
 
@@ -294,11 +331,7 @@ fn describe(response: Response, request: &Running, path: &str) -> Response {
         },
     };
     parts.status = problem.kind().status();
-    let document = problem.document(
-        path.to_owned(),
-        request.request_id.clone(),
-        request.trace.as_ref().map(|trace| trace.trace_id().to_owned()),
-    );
+    let document = problem.document(path.to_owned(), request.request_id.clone(), request.trace_id.clone());
     // Strings and numbers alone: there is nothing in it that cannot be written.
     let body = serde_json::to_vec(&document).unwrap_or_default();
     parts.headers.remove(header::CONTENT_LENGTH);

@@ -2,6 +2,8 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::telemetry::trace::Parent;
+
 /// The header that says so.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
@@ -41,6 +43,13 @@ impl TraceContext {
     /// 32 hexadecimal digits.
     pub fn trace_id(&self) -> &str {
         &self.header[3..35]
+    }
+
+    /// The caller's span.
+    pub(super) fn parent(&self) -> Parent {
+        // the digits are known to be hexadecimal
+        let number = |range| u128::from_str_radix(&self.header[range], 16).unwrap_or_default();
+        Parent { trace: number(3..35), span: number(36..52) as u64, sampled: number(53..55) & 1 == 1 }
     }
 
     /// The header as it came.

@@ -27,5 +27,6 @@ mod scopes;
 mod shell;
 mod standings;
 mod storage_failure;
+mod tracing;
 mod verdict;
 mod whatif;

@@ -112,7 +112,8 @@ pub fn rankduel(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rankduel"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("RANKDUEL_") || name == "RUST_LOG" {
+        let text = name.to_string_lossy();
+        if text.starts_with("RANKDUEL_") || text.starts_with("OTEL_") || name == "RUST_LOG" {
             command.env_remove(name);
         }
     }

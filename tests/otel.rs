@@ -1,0 +1,226 @@
+//! The export of spans, as a collector sees it: the program as it is started, and a collector over a real socket.
+
+#[macro_use]
+#[path = "support/mod.rs"]
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use rankduel::http::server::ConnectionSettings;
+use serde_json::{Value, json};
+use support::client::{Client, JSON, eventually, steady};
+use support::server::{Process, TestServer, outcome, rankduel};
+use support::{Kind, TestDatabase, fresh_database};
+
+const CALLERS_TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const CALLERS_SPAN: &str = "00f067aa0ba902b7";
+const FEEDBACKS_TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+
+/// What came to `/v1/traces`.
+type Came = Arc<Mutex<Vec<(HeaderMap, Bytes)>>>;
+
+async fn collector(status: StatusCode) -> (TestServer, Came) {
+    let came = Came::default();
+    let kept = Arc::clone(&came);
+    let take = async move |headers: HeaderMap, body: Bytes| {
+        kept.lock().unwrap().push((headers, body));
+        status
+    };
+    let app = Router::new().route("/v1/traces", post(take));
+    (TestServer::start(app, ConnectionSettings::default()).await, came)
+}
+
+fn serving(database: &TestDatabase, variables: &[(&str, &str)]) -> Process {
+    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+    command.args(["--database-url", &database.url]);
+    command.env("OTEL_BSP_SCHEDULE_DELAY", "50").envs(variables.iter().copied());
+    Process::start(command)
+}
+
+/// Every span that came as JSON.
+fn spans(came: &Came) -> Vec<Value> {
+    let mut spans = Vec::new();
+    for (headers, body) in &*came.lock().unwrap() {
+        assert_eq!(headers["content-type"], "application/json");
+        let body: Value = serde_json::from_slice(body).expect("JSON");
+        for resource in body["resourceSpans"].as_array().expect("resources") {
+            let name = &attributes(&resource["resource"])["service.name"];
+            assert_eq!(name, "rankduel", "{resource}");
+            for scope in resource["scopeSpans"].as_array().expect("scopes") {
+                spans.extend(scope["spans"].as_array().expect("spans").iter().cloned());
+            }
+        }
+    }
+    spans
+}
+
+fn attributes(of: &Value) -> BTreeMap<String, Value> {
+    let list = of["attributes"].as_array().cloned().unwrap_or_default();
+    let value = |entry: &Value| entry["value"].as_object().and_then(|value| value.values().next().cloned());
+    list.iter()
+        .map(|entry| (entry["key"].as_str().expect("a key").to_owned(), value(entry).unwrap_or_default()))
+        .collect()
+}
+
+fn named<'a>(spans: &'a [Value], name: &str) -> Vec<&'a Value> {
+    spans.iter().filter(|span| span["name"] == name).collect()
+}
+
+/// Trace and span id.
+fn ids(of: &Value) -> (&str, &str) {
+    (of["traceId"].as_str().expect("a trace"), of["spanId"].as_str().expect("a span"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_spans_of_their_callers_and_feedback_leads_to_its_duel() {
+    let (collector, came) = collector(StatusCode::OK).await;
+    let database = fresh_database(Kind::Sqlite).await;
+    let endpoint = format!("http://{}", collector.address);
+    let process = serving(
+        &database,
+        &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint), ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")],
+    );
+    let client = Client::new(&process.url);
+    client.create(&steady("search", &["a", "b"])).await;
+    let parent = |trace: &str, flags: &str| format!("00-{trace}-{CALLERS_SPAN}-{flags}");
+    let path = "/v1/experiments/search/next-duel";
+    let traced = parent(CALLERS_TRACE, "01");
+    let duel = client.send("POST", path, &[("traceparent", &traced)], vec![]).await.json(200);
+    let feedback = json!({"duel_id": duel["duel_id"], "outcome": "left"}).to_string().into_bytes();
+    let traced = parent(FEEDBACKS_TRACE, "01");
+    client
+        .send("POST", "/v1/experiments/search/feedback", &[JSON, ("traceparent", &traced)], feedback)
+        .await
+        .json(200);
+    // one that its caller does not keep
+    client
+        .send("GET", "/v1/experiments/search", &[("traceparent", &parent(CALLERS_TRACE, "00"))], vec![])
+        .await;
+    client.get("/nothing/here").await;
+    process.signal("TERM");
+    let (code, log) = process.wait();
+    assert_eq!(code, Some(0), "{log}");
+    let spans = spans(&came);
+
+    let next_duel = named(&spans, "POST /v1/experiments/{name}/next-duel")[0];
+    assert_eq!(next_duel["parentSpanId"], CALLERS_SPAN);
+    assert_eq!(ids(next_duel).0, CALLERS_TRACE);
+    assert_eq!(next_duel["kind"], 2, "a server's span: {next_duel}");
+    assert_eq!(attributes(next_duel)["http.route"], "/v1/experiments/{name}/next-duel");
+    let number = attributes(next_duel)["rankduel.duel"].clone();
+    assert!(log.contains(number.as_str().expect("a duel")), "the log has the same number");
+
+    // from the feedback's span to the duel's, and from there to the request that has asked for it
+    let feedback = named(&spans, "POST /v1/experiments/{name}/feedback")[0];
+    assert_eq!((ids(feedback).0, &attributes(feedback)["rankduel.duel"]), (FEEDBACKS_TRACE, &number));
+    let stands_for = named(&spans, "duel")[0];
+    assert_eq!(ids(&feedback["links"][0]), ids(stands_for));
+    assert_eq!(ids(&stands_for["links"][0]), ids(next_duel));
+    assert_eq!(ids(&next_duel["links"][0]), ids(stands_for), "and back");
+    assert_eq!(attributes(stands_for)["rankduel.duel"], number);
+    assert!(stands_for["parentSpanId"].as_str().is_none_or(str::is_empty), "{stands_for}");
+
+    // the append is a part of the feedback, and of nothing that only reads
+    let appends = named(&spans, "append");
+    assert!(appends.iter().any(|span| span["parentSpanId"] == feedback["spanId"]));
+    assert!(appends.iter().all(|span| span["parentSpanId"] != next_duel["spanId"]));
+    assert!(named(&spans, "GET /v1/experiments/{name}").is_empty(), "its caller does not keep it");
+    assert_eq!(named(&spans, "GET unmatched").len(), 1, "no path is a name");
+
+    // a request without a trace has that of its span in the log
+    let create = named(&spans, "POST /v1/experiments")[0];
+    assert!(log.contains(ids(create).0), "{log}");
+    assert!(log.contains("spans are exported"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_usual_encoding_is_protobuf() {
+    let (collector, came) = collector(StatusCode::OK).await;
+    let database = fresh_database(Kind::Sqlite).await;
+    let endpoint = format!("http://{}/v1/traces", collector.address);
+    let process = serving(
+        &database,
+        &[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &endpoint), ("OTEL_SERVICE_NAME", "duels")],
+    );
+    Client::new(&process.url).get("/v1/experiments").await;
+    let (headers, body) = eventually("spans", async || came.lock().unwrap().first().cloned()).await;
+    assert_eq!(headers["content-type"], "application/x-protobuf");
+    for text in [&b"GET /v1/experiments"[..], b"duels"] {
+        assert!(body.windows(text.len()).any(|window| window == text), "{body:?}");
+    }
+    drop(process);
+}
+
+/// Requests go on as if nothing were wrong, and the log says once that spans are lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collector_that_is_gone_or_refuses_does_no_harm() {
+    let gone = {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        listener.local_addr().expect("its address").to_string()
+    };
+    let (refusing, came) = collector(StatusCode::BAD_REQUEST).await;
+    for address in [&gone, &refusing.address] {
+        let database = fresh_database(Kind::Sqlite).await;
+        let endpoint = format!("http://{address}");
+        let process = serving(
+            &database,
+            &[
+                ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+                ("OTEL_BSP_MAX_QUEUE_SIZE", "8"),
+                ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "4"),
+            ],
+        );
+        let client = Client::new(&process.url);
+        client.create(&steady("search", &["a", "b"])).await;
+        for _ in 0..200 {
+            let duel = client.pair("search").await;
+            client.answer("search", &duel, "left").await;
+        }
+        process.signal("TERM");
+        let (code, log) = process.wait();
+        assert_eq!(code, Some(0), "{log}");
+        let told = log.lines().filter(|line| line.contains("spans could not be exported")).count();
+        assert_eq!(told, 1, "{address}: {log}");
+    }
+    assert!(came.lock().unwrap().len() > 1, "batch after batch was tried");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_cannot_be_is_refused_and_none_is_no_export() {
+    let database = fresh_database(Kind::Sqlite).await;
+    for endpoint in ["https://collector.example:4318", "localhost:4317", "nonsense"] {
+        let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--database-url", &database.url]);
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
+        let (code, _, error) = outcome(command);
+        assert_eq!(code, Some(2), "{error}");
+        assert!(error.contains("http://") && error.contains(endpoint), "{error}");
+    }
+    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--database-url", &database.url]);
+    command.envs([
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+    ]);
+    let (code, _, error) = outcome(command);
+    assert!(code == Some(2) && error.contains("http/protobuf"), "{error}");
+
+    let (collector, came) = collector(StatusCode::OK).await;
+    let endpoint = format!("http://{}", collector.address);
+    for variables in [
+        &[][..],
+        &[("OTEL_EXPORTER_OTLP_ENDPOINT", "")],
+        &[("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint), ("OTEL_SDK_DISABLED", "true")],
+        &[("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint), ("OTEL_TRACES_EXPORTER", "none")],
+    ] {
+        let process = serving(&database, variables);
+        Client::new(&process.url).get("/v1/experiments").await;
+        process.signal("TERM");
+        let (code, log) = process.wait();
+        assert_eq!((code, log.contains("spans")), (Some(0), false), "{log}");
+    }
+    assert!(came.lock().unwrap().is_empty());
+}
