@@ -414,12 +414,18 @@ impl State {
         }
         // Algorithm 2
         let k = self.tally.rankers();
-        let has_opponents = (0..k).any(|j| self.is_opponent(l, j));
-        if !has_opponents || self.is_opponent(l, self.likeliest) {
-            return self.likeliest;
+        let star = self.likeliest;
+        if self.is_opponent(l, star) || !(0..k).any(|j| self.is_opponent(l, j)) {
+            return star;
         }
-        let others = (0..k).filter(|&j| j != l);
-        others.min_by(|&a, &b| self.mean(l, a).total_cmp(&self.mean(l, b))).unwrap_or(self.likeliest)
+        let mut weakest = (star, f64::INFINITY);
+        for j in (0..k).filter(|&j| j != l) {
+            let mean = self.mean(l, j);
+            if mean < weakest.1 {
+                weakest = (j, mean);
+            }
+        }
+        weakest.0
     }
 }
 
