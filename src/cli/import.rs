@@ -6,14 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use serde_json::json;
 
 use super::{CommandError, open_store, runtime};
 use crate::access::Actor;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::StoreArgs;
 use crate::experiment::transfer::{self, Import};
-use crate::store::AuditNote;
 
 /// Bring in an experiment that `rankduel export` wrote, into either database
 ///
@@ -46,18 +44,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     runtime()?.block_on(async {
         let store = open_store(&arguments.store.database_url).await?;
         store.check().await.context("the database cannot be written to")?;
-        let imported = transfer::import(&*store, &mut *file, arguments.name.as_deref())
+        let by = (&Actor::command_line(), SystemClock.now_ms());
+        let imported = transfer::import(&*store, &mut *file, arguments.name.as_deref(), Some(by))
             .await
             .with_context(|| format!("importing {}", path.display()))?;
-        if let Import::New { name, entries } = &imported {
-            let now = SystemClock.now_ms();
-            let note = AuditNote::of_experiment(&Actor::command_line(), "experiment-imported", name, now)
-                .changed(None, Some(json!({"log_entries": entries})));
-            store.add_audit(&[note]).await.context("it is imported, but not in the audit log")?;
-        }
         store.close().await;
         match imported {
-            Import::New { entries, .. } => eprintln!("imported {entries} log entries"),
+            Import::New { entries } => eprintln!("imported {entries} log entries"),
             Import::Same => eprintln!("it is there already, the same; nothing was changed"),
         }
         Ok(())

@@ -50,12 +50,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             .context("reading the experiment")?
             .map(|record| record.id)
             .ok_or_else(|| anyhow!("there is no experiment `{name}`"))?;
-        if !store.prune(id, pruning.to, pruning.format).await.context("pruning")? {
-            return Err(anyhow!("experiment `{name}` has changed meanwhile; nothing was forgotten").into());
-        }
         let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", name, SystemClock.now_ms())
             .changed(None, Some(json!({"entries": pruning.entries, "up_to_position": pruning.to})));
-        store.add_audit(&[note]).await.context("it is forgotten, but not in the audit log")?;
+        if !store.prune(id, pruning.to, pruning.format, &note).await.context("pruning")? {
+            return Err(anyhow!("experiment `{name}` has changed meanwhile; nothing was forgotten").into());
+        }
         store.close().await;
         println!("forgot {what}");
         Ok(())

@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
                 let store =
                     open_store(&format!("sqlite://{}", folder.path().join("replay.db").display())).await?;
                 store.migrate().await.context("a database for the log cannot be made")?;
-                transfer::import(&*store, &mut BufReader::new(file), Some(FROM_FILE))
+                transfer::import(&*store, &mut BufReader::new(file), Some(FROM_FILE), None)
                     .await
                     .with_context(|| format!("reading {}", path.display()))?;
                 all(&store, FROM_FILE, policies).await

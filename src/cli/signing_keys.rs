@@ -94,8 +94,7 @@ async fn list(store: &SharedStore) -> anyhow::Result<String> {
 async fn rotate(store: &SharedStore, after_seconds: u32) -> anyhow::Result<String> {
     let now = SystemClock.now_ms();
     let key = fresh_key(now, now + i64::from(after_seconds) * 1000)?;
-    store.add_signing_key(&key).await.context("adding the key")?;
-    note(store, "signing-key-added", key.id, now).await?;
+    store.add_signing_key(&key, &note("signing-key-added", key.id, now)).await.context("adding the key")?;
     Ok(format!("key {} signs from {} on\n", key.id, rfc3339(key.active_from)))
 }
 
@@ -116,8 +115,8 @@ async fn retire(store: &SharedStore, id: Option<u32>) -> anyhow::Result<String> 
     };
     let mut text = String::new();
     for id in &retired {
-        if store.remove_signing_key(*id).await.context("removing a key")? {
-            note(store, "signing-key-removed", *id, now).await?;
+        let note = note("signing-key-removed", *id, now);
+        if store.remove_signing_key(*id, &note).await.context("removing a key")? {
             text += &format!("key {id} is retired\n");
         }
     }
@@ -127,9 +126,8 @@ async fn retire(store: &SharedStore, id: Option<u32>) -> anyhow::Result<String> 
     Ok(text)
 }
 
-async fn note(store: &SharedStore, what: &'static str, id: u32, now: i64) -> anyhow::Result<()> {
-    let note = AuditNote::new(&Actor::command_line(), what, &id.to_string(), now);
-    store.add_audit(&[note]).await.context("it is done, but not in the audit log")
+fn note(what: &'static str, id: u32, now: i64) -> AuditNote {
+    AuditNote::new(&Actor::command_line(), what, &id.to_string(), now)
 }
 
 /// Keys whose successor has signed for longer than any duel lives. Keys come as they take turns, the latest first.

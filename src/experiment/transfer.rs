@@ -10,12 +10,14 @@ use std::io::{BufRead, Write};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::fold::Fold;
 use super::spec::{ExperimentSpec, name_error};
+use crate::access::Actor;
 use crate::store::{
-    Event, ExperimentRecord, Imported, LogEntry, OtherEvent, OutcomeEvent, Snapshot, Status, Store,
+    AuditNote, Event, ExperimentRecord, Imported, LogEntry, OtherEvent, OutcomeEvent, Snapshot, Status, Store,
 };
 
 /// Version of the format. A reader refuses what it does not know.
@@ -203,8 +205,6 @@ impl EntryLine {
 pub enum Import {
     /// It is there now.
     New {
-        /// Its name.
-        name: String,
         /// How many log entries were imported.
         entries: u64,
     },
@@ -213,11 +213,12 @@ pub enum Import {
 }
 
 /// Bring in what [`export`] wrote, under its own name or another one. All of it is read, folded and compared before any
-/// of it is kept.
+/// of it is kept; with it, where `by` says who does it and when (unix milliseconds), an entry of the audit log.
 pub async fn import(
     store: &dyn Store,
     file: &mut (dyn BufRead + Send),
     name: Option<&str>,
+    by: Option<(&Actor, i64)>,
 ) -> Result<Import, Failure> {
     let mut reader = Reader { file, line: 0, digest: Sha256::new(), ended: false };
     let first = reader.next()?.ok_or_else(|| anyhow::anyhow!("the file is empty"))?;
@@ -290,11 +291,16 @@ pub async fn import(
             Some(Err(why))
         }
     });
-    let imported = store.import(&record, base.as_ref(), &mut pages).await;
+    let entries = head.head - first_position;
+    let note = by.map(|(by, at)| {
+        AuditNote::of_experiment(by, "experiment-imported", &name, at)
+            .changed(None, Some(json!({"log_entries": entries})))
+    });
+    let imported = store.import(&record, base.as_ref(), &mut pages, note.as_ref()).await;
     match (failure, imported) {
         (Some(failure), _) => Err(failure),
         (None, Err(error)) => Err(error.into()),
-        (None, Ok(Imported::New(_))) => Ok(Import::New { name, entries: head.head - first_position }),
+        (None, Ok(Imported::New(_))) => Ok(Import::New { entries }),
         (None, Ok(Imported::Taken(_))) => {
             Err(anyhow::anyhow!("experiment `{name}` was created meanwhile; import again"))
         }

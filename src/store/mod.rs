@@ -196,16 +196,24 @@ pub trait Store: Send + Sync {
     async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError>;
 
     /// Forget the log entries of a concluded or archived experiment up to position `to`, for which there must be a
-    /// snapshot of `format` at or above it. `false`, and nothing is changed, where one of these does not hold.
-    async fn prune(&self, experiment: ExperimentId, to: u64, format: u32) -> Result<bool, StoreError>;
+    /// snapshot of `format` at or above it. `false`, and nothing is changed, where one of these does not hold. The note is
+    /// written in one transaction with what says that the entries are gone.
+    async fn prune(
+        &self,
+        experiment: ExperimentId,
+        to: u64,
+        format: u32,
+        audit: &AuditNote,
+    ) -> Result<bool, StoreError>;
 
-    /// Bring in an experiment with its log, in one transaction. Its number in `record` does not matter; `record.head`
+    /// Bring in an experiment with its log, and the note, in one transaction. Its number in `record` does not matter; `record.head`
     /// must be the position of the last entry.
     async fn import(
         &self,
         record: &ExperimentRecord,
         base: Option<&Snapshot>,
         pages: Pages<'_>,
+        audit: Option<&AuditNote>,
     ) -> Result<Imported, StoreError>;
 
     /// What the database itself finds wrong with its files; empty where it finds nothing or cannot look.
@@ -218,11 +226,12 @@ pub trait Store: Send + Sync {
     /// race.
     async fn ensure_signing_key(&self, key: &SigningKey) -> Result<Vec<SigningKey>, StoreError>;
 
-    /// Add a key beside those that are there.
-    async fn add_signing_key(&self, key: &SigningKey) -> Result<(), StoreError>;
+    /// Add a key beside those that are there, in one transaction with the note.
+    async fn add_signing_key(&self, key: &SigningKey, audit: &AuditNote) -> Result<(), StoreError>;
 
-    /// Remove a key; whether it was there. What it has signed is refused from then on.
-    async fn remove_signing_key(&self, id: u32) -> Result<bool, StoreError>;
+    /// Remove a key, in one transaction with the note; whether it was there. What it has signed is refused from then on.
+    /// If it was not there, nothing is noted.
+    async fn remove_signing_key(&self, id: u32, audit: &AuditNote) -> Result<bool, StoreError>;
 
     /// API keys, those that have ended too, by id.
     async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError>;

@@ -490,12 +490,24 @@ impl Store for PostgresStore {
         .await
     }
 
-    async fn prune(&self, experiment: ExperimentId, to: u64, format: u32) -> Result<bool, StoreError> {
+    async fn prune(
+        &self,
+        experiment: ExperimentId,
+        to: u64,
+        format: u32,
+        audit: &AuditNote,
+    ) -> Result<bool, StoreError> {
         let to = counted("position", to)?;
         let allowed = self
             .call(move || async move {
+                let mut transaction = self.pool.begin().await?;
                 let query = sqlx::query(sql::PRUNE).bind(experiment).bind(to).bind(i64::from(format));
-                Ok(query.execute(&self.pool).await?.rows_affected() > 0)
+                if query.execute(&mut *transaction).await?.rows_affected() == 0 {
+                    return Ok(false);
+                }
+                access::postgres::add_notes(&mut transaction, [audit]).await?;
+                transaction.commit().await?;
+                Ok(true)
             })
             .await?;
         if !allowed {
@@ -511,6 +523,7 @@ impl Store for PostgresStore {
         record: &ExperimentRecord,
         base: Option<&Snapshot>,
         pages: Pages<'_>,
+        audit: Option<&AuditNote>,
     ) -> Result<Imported, StoreError> {
         let mut transaction = self.pool.begin().await?;
         let imported: Option<ExperimentRow> = sqlx::query_as(sql::IMPORT_EXPERIMENT)
@@ -560,6 +573,7 @@ impl Store for PostgresStore {
                 write_entries(&mut transaction, &entries, &heads, together[0].recorded_at).await?;
             }
         }
+        access::postgres::add_notes(&mut transaction, audit).await?;
         transaction.commit().await?;
         Ok(Imported::New(imported))
     }
@@ -601,24 +615,32 @@ impl Store for PostgresStore {
         self.signing_keys().await
     }
 
-    async fn add_signing_key(&self, key: &SigningKey) -> Result<(), StoreError> {
+    async fn add_signing_key(&self, key: &SigningKey, audit: &AuditNote) -> Result<(), StoreError> {
         self.call(move || async move {
+            let mut transaction = self.pool.begin().await?;
             sqlx::query(sql::ADD_SIGNING_KEY)
                 .bind(i64::from(key.id))
                 .bind(key.secret.as_slice())
                 .bind(key.created_at)
                 .bind(key.active_from)
-                .execute(&self.pool)
+                .execute(&mut *transaction)
                 .await?;
-            Ok(())
+            access::postgres::add_notes(&mut transaction, [audit]).await?;
+            Ok(transaction.commit().await?)
         })
         .await
     }
 
-    async fn remove_signing_key(&self, id: u32) -> Result<bool, StoreError> {
+    async fn remove_signing_key(&self, id: u32, audit: &AuditNote) -> Result<bool, StoreError> {
         self.call(move || async move {
+            let mut transaction = self.pool.begin().await?;
             let query = sqlx::query(sql::REMOVE_SIGNING_KEY).bind(i64::from(id));
-            Ok(query.execute(&self.pool).await?.rows_affected() > 0)
+            if query.execute(&mut *transaction).await?.rows_affected() == 0 {
+                return Ok(false);
+            }
+            access::postgres::add_notes(&mut transaction, [audit]).await?;
+            transaction.commit().await?;
+            Ok(true)
         })
         .await
     }

@@ -370,12 +370,21 @@ impl Store for SqliteStore {
         Ok(sqlx::query_scalar(sql::NAMES).bind(after).bind(i64::from(limit)).fetch_all(&self.readers).await?)
     }
 
-    async fn prune(&self, experiment: ExperimentId, to: u64, format: u32) -> Result<bool, StoreError> {
+    async fn prune(
+        &self,
+        experiment: ExperimentId,
+        to: u64,
+        format: u32,
+        audit: &AuditNote,
+    ) -> Result<bool, StoreError> {
         let to = counted("position", to)?;
+        let mut transaction = self.begin().await?;
         let query = sqlx::query(sql::PRUNE).bind(experiment).bind(to).bind(i64::from(format));
-        if query.execute(&self.writer).await?.rows_affected() == 0 {
+        if query.execute(&mut *transaction).await?.rows_affected() == 0 {
             return Ok(false);
         }
+        access::sqlite::add_notes(&mut transaction, [audit]).await?;
+        transaction.commit().await?;
         // in steps, so that others can write in between; whoever is interrupted can start again
         loop {
             let first: Option<i64> =
@@ -393,6 +402,7 @@ impl Store for SqliteStore {
         record: &ExperimentRecord,
         base: Option<&Snapshot>,
         pages: Pages<'_>,
+        audit: Option<&AuditNote>,
     ) -> Result<Imported, StoreError> {
         let mut transaction = self.begin().await?;
         let imported: Option<ExperimentRow> = sqlx::query_as(sql::IMPORT_EXPERIMENT)
@@ -441,6 +451,7 @@ impl Store for SqliteStore {
                 insert_entries(&mut transaction, &entries, together[0].recorded_at).await?;
             }
         }
+        access::sqlite::add_notes(&mut transaction, audit).await?;
         transaction.commit().await?;
         Ok(Imported::New(imported))
     }
@@ -469,20 +480,28 @@ impl Store for SqliteStore {
         self.signing_keys().await
     }
 
-    async fn add_signing_key(&self, key: &SigningKey) -> Result<(), StoreError> {
+    async fn add_signing_key(&self, key: &SigningKey, audit: &AuditNote) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
         sqlx::query(sql::ADD_SIGNING_KEY)
             .bind(i64::from(key.id))
             .bind(key.secret.as_slice())
             .bind(key.created_at)
             .bind(key.active_from)
-            .execute(&self.writer)
+            .execute(&mut *transaction)
             .await?;
-        Ok(())
+        access::sqlite::add_notes(&mut transaction, [audit]).await?;
+        Ok(transaction.commit().await?)
     }
 
-    async fn remove_signing_key(&self, id: u32) -> Result<bool, StoreError> {
+    async fn remove_signing_key(&self, id: u32, audit: &AuditNote) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await?;
         let query = sqlx::query(sql::REMOVE_SIGNING_KEY).bind(i64::from(id));
-        Ok(query.execute(&self.writer).await?.rows_affected() > 0)
+        if query.execute(&mut *transaction).await?.rows_affected() == 0 {
+            return Ok(false);
+        }
+        access::sqlite::add_notes(&mut transaction, [audit]).await?;
+        transaction.commit().await?;
+        Ok(true)
     }
 
     async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {

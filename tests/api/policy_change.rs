@@ -1,7 +1,9 @@
 //! Another policy for an experiment that runs: the log stays, and the new policy has learnt from all of it.
 
+use rankduel::access::Actor;
 use rankduel::experiment::audit::audit;
 use rankduel::http::ProblemKind;
+use rankduel::store::AuditNote;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -156,7 +158,8 @@ async fn a_change_that_cannot_be_is_refused(database: TestDatabase) {
     let snapshot = live.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
     let store = database.connect().await;
     store.save_snapshot(&snapshot).await.expect("it is kept");
-    assert!(store.prune(live.id, 1, snapshot.format).await.expect("an answer"));
+    let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);
+    assert!(store.prune(live.id, 1, snapshot.format, &note).await.expect("an answer"));
     let problem = change(&server, json!({"kind": "d-ts"})).await.problem(ProblemKind::CannotReplay);
     assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")), "{problem}");
     assert_eq!(server.send("DELETE", path, &[], Vec::new()).await.status, 204);

@@ -435,9 +435,9 @@ async fn an_export_holds_who_came_and_went(database: TestDatabase) {
     let store = database.connect().await;
     let mut file = Vec::new();
     export(&*store, "search", &mut file).await.expect("an export");
-    assert_eq!(import(&*store, &mut &*file, None).await.expect("the same"), Import::Same);
-    assert_eq!(import(&*store, &mut &*early, None).await.expect("the same, earlier"), Import::Same);
-    let new = import(&*store, &mut &*file, Some("copy")).await.expect("a copy");
+    assert_eq!(import(&*store, &mut &*file, None, None).await.expect("the same"), Import::Same);
+    assert_eq!(import(&*store, &mut &*early, None, None).await.expect("the same, earlier"), Import::Same);
+    let new = import(&*store, &mut &*file, Some("copy"), None).await.expect("a copy");
     assert!(matches!(new, Import::New { .. }), "{new:?}");
     let findings = audit(&*store, "copy").await.expect("an answer");
     assert_eq!(findings.wrong, Vec::<String>::new());
@@ -449,7 +449,7 @@ async fn an_export_holds_who_came_and_went(database: TestDatabase) {
     assert_eq!(copy, original);
     // a first line that does not fit its log is found out, and nothing of it is kept
     let text = String::from_utf8(file).expect("text").replacen("\"retired\":[1]", "\"retired\":[2]", 1);
-    let error = import(&*database.connect().await, &mut text.as_bytes(), Some("wrong")).await;
+    let error = import(&*database.connect().await, &mut text.as_bytes(), Some("wrong"), None).await;
     assert!(error.is_err());
     again.get("/v1/experiments/wrong").await.problem(ProblemKind::ExperimentNotFound);
 }

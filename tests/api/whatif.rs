@@ -1,6 +1,8 @@
 //! What if another policy had been in charge, and choosing without an experiment.
 
+use rankduel::access::Actor;
 use rankduel::http::ProblemKind;
+use rankduel::store::AuditNote;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -163,7 +165,8 @@ async fn a_replay_that_cannot_be_is_refused(database: TestDatabase) {
     let snapshot = live.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
     let store = database.connect().await;
     store.save_snapshot(&snapshot).await.expect("it is kept");
-    assert!(store.prune(live.id, 2, snapshot.format).await.expect("an answer"), "it is pruned");
+    let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);
+    assert!(store.prune(live.id, 2, snapshot.format, &note).await.expect("an answer"), "it is pruned");
     drop(live);
     server.stop().await;
     let server = Server::start(store).await;

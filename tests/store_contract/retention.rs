@@ -1,5 +1,6 @@
 //! What many processes and long lives need of a store: archived logs, notices, keys that take turns, pruning, import.
 
+use rankduel::access::Actor;
 use rankduel::store::*;
 
 use crate::support::{Kind, TestDatabase};
@@ -9,6 +10,7 @@ on_both_databases! {
     an_archived_log_takes_nothing_but_knows_repeats
     a_migration_that_only_expands_is_no_reason_to_stop
     keys_come_and_go
+    what_cannot_be_noted_is_not_done
     every_name_is_listed
     a_log_is_pruned_below_a_snapshot
     what_comes_in_is_there_as_a_whole_or_not_at_all
@@ -69,13 +71,58 @@ async fn keys_come_and_go(database: TestDatabase) {
     let store = database.store().await;
     let key = |id, active_from| SigningKey { id, secret: [id as u8; 32], created_at: NOW, active_from };
     store.ensure_signing_key(&key(1, NOW)).await.unwrap();
-    store.add_signing_key(&key(3, NOW + 20)).await.unwrap();
-    store.add_signing_key(&key(2, NOW + 10)).await.unwrap();
+    store.add_signing_key(&key(3, NOW + 20), &note("added")).await.unwrap();
+    store.add_signing_key(&key(2, NOW + 10), &note("added")).await.unwrap();
     assert_eq!(store.signing_keys().await.unwrap(), [key(3, NOW + 20), key(2, NOW + 10), key(1, NOW)]);
-    assert!(store.add_signing_key(&key(2, NOW)).await.is_err(), "a number is given once");
-    assert!(store.remove_signing_key(2).await.unwrap());
-    assert!(!store.remove_signing_key(2).await.unwrap());
+    assert!(store.add_signing_key(&key(2, NOW), &note("again")).await.is_err(), "a number is given once");
+    assert!(store.remove_signing_key(2, &note("removed")).await.unwrap());
+    assert!(!store.remove_signing_key(2, &note("again")).await.unwrap());
     assert_eq!(store.signing_keys().await.unwrap(), [key(3, NOW + 20), key(1, NOW)]);
+    assert_eq!(noted(&store).await, ["removed", "added", "added"], "what was not done is not noted");
+}
+
+/// Something for the audit log.
+fn note(what: &'static str) -> AuditNote {
+    AuditNote::new(&Actor::command_line(), what, "it", NOW)
+}
+
+/// What the audit log says was done, the newest first.
+async fn noted(store: &SharedStore) -> Vec<String> {
+    store.audit(None, i64::MAX, 100).await.unwrap().into_iter().map(|record| record.what).collect()
+}
+
+/// The note and what it tells of are one transaction: where the one cannot be written, the other has not happened.
+async fn what_cannot_be_noted_is_not_done(database: TestDatabase) {
+    let store = database.store().await;
+    let key = |id| SigningKey { id, secret: [id as u8; 32], created_at: NOW, active_from: NOW };
+    store.ensure_signing_key(&key(1)).await.unwrap();
+    let record = create(&store, "search").await;
+    store.append(&[(record.id, new_event(1, 1))], NOW).await.unwrap();
+    archive(&store, &record).await;
+    let snapshot =
+        Snapshot { experiment: record.id, position: 3, format: 1, state: vec![1], created_at: NOW };
+    store.save_snapshot(&snapshot).await.unwrap();
+    let record = store.experiment("search").await.unwrap().unwrap();
+    let imported = ExperimentRecord { name: "imported".into(), head: 0, ..record.clone() };
+
+    database.execute("alter table audit rename to lost").await;
+    assert!(store.add_signing_key(&key(2), &note("added")).await.is_err());
+    assert!(store.remove_signing_key(1, &note("removed")).await.is_err());
+    assert_eq!(store.signing_keys().await.unwrap(), [key(1)]);
+    assert!(store.prune(record.id, 3, 1, &note("pruned")).await.is_err());
+    assert_eq!(store.experiment("search").await.unwrap().unwrap().pruned_to, 0);
+    assert_eq!(whole_log(&store, record.id).await.len(), 3);
+    assert!(store.import(&imported, None, &mut std::iter::empty(), Some(&note("imported"))).await.is_err());
+    assert_eq!(store.experiment("imported").await.unwrap(), None);
+
+    database.execute("alter table lost rename to audit").await;
+    let before = noted(&store).await.len();
+    assert!(store.prune(record.id, 3, 1, &note("pruned")).await.unwrap());
+    store.import(&imported, None, &mut std::iter::empty(), Some(&note("imported"))).await.unwrap();
+    store.add_signing_key(&key(2), &note("added")).await.unwrap();
+    assert!(store.remove_signing_key(1, &note("removed")).await.unwrap());
+    let noted = noted(&store).await;
+    assert_eq!(noted[..noted.len() - before], ["removed", "added", "imported", "pruned"]);
 }
 
 async fn every_name_is_listed(database: TestDatabase) {
@@ -104,7 +151,7 @@ async fn a_log_is_pruned_below_a_snapshot(database: TestDatabase) {
         state: vec![format as u8],
         created_at: NOW,
     };
-    let pruned = async |to, format| store.prune(record.id, to, format).await.unwrap();
+    let pruned = async |to, format| store.prune(record.id, to, format, &note("pruned")).await.unwrap();
     assert!(!pruned(22_000, 1).await, "it is running");
     let conclude = Change { status: Some(Status::Concluded), ..Change::default() };
     let event = Event::Other(OtherEvent::Status {
@@ -161,12 +208,12 @@ async fn what_comes_in_is_there_as_a_whole_or_not_at_all(database: TestDatabase)
     };
     let base = Snapshot { experiment: 0, position: 2, format: 4, state: vec![9], created_at: NOW };
     let mut broken = vec![Ok(vec![entry(3)]), Err("the file ends".to_string())].into_iter();
-    let failed = store.import(&wanted, Some(&base), &mut broken).await;
+    let failed = store.import(&wanted, Some(&base), &mut broken, None).await;
     assert!(failed.is_err_and(|error| error.to_string().contains("the file ends")));
     assert_eq!(store.experiment("search").await.unwrap(), None);
 
     let pages = || vec![Ok(vec![entry(3), entry(4)]), Ok(vec![entry(5)])].into_iter();
-    let Imported::New(record) = store.import(&wanted, Some(&base), &mut pages()).await.unwrap() else {
+    let Imported::New(record) = store.import(&wanted, Some(&base), &mut pages(), None).await.unwrap() else {
         panic!("it is new")
     };
     assert_eq!(record, ExperimentRecord { id: record.id, ..wanted.clone() });
@@ -176,7 +223,7 @@ async fn what_comes_in_is_there_as_a_whole_or_not_at_all(database: TestDatabase)
         store.snapshots(record.id).await.unwrap(),
         [Snapshot { experiment: record.id, ..base.clone() }]
     );
-    let again = store.import(&wanted, Some(&base), &mut pages()).await.unwrap();
+    let again = store.import(&wanted, Some(&base), &mut pages(), None).await.unwrap();
     assert_eq!(again, Imported::Taken(record));
 }
 

@@ -224,8 +224,14 @@ impl Store for FailingStore {
         self.look(self.inner.names(after, limit)).await
     }
 
-    async fn prune(&self, experiment: ExperimentId, to: u64, format: u32) -> Result<bool, StoreError> {
-        self.write(self.inner.prune(experiment, to, format)).await
+    async fn prune(
+        &self,
+        experiment: ExperimentId,
+        to: u64,
+        format: u32,
+        audit: &AuditNote,
+    ) -> Result<bool, StoreError> {
+        self.write(self.inner.prune(experiment, to, format, audit)).await
     }
 
     async fn import(
@@ -233,8 +239,9 @@ impl Store for FailingStore {
         record: &ExperimentRecord,
         base: Option<&Snapshot>,
         pages: Pages<'_>,
+        audit: Option<&AuditNote>,
     ) -> Result<Imported, StoreError> {
-        self.write(self.inner.import(record, base, pages)).await
+        self.write(self.inner.import(record, base, pages, audit)).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
@@ -249,12 +256,12 @@ impl Store for FailingStore {
         self.write(self.inner.ensure_signing_key(key)).await
     }
 
-    async fn add_signing_key(&self, key: &SigningKey) -> Result<(), StoreError> {
-        self.write(self.inner.add_signing_key(key)).await
+    async fn add_signing_key(&self, key: &SigningKey, audit: &AuditNote) -> Result<(), StoreError> {
+        self.write(self.inner.add_signing_key(key, audit)).await
     }
 
-    async fn remove_signing_key(&self, id: u32) -> Result<bool, StoreError> {
-        self.write(self.inner.remove_signing_key(id)).await
+    async fn remove_signing_key(&self, id: u32, audit: &AuditNote) -> Result<bool, StoreError> {
+        self.write(self.inner.remove_signing_key(id, audit)).await
     }
 
     async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {
