@@ -131,6 +131,6 @@ fn check_credit(spec: &Spec, page: &Page<'_>, clicks: &[Click], seed: [u8; 32]) 
     assert!(earned.left.is_finite() && earned.right.is_finite(), "{earned:?}");
     assert_eq!(earned.verdict == Verdict::None, earned.no_signal.is_some(), "{earned:?}");
     assert!(page.is_informative() || earned.verdict == Verdict::None, "{earned:?}");
-    let turned: Vec<Click> = clicks.iter().rev().chain(clicks).copied().collect();
+    let turned: Vec<Click> = clicks.iter().chain(clicks.iter().rev()).copied().collect();
     assert_eq!(credited(&turned).as_ref(), Ok(&earned), "order or repeats matter");
 }
