@@ -24,7 +24,7 @@ async fn change(server: &Server, policy: Value) -> Answer {
 async fn play(server: &Server, duels: usize) {
     for number in 0..duels {
         let duel = server.pair("search").await;
-        let first = (duel["left"].as_str() < duel["right"].as_str()) == (number % 4 != 3);
+        let first = (duel["left"].as_str() < duel["right"].as_str()) == (number % 3 != 2);
         server.answer("search", &duel, if first { "left" } else { "right" }).await;
     }
 }
