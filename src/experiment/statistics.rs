@@ -157,29 +157,39 @@ impl Live {
     /// What pages came to at the current log position.
     pub fn statistics(&self) -> Result<Statistics, ServiceError> {
         let fold = self.fold()?;
+        let mut statistics = self.of_pages(&fold);
+        statistics.versions.insert(0, self.reported(&fold));
+        statistics.versions.retain(|version| version.pages.pages > 0);
+        Ok(statistics)
+    }
+
+    /// The same without outcomes that callers reported themselves, which are a row for each pair.
+    pub fn page_statistics(&self) -> Result<Statistics, ServiceError> {
+        Ok(self.of_pages(&*self.fold()?))
+    }
+
+    fn of_pages(&self, fold: &Fold) -> Statistics {
         let mut alarms = Vec::new();
-        let mut versions = vec![self.reported(&fold)];
-        versions.extend(
-            (1..)
-                .zip(fold.methods())
-                .map(|(version, method)| self.version(&fold, version, &method.method, &mut alarms)),
-        );
+        let mut versions: Vec<_> = (1..)
+            .zip(fold.methods())
+            .map(|(version, method)| self.version(fold, version, &method.method, &mut alarms))
+            .collect();
         versions.retain(|version| version.pages.pages > 0);
-        let canary = self.canary(&fold);
+        let canary = self.canary(fold);
         if let Some(canary) = canary.as_ref().filter(|canary| canary.alarm) {
             alarms.push(format!(
                 "the canary's two ids of one ranker differ: `{}` won {} and `{}` won {}",
                 canary.ranker, canary.wins, canary.against, canary.losses
             ));
         }
-        Ok(Statistics {
+        Statistics {
             experiment: self.name.clone(),
             position: fold.position(),
             open_pages: fold.open_pages().pages().len() as u64,
             versions,
             canary,
             alarms,
-        })
+        }
     }
 
     fn version(

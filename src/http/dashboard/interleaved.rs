@@ -12,8 +12,7 @@ const ROWS_MAX: usize = 10;
 /// The section on interleaved pages; nothing for an experiment without any.
 pub(super) fn section(view: &View) -> Markup {
     let statistics = &view.statistics;
-    let versions: Vec<_> = statistics.versions.iter().rev().filter(|one| one.version.is_some()).collect();
-    if versions.is_empty() && statistics.canary.is_none() {
+    if statistics.versions.is_empty() && statistics.canary.is_none() {
         return Markup::default();
     }
     html! {
@@ -28,7 +27,7 @@ pub(super) fn section(view: &View) -> Markup {
                     @else { "No sign of a bias." }
                 }
             }
-            @for version in &versions { (of_version(version)) }
+            @for version in statistics.versions.iter().rev() { (of_version(version)) }
             @if statistics.open_pages > 0 {
                 p.quiet { (number(statistics.open_pages)) " pages have clicks that wait for more." }
             }

@@ -70,10 +70,10 @@ impl View {
     /// The experiment now; `chosen` names the ranker whose row is shown, the best one unless there is such a ranker.
     pub async fn of(service: &Service, live: Arc<Live>, chosen: Option<&str>) -> Result<Self, ServiceError> {
         let confidence = live.verdict_confidence(None).map_err(ServiceError::Internal)?;
-        let verdict = service.verdict(&live, confidence).await?;
-        let regret = service.regret_report(&live).await?;
+        let (verdict, regret) =
+            tokio::try_join!(service.verdict(&live, confidence), service.regret_report(&live))?;
         let standings = live.standings()?;
-        let statistics = live.statistics()?;
+        let statistics = live.page_statistics()?;
         let (tally, sequences, checkpoints, late, in_batches) = {
             let fold = live.fold()?;
             let (policy, history) = (fold.policy(), fold.history());
