@@ -29,8 +29,7 @@ pub(super) fn section(view: &View) -> Markup {
         section aria-labelledby="pairs-title" {
             h2 #pairs-title { "Which pairs meet" }
             p {
-                "A good policy stops asking about pairs that are decided. Of late " b { (percent(late.min(1.0))) } " of the pages compare two rankers; \
-                 the others show one alone. What lies back by half the experiment counts half."
+                "A good policy stops asking about pairs that are decided. Of late: what lies back by half the experiment counts half."
             }
             div.scroll role="region" aria-labelledby="pairs-title" tabindex="0" {
                 table {
