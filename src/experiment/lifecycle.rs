@@ -301,6 +301,17 @@ impl Service {
         self.change_as(self.fresh_nonce(), live, seen, change, event, now).await
     }
 
+    /// Fold what was appended, so that the next request here finds it: into what the change was made on, and into what has
+    /// been loaded in its place meanwhile.
+    async fn fold_change(&self, live: &Arc<Live>) -> Result<(), ServiceError> {
+        live.catch_up(&*self.store).await?;
+        let current = self.registry.get(&live.name).await?;
+        if Arc::ptr_eq(&current, live) {
+            return Ok(());
+        }
+        current.catch_up(&*self.store).await
+    }
+
     async fn change_as(
         &self,
         nonce: Nonce,
@@ -314,7 +325,7 @@ impl Service {
         match self.store.change_experiment(live.id, seen.version, &change, event, now).await? {
             Changed::Done(record) => {
                 live.set_record(record);
-                if let Err(error) = live.catch_up(&*self.store).await {
+                if let Err(error) = self.fold_change(live).await {
                     // it is done and durable, so it is acknowledged all the same; the follower folds it later
                     tracing::error!(%error, experiment = live.name, "a change could not be folded yet");
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -37,15 +37,15 @@ async fn no_duel_is_refused_while_keys_take_turns(database: TestDatabase) {
     one.create(&steady("search", &["a", "b", "c"])).await;
     let old_duel = one.next_duel("search").await;
     let old_key = key_of(&old_duel);
-    let enough = Arc::new(AtomicBool::new(false));
+    let wanted = Arc::new(AtomicU32::new(0));
     let mut callers = JoinSet::new();
     for caller in 0..4 {
         let (from, to) =
             if caller % 2 == 0 { (one.clone(), other.clone()) } else { (other.clone(), one.clone()) };
-        let enough = Arc::clone(&enough);
+        let wanted = Arc::clone(&wanted);
         callers.spawn(async move {
             let mut keys = BTreeSet::new();
-            while !enough.load(Ordering::SeqCst) {
+            while !keys.contains(&wanted.load(Ordering::SeqCst)) {
                 let duel = from.next_duel("search").await;
                 to.answer("search", &duel, "left").await; // recorded, or the test fails
                 keys.insert(key_of(&duel));
@@ -65,7 +65,8 @@ async fn no_duel_is_refused_while_keys_take_turns(database: TestDatabase) {
         })
         .await;
     }
-    enough.store(true, Ordering::SeqCst);
+    // until each of them has had one too
+    wanted.store(new_key, Ordering::SeqCst);
     let signed_with: BTreeSet<u32> = callers.join_all().await.into_iter().flatten().collect();
     assert_eq!(signed_with, BTreeSet::from([old_key, new_key]));
     // a duel of before is still a duel
