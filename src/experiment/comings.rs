@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::change::Decided;
 use super::error::ServiceError;
-use super::lifecycle::{check_version, refuse_archived};
+use super::lifecycle::{CHANGED, text_of};
 use super::live::Live;
 use super::service::Service;
 use super::spec::{ExperimentSpec, FieldError, Ranker};
 use crate::access::Actor;
 use crate::policy::{MAX_RANKERS, MIN_RANKERS};
-use crate::store::{AuditNote, Change, ExperimentRecord, OtherEvent, Status};
+use crate::store::{Change, ExperimentRecord, OtherEvent, Status};
 
 impl Service {
     /// One more ranker takes part from here on, if the experiment is still at `expected_version` (`None`: whatever it is
@@ -108,30 +109,14 @@ impl Service {
         (before, after): (serde_json::Value, serde_json::Value),
         decide: impl Fn(&ExperimentSpec) -> Result<Option<(ExperimentSpec, OtherEvent)>, ServiceError>,
     ) -> Result<Arc<Live>, ServiceError> {
-        let live = self.experiment(name).await?;
-        loop {
-            let record = self.newest_record(&live).await?;
-            refuse_archived(&record)?;
-            check_version(&record, expected_version)?;
-            let spec = ExperimentSpec::read(&record.spec)
-                .map_err(|why| ServiceError::Unreadable { name: name.into(), why })?;
-            let Some((changed, event)) = decide(&spec)? else { return self.experiment(name).await };
-            refuse_fixed(&record, &spec)?;
-            let text = serde_json::to_string(&changed)
-                .map_err(|error| ServiceError::Internal(format!("the spec does not serialise: {error}")))?;
-            let now = self.clock.now_ms();
-            let audit = AuditNote::of_experiment(by, "experiment-changed", name, now)
-                .changed(Some(before.clone()), Some(after.clone()));
-            let change = Change { spec: Some(text), audit: Some(audit), ..Change::default() };
-            match self.change(&live, &record, change, event, now).await {
-                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
-                // what was in memory has the rankers before
-                done => {
-                    done?;
-                    return self.experiment(name).await;
-                }
-            }
-        }
+        self.change_experiment(name, expected_version, by, |_, record, spec| {
+            let Some((changed, event)) = decide(spec)? else { return Ok(None) };
+            refuse_fixed(record, spec)?;
+            let change = Change { spec: Some(text_of(&changed)?), ..Change::default() };
+            let states = (Some(before.clone()), Some(after.clone()));
+            Ok(Some(Decided { change, event, action: CHANGED, states }))
+        })
+        .await
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::change::Decided;
 use super::error::ServiceError;
 use super::live::Live;
 use super::page_rules::{CurrentMethod, interleaving_text};
@@ -13,15 +14,14 @@ use crate::access::Actor;
 use crate::entropy;
 use crate::interleave;
 use crate::policy::PolicySpec;
-use crate::store::{
-    AuditNote, Change, Changed, Created, Event, ExperimentRecord, NewEvent, NewExperiment, Nonce, OtherEvent,
-    Status,
-};
+use crate::store::{AuditNote, Change, Created, ExperimentRecord, NewExperiment, Nonce, OtherEvent, Status};
 
 /// Nonce of the one conclusion that the service draws by itself; no process draws it.
 const CONCLUSION: Nonce = (u64::MAX as Nonce - 1) << 64;
 /// Versions of the method that one experiment can have: each is counted apart.
 const MAX_METHOD_VERSIONS: u32 = 100;
+/// What the audit log calls most changes.
+pub(super) const CHANGED: &str = "experiment-changed";
 
 impl Service {
     /// Create an experiment, or find that the same request created it before. The flag says whether it is new.
@@ -41,8 +41,7 @@ impl Service {
                 ServiceError::Internal(format!("the system gives no randomness: {error}"))
             })?,
         };
-        let canonical = serde_json::to_string(spec)
-            .map_err(|error| ServiceError::Internal(format!("the spec does not serialise: {error}")))?;
+        let canonical = text_of(spec)?;
         let now = self.clock.now_ms();
         let audit = AuditNote::of_experiment(by, "experiment-created", name, now)
             .changed(None, serde_json::from_str(&canonical).ok());
@@ -80,32 +79,20 @@ impl Service {
         winner: Option<&str>,
         by: &Actor,
     ) -> Result<Arc<Live>, ServiceError> {
-        let live = self.experiment(name).await?;
-        loop {
-            let record = self.newest_record(&live).await?;
-            refuse_archived(&record)?;
-            check_version(&record, expected_version)?;
-            let winner = winner_to_be(&live, &record, status, winner)?;
+        self.change_experiment(name, expected_version, by, |live, record, _| {
+            let winner = winner_to_be(live, record, status, winner)?;
             if record.status == status && record.winner == winner {
-                return Ok(live);
+                return Ok(None);
             }
-            let now = self.clock.now_ms();
             let after = ExperimentRecord { status, winner, ..record.clone() };
-            let audit = AuditNote::of_experiment(by, "experiment-changed", name, now)
-                .changed(Some(standing(&live, &record)), Some(standing(&live, &after)));
-            let change = Change {
-                status: Some(status),
-                winner: Some(winner),
-                audit: Some(audit),
-                ..Change::default()
-            };
-            let event = OtherEvent::Status { status, winner, archived: false, reason: None };
-            match self.change(&live, &record, change, event, now).await {
-                // somebody was faster; who does not care what it was goes on from what it is
-                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
-                done => return done.map(|()| live),
-            }
-        }
+            Ok(Some(Decided {
+                change: Change { status: Some(status), winner: Some(winner), ..Change::default() },
+                event: OtherEvent::Status { status, winner, archived: false, reason: None },
+                action: CHANGED,
+                states: (Some(standing(live, record)), Some(standing(live, &after))),
+            }))
+        })
+        .await
     }
 
     /// Interleave in another way from here on, if the experiment is still at `expected_version` (`None`: whatever it is
@@ -121,15 +108,11 @@ impl Service {
             let pointer = format!("/interleaving/{}", error.parameter);
             ServiceError::Invalid(vec![FieldError::new(pointer, error.detail)])
         })?;
-        let live = self.experiment(name).await?;
-        loop {
-            let record = self.newest_record(&live).await?;
-            refuse_archived(&record)?;
-            check_version(&record, expected_version)?;
-            let current = CurrentMethod::of(&record, &live.spec.pages)
+        self.change_experiment(name, expected_version, by, |live, record, _| {
+            let current = CurrentMethod::of(record, &live.spec.pages)
                 .map_err(|why| ServiceError::Unreadable { name: name.into(), why })?;
             if current.method == method {
-                return Ok(live);
+                return Ok(None);
             }
             if current.version >= MAX_METHOD_VERSIONS {
                 let detail = format!(
@@ -140,18 +123,17 @@ impl Service {
             }
             let version = current.version + 1;
             let text = interleaving_text(version, &method);
-            let now = self.clock.now_ms();
-            let audit = AuditNote::of_experiment(by, "experiment-changed", name, now).changed(
-                Some(json!({"interleaving": current.method})),
-                Some(json!({"interleaving": method})),
-            );
-            let change = Change { interleaving: Some(text), audit: Some(audit), ..Change::default() };
-            let event = OtherEvent::Interleaving { version, method };
-            match self.change(&live, &record, change, event, now).await {
-                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
-                done => return done.map(|()| live),
-            }
-        }
+            Ok(Some(Decided {
+                change: Change { interleaving: Some(text), ..Change::default() },
+                event: OtherEvent::Interleaving { version, method },
+                action: CHANGED,
+                states: (
+                    Some(json!({"interleaving": current.method})),
+                    Some(json!({"interleaving": method})),
+                ),
+            }))
+        })
+        .await
     }
 
     /// Let another policy choose from here on, if the experiment is still at `expected_version` (`None`: whatever it is at).
@@ -163,15 +145,9 @@ impl Service {
         policy: PolicySpec,
         by: &Actor,
     ) -> Result<Arc<Live>, ServiceError> {
-        let live = self.experiment(name).await?;
-        loop {
-            let record = self.newest_record(&live).await?;
-            refuse_archived(&record)?;
-            check_version(&record, expected_version)?;
-            let spec = ExperimentSpec::read(&record.spec)
-                .map_err(|why| ServiceError::Unreadable { name: name.into(), why })?;
+        self.change_experiment(name, expected_version, by, |_, record, spec| {
             if spec.policy == policy {
-                return self.experiment(name).await;
+                return Ok(None);
             }
             if record.pruned_to > 0 {
                 return Err(ServiceError::CannotReplay(format!(
@@ -198,22 +174,14 @@ impl Service {
             if !errors.is_empty() {
                 return Err(ServiceError::Invalid(errors));
             }
-            let text = serde_json::to_string(&changed)
-                .map_err(|error| ServiceError::Internal(format!("the spec does not serialise: {error}")))?;
-            let now = self.clock.now_ms();
-            let audit = AuditNote::of_experiment(by, "experiment-changed", name, now)
-                .changed(Some(json!({"policy": spec.policy})), Some(json!({"policy": policy})));
-            let change = Change { spec: Some(text), audit: Some(audit), ..Change::default() };
-            let event = OtherEvent::Policy { policy: policy.clone() };
-            match self.change(&live, &record, change, event, now).await {
-                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
-                // what was in memory is of the policy before; this folds the log anew
-                done => {
-                    done?;
-                    return self.experiment(name).await;
-                }
-            }
-        }
+            Ok(Some(Decided {
+                change: Change { spec: Some(text_of(&changed)?), ..Change::default() },
+                event: OtherEvent::Policy { policy: policy.clone() },
+                action: CHANGED,
+                states: (Some(json!({"policy": spec.policy})), Some(json!({"policy": policy}))),
+            }))
+        })
+        .await
     }
 
     /// Archive a concluded experiment: it is listed no more and nothing is added to it. Its log stays. Done twice is
@@ -224,40 +192,23 @@ impl Service {
         expected_version: Option<u64>,
         by: &Actor,
     ) -> Result<(), ServiceError> {
-        let live = self.experiment(name).await?;
-        loop {
-            let record = self.newest_record(&live).await?;
-            if record.archived_at.is_some() {
-                return Ok(());
-            }
-            check_version(&record, expected_version)?;
+        let now = self.clock.now_ms();
+        let archived = self.change_experiment(name, expected_version, by, |live, record, _| {
             if record.status != Status::Concluded {
                 return Err(ServiceError::NotConcluded(name.into()));
             }
-            let now = self.clock.now_ms();
-            let audit = AuditNote::of_experiment(by, "experiment-archived", name, now)
-                .changed(Some(standing(&live, &record)), None);
-            let change = Change { archived_at: Some(now), audit: Some(audit), ..Change::default() };
-            let event = OtherEvent::Status {
-                status: record.status,
-                winner: record.winner,
-                archived: true,
-                reason: None,
-            };
-            match self.change(&live, &record, change, event, now).await {
-                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
-                done => return done,
-            }
+            let (status, winner) = (record.status, record.winner);
+            Ok(Some(Decided {
+                change: Change { archived_at: Some(now), ..Change::default() },
+                event: OtherEvent::Status { status, winner, archived: true, reason: None },
+                action: "experiment-archived",
+                states: (Some(standing(live, record)), None),
+            }))
+        });
+        match archived.await {
+            Ok(_) | Err(ServiceError::Archived(_)) => Ok(()),
+            Err(error) => Err(error),
         }
-    }
-
-    /// The record as the store has it: a change is judged by what is, and not by what this process remembers from
-    /// before another one changed it.
-    pub(super) async fn newest_record(&self, live: &Live) -> Result<ExperimentRecord, ServiceError> {
-        let record = self.store.experiment(&live.name).await?;
-        let record = record.ok_or_else(|| ServiceError::NotFound(live.name.clone()))?;
-        live.set_record(record.clone());
-        Ok(record)
     }
 
     /// Conclude a running experiment on `winner` because of `reason`, unless the service did so before, in whichever process:
@@ -268,9 +219,11 @@ impl Service {
         winner: usize,
         reason: String,
     ) -> Result<bool, ServiceError> {
-        let record = self.newest_record(live).await?;
+        let (record, spec) = self.newest_record(live).await?;
         let done_before = self.store.find(live.id, &[CONCLUSION]).await?.iter().any(Option::is_some);
-        if record.status != Status::Running || record.archived_at.is_some() || done_before {
+        // what is certain among those who took part here may not be among those who do now
+        let among_others = spec.comings != live.spec.comings;
+        if record.status != Status::Running || record.archived_at.is_some() || done_before || among_others {
             return Ok(false);
         }
         let now = self.clock.now_ms();
@@ -283,75 +236,24 @@ impl Service {
         let change =
             Change { status: Some(status), winner: Some(winner), audit: Some(audit), ..Change::default() };
         let event = OtherEvent::Status { status, winner, archived: false, reason: Some(reason) };
-        match self.change_as(CONCLUSION, live, &record, change, event, now).await {
+        match self.commit_change(CONCLUSION, live, &record, change, event, now).await {
             // somebody was faster; the next look decides on what is then
             Err(ServiceError::Stale { .. }) => Ok(false),
             done => done.map(|()| true),
         }
     }
+}
 
-    pub(super) async fn change(
-        &self,
-        live: &Arc<Live>,
-        seen: &ExperimentRecord,
-        change: Change,
-        event: OtherEvent,
-        now: i64,
-    ) -> Result<(), ServiceError> {
-        self.change_as(self.fresh_nonce(), live, seen, change, event, now).await
-    }
-
-    /// Fold what was appended, so that the next request here finds it: into what the change was made on, and into what has
-    /// been loaded in its place meanwhile.
-    async fn fold_change(&self, live: &Arc<Live>) -> Result<(), ServiceError> {
-        live.catch_up(&*self.store).await?;
-        let current = self.registry.get(&live.name).await?;
-        if Arc::ptr_eq(&current, live) {
-            return Ok(());
-        }
-        current.catch_up(&*self.store).await
-    }
-
-    async fn change_as(
-        &self,
-        nonce: Nonce,
-        live: &Arc<Live>,
-        seen: &ExperimentRecord,
-        change: Change,
-        event: OtherEvent,
-        now: i64,
-    ) -> Result<(), ServiceError> {
-        let event = NewEvent { nonce, event: Event::Other(event) };
-        match self.store.change_experiment(live.id, seen.version, &change, event, now).await? {
-            Changed::Done(record) => {
-                live.set_record(record);
-                if let Err(error) = self.fold_change(live).await {
-                    // it is done and durable, so it is acknowledged all the same; the follower folds it later
-                    tracing::error!(%error, experiment = live.name, "a change could not be folded yet");
-                }
-                Ok(())
-            }
-            Changed::Stale(record) => {
-                let current = record.version;
-                live.set_record(record);
-                Err(ServiceError::Stale { expected: seen.version, current })
-            }
-            Changed::Missing => Err(ServiceError::NotFound(live.name.clone())),
-        }
-    }
+/// A spec as the record has it.
+pub(super) fn text_of(spec: &ExperimentSpec) -> Result<String, ServiceError> {
+    serde_json::to_string(spec)
+        .map_err(|error| ServiceError::Internal(format!("the spec does not serialise: {error}")))
 }
 
 /// What the audit log says of a record.
 fn standing(live: &Live, record: &ExperimentRecord) -> Value {
     let winner = record.winner.and_then(|winner| live.spec.rankers.get(usize::from(winner)));
     json!({"status": record.status, "winner": winner.map(|ranker| &ranker.id)})
-}
-
-pub(super) fn refuse_archived(record: &ExperimentRecord) -> Result<(), ServiceError> {
-    match record.archived_at {
-        Some(_) => Err(ServiceError::Archived(record.name.clone())),
-        None => Ok(()),
-    }
 }
 
 /// The winner that an experiment of this record is given along with `status`.
@@ -375,13 +277,4 @@ fn winner_to_be(
         (_, Some(_)) => return refuse("`winner` goes with the status `concluded` only".into()),
         (_, None) => None,
     })
-}
-
-pub(super) fn check_version(record: &ExperimentRecord, expected: Option<u64>) -> Result<(), ServiceError> {
-    match expected {
-        Some(expected) if expected != record.version => {
-            Err(ServiceError::Stale { expected, current: record.version })
-        }
-        _ => Ok(()),
-    }
 }

@@ -4,7 +4,7 @@
 //! experiment is), [`token`] (a duel's signed name) and [`signing`] (its keys), [`fold`] (from log to state), [`live`]
 //! (one experiment in memory) and [`registry`] (all of them), [`writer`] (group commit), [`service`] (what a process does;
 //! duels), [`pages`] (interleaved, what [`shown`] says of them, [`page_rules`]), [`receive`] (feedback; [`open_pages`]
-//! while it comes in pieces, [`page_counts`] what came of it), [`lifecycle`] (from created to archived; `comings`: rankers that come and go), [`standings`], [`statistics`],
+//! while it comes in pieces, [`page_counts`] what came of it), [`lifecycle`] (from created to archived; `change`: how; `comings`: rankers that come and go), [`standings`], [`statistics`],
 //! [`regret`], [`verdict`], [`winners`] and [`batches`] (what came of it), `conclusion` (experiments that conclude by
 //! themselves), [`traffic`] and [`alarms`] (whether anything is wrong); in the background, `following` (what other processes append) and `upkeep`;
 //! `loss` (a database that has gone back);
@@ -13,6 +13,7 @@
 pub mod alarms;
 pub mod audit;
 pub mod batches;
+mod change;
 mod comings;
 mod conclusion;
 pub mod counts;

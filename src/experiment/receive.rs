@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::change::refuse_archived;
 use super::error::ServiceError;
-use super::lifecycle::refuse_archived;
 use super::live::Live;
 use super::loss;
 use super::open_pages::MAX_CLICKED;

@@ -13,6 +13,7 @@ use crate::{NEVER_LOOKS, serve};
 on_both_databases! {
     all_serve_while_rankers_come_and_go
     a_server_that_has_not_heard_of_it_lags_and_does_no_harm
+    a_change_is_judged_by_the_rankers_there_are
 }
 
 async fn change(client: &Client, body: Value) {
@@ -122,6 +123,22 @@ async fn a_server_that_has_not_heard_of_it_lags_and_does_no_harm(database: TestD
     let path = "/v1/experiments/search";
     other.send("PATCH", path, &stale, body).await.problem(ProblemKind::PreconditionFailed);
     agree(&database, &[&one], 2).await;
+}
+
+/// The winner is one that takes part, whatever the server that is told knew before.
+async fn a_change_is_judged_by_the_rankers_there_are(database: TestDatabase) {
+    let deaf = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
+    let ((_one, one), (_other, other)) = (serve(&database, &deaf), serve(&database, &deaf));
+    one.create(&json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}})).await;
+    assert_eq!(other.position("search").await, 0, "the other has it in memory");
+    change(&one, json!({"enlist": "d"})).await;
+    change(&one, json!({"retire": "a"})).await;
+    let concluded = |winner: &str| json!({"status": "concluded", "winner": winner});
+    other.patch("search", &concluded("a")).await.problem_at(ProblemKind::InvalidRequest, "/winner");
+    let experiment = other.patch("search", &concluded("d")).await.json(200);
+    assert_eq!(experiment["winner"], "d");
+    assert_eq!(retired(&other).await, ["a"]);
+    agree(&database, &[&other], 0).await;
 }
 
 /// Nobody asks the other server for anything before it has heard of it.
