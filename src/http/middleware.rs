@@ -190,7 +190,8 @@ impl Drop for Running {
         let duels = self.told.end(status, &self.request_id);
         let (duel, duel_count) = match duels.all[..] {
             [] => (None, None),
-            [duel] => (Some(format!("{duel:032x}")), None),
+            // written out only where the line is
+            [duel] => (Some(tracing::field::display(duel)), None),
             ref many => (None, Some(many.len())),
         };
         self.metrics.http_requests_in_flight.dec();
@@ -227,7 +228,7 @@ impl Drop for Running {
                     target: "rankduel::duels",
                     request_id = %self.request_id,
                     trace_id = self.trace_id,
-                    duel = format!("{duel:032x}"),
+                    %duel,
                     "duel"
                 );
             }

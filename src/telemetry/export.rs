@@ -152,13 +152,13 @@ impl RequestSpan {
         span.set_attribute(KeyValue::new("http.response.status_code", i64::from(status)));
         span.set_attribute(KeyValue::new("rankduel.request_id", request_id.to_owned()));
         if let [duel] = duels.all[..] {
-            span.set_attribute(KeyValue::new(DUEL, format!("{duel:032x}")));
+            span.set_attribute(KeyValue::new(DUEL, duel.to_string()));
         }
         if status >= 500 {
             span.set_status(Status::error(""));
         }
         for &duel in &duels.all {
-            span.add_link(context_of(duel), vec![KeyValue::new(DUEL, format!("{duel:032x}"))]);
+            span.add_link(context_of(duel), vec![KeyValue::new(DUEL, duel.to_string())]);
         }
         for &duel in &duels.all[..duels.issued] {
             duel_span(tracer, duel, context);
@@ -170,7 +170,7 @@ impl RequestSpan {
 /// The span that stands for a duel.
 fn duel_span(tracer: &SdkTracer, duel: DuelNumber, asked_by: &SpanContext) {
     let builder = SpanBuilder::from_name("duel")
-        .with_attributes(vec![KeyValue::new(DUEL, format!("{duel:032x}"))])
+        .with_attributes(vec![KeyValue::new(DUEL, duel.to_string())])
         .with_links(vec![Link::with_context(asked_by.clone())]);
     DUEL_IDS.set(Some(ids_of(duel)));
     tracer.build_with_context(builder, &Context::new()).end();
@@ -181,7 +181,7 @@ fn duel_span(tracer: &SdkTracer, duel: DuelNumber, asked_by: &SpanContext) {
 fn ids_of(duel: DuelNumber) -> (TraceId, SpanId) {
     let mut hash = Sha256::new();
     hash.update(b"rankduel duel span\0");
-    hash.update(duel.to_be_bytes());
+    hash.update(duel.0.to_be_bytes());
     let hash: [u8; 32] = hash.finalize().into();
     (
         TraceId::from_bytes(std::array::from_fn(|index| hash[index])),

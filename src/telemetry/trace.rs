@@ -4,7 +4,10 @@
 //! log line and span takes it from here.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use smallvec::{SmallVec, smallvec};
 
 use super::export::{ChildSpan, RequestSpan};
 
@@ -13,7 +16,14 @@ tokio::task_local! {
 }
 
 /// A duel as logs and spans name it: the nonce of its `duel_id`, as an exported log has it.
-pub type DuelNumber = u128;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DuelNumber(pub u128);
+
+impl fmt::Display for DuelNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
 
 /// Where a caller's span stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,18 +36,21 @@ pub struct Parent {
     pub sampled: bool,
 }
 
+/// Most requests are about one duel, and keep it without an allocation.
+type Told = SmallVec<[(DuelNumber, bool); 1]>;
+
 /// One request that is being answered.
 pub struct RequestTrace {
     span: RequestSpan,
     /// As they are told, and whether the request has handed them out.
-    told: Mutex<Vec<(DuelNumber, bool)>>,
+    told: Mutex<Told>,
 }
 
 /// The duels that a request is about.
 #[derive(Debug, Default)]
 pub struct Duels {
     /// Each once, in the order that they came up in.
-    pub all: Vec<DuelNumber>,
+    pub all: SmallVec<[DuelNumber; 1]>,
     /// How many of them, the first ones, were handed out by it.
     pub issued: usize,
 }
@@ -47,12 +60,12 @@ impl Duels {
     fn of(told: &[(DuelNumber, bool)]) -> Self {
         // nearly every request: nothing to compare
         if let [(duel, issued)] = *told {
-            return Self { all: vec![duel], issued: usize::from(issued) };
+            return Self { all: smallvec![duel], issued: usize::from(issued) };
         }
         let mut known = HashSet::new();
         let mut of_kind = |kind| {
             let told = told.iter().filter(|(_, issued)| *issued == kind).map(|(duel, _)| *duel);
-            told.filter(|duel| known.insert(*duel)).collect::<Vec<_>>()
+            told.filter(|duel| known.insert(*duel)).collect::<SmallVec<_>>()
         };
         let mut all = of_kind(true);
         let issued = all.len();
@@ -84,21 +97,21 @@ impl RequestTrace {
         duels
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, Vec<(DuelNumber, bool)>> {
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
         // whatever a panic has interrupted, each entry is whole
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The request that is being answered has handed out this duel.
-pub fn issued(duel: DuelNumber) {
+pub fn issued(duel: u128) {
     // what runs in the background belongs to no request
-    let _ = CURRENT.try_with(|request| request.told().push((duel, true)));
+    let _ = CURRENT.try_with(|request| request.told().push((DuelNumber(duel), true)));
 }
 
 /// The request that is being answered names this duel, which was handed out before.
-pub fn about(duel: DuelNumber) {
-    let _ = CURRENT.try_with(|request| request.told().push((duel, false)));
+pub fn about(duel: u128) {
+    let _ = CURRENT.try_with(|request| request.told().push((DuelNumber(duel), false)));
 }
 
 /// A part of the request that is being answered, up to the drop.
