@@ -81,6 +81,8 @@ pub(super) struct Identification {
     /// `ln(1/δ)`.
     failure: f64,
     resolution: f64,
+    /// `ln(K²/δ)`, the evidence that decides a pair.
+    wanted: f64,
     /// `d(1/2, 1/2 + ρ)`; 0 where there are no ties.
     tie_exponent: f64,
     /// The comparisons of undecided pairs in this round; its steps are all steps of the round.
@@ -146,6 +148,7 @@ impl Identification {
         let mut round = Self {
             failure,
             resolution,
+            wanted: failure + 2.0 * libm::log(k as f64),
             tie_exponent: divergence::between(0.5, 0.5 + resolution),
             evidence,
             verdicts: vec![Verdict::Open; k * k],
@@ -229,7 +232,7 @@ impl Identification {
         let (wins, losses) = (self.evidence.wins(i, j), self.evidence.wins(j, i));
         let plays = wins + losses;
         let gap = wins - losses;
-        let wanted = self.failure + 2.0 * libm::log(self.rankers() as f64);
+        let wanted = self.wanted;
         // n d(p̂, 1/2) <= 4 n (p̂ - 1/2)², and no mixture is likelier than p̂: mostly no logarithm is needed
         let may_win = gap * gap >= wanted * plays;
         if may_win && mixture::evidence_against_half(wins, losses) >= wanted {
