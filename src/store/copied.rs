@@ -1,13 +1,60 @@
-//! Log entries out of PostgreSQL's binary copy format (`COPY … TO STDOUT (FORMAT binary)`).
+//! Log entries in PostgreSQL's binary copy format (`COPY … (FORMAT binary)`).
 //!
 //! A header of 19 bytes and an extension that it gives the length of; then each row: the number of its columns (16 bits)
 //! and for each column the number of its bytes (32 bits, -1 for null) and these; at the end -1 instead of a number of
 //! columns. Numbers are big-endian.
 
-use super::row::{EventColumns, LogRow};
-use super::{LogEntry, StoreError};
+use super::row::{EventColumns, LogRow, counted};
+use super::{ExperimentId, LogEntry, NewEvent, StoreError};
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
+
+/// Bytes of an outcome, and more.
+const ROW_BYTES: usize = 192;
+const COLUMNS: i16 = 14;
+
+/// A copy of new entries, in the columns of `log_columns!`.
+pub(super) fn rows(
+    entries: &[(ExperimentId, u64, &NewEvent)],
+    recorded_at: i64,
+) -> Result<Vec<u8>, StoreError> {
+    let mut data = Vec::with_capacity(entries.len() * ROW_BYTES);
+    data.extend_from_slice(SIGNATURE);
+    // no flags, no extension
+    data.extend_from_slice(&[0; 8]);
+    for (experiment, position, new) in entries {
+        let event = EventColumns::from(&new.event);
+        data.extend_from_slice(&COLUMNS.to_be_bytes());
+        let mut column = |bytes: Option<&[u8]>| put(&mut data, bytes);
+        column(Some(&experiment.to_be_bytes()))?;
+        column(Some(&counted("position", *position)?.to_be_bytes()))?;
+        column(Some(&new.nonce.to_be_bytes()))?;
+        column(Some(&recorded_at.to_be_bytes()))?;
+        column(Some(&event.kind.to_be_bytes()))?;
+        column(event.first_ranker.map(i32::to_be_bytes).as_ref().map(<[u8; 4]>::as_slice))?;
+        column(event.second_ranker.map(i32::to_be_bytes).as_ref().map(<[u8; 4]>::as_slice))?;
+        column(event.first_left.map(|left| [u8::from(left)]).as_ref().map(<[u8; 1]>::as_slice))?;
+        column(event.answer.map(i16::to_be_bytes).as_ref().map(<[u8; 2]>::as_slice))?;
+        for number in [event.batch, event.ticket, event.chosen_at, event.issued_at_ms] {
+            column(number.map(i64::to_be_bytes).as_ref().map(<[u8; 8]>::as_slice))?;
+        }
+        column(event.detail.as_deref().map(str::as_bytes))?;
+    }
+    data.extend_from_slice(&(-1_i16).to_be_bytes());
+    Ok(data)
+}
+
+fn put(data: &mut Vec<u8>, column: Option<&[u8]>) -> Result<(), StoreError> {
+    let Some(column) = column else {
+        data.extend_from_slice(&(-1_i32).to_be_bytes());
+        return Ok(());
+    };
+    let bytes = i32::try_from(column.len())
+        .map_err(|_| StoreError::Refused(sqlx::Error::Encode("a column is longer than 2 GiB".into())))?;
+    data.extend_from_slice(&bytes.to_be_bytes());
+    data.extend_from_slice(column);
+    Ok(())
+}
 
 /// The entries of a copy of the columns of `log_columns!`.
 pub(super) fn entries(data: &[u8]) -> Result<Vec<LogEntry>, StoreError> {
@@ -74,7 +121,7 @@ impl Reader<'_> {
     fn row(&mut self) -> Option<Option<LogRow>> {
         match i16::from_be_bytes(self.take()?) {
             -1 => return Some(None),
-            14 => {}
+            COLUMNS => {}
             _ => return None,
         }
         // in the order of `log_columns!`

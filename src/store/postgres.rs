@@ -9,6 +9,8 @@
 //! ever: not for a lock, not for a statement, not for a server that no longer answers. A connection pooler between
 //! rankduel and the server must keep a session together (PgBouncer: `pool_mode = session`).
 
+mod appending;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,16 +20,15 @@ use async_trait::async_trait;
 use futures_util::TryStreamExt as _;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
-use sqlx::types::Uuid;
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
+use self::appending::{Care, LOCK_HEADS, known_nonces, write_entries};
 use super::access::{self, ApiKeyRow, AuditRow};
-use super::append::{Plan, nonces_of, plan};
 use super::copied;
 use super::error::is_worth_another_try;
 use super::row::{
-    EventColumns, ExperimentRow, HeadRow, LogRow, SigningKeyRow, SnapshotRow, ascending, counted,
-    experiment_columns, in_order_of, log_columns, records, sql, status_name,
+    ExperimentRow, HeadRow, LogRow, SigningKeyRow, SnapshotRow, ascending, counted, experiment_columns,
+    in_order_of, log_columns, records, sql, status_name,
 };
 use super::{
     ApiKeyRecord, Appended, AuditNote, AuditRecord, Change, Changed, Created, ExperimentId, ExperimentRecord,
@@ -47,6 +48,8 @@ const OLDEST_SERVER: i32 = 14_00_00;
 const CONNECTIONS: u32 = 10;
 /// How long a call waits for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection that nobody has used for so long is asked whether it still is one.
+const ASK_FROM: Duration = Duration::from_millis(100);
 /// How long a whole call takes, at most. The server's own limits below come first; this one is for a server that has
 /// fallen silent.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -86,6 +89,7 @@ pub struct PostgresStore {
     /// One connection, which listens.
     listening: PgPool,
     sessions: Sessions,
+    care: Care,
 }
 
 /// The server processes of the pool's connections, newest last, so that a notice of an own commit is known as such:
@@ -137,6 +141,11 @@ impl PostgresStore {
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(ACQUIRE_TIMEOUT)
+            // what was in use a moment ago is taken to be well: a trip to find out costs as much as a short call
+            .test_before_acquire(false)
+            .before_acquire(|connection, state| {
+                Box::pin(async move { Ok(state.idle_for < ASK_FROM || connection.ping().await.is_ok()) })
+            })
             .after_connect({
                 let sessions = sessions.clone();
                 move |connection, _| {
@@ -157,7 +166,7 @@ impl PostgresStore {
             .idle_timeout(None)
             .max_lifetime(None)
             .connect_lazy_with(options.clone());
-        Self { options, pool, listening, sessions }
+        Self { options, pool, listening, sessions, care: Care::default() }
     }
 
     /// Forget some of the entries up to position `to`; whether there were any.
@@ -365,26 +374,7 @@ impl Store for PostgresStore {
         if events.is_empty() {
             return Ok(Vec::new());
         }
-        self.call(move || async move {
-            let mut transaction = self.pool.begin().await?;
-            let rows: Vec<HeadRow> = sqlx::query_as(LOCK_HEADS)
-                .bind(ascending(events.iter().map(|(experiment, _)| *experiment)))
-                .fetch_all(&mut *transaction)
-                .await?;
-            let heads = records::<_, Head>(rows)?;
-            // after the lock: what other writers have committed is seen
-            let nonces = nonces_of(events);
-            let known = known_nonces(&mut transaction, nonces).await?;
-            let Plan { entries, heads, answers } = plan(events, heads, &known);
-            if !entries.is_empty() {
-                write_entries(&mut transaction, &entries, &heads, recorded_at).await?;
-            }
-            // a repeat, too, is told only what has reached every server that a commit waits for: the first commit may
-            // have been cut short while it waited, and the log is flushed and sent in order
-            transaction.commit().await?;
-            Ok(answers)
-        })
-        .await
+        self.call(|| self.append_to(events, recorded_at)).await
     }
 
     async fn read(
@@ -730,42 +720,8 @@ impl Store for PostgresStore {
 const HEADS: &str = "select id, version, head, archived_at_ms is not null as archived from experiment
      where id = any($1) order by id";
 
-/// Rows are locked in the order that they come out in. `no key`: nothing that only refers to an experiment has to wait.
-const LOCK_HEADS: &str = "select id, version, head, archived_at_ms is not null as archived from experiment
-     where id = any($1) order by id for no key update";
-
 const LOCK_EXPERIMENT: &str =
     concat!("select ", experiment_columns!(), " from experiment where id = $1 for no key update");
-
-/// `offset 0` keeps the inner select as it is: one look into the index for each nonce.
-const KNOWN_NONCES: &str = concat!(
-    "select known.* from unnest($1::bigint[], $2::uuid[]) as given (experiment_id, nonce)
-     cross join lateral (
-         select ",
-    log_columns!(),
-    " from log where log.experiment_id = given.experiment_id and log.nonce = given.nonce offset 0
-     ) as known"
-);
-
-/// Entries, heads and notifications in one trip.
-const WRITE_ENTRIES: &str = concat!(
-    "with entries as (
-         insert into log (",
-    log_columns!(),
-    ") select experiment_id, position, nonce, $14, kind, first_ranker, second_ranker, first_left, answer,
-             batch, ticket, chosen_at, issued_at_ms, detail
-         from unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::smallint[], $5::integer[], $6::integer[],
-                 $7::boolean[], $8::smallint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
-                 $13::text[])
-             as entry (experiment_id, position, nonce, kind, first_ranker, second_ranker, first_left, answer,
-                 batch, ticket, chosen_at, issued_at_ms, detail)
-     ), moved as (
-         update experiment set head = moved.head
-         from unnest($15::bigint[], $16::bigint[]) as moved (id, head) where experiment.id = moved.id
-         returning experiment.id, experiment.head
-     )
-     select pg_notify($17, id || ' ' || head) from moved"
-);
 
 async fn require_supported_server(connection: &mut PgConnection) -> Result<(), StoreError> {
     let version: i32 = sqlx::query_scalar("select current_setting('server_version_num')::integer")
@@ -779,57 +735,4 @@ async fn require_supported_server(connection: &mut PgConnection) -> Result<(), S
         version / 10_000,
         OLDEST_SERVER / 10_000
     )))
-}
-
-/// The log entries under these nonces, in no order.
-async fn known_nonces(
-    connection: &mut PgConnection,
-    nonces: impl Iterator<Item = (ExperimentId, Nonce)>,
-) -> Result<Vec<(ExperimentId, LogEntry)>, StoreError> {
-    let (experiments, nonces): (Vec<_>, Vec<_>) =
-        nonces.map(|(experiment, nonce)| (experiment, Uuid::from_u128(nonce))).unzip();
-    let rows: Vec<LogRow> =
-        sqlx::query_as(KNOWN_NONCES).bind(experiments).bind(nonces).fetch_all(connection).await?;
-    rows.into_iter().map(|row| Ok((row.experiment_id, row.try_into()?))).collect()
-}
-
-/// Add entries and set the heads of their experiments.
-async fn write_entries(
-    connection: &mut PgConnection,
-    entries: &[(ExperimentId, u64, &NewEvent)],
-    heads: &BTreeMap<ExperimentId, u64>,
-    recorded_at: i64,
-) -> Result<(), StoreError> {
-    let mut columns: Vec<EventColumns> =
-        entries.iter().map(|(_, _, new)| EventColumns::from(&new.event)).collect();
-    let details: Vec<Option<String>> = columns.iter_mut().map(|event| event.detail.take()).collect();
-    let positions = entries
-        .iter()
-        .map(|(_, position, _)| counted("position", *position))
-        .collect::<Result<Vec<i64>, _>>()?;
-    let new_heads = heads.values().map(|head| counted("head", *head)).collect::<Result<Vec<i64>, _>>()?;
-    fn column<T>(columns: &[EventColumns], of: impl Fn(&EventColumns) -> T) -> Vec<T> {
-        columns.iter().map(of).collect()
-    }
-    sqlx::query(WRITE_ENTRIES)
-        .bind(entries.iter().map(|(experiment, _, _)| *experiment).collect::<Vec<i64>>())
-        .bind(positions)
-        .bind(entries.iter().map(|(_, _, new)| Uuid::from_u128(new.nonce)).collect::<Vec<Uuid>>())
-        .bind(column(&columns, |event| event.kind))
-        .bind(column(&columns, |event| event.first_ranker))
-        .bind(column(&columns, |event| event.second_ranker))
-        .bind(column(&columns, |event| event.first_left))
-        .bind(column(&columns, |event| event.answer))
-        .bind(column(&columns, |event| event.batch))
-        .bind(column(&columns, |event| event.ticket))
-        .bind(column(&columns, |event| event.chosen_at))
-        .bind(column(&columns, |event| event.issued_at_ms))
-        .bind(details)
-        .bind(recorded_at)
-        .bind(heads.keys().copied().collect::<Vec<i64>>())
-        .bind(new_heads)
-        .bind(CHANNEL)
-        .execute(connection)
-        .await?;
-    Ok(())
 }

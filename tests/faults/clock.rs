@@ -62,15 +62,18 @@ async fn clocks_jump(url: &str) {
     let clocks = Clocks::right();
     let mut scene = clocks.scene(url).await;
     scene.open();
-    for round in 0..times {
+    let expired = |scene: &Scene| scene.office.know(|memory| memory.expired());
+    let mut round = 0;
+    // a duel has to be out when the clocks jump ahead, and on a busy machine callers may be between two
+    while round < times || (expired(&scene) == 0 && round < 10 * times) {
         scene.acknowledges(20).await;
         some_moment(100).await;
         clocks.set(WRONG[round as usize % WRONG.len()]);
+        round += 1;
     }
     scene.acknowledges(20).await;
-    let expired = scene.office.know(|memory| memory.expired());
-    assert!(expired > 0, "no duel was out when the clocks jumped ahead");
-    audit(scene, url, "clock jumps", times).await;
+    assert!(expired(&scene) > 0, "no duel was out when the clocks jumped ahead");
+    audit(scene, url, "clock jumps", round).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -100,6 +100,12 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
+/// What a client sends that makes something durable: `COMMIT`, or an append of few entries, which is one statement and has a
+/// list of nonces (no nulls, type 2950: `uuid`).
+const ASKED: [&[u8]; 2] = [b"COMMIT", b"\0\0\0\0\0\0\x0b\x86"];
+/// The tags of these when they are done.
+const DONE: [&[u8]; 2] = [b"COMMIT\0", b"UPDATE 1\0"];
+
 /// Until one side ends, or the network does.
 async fn converse(
     client: TcpStream,
@@ -114,22 +120,21 @@ async fn converse(
     let broken =
         async |mut mode: watch::Receiver<Mode>| mode.wait_for(|mode| *mode == Mode::Cut).await.is_ok();
     tokio::select! {
-        () = pump(&mut from_client, &mut to_server, mode.clone(), Mode::CutBeforeCommit, b"COMMIT", cut) => {}
-        // the tag of a completed COMMIT: `C`, length, `COMMIT`, 0
-        () = pump(&mut from_server, &mut to_client, mode.clone(), Mode::CutAfterCommit, b"COMMIT\0", cut) => {}
+        () = pump(&mut from_client, &mut to_server, mode.clone(), Mode::CutBeforeCommit, &ASKED, cut) => {}
+        () = pump(&mut from_server, &mut to_client, mode.clone(), Mode::CutAfterCommit, &DONE, cut) => {}
         _ = broken(mode.clone()) => {}
         _ = moved.changed() => {}
     }
 }
 
 /// Carry bytes from one to the other, as the mode wants it; return to break the connection, as at `cut_at`, when
-/// `commit` comes by.
+/// one of the `commits` comes by.
 async fn pump(
     from: &mut (impl tokio::io::AsyncRead + Unpin),
     to: &mut (impl tokio::io::AsyncWrite + Unpin),
     mut mode: watch::Receiver<Mode>,
     cut_at: Mode,
-    commit: &[u8],
+    commits: &[&[u8]],
     cut: &AtomicU64,
 ) {
     let mut bytes = vec![0; 64 * 1024];
@@ -141,7 +146,8 @@ async fn pump(
         if let Mode::Slow(milliseconds) = now {
             tokio::time::sleep(Duration::from_millis(milliseconds)).await;
         }
-        if now == cut_at && bytes[..length].windows(commit.len()).any(|window| window == commit) {
+        let comes_by = |commit: &&[u8]| bytes[..length].windows(commit.len()).any(|window| window == *commit);
+        if now == cut_at && commits.iter().any(comes_by) {
             cut.fetch_add(1, Ordering::SeqCst);
             return;
         }

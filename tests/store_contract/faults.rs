@@ -104,6 +104,8 @@ async fn postgres_reconnects_after_idle_connections_were_killed() {
     let id = create(&store, "one").await.id;
     for nonce in 1..=3 {
         database.execute(KILL).await;
+        // who was used a moment ago counts as busy
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         assert_eq!(
             store.append(&[(id, new_event(nonce, 1))], NOW).await.unwrap(),
             [Appended::Recorded(nonce as u64)]

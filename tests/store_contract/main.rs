@@ -7,6 +7,7 @@
 mod support;
 
 mod access;
+mod appends;
 mod faults;
 mod retention;
 mod urls;
@@ -857,23 +858,25 @@ async fn abandoned_after<F: Future>(polls: usize, future: F) -> Option<F::Output
 
 async fn calls_that_are_abandoned_leave_the_log_whole(database: TestDatabase) {
     let store = database.store().await;
-    let id = create(&store, "one").await.id;
-    let mut abandoned = 0;
-    for polls in 0..40 {
-        let events: Vec<_> =
-            (0..3).map(|number| (id, new_event(u128::from(polls * 3 + number), number))).collect();
-        let answer = abandoned_after(polls as usize, store.append(&events, NOW)).await;
-        abandoned += usize::from(answer.is_none());
-        // whether it was kept is not known, and doing it again is safe
-        for (answer, (_, new)) in store.append(&events, NOW).await.unwrap().iter().zip(&events) {
-            let (Appended::Recorded(position) | Appended::Duplicate(position)) = *answer else {
-                panic!("{answer:?}")
-            };
-            assert_eq!(store.read(id, position - 1, 1).await.unwrap()[0].nonce, new.nonce);
+    for (name, size) in [("few", 3), ("many", 3000)] {
+        let id = create(&store, name).await.id;
+        let mut abandoned = 0;
+        for polls in 0..40 {
+            let events: Vec<_> =
+                (0..size).map(|number| (id, new_event(u128::from(polls * size + number), number))).collect();
+            let answer = abandoned_after(polls as usize, store.append(&events, NOW)).await;
+            abandoned += usize::from(answer.is_none());
+            // whether it was kept is not known, and doing it again is safe
+            let answers = store.append(&events, NOW).await.unwrap();
+            let position = |number| polls * size + number + 1;
+            let recorded: Vec<_> = (0..size).map(|number| Appended::Recorded(position(number))).collect();
+            let repeated: Vec<_> = (0..size).map(|number| Appended::Duplicate(position(number))).collect();
+            assert!(answers == recorded || answers == repeated, "all or nothing: {answers:?}");
         }
-        assert_eq!(whole_log(&store, id).await.len() as u64, (polls + 1) * 3, "all or nothing, once");
+        let nonces: Vec<_> = whole_log(&store, id).await.iter().map(|entry| entry.nonce).collect();
+        assert_eq!(nonces, (0..u128::from(40 * size)).collect::<Vec<_>>());
+        assert!(abandoned > 0, "some calls were abandoned");
     }
-    assert!(abandoned > 0, "some calls were abandoned");
 }
 
 async fn ten_thousand_events_are_one_call(database: TestDatabase) {
