@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rankduel::evidence::history::CHECKPOINTS_MAX;
 use rankduel::evidence::whatif::{self, Answers};
-use rankduel::evidence::{Certainty, History, Posterior, Sequence, Sequences, Unknowable, forecast};
+use rankduel::evidence::{
+    Certainty, History, Posterior, Sequence, Sequences, SmallCounts, Unknowable, forecast,
+};
 use rankduel::policy::mixture::evidence_against_half;
 use rankduel::policy::spec::Setup;
 use rankduel::policy::{Chance, Duel, Observation, Outcome, PolicySpec, Roster, Tally, TieRule};
@@ -437,6 +439,72 @@ fn a_policy_from_counts_is_the_one_that_saw_them() {
     }
     for kind in ["rucb", "rcs", "sparring", "scb", "scomp2:horizon=100"] {
         assert!(PolicySpec::from_text(kind).unwrap().from_counts(&wins, None).is_err(), "{kind}");
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Change {
+    /// To the count at the first, modulo how many there are.
+    Add(usize, u32),
+    Halve,
+    Enlist,
+}
+
+/// Amounts around which counts outgrow two bytes, and four.
+fn amount() -> impl Strategy<Value = u32> {
+    prop_oneof![0..4_u32, 32_700..32_800_u32, 65_500..65_600_u32, any::<u32>(), u32::MAX - 70_000..=u32::MAX]
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        12 => (any::<usize>(), amount()).prop_map(|(at, more)| Change::Add(at, more)),
+        2 => Just(Change::Halve),
+        1 => Just(Change::Enlist),
+    ]
+}
+
+proptest! {
+    /// Of the pairs of rankers in both orders, row by row, and in one.
+    #[test]
+    fn small_counts_are_plain_counts(founders in 1..4_usize, changes in vec(change(), 0..60)) {
+        let mut rankers = founders;
+        let mut plain = [vec![0_u32; rankers * rankers], vec![0; rankers * (rankers - 1) / 2]];
+        let mut small = [SmallCounts::new(plain[0].len()), SmallCounts::new(plain[1].len())];
+        for change in changes {
+            match change {
+                Change::Add(at, more) => {
+                    for (plain, small) in plain.iter_mut().zip(&mut small).filter(|(plain, _)| !plain.is_empty()) {
+                        let at = at % plain.len();
+                        plain[at] = plain[at].saturating_add(more);
+                        small.add(at, more);
+                    }
+                }
+                Change::Halve => {
+                    plain.iter_mut().flatten().for_each(|count| *count /= 2);
+                    small.iter_mut().for_each(SmallCounts::halve);
+                }
+                Change::Enlist => {
+                    let cell = |at: usize| (at / (rankers + 1), at % (rankers + 1));
+                    let old = |at| match cell(at) {
+                        (i, j) if i.max(j) < rankers => plain[0][i * rankers + j],
+                        _ => 0,
+                    };
+                    plain[0] = (0..(rankers + 1) * (rankers + 1)).map(old).collect();
+                    plain[1].extend(std::iter::repeat_n(0, rankers));
+                    small[0].widen(rankers);
+                    small[1].extend_by(rankers);
+                    rankers += 1;
+                }
+            }
+            for (plain, small) in plain.iter().zip(&small) {
+                prop_assert_eq!(small.iter().collect::<Vec<_>>(), plain.clone());
+            }
+        }
+        for (plain, small) in plain.iter().zip(&small) {
+            let bytes = postcard::to_stdvec(small).unwrap();
+            prop_assert_eq!(&bytes, &postcard::to_stdvec(plain).unwrap());
+            prop_assert_eq!(&postcard::from_bytes::<SmallCounts>(&bytes).unwrap(), small);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::SmallCounts;
 use crate::policy::Duel;
 use crate::policy::bounds::pair_index;
 use crate::policy::tally::MAX_STEPS;
@@ -24,7 +25,7 @@ pub struct History {
     /// Places on pages since the newest checkpoint.
     since: Vec<u64>,
     /// Comparisons of each pair, triangular; halved whenever the number of steps has doubled.
-    recent: Vec<u32>,
+    recent: SmallCounts,
     /// Steps, halved with them.
     recent_steps: u64,
     /// Steps at which both are halved next.
@@ -62,7 +63,7 @@ impl History {
             every: 1,
             stretches: Vec::new(),
             since: vec![0; rankers],
-            recent: vec![0; rankers * (rankers - 1) / 2],
+            recent: SmallCounts::new(rankers * (rankers - 1) / 2),
             recent_steps: 0,
             fade_at: FADE_FROM,
         }
@@ -72,7 +73,7 @@ impl History {
     pub fn enlist(&mut self) {
         self.stretches.iter_mut().for_each(|stretch| stretch.shown.push(0));
         self.since.push(0);
-        self.recent.resize(self.recent.len() + self.rankers, 0);
+        self.recent.extend_by(self.rankers);
         self.rankers += 1;
     }
 
@@ -80,8 +81,8 @@ impl History {
     pub fn compared(&mut self, duel: Duel, count: u64) {
         self.since[duel.first] += count;
         self.since[duel.second] += count;
-        let recent = &mut self.recent[pair_index(duel.first, duel.second)];
-        *recent = recent.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        let more = u32::try_from(count).unwrap_or(u32::MAX);
+        self.recent.add(pair_index(duel.first, duel.second), more);
         self.advance(count);
     }
 
@@ -95,7 +96,7 @@ impl History {
         self.steps += count;
         self.recent_steps += count;
         while self.steps >= self.fade_at {
-            self.recent.iter_mut().for_each(|count| *count /= 2);
+            self.recent.halve();
             self.recent_steps /= 2;
             self.fade_at = self.fade_at.saturating_mul(2);
         }
@@ -148,7 +149,7 @@ impl History {
         if i == j || self.recent_steps == 0 {
             return 0.0;
         }
-        f64::from(self.recent[pair_index(i, j)]) / self.recent_steps as f64
+        f64::from(self.recent.get(pair_index(i, j))) / self.recent_steps as f64
     }
 
     /// Whether the shapes and counts fit together; those of a decoded one may not.

@@ -5,6 +5,7 @@
 //! - [`posterior`]: draws of all pairs' signs from their posterior: probabilities to win, and what exploring has cost;
 //!   `pooling`: what the other pairs say of a pair.
 //! - [`history`]: the few counts over time that these need, kept while folding.
+//! - [`small_counts`]: counts in two bytes each while they are small.
 //! - [`whatif`]: what another policy would have cost.
 //! - [`forecast`]: how many more duels until the winner is certain.
 //!
@@ -19,6 +20,7 @@ pub mod history;
 mod pooling;
 pub mod posterior;
 pub mod sequence;
+pub mod small_counts;
 pub mod whatif;
 
 pub use certainty::Certainty;
@@ -26,3 +28,4 @@ pub use forecast::{Forecast, Unknowable, forecast};
 pub use history::History;
 pub use posterior::{Estimate, Posterior};
 pub use sequence::{Sequence, Sequences};
+pub use small_counts::SmallCounts;

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::SmallCounts;
 use crate::policy::bounds::pair_index;
-use crate::policy::tally::{MAX_STEPS, widened};
+use crate::policy::tally::MAX_STEPS;
 use crate::policy::{Answer, Duel};
 
 /// Raw counts of an experiment's log. Shapes: `K × K` for wins (row = winner), the upper triangle for ties and
@@ -11,9 +12,9 @@ use crate::policy::{Answer, Duel};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     rankers: usize,
-    wins: Vec<u32>,
-    ties: Vec<u32>,
-    no_signal: Vec<u32>,
+    wins: SmallCounts,
+    ties: SmallCounts,
+    no_signal: SmallCounts,
     /// Places on pages: a duel gives one to each of its two rankers, a self-duel two to its ranker.
     appearances: Vec<u64>,
     /// Self-duels that were handed out.
@@ -41,9 +42,9 @@ impl Counts {
         let pairs = rankers * (rankers - 1) / 2;
         Self {
             rankers,
-            wins: vec![0; rankers * rankers],
-            ties: vec![0; pairs],
-            no_signal: vec![0; pairs],
+            wins: SmallCounts::new(rankers * rankers),
+            ties: SmallCounts::new(pairs),
+            no_signal: SmallCounts::new(pairs),
             appearances: vec![0; rankers],
             self_duels: 0,
             shown: [0; 4],
@@ -52,9 +53,9 @@ impl Counts {
 
     /// Room for one more ranker, with the next index.
     pub fn enlist(&mut self) {
-        self.wins = widened(&self.wins, self.rankers);
+        self.wins.widen(self.rankers);
         for pairs in [&mut self.ties, &mut self.no_signal] {
-            pairs.resize(pairs.len() + self.rankers, 0);
+            pairs.extend_by(self.rankers);
         }
         self.appearances.push(0);
         self.rankers += 1;
@@ -75,13 +76,12 @@ impl Counts {
     /// `count` equal answers of a pair whose sides on the page are not known.
     pub fn add(&mut self, duel: Duel, answer: Answer, count: u32) {
         let Duel { first, second } = duel;
-        let cell = match answer {
-            Answer::First => &mut self.wins[first * self.rankers + second],
-            Answer::Second => &mut self.wins[second * self.rankers + first],
-            Answer::Tie => &mut self.ties[pair_index(first, second)],
-            Answer::None => &mut self.no_signal[pair_index(first, second)],
-        };
-        *cell = cell.saturating_add(count);
+        match answer {
+            Answer::First => self.wins.add(first * self.rankers + second, count),
+            Answer::Second => self.wins.add(second * self.rankers + first, count),
+            Answer::Tie => self.ties.add(pair_index(first, second), count),
+            Answer::None => self.no_signal.add(pair_index(first, second), count),
+        }
         self.appearances[first] += u64::from(count);
         self.appearances[second] += u64::from(count);
     }
@@ -95,10 +95,10 @@ impl Counts {
     /// The answers of the pair (i, j), seen from `i`.
     pub fn pair(&self, i: usize, j: usize) -> PairTotals {
         PairTotals {
-            wins: self.wins[i * self.rankers + j].into(),
-            losses: self.wins[j * self.rankers + i].into(),
-            ties: self.ties[pair_index(i, j)].into(),
-            no_signal: self.no_signal[pair_index(i, j)].into(),
+            wins: self.wins.get(i * self.rankers + j).into(),
+            losses: self.wins.get(j * self.rankers + i).into(),
+            ties: self.ties.get(pair_index(i, j)).into(),
+            no_signal: self.no_signal.get(pair_index(i, j)).into(),
         }
     }
 

@@ -149,12 +149,12 @@ impl Tally {
 }
 
 /// Row-major `K × K` counts with room for one more ranker.
-pub(crate) fn widened(counts: &[u32], rankers: usize) -> Vec<u32> {
+pub(crate) fn widened<T: Copy + Default>(counts: &[T], rankers: usize) -> Vec<T> {
     let mut wider = Vec::with_capacity((rankers + 1) * (rankers + 1));
     for row in counts.chunks_exact(rankers) {
         wider.extend_from_slice(row);
-        wider.push(0);
+        wider.push(T::default());
     }
-    wider.resize((rankers + 1) * (rankers + 1), 0);
+    wider.resize((rankers + 1) * (rankers + 1), T::default());
     wider
 }
