@@ -229,12 +229,13 @@ impl Service {
         self.choose(&live)
     }
 
-    /// Choose a duel of an experiment that is in memory; `None` when it is not.
-    pub fn next_duel_from_memory(&self, name: &str) -> Option<Result<IssuedDuel, ServiceError>> {
-        self.registry.in_memory(name).map(|live| self.choose(&live))
+    /// The experiment with this name, if it is in memory.
+    pub fn in_memory(&self, name: &str) -> Option<Arc<Live>> {
+        self.registry.in_memory(name)
     }
 
-    pub(super) fn choose(&self, live: &Live) -> Result<IssuedDuel, ServiceError> {
+    /// Choose a duel of an experiment that is in memory.
+    pub fn choose(&self, live: &Live) -> Result<IssuedDuel, ServiceError> {
         let name = &live.name;
         let (status, winner, archived) =
             live.with_record(|record| (record.status, record.winner, record.archived_at.is_some()));

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, MatchedPath, Request};
+use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
@@ -76,10 +76,10 @@ impl Rules {
     }
 
     /// Whether the key may do this; a path or method that does not exist is for the router to tell.
-    fn check(&self, key: &KnownKey, request: &Request) -> Result<(), Problem> {
-        let Some(template) = request.extensions().get::<MatchedPath>() else { return Ok(()) };
+    fn check(&self, key: &KnownKey, request: &Request, route: Option<&str>) -> Result<(), Problem> {
+        let Some(route) = route else { return Ok(()) };
         let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
-        let Some(rule) = self.0.get(template.as_str()) else { return require(key, Scope::Admin) };
+        let Some(rule) = self.0.get(route) else { return require(key, Scope::Admin) };
         let Some((_, scope)) = rule.scopes.iter().find(|(own, _)| own == method) else { return Ok(()) };
         require(key, *scope)?;
         match (key.experiments(), rule.name_at) {
@@ -110,9 +110,8 @@ fn forbidden(detail: String) -> Problem {
 }
 
 /// Whether a page of the dashboard is asked for.
-fn is_page(request: &Request) -> bool {
-    let template = request.extensions().get::<MatchedPath>();
-    template.is_some_and(|template| dashboard::PAGES.contains(&template.as_str()))
+fn is_page(route: Option<&str>) -> bool {
+    route.is_some_and(|route| dashboard::PAGES.contains(&route))
 }
 
 /// Lets requests in.
@@ -136,8 +135,9 @@ impl Guard {
         Self { given, service, rules }
     }
 
-    /// Judge by the keys that are known here, and for a page by the session; the error is what is answered.
-    pub fn judge(&self, request: &Request) -> Result<Judged, Box<Response>> {
+    /// Judge by the keys that are known here, and for a page by the session; the error is what is answered. `route` is the
+    /// template of the request's path, if there is one.
+    pub fn judge(&self, request: &Request, route: Option<&str>) -> Result<Judged, Box<Response>> {
         if is_open(request.uri().path()) {
             return Ok(Judged::Admitted(None));
         }
@@ -146,13 +146,15 @@ impl Guard {
             return Ok(Judged::Admitted(None));
         }
         if let Some((_, sessions)) = &self.service
-            && is_page(request)
+            && is_page(route)
             && !request.headers().contains_key(header::AUTHORIZATION)
         {
             let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
             let key =
                 sessions.key_of(request.headers()).ok_or_else(|| Box::new(dashboard::ask_to_log_in(path)))?;
-            self.rules.check(&key, request).map_err(|problem| Box::new(dashboard::forbidden(&problem)))?;
+            self.rules
+                .check(&key, request, route)
+                .map_err(|problem| Box::new(dashboard::forbidden(&problem)))?;
             return Ok(Judged::Admitted(Some(key)));
         }
         let digest = presented(request.headers()).map_err(refusal)?;
@@ -163,7 +165,7 @@ impl Guard {
             let ended = format!("The key {} has expired or was revoked.", key.id().as_str());
             return Err(refusal(refused(ended)));
         }
-        self.rules.check(&key, request).map_err(refusal)?;
+        self.rules.check(&key, request, route).map_err(refusal)?;
         Ok(Judged::Admitted(Some(key)))
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Body as _;
@@ -14,12 +14,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::extract::{Object, OptionalBody};
-use super::middleware::AtOnce;
 use super::pages::{PageParts, PinBody, Repeats, SlotBody, page_request};
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, PathOf, Problem, ProblemKind};
 use crate::clock::rfc3339;
-use crate::experiment::IssuedDuel;
+use crate::experiment::{IssuedDuel, Live, Service};
 use crate::interleave::Note;
 
 /// The routes of this file.
@@ -176,16 +175,33 @@ async fn next_duel(
     Ok(Json(DuelAnswer::with_page(duel, page)).into_response())
 }
 
-/// `next-duel` of an experiment in memory: it waits for nothing, so it is answered without the way through the layers
-/// and the router. Everything else takes that way.
-pub(super) fn at_once(state: &AppState) -> AtOnce {
-    let service = Arc::clone(&state.service);
-    Arc::new(move |request| {
+/// `next-duel` of an experiment in memory, without a body: it waits for nothing, so it is answered without the way through
+/// the layers and the router. Everything else takes that way.
+pub(super) struct AtOnce {
+    service: Arc<Service>,
+}
+
+impl AtOnce {
+    /// What it is in the description of the API.
+    pub const ROUTE: &str = "/v1/experiments/{name}/next-duel";
+
+    /// The duels of this service.
+    pub fn new(service: Arc<Service>) -> Self {
+        Self { service }
+    }
+
+    /// Whether this is such a request, and of which experiment.
+    pub fn experiment(&self, request: &Request) -> Option<Arc<Live>> {
         if request.method() != Method::POST || request.body().size_hint().upper() != Some(0) {
             return None;
         }
         let name = request.uri().path().strip_prefix("/v1/experiments/")?.strip_suffix("/next-duel")?;
-        let issued = service.next_duel_from_memory(name)?;
-        Some(issued.map_err(Problem::from).map(|issued| Json(Duel::new(name, issued))).into_response())
-    })
+        self.service.in_memory(name)
+    }
+
+    /// Its answer.
+    pub fn answer(&self, live: &Live) -> Response {
+        let issued = self.service.choose(live);
+        issued.map_err(Problem::from).map(|issued| Json(Duel::new(&live.name, issued))).into_response()
+    }
 }

@@ -5,10 +5,8 @@
 //! The order matters: what is refused is seen and told like everything else, and a caller without a key takes nobody's
 //! place.
 //!
-//! What can be answered at once ([`AtOnce`]) is, before the time limit, the body limit and compression, which cost more
-//! than the answer and have nothing to do there.
+//! What can be answered from memory does not come this way: [`super::front`].
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,6 +18,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::Semaphore;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -76,44 +75,29 @@ impl Default for ShellSettings {
     }
 }
 
-/// Answers a request from memory, without waiting and without its body. `None`: the route has to.
-pub type AtOnce = Arc<dyn Fn(&Request) -> Option<Response> + Send + Sync>;
-
 /// Put the shell around `router`.
 pub fn wrap(router: Router, settings: &ShellSettings, metrics: &Arc<Metrics>) -> Result<Router, ShellError> {
     let guard = Guard::new(Arc::new(Ring::of_given(&settings.keys)), None, Rules::default());
-    wrap_with(router, Arc::new(|_| None), guard, settings, metrics)
+    let shell = Shell::new(guard, settings, metrics)?;
+    Ok(wrap_in(&Arc::new(shell), router, settings))
 }
 
-/// Put the shell around `router`, which is not asked for what `at_once` answers.
-pub(super) fn wrap_with(
-    router: Router,
-    at_once: AtOnce,
-    guard: Guard,
-    settings: &ShellSettings,
-    metrics: &Arc<Metrics>,
-) -> Result<Router, ShellError> {
-    let shell = Arc::new(Shell {
-        metrics: Arc::clone(metrics),
-        ids: RequestIds::new()?,
-        guard,
-        places: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
-        at_once,
-    });
-    let panics = metrics.panics.clone();
+/// Put this shell around `router`.
+pub(super) fn wrap_in(shell: &Arc<Shell>, router: Router, settings: &ShellSettings) -> Router {
+    let panics = shell.metrics.panics.clone();
     let compress = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_ABOVE_BYTES));
     let layers = ServiceBuilder::new()
-        .layer(from_fn_with_state(shell, observe))
+        .layer(from_fn_with_state(Arc::clone(shell), observe))
         .layer(CatchPanicLayer::custom(move |_| panicked(&panics)))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, settings.request_timeout))
         .layer(RequestBodyLimitLayer::new(settings.body_limit_bytes))
         .layer(CompressionLayer::new().compress_when(compress));
     // The framework's own limit is fixed; ours stands in for it.
-    Ok(router.layer(axum::extract::DefaultBodyLimit::disable()).layer(layers))
+    router.layer(axum::extract::DefaultBodyLimit::disable()).layer(layers)
 }
 
 /// The answer to a request whose handler panicked.
-fn panicked(panics: &Counter) -> Response {
+pub(super) fn panicked(panics: &Counter) -> Response {
     // The panic hook has logged it, with its place and message.
     panics.inc();
     Problem::new(ProblemKind::Internal, "The server failed; its log has the cause under this request_id.")
@@ -154,33 +138,65 @@ impl RequestIds {
 }
 
 /// What all requests share.
-struct Shell {
-    metrics: Arc<Metrics>,
+pub(super) struct Shell {
+    pub metrics: Arc<Metrics>,
     ids: RequestIds,
-    guard: Guard,
-    places: Semaphore,
-    at_once: AtOnce,
+    pub guard: Guard,
+    /// Of the requests that run.
+    pub places: Semaphore,
+}
+
+/// Where a request goes.
+pub(super) enum Route {
+    /// As the router matched it, if it did.
+    Routed(Option<MatchedPath>),
+    /// Known without the router, with what its answers are counted by.
+    Known(&'static str, Arc<RouteMetrics>),
+}
+
+impl Route {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Routed(path) => path.as_ref().map_or(UNMATCHED, MatchedPath::as_str),
+            Self::Known(path, _) => path,
+        }
+    }
+}
+
+/// The metrics of one method and route, found once.
+pub(super) struct RouteMetrics {
+    duration: Histogram,
+    answered: Counter,
+}
+
+impl RouteMetrics {
+    pub fn new(metrics: &Metrics, method: &'static str, route: &str) -> Self {
+        let labels = RouteLabels { method, route: route.to_owned() };
+        let duration = metrics.http_request_duration_seconds.get_or_create(&labels).clone();
+        let labels = RequestLabels { method, route: route.to_owned(), status: 200 };
+        Self { duration, answered: metrics.http_requests.get_or_create(&labels).clone() }
+    }
 }
 
 /// A request that is running. However it ends, it is logged and counted once.
-struct Running {
+pub(super) struct Running {
     metrics: Arc<Metrics>,
     started: Instant,
     method: Method,
-    route: Option<MatchedPath>,
-    request_id: String,
+    route: Route,
+    pub request_id: String,
     /// As the caller sent it.
     trace: Option<TraceContext>,
     /// Of the caller, or else of the span that is exported.
     trace_id: Option<String>,
-    told: Arc<RequestTrace>,
+    pub told: Arc<RequestTrace>,
     /// Set when the answer is there.
     answer: Option<(StatusCode, Option<KeyId>)>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let route = self.route.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
+        let route = self.route.as_str();
         let method = method_label(&self.method);
         let elapsed = self.started.elapsed();
         let (status, key) = match &self.answer {
@@ -195,14 +211,22 @@ impl Drop for Running {
             ref many => (None, Some(many.len())),
         };
         self.metrics.http_requests_in_flight.dec();
-        self.metrics
-            .http_request_duration_seconds
-            .get_or_create(&RouteLabels { method, route: route.to_owned() })
-            .observe(elapsed.as_secs_f64());
-        self.metrics
-            .http_requests
-            .get_or_create(&RequestLabels { method, route: route.to_owned(), status })
-            .inc();
+        match &self.route {
+            Route::Known(_, metrics) if status == 200 => {
+                metrics.duration.observe(elapsed.as_secs_f64());
+                metrics.answered.inc();
+            }
+            _ => {
+                self.metrics
+                    .http_request_duration_seconds
+                    .get_or_create(&RouteLabels { method, route: route.to_owned() })
+                    .observe(elapsed.as_secs_f64());
+                self.metrics
+                    .http_requests
+                    .get_or_create(&RequestLabels { method, route: route.to_owned(), status })
+                    .inc();
+            }
+        }
 
         macro_rules! line {
             ($level:expr) => {
@@ -261,36 +285,10 @@ fn method_label(method: &Method) -> &'static str {
 
 /// The outermost layer: names the request, logs and counts it, and writes problems.
 async fn observe(State(shell): State<Arc<Shell>>, request: Request, next: Next) -> Response {
-    let headers = request.headers();
-    let trace = TraceContext::of(headers);
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let told = RequestTrace::start(
-        method_label(request.method()),
-        route.as_ref().map_or(UNMATCHED, MatchedPath::as_str),
-        trace.as_ref().map(TraceContext::parent),
-    );
-    let trace_id = trace.as_ref().map(|trace| trace.trace_id().to_owned()).or_else(|| told.trace_id());
-    shell.metrics.http_requests_in_flight.inc();
-    let mut running = Running {
-        started: Instant::now(),
-        method: request.method().clone(),
-        route,
-        request_id: shell.ids.of(headers),
-        trace,
-        trace_id,
-        told,
-        answer: None,
-        metrics: Arc::clone(&shell.metrics),
-    };
-    let span =
-        tracing::info_span!("request", request_id = %running.request_id, trace_id = tracing::field::Empty);
-    if let Some(trace_id) = &running.trace_id {
-        span.record("trace_id", trace_id);
-    }
+    let running = shell.begin(&request, Route::Routed(route), Instant::now());
     let uri = request.uri().clone();
-    let headers_bytes: usize =
-        headers.iter().map(|(name, value)| name.as_str().len() + value.as_bytes().len()).sum();
-
+    let headers_bytes = headers_bytes(request.headers());
     let response = if headers_bytes > HEADERS_MAX_BYTES {
         Problem::new(
             ProblemKind::HeaderFieldsTooLarge,
@@ -299,23 +297,49 @@ async fn observe(State(shell): State<Arc<Shell>>, request: Request, next: Next) 
         .into_response()
     } else {
         let told = Arc::clone(&running.told);
-        told.within(shell.admit(request, next, &running.request_id).instrument(span)).await
+        let answer = shell.admit(request, next, &running.request_id).instrument(running.span());
+        told.within(answer).await
     };
-    let mut response = describe(response, &running, uri.path());
+    running.end(response, uri.path())
+}
 
-    let headers = response.headers_mut();
-    // What has an ETag may be kept, but must be asked for anew; everything else is of the moment.
-    let keep = if headers.contains_key(header::ETAG) { "no-cache" } else { "no-store" };
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(keep));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Ok(id) = HeaderValue::from_str(&running.request_id) {
-        headers.insert(REQUEST_ID, id);
+fn headers_bytes(headers: &HeaderMap) -> usize {
+    headers.iter().map(|(name, value)| name.as_str().len() + value.as_bytes().len()).sum()
+}
+
+/// Whether a request's headers are as small as they have to be.
+pub(super) fn headers_fit(headers: &HeaderMap) -> bool {
+    headers_bytes(headers) <= HEADERS_MAX_BYTES
+}
+
+impl Running {
+    /// What log lines of this request are within.
+    pub fn span(&self) -> tracing::Span {
+        let span =
+            tracing::info_span!("request", request_id = %self.request_id, trace_id = tracing::field::Empty);
+        if let Some(trace_id) = &self.trace_id {
+            span.record("trace_id", trace_id);
+        }
+        span
     }
-    if let Some(trace) = &running.trace {
-        headers.insert(super::trace::TRACEPARENT, trace.header());
+
+    /// It is answered with this: a problem is written out, and every answer gets the headers that all have.
+    pub fn end(mut self, response: Response, path: &str) -> Response {
+        let mut response = describe(response, &self, path);
+        let headers = response.headers_mut();
+        // What has an ETag may be kept, but must be asked for anew; everything else is of the moment.
+        let keep = if headers.contains_key(header::ETAG) { "no-cache" } else { "no-store" };
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(keep));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if let Ok(id) = HeaderValue::from_str(&self.request_id) {
+            headers.insert(REQUEST_ID, id);
+        }
+        if let Some(trace) = &self.trace {
+            headers.insert(super::trace::TRACEPARENT, trace.header());
+        }
+        self.answer = Some((response.status(), response.extensions().get().cloned()));
+        response
     }
-    running.answer = Some((response.status(), response.extensions().get().cloned()));
-    response
 }
 
 /// Write the problem that a response carries, or that a bare answer of the framework means.
@@ -363,12 +387,43 @@ fn bare(parts: &Parts, method: &Method, path: &str) -> Option<Problem> {
 }
 
 impl Shell {
+    /// What a server's requests share.
+    pub fn new(guard: Guard, settings: &ShellSettings, metrics: &Arc<Metrics>) -> Result<Self, ShellError> {
+        Ok(Self {
+            metrics: Arc::clone(metrics),
+            ids: RequestIds::new()?,
+            guard,
+            places: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
+        })
+    }
+
+    /// A request has come.
+    pub fn begin(&self, request: &Request, route: Route, started: Instant) -> Running {
+        let trace = TraceContext::of(request.headers());
+        let parent = trace.as_ref().map(TraceContext::parent);
+        let told = RequestTrace::start(method_label(request.method()), route.as_str(), parent);
+        self.metrics.http_requests_in_flight.inc();
+        Running {
+            started,
+            method: request.method().clone(),
+            route,
+            request_id: self.ids.of(request.headers()),
+            trace_id: trace.as_ref().map(|trace| trace.trace_id().to_owned()).or_else(|| told.trace_id()),
+            trace,
+            told,
+            answer: None,
+            metrics: Arc::clone(&self.metrics),
+        }
+    }
+
     /// Let in who may come in, and refuse at once what would only wait, so that what runs stays fast.
     async fn admit(&self, mut request: Request, next: Next, request_id: &str) -> Response {
-        let mut judged = self.guard.judge(&request);
+        let route = request.extensions().get::<MatchedPath>().cloned();
+        let route = route.as_ref().map(MatchedPath::as_str);
+        let mut judged = self.guard.judge(&request, route);
         if let Ok(Judged::Unknown) = judged {
             judged = match self.guard.refresh().await {
-                Ok(()) => self.guard.judge(&request),
+                Ok(()) => self.guard.judge(&request, route),
                 Err(problem) => Err(Box::new(problem.into_response())),
             };
         }
@@ -396,21 +451,14 @@ impl Shell {
                 }
             }
         };
-        let at_once = catch_unwind(AssertUnwindSafe(|| (self.at_once)(&request)))
-            .unwrap_or_else(|_| Some(panicked(&self.metrics.panics)));
-        let response = match at_once {
-            Some(response) => response,
-            None => {
-                request.extensions_mut().insert(Caller::new(caller, request_id));
-                next.run(request).await
-            }
-        };
+        request.extensions_mut().insert(Caller::new(caller, request_id));
+        let response = next.run(request).await;
         named(key, response)
     }
 }
 
 /// With the name of the caller's key, for the log.
-fn named(key: Option<KeyId>, mut response: Response) -> Response {
+pub(super) fn named(key: Option<KeyId>, mut response: Response) -> Response {
     if let Some(key) = key {
         response.extensions_mut().insert(key);
     }

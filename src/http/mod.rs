@@ -25,6 +25,7 @@ mod experiment_metrics;
 pub mod experiments;
 pub mod extract;
 pub mod feedback;
+pub mod front;
 pub mod health;
 mod methods;
 pub mod middleware;
@@ -44,8 +45,11 @@ pub mod whatif;
 pub use auth::Caller;
 use auth::{Guard, Rules};
 use dashboard::Sessions;
+use duels::AtOnce;
 use experiment_metrics::ExperimentMetrics;
 pub use extract::{JsonBody, PathOf, QueryOf};
+use front::{App, Front};
+use middleware::Shell;
 pub use middleware::ShellSettings;
 pub use problem::{ApiResult, Problem, ProblemKind};
 
@@ -96,10 +100,10 @@ pub fn description() -> OpenApi {
 }
 
 /// What a server serves: every route, its documentation, and the shell around them.
-pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<Router> {
+pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<App> {
     let metrics = Arc::clone(&state.metrics);
     metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&state.service))));
-    let at_once = duels::at_once(&state);
+    let at_once = AtOnce::new(Arc::clone(&state.service));
     let given = Arc::new(Ring::of_given(&settings.keys));
     let sessions = Sessions::new(Arc::clone(&given), Arc::clone(&state.service));
     let pages = dashboard::routes(state.clone(), sessions.clone());
@@ -107,5 +111,7 @@ pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<Router> 
     let (router, openapi) = router(state);
     let guard = Guard::new(given, Some((service, sessions)), Rules::of(&openapi));
     let router = router.merge(docs::routes(&openapi)?).merge(pages);
-    Ok(middleware::wrap_with(router, at_once, guard, settings, &metrics)?)
+    let shell = Arc::new(Shell::new(guard, settings, &metrics)?);
+    let router = middleware::wrap_in(&shell, router, settings);
+    Ok(App::new(router, Front::new(shell, at_once)))
 }

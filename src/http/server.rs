@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+
+use super::front::App;
 
 /// What the loop can be tuned by.
 #[derive(Debug, Clone)]
@@ -44,10 +44,11 @@ pub enum Drained {
 /// Serve `app` on `listener` until `shutdown` is ready, then stop accepting, let running requests finish, and close.
 pub async fn serve(
     listener: TcpListener,
-    app: Router,
+    app: impl Into<App>,
     settings: &ConnectionSettings,
     shutdown: impl Future<Output = ()>,
 ) -> Drained {
+    let app = app.into();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(settings.head_within).max_buf_size(BUFFER_MAX_BYTES);
     let graceful = GracefulShutdown::new();
@@ -64,8 +65,7 @@ pub async fn serve(
                     if let Err(error) = stream.set_nodelay(true) {
                         tracing::debug!(%error, "TCP_NODELAY was refused");
                     }
-                    let service = TowerToHyperService::new(app.clone());
-                    let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+                    let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), app.clone()));
                     connections.spawn(async move {
                         if let Err(error) = connection.await {
                             tracing::debug!(%peer, %error, "a connection ended early");

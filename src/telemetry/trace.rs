@@ -85,6 +85,11 @@ impl RequestTrace {
         CURRENT.scope(self, future).await
     }
 
+    /// The same for what waits for nothing.
+    pub fn within_now<T>(self: Arc<Self>, work: impl FnOnce() -> T) -> T {
+        CURRENT.sync_scope(self, work)
+    }
+
     /// The trace of its span, where it has one.
     pub fn trace_id(&self) -> Option<String> {
         self.span.trace_id()

@@ -5,9 +5,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use axum::Router;
 use rankduel::clock::{SharedClock, SystemClock};
 use rankduel::experiment::{Service, ServiceSettings};
+use rankduel::http::front::App;
 use rankduel::http::health::Readiness;
 use rankduel::http::server::{ConnectionSettings, Drained, serve};
 use rankduel::http::{self, AppState, ShellSettings};
@@ -28,10 +28,11 @@ pub struct TestServer {
 
 impl TestServer {
     /// Serve `app` on a free port.
-    pub async fn start(app: Router, settings: ConnectionSettings) -> Self {
+    pub async fn start(app: impl Into<App>, settings: ConnectionSettings) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address").to_string();
         let (stop, stopped) = oneshot::channel::<()>();
+        let app = app.into();
         let running =
             tokio::spawn(async move { serve(listener, app, &settings, async { drop(stopped.await) }).await });
         Self { address, stop, running }

@@ -9,18 +9,17 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, header};
 use rankduel::clock::ManualClock;
 use rankduel::experiment::{Service, ServiceSettings};
+use rankduel::http::front::App;
 use rankduel::http::{AppState, ShellSettings, app};
 use rankduel::store::connect;
 use rankduel::telemetry::metrics::Metrics;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-use tower::ServiceExt as _;
 
 /// Requests of one input at most.
 const REQUESTS_MAX: usize = 8;
@@ -33,7 +32,7 @@ struct Scene {
     runtime: Runtime,
     folder: TempDir,
     service: Arc<Service>,
-    app: Router,
+    app: App,
     duel: String,
     page: String,
     changes: u32,
@@ -148,7 +147,7 @@ impl Scene {
         let what = format!("{} {}", request.method(), request.uri());
         let head = request.method() == Method::HEAD;
         self.runtime.block_on(async {
-            let response = self.app.clone().oneshot(request).await.expect("an answer");
+            let response = self.app.answer(request).await.expect("an answer");
             let status = response.status().as_u16();
             let of_type = |kind: &str| {
                 let header = response.headers().get(header::CONTENT_TYPE);
