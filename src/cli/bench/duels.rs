@@ -28,7 +28,7 @@ struct Side {
 }
 
 pub fn run(bench: &Bench) -> anyhow::Result<Section> {
-    let api = Server::of_api(&bench.database_url, &bench.log, Stdio::inherit())?;
+    let api = bench.server(&bench.log, Stdio::inherit())?;
     let path =
         |rankers: usize| format!("/v1/experiments/{}/next-duel", bench.experiment(&format!("k{rankers}")));
     for rankers in [10, 100] {
@@ -48,8 +48,8 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     }
     let body = load::ask(api.address, "POST", &path(10), "")?;
     let bytes = body.len().to_string();
-    let bare = Server::start(&["bench", "--constant-server", &bytes], &[], Stdio::inherit())?;
-    let logged = Server::of_api(&bench.database_url, "info", Stdio::null())?;
+    let bare = Server::start(&["bench", "--constant-server", &bytes], &[], bench.share()?, Stdio::inherit())?;
+    let logged = bench.server("info", Stdio::null())?;
 
     let side = |what: &str, server, path: &str| Side {
         server,

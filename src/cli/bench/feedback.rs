@@ -16,6 +16,7 @@ const P50: &str = "p50 ms";
 const P99: &str = "p99 ms";
 const PER_CPU_SECOND: &str = "outcomes per server CPU-second";
 const COMMITS: &str = "commits/s";
+const COMMIT_MS: &str = "ms a commit";
 /// Outcomes of one request of the second form.
 const MANY: usize = 100;
 /// Connections that send many at once.
@@ -24,7 +25,7 @@ const MANY_CONNECTIONS: usize = 32;
 const SPARE: f64 = 1.5;
 
 pub fn run(bench: &Bench) -> anyhow::Result<Section> {
-    let server = Server::of_api(&bench.database_url, &bench.log, Stdio::inherit())?;
+    let server = bench.server(&bench.log, Stdio::inherit())?;
     let name = bench.experiment("feedback");
     create(server.address, &name, 10)?;
     let mut answers = bench.runtime.block_on(Answers::of(&bench.store, &name))?;
@@ -38,10 +39,9 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     let mut half = Row::new("feedback, one outcome a request, open loop at half that rate");
     for round in 0..bench.rounds {
         bench.say(&format!("feedback, round {} of {}", round + 1, bench.rounds));
-        disk.add(
-            COMMITS,
-            bench.runtime.block_on(disk::commits_per_second(&bench.database_url, bench.round))?,
-        );
+        let commits = bench.runtime.block_on(disk::commits_per_second(&bench.database_url, bench.round))?;
+        disk.add(COMMITS, commits);
+        disk.add(COMMIT_MS, 1000.0 / commits);
         measure(bench, &server, &connections, Pace::Closed, &mut one, 1, || answers.one())?;
         measure(bench, &server, &many_connections, Pace::Closed, &mut many, MANY, || answers.many(MANY))?;
         let rate = one.median(RATE).context("a rate")? / 2.0;

@@ -67,7 +67,7 @@ impl Exchange {
 }
 
 impl Connections {
-    /// `count` connections, dealt out evenly.
+    /// `count` connections, dealt out to the servers in turn.
     pub fn open(servers: &[SocketAddr], count: usize) -> anyhow::Result<Self> {
         let connect = |server: &SocketAddr| -> std::io::Result<TcpStream> {
             let stream = TcpStream::connect(server)?;
@@ -85,6 +85,16 @@ impl Connections {
         pace: Pace,
         within: Duration,
         mut next: impl FnMut(&mut Vec<u8>) -> bool,
+    ) -> anyhow::Result<Observed> {
+        self.run_each(pace, within, |_, request| next(request))
+    }
+
+    /// The same, where `next` is told for which of the connections it renders.
+    pub fn run_each(
+        &self,
+        pace: Pace,
+        within: Duration,
+        mut next: impl FnMut(usize, &mut Vec<u8>) -> bool,
     ) -> anyhow::Result<Observed> {
         let mut exchanges: Vec<Exchange> = self.0.iter().map(|_| Exchange::default()).collect();
         let mut idle: Vec<usize> = (0..self.0.len()).collect();
@@ -108,7 +118,7 @@ impl Connections {
                 }
                 let exchange = &mut exchanges[connection];
                 exchange.clear();
-                if !next(&mut exchange.request) {
+                if !next(connection, &mut exchange.request) {
                     exhausted = true;
                     break;
                 }

@@ -5,19 +5,24 @@ mod disk;
 mod duels;
 mod feedback;
 mod load;
+mod postgres;
 mod process;
 mod replicas;
 mod report;
+mod share;
 mod start;
 
 use std::io::Write as _;
+use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use self::process::Server;
 use self::report::Section;
+use self::share::Share;
 use super::values::count;
 use super::{CommandError, open_store};
 use crate::entropy;
@@ -38,10 +43,13 @@ What is measured, and from what a latency counts:
              request was due)
   feedback   durable outcomes, one a request and 100 a request
   start      an experiment with a long log: appending it, folding it, opening it with and without a snapshot; memory
-  replicas   feedback to one server and to two on one PostgreSQL (only there)
+  replicas   feedback and duels of one server, of two and so on, on one PostgreSQL (only there): the processors that
+             servers, PostgreSQL and load keep busy, and how many of PostgreSQL's connections wait, on average. Servers
+             share the machine's processors unless --server-cpus gives each its own
 
 Examples:
   rankduel bench duels
+  rankduel bench replicas --database-url postgres://…/scratch --servers 4 --server-cpus 0.2
   rankduel bench --database-url postgres://…/scratch --rounds 5 --seconds 5 --format json")]
 pub(super) struct Arguments {
     /// What to measure [default: all that the database allows]
@@ -69,6 +77,14 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value = "512", value_parser = |text: &str| count(text, 1, 1000))]
     feedback_connections: u64,
 
+    /// Servers that share a database in `replicas`: each number up to this one is measured
+    #[arg(long, value_name = "N", default_value = "2", value_parser = |text: &str| count(text, 2, 8))]
+    servers: u64,
+
+    /// Hold each server to so many processors by a control group; needs root
+    #[arg(long, value_name = "PROCESSORS", value_parser = processors)]
+    server_cpus: Option<f64>,
+
     /// Outcomes in the log that is opened; 1e7 is understood
     #[arg(long, value_name = "N", default_value = "1e6", value_parser = |text: &str| count(text, 1, 1_000_000_000))]
     outcomes: u64,
@@ -80,6 +96,10 @@ pub(super) struct Arguments {
     /// What goes to standard output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+
+    /// By how much `scripts/with-slow-flush` lengthens a flush, for the report
+    #[arg(long, value_name = "MILLISECONDS", env = "RANKDUEL_SLOW_FLUSH_MS", hide = true)]
+    slow_flush_ms: Option<f64>,
 
     /// Be the bare route of so many bytes
     #[arg(long, value_name = "BYTES", hide = true)]
@@ -94,7 +114,7 @@ enum Part {
     Feedback,
     /// Opening an experiment with a long log; memory
     Start,
-    /// One server and two
+    /// One server, two, and so on
     Replicas,
 }
 
@@ -113,6 +133,13 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+fn processors(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(processors) if (0.05..=1000.0).contains(&processors) => Ok(processors),
+        _ => Err("it must be a number from 0.05 to 1000".into()),
+    }
+}
+
 /// What every part needs.
 struct Bench {
     runtime: tokio::runtime::Runtime,
@@ -124,6 +151,10 @@ struct Bench {
     round: Duration,
     connections: usize,
     feedback_connections: usize,
+    servers: usize,
+    /// Each server's share, if it is held to one.
+    server_cpus: Option<f64>,
+    slow_flush_ms: Option<f64>,
     outcomes: u64,
     log: String,
 }
@@ -144,7 +175,32 @@ impl Bench {
 
     fn machine(&self) -> String {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
-        format!("{} processors, the load's included; {}", cores, self.store.kind())
+        let mut text = format!("{cores} processors, the load's included");
+        if let Some(processors) = self.server_cpus {
+            text += &format!(", {processors} of them for each server");
+        }
+        text += &format!("; {}", self.store.kind());
+        if let Some(milliseconds) = self.slow_flush_ms {
+            text += &format!(", each flush {milliseconds} ms slower");
+        }
+        text
+    }
+
+    /// A server of the API.
+    fn server(&self, filter: &str, log: Stdio) -> anyhow::Result<Server> {
+        Server::start(
+            &["serve", "--listen", "127.0.0.1:0", "--log", filter, "--log-format", "json"],
+            &[("RANKDUEL_DATABASE_URL", &self.database_url)],
+            self.share()?,
+            log,
+        )
+    }
+
+    /// The share that one server is held to.
+    fn share(&self) -> anyhow::Result<Option<Share>> {
+        let Some(processors) = self.server_cpus else { return Ok(None) };
+        let number = entropy::number().context("the system gives no randomness")?;
+        Share::of_processors(processors, &format!("rankduel-bench-{number:016x}")).map(Some)
     }
 
     fn say(&self, what: &str) {
@@ -173,6 +229,9 @@ pub(super) fn run(arguments: Arguments) -> Result<(), CommandError> {
         round: Duration::from_secs_f64(arguments.seconds),
         connections: arguments.connections as usize,
         feedback_connections: arguments.feedback_connections as usize,
+        servers: arguments.servers as usize,
+        server_cpus: arguments.server_cpus,
+        slow_flush_ms: arguments.slow_flush_ms,
         outcomes: arguments.outcomes,
         log: arguments.log,
     };

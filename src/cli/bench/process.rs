@@ -1,4 +1,4 @@
-//! A server as a process of its own, and what it has used.
+//! A server as a process of its own, and what processes have used.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -7,19 +7,37 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use super::share::Share;
+
 /// A server that ends with this value.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
     /// Where it listens.
     pub address: SocketAddr,
+    /// Goes after the process.
+    _share: Option<Share>,
 }
 
 impl Server {
-    /// This program with these arguments, once it says where it listens.
-    pub fn start(arguments: &[&str], environment: &[(&str, &str)], log: Stdio) -> anyhow::Result<Self> {
+    /// This program with these arguments, once it says where it listens; held to `share` from its first instruction on,
+    /// so that it counts its processors as in a container.
+    pub fn start(
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+        share: Option<Share>,
+        log: Stdio,
+    ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("this program's own path")?;
-        let mut child = Command::new(program)
+        let mut command = match &share {
+            None => Command::new(program),
+            Some(share) => {
+                let mut command = Command::new("/bin/sh");
+                command.args(["-c", "echo $$ >\"$0\" && exec \"$@\""]).arg(share.entrance()).arg(program);
+                command
+            }
+        };
+        let mut child = command
             .args(arguments)
             .envs(environment.iter().copied())
             .env_remove("RANKDUEL_API_KEYS")
@@ -37,26 +55,12 @@ impl Server {
             bail!("the server did not start");
         };
         let address = address.parse().context("the server's address")?;
-        Ok(Self { child, address })
-    }
-
-    /// A server of the API.
-    pub fn of_api(database_url: &str, filter: &str, log: Stdio) -> anyhow::Result<Self> {
-        Self::start(
-            &["serve", "--listen", "127.0.0.1:0", "--log", filter, "--log-format", "json"],
-            &[("RANKDUEL_DATABASE_URL", database_url)],
-            log,
-        )
+        Ok(Self { child, address, _share: share })
     }
 
     /// Processor time so far, of all its threads; `None` where the system does not tell in `/proc`.
     pub fn processor_time(&self) -> Option<Duration> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
-        // after the name, which may hold anything: fields 3, 4, …; user and system time are 14 and 15, in ticks
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-        let mut ticks = || fields.next()?.parse::<u64>().ok();
-        let ticks = ticks()? + ticks()?;
-        Some(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
+        Process::read(self.child.id()).map(|process| process.time)
     }
 
     /// Memory of its own in bytes (anonymous, resident); `None` where the system does not tell in `/proc`.
@@ -71,5 +75,39 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// What `/proc` tells of a process.
+#[derive(Debug, Clone)]
+pub struct Process {
+    /// The program's name.
+    pub name: String,
+    /// The number of the process that started it.
+    pub parent: u32,
+    /// Processor time of its threads.
+    pub time: Duration,
+    /// Processor time of its children that have ended.
+    pub time_of_ended_children: Duration,
+}
+
+impl Process {
+    /// The process with this number; `None` where the system does not tell.
+    pub fn read(id: u32) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        let (start, rest) = stat.rsplit_once(')')?;
+        // after the name, which may hold anything: fields 3, 4, …; the parent is 4, user and system time are 14 and 15,
+        // those of ended children 16 and 17, in ticks
+        let fields: Vec<_> = rest.split_whitespace().collect();
+        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        let seconds = |ticks: u64| {
+            Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+        };
+        Some(Self {
+            name: start.split_once('(')?.1.to_owned(),
+            parent: u32::try_from(field(4)?).ok()?,
+            time: seconds(field(14)? + field(15)?),
+            time_of_ended_children: seconds(field(16)? + field(17)?),
+        })
     }
 }

@@ -10,7 +10,6 @@ use rand::{RngExt as _, SeedableRng as _};
 use super::Bench;
 use super::answers::{create, spec};
 use super::load::{self, Connections, Pace};
-use super::process::Server;
 use super::report::{Bound, Goal, Row, Section};
 use crate::clock::{Clock as _, SystemClock};
 use crate::experiment::fold::Fold;
@@ -167,7 +166,7 @@ fn memory(bench: &Bench) -> anyhow::Result<(Row, Row)> {
     let mut pair = Row::new(format!("memory of a server, a pair of rankers, K = {MANY_RANKERS}"));
     let left = UNANSWERED.min(bench.outcomes);
     let mut duel = Row::new(format!("memory of a server, a duel of {left} unanswered, K = {RANKERS}"));
-    let server = Server::of_api(&bench.database_url, &bench.log, Stdio::inherit())?;
+    let server = bench.server(&bench.log, Stdio::inherit())?;
     let created = |what: &str, rankers| -> anyhow::Result<Vec<u8>> {
         let name = bench.experiment(what);
         create(server.address, &name, rankers)?;
