@@ -1,8 +1,8 @@
 //! The store in PostgreSQL, 14 or later; any number of processes share one database.
 //!
 //! Appending locks the rows of its experiments, in ascending order so that no two appends wait for each other in a
-//! circle. Positions are taken under that lock, so each log is dense and totally ordered whoever appends. A commit
-//! tells those who listen on the channel [`CHANNEL`] which experiments have moved; a notification can be lost, and
+//! circle. Positions are taken under that lock, so each log is dense and totally ordered whoever appends. After a commit
+//! those who listen on the channel [`CHANNEL`] are told which experiments have moved; a notification can be lost, and
 //! whoever follows a log must also look from time to time ([`Store::heads`]).
 //!
 //! Sessions are set up so that a commit is durable whatever the server's default, and so that nothing waits for
@@ -10,6 +10,7 @@
 //! rankduel and the server must keep a session together (PgBouncer: `pool_mode = session`).
 
 mod appending;
+mod telling;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -23,6 +24,7 @@ use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
 use self::appending::{Care, LOCK_HEADS, known_nonces, write_entries};
+use self::telling::Teller;
 use super::access::{self, ApiKeyRow, AuditRow};
 use super::copied;
 use super::error::is_worth_another_try;
@@ -90,6 +92,7 @@ pub struct PostgresStore {
     listening: PgPool,
     sessions: Sessions,
     care: Care,
+    teller: Teller,
 }
 
 /// The server processes of the pool's connections, newest last, so that a notice of an own commit is known as such:
@@ -135,7 +138,7 @@ impl Notices for Listener {
 }
 
 impl PostgresStore {
-    /// A store that connects when it is first called.
+    /// A store that connects when it is first called. Needs a runtime.
     pub(super) fn new(options: PgConnectOptions) -> Self {
         let sessions = Sessions::default();
         let pool = PgPoolOptions::new()
@@ -166,7 +169,8 @@ impl PostgresStore {
             .idle_timeout(None)
             .max_lifetime(None)
             .connect_lazy_with(options.clone());
-        Self { options, pool, listening, sessions, care: Care::default() }
+        let teller = Teller::start(pool.clone());
+        Self { options, pool, listening, sessions, care: Care::default(), teller }
     }
 
     /// Forget some of the entries up to position `to`; whether there were any.
@@ -361,6 +365,7 @@ impl Store for PostgresStore {
             write_entries(&mut transaction, &[(experiment, after.head, event)], &heads, recorded_at).await?;
             access::postgres::add_notes(&mut transaction, &change.audit).await?;
             transaction.commit().await?;
+            self.teller.tell(experiment, after.head);
             Ok(Changed::Done(after))
         })
         .await

@@ -1,7 +1,7 @@
 //! Appending to logs.
 //!
-//! Nearly everything that is appended is new, and an append takes it that all of it is: a few entries are written, heads
-//! moved and other processes told by one statement, many by a copy. When that turns out to be wrong (a repeat, an
+//! Nearly everything that is appended is new, and an append takes it that all of it is: a few entries are written and heads
+//! moved by one statement, many by a copy. When that turns out to be wrong (a repeat, an
 //! archived experiment), nothing is kept of it and the append is made again with a look at what the logs have.
 
 use std::collections::{BTreeMap, HashSet};
@@ -17,7 +17,7 @@ use super::super::append::{Plan, nonces_of, plan};
 use super::super::copied;
 use super::super::row::{EventColumns, HeadRow, LogRow, ascending, counted, log_columns, records};
 use super::super::{Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, StoreError};
-use super::{CHANNEL, PostgresStore};
+use super::PostgresStore;
 
 /// Most events, and most experiments, of an append in one statement, which joins the one to the other.
 const EVENTS_AT_ONCE: usize = 512;
@@ -45,6 +45,23 @@ impl Care {
 impl PostgresStore {
     /// As [`Store::append`](crate::store::Store::append), once.
     pub(super) async fn append_to(
+        &self,
+        events: &[(ExperimentId, NewEvent)],
+        recorded_at: i64,
+    ) -> Result<Vec<Appended>, StoreError> {
+        let answers = self.append_untold(events, recorded_at).await?;
+        // positions ascend: the newest of each experiment comes last
+        let mut heads = BTreeMap::new();
+        for ((experiment, _), answer) in events.iter().zip(&answers) {
+            if let Appended::Recorded(position) = answer {
+                heads.insert(*experiment, *position);
+            }
+        }
+        heads.into_iter().for_each(|(experiment, head)| self.teller.tell(experiment, head));
+        Ok(answers)
+    }
+
+    async fn append_untold(
         &self,
         events: &[(ExperimentId, NewEvent)],
         recorded_at: i64,
@@ -104,17 +121,16 @@ async fn at_once(
 ) -> Result<Option<Vec<Appended>>, StoreError> {
     let experiments: Vec<i64> = added.keys().copied().collect();
     let entries = events.iter().map(|(experiment, new)| (*experiment, new));
-    let rows: Vec<(i64, i64, String)> =
+    let rows: Vec<(i64, i64)> =
         sqlx::query_as_with(APPEND, arguments(entries, ordinals.clone(), recorded_at)?)
             .bind(experiments)
             .bind(added.values().copied().collect::<Vec<i64>>())
-            .bind(CHANNEL)
             .fetch_all(pool)
             .await?;
     if rows.is_empty() {
         return Ok(None);
     }
-    let heads: BTreeMap<_, _> = rows.into_iter().map(|(experiment, head, _)| (experiment, head)).collect();
+    let heads: BTreeMap<_, _> = rows.into_iter().collect();
     let position = |((experiment, _), ordinal): (&(ExperimentId, NewEvent), &i64)| {
         let head = heads.get(experiment).ok_or_else(|| lost(*experiment))?;
         u64::try_from(head - added[experiment] + ordinal)
@@ -233,7 +249,7 @@ macro_rules! entry_columns {
     };
 }
 
-/// Lock heads in their order, write entries, move the heads and notify, if all experiments are there and take entries.
+/// Lock heads in their order, write entries and move the heads, if all experiments are there and take entries.
 /// A lock that had to be waited for shows the head as it is then.
 const APPEND: &str = concat!(
     "with locked as materialized (
@@ -253,33 +269,35 @@ const APPEND: &str = concat!(
      update experiment set head = open.head + added.entries
      from open join unnest($15::bigint[], $16::bigint[]) as added (id, entries) on added.id = open.id
      where experiment.id = open.id
-     returning experiment.id, experiment.head, pg_notify($17, experiment.id || ' ' || experiment.head)::text"
+     returning experiment.id, experiment.head"
 );
 
-/// Move heads and notify.
-const MOVE_HEADS: &str = "with moved as (
-         update experiment set head = moved.head
-         from unnest($1::bigint[], $2::bigint[]) as moved (id, head) where experiment.id = moved.id
-         returning experiment.id, experiment.head
-     )
-     select pg_notify($3, id || ' ' || head) from moved";
+macro_rules! moved_heads {
+    ($experiments:literal, $heads:literal) => {
+        concat!(
+            "with moved as (
+                 update experiment set head = moved.head
+                 from unnest(",
+            $experiments,
+            "::bigint[], ",
+            $heads,
+            "::bigint[]) as moved (id, head) where experiment.id = moved.id returning 1
+             ) "
+        )
+    };
+}
 
-/// Entries, heads and notifications in one trip.
+const MOVE_HEADS: &str = concat!(moved_heads!("$1", "$2"), "select count(*) from moved");
+
+/// Entries and heads in one trip.
 const WRITE_ENTRIES: &str = concat!(
-    "with entries as (
-         insert into log (",
+    moved_heads!("$15", "$16"),
+    "insert into log (",
     log_columns!(),
     ") select experiment_id, position, ",
     entry_columns!(),
     " from ",
-    given_entries!("position"),
-    "
-     ), moved as (
-         update experiment set head = moved.head
-         from unnest($15::bigint[], $16::bigint[]) as moved (id, head) where experiment.id = moved.id
-         returning experiment.id, experiment.head
-     )
-     select pg_notify($17, id || ' ' || head) from moved"
+    given_entries!("position")
 );
 
 const COPY_ENTRIES: &str = concat!("copy log (", log_columns!(), ") from stdin (format binary)");
@@ -312,7 +330,6 @@ pub(super) async fn write_entries(
     sqlx::query_with(WRITE_ENTRIES, arguments(entries, positions, recorded_at)?)
         .bind(experiments)
         .bind(heads)
-        .bind(CHANNEL)
         .execute(connection)
         .await?;
     Ok(())
@@ -330,7 +347,7 @@ async fn copy_entries(
     let mut copy = connection.copy_in_raw(COPY_ENTRIES).await?;
     copy.send(rows).await?;
     copy.finish().await?;
-    sqlx::query(MOVE_HEADS).bind(experiments).bind(heads).bind(CHANNEL).execute(connection).await?;
+    sqlx::query(MOVE_HEADS).bind(experiments).bind(heads).execute(connection).await?;
     Ok(())
 }
 
