@@ -112,13 +112,27 @@ pub struct ShellError(#[from] rand::rngs::SysError);
 /// Makes request ids: random for the process, then counted.
 #[derive(Debug)]
 struct RequestIds {
-    process: u64,
+    /// 16 hexadecimal digits.
+    process: String,
     next: AtomicU64,
 }
 
 impl RequestIds {
     fn new() -> Result<Self, ShellError> {
-        Ok(Self { process: crate::entropy::number()?, next: AtomicU64::new(0) })
+        Ok(Self { process: format!("{:016x}", crate::entropy::number()?), next: AtomicU64::new(0) })
+    }
+
+    fn fresh(&self) -> String {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut id = String::with_capacity(self.process.len() + 17);
+        id.push_str(&self.process);
+        id.push('-');
+        // every request has one, and formatting it took longer than choosing its duel's rankers
+        let digits = if number >> 32 == 0 { 8 } else { 16 };
+        for place in (0..digits).rev() {
+            id.extend(char::from_digit((number >> (4 * place)) as u32 & 15, 16));
+        }
+        id
     }
 
     /// The caller's own, if it is one that a log can hold; else a new one.
@@ -129,10 +143,7 @@ impl RequestIds {
         };
         match headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(sane) {
             Some(id) => id.to_owned(),
-            None => {
-                let number = self.next.fetch_add(1, Ordering::Relaxed);
-                format!("{:016x}-{number:08x}", self.process)
-            }
+            None => self.fresh(),
         }
     }
 }
