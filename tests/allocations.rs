@@ -1,9 +1,12 @@
-//! Selecting allocates no memory: with many requests at once, each of them would otherwise wait for the allocator.
+//! Selecting allocates no memory: with many requests at once, each of them would otherwise wait for the allocator. And what
+//! an experiment of many rankers keeps, the square of their number, is bounded.
 //!
 //! The counting allocator serves this whole binary and counts by thread.
 
 use allocation_counter::measure;
 use rand::{RngExt, SeedableRng};
+use rankduel::experiment::ExperimentSpec;
+use rankduel::experiment::fold::Fold;
 use rankduel::policy::spec::Setup;
 use rankduel::policy::{Chance, InFlight, Observation, Outcome, Policy, PolicySpec};
 use rankduel::preference::PreferenceMatrix;
@@ -61,6 +64,22 @@ fn no_policy_allocates_while_selecting() {
             .collect();
         assert!(kinds.is_empty(), "selecting among {name} allocates in {}", kinds.join(", "));
     }
+}
+
+/// What `docs/performance.md` says of the memory of a pair; a kibibyte a ranker is for what does not grow with pairs.
+#[test]
+fn an_experiment_keeps_24_bytes_a_pair() {
+    const RANKERS: usize = 500;
+    let rankers: Vec<_> = (0..RANKERS).map(|number| json!({ "id": number.to_string() })).collect();
+    let spec = json!({
+        "rankers": rankers, "policy": { "kind": "d-ts-plus" }, "ties": "half", "duel_ttl_seconds": 60, "seed": null,
+    });
+    let spec: ExperimentSpec = serde_json::from_value(spec).expect("the spec of an experiment");
+    let mut fold = None;
+    let kept = measure(|| fold = Some(Fold::start(&spec, 1, 0)));
+    let pairs = RANKERS * (RANKERS - 1) / 2;
+    let bytes = kept.bytes_current as f64 / pairs as f64;
+    assert!((23.0..24.5).contains(&bytes), "{bytes} bytes a pair");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use super::history::Checkpoint;
 use super::pooling::{Pooled, Pooling};
-use crate::policy::signs::{SignDraw, SignOdds, beta_above_half, theta_above_half, theta_of};
+use crate::policy::signs::{AboveHalf, SignDraw, SignOdds, beta_above_half, theta_above_half, theta_of};
 use crate::policy::{Chance, Roster, Tally};
 use crate::preference::Regret;
 
@@ -71,6 +71,19 @@ pub struct RegretDraws {
     pub condorcet: Option<(Estimate, Estimate)>,
 }
 
+/// The coins of one draw of what the other pairs predict.
+struct Predicted<'a> {
+    pooled: &'a Pooled<'a>,
+    tally: &'a Tally,
+}
+
+impl AboveHalf for Predicted<'_> {
+    fn above_half(&self, i: usize, j: usize) -> f64 {
+        let (wins, losses) = self.pooled.wins(self.tally, i, j);
+        beta_above_half(wins, losses)
+    }
+}
+
 /// The posterior of a tally.
 #[derive(Debug)]
 pub struct Posterior<'a> {
@@ -102,32 +115,30 @@ impl<'a> Posterior<'a> {
         &self,
         draws: usize,
         chance: &mut Chance,
-        mut look: impl FnMut(&Pooled<'_>, &[u32], &mut Chance),
+        mut look: impl FnMut(&Pooled<'_>, &[u16], &mut Chance),
     ) {
         let rankers = self.tally.rankers();
         let active = self.roster.active();
-        let mut counted = vec![0; rankers];
+        let mut counted = vec![0; SignDraw::room(rankers)];
         active.iter().for_each(|&i| counted[i] = 1);
         let gone: Vec<usize> = (0..rankers).filter(|&i| !self.roster.is_active(i)).collect();
-        let mut scores = vec![0; rankers];
+        let mut scores = vec![0; SignDraw::room(rankers)];
         let pairs = (rankers * (rankers - 1) / 2).max(1);
         let sets = (ODDS / pairs).clamp(1, SETS_MAX);
         for set in 0..sets {
             let pooled = self.pooling.draw(chance);
-            let odds = SignOdds::from_probabilities(rankers, |i, j| {
-                let (wins, losses) = pooled.wins(self.tally, i, j);
-                beta_above_half(wins, losses)
-            });
+            let predicted = Predicted { pooled: &pooled, tally: self.tally };
+            let odds = SignOdds::new(rankers, &predicted);
             for _ in draws * set / sets..draws * (set + 1) / sets {
                 scores.fill(0);
-                let draw = SignDraw::new(&odds, chance);
-                // each pair is owned by the lower of the two
-                draw.meet_later(active.iter().copied(), &counted, &mut scores);
+                let draw = SignDraw::new(&odds, &predicted, chance);
+                // each pair is owned by the later of the two
+                draw.meet_earlier(active.iter().copied(), &counted, &mut scores);
                 for &i in &gone {
-                    let wins = |&&j: &&usize| if i < j { draw.row(i).wins(j) } else { !draw.row(j).wins(i) };
-                    scores[i] = active.iter().filter(wins).count() as u32;
+                    let wins = |&&j: &&usize| if i > j { draw.row(i).wins(j) } else { !draw.row(j).wins(i) };
+                    scores[i] = active.iter().filter(wins).count() as u16;
                 }
-                look(&pooled, &scores, chance);
+                look(&pooled, &scores[..rankers], chance);
             }
         }
     }
@@ -154,7 +165,7 @@ impl<'a> Posterior<'a> {
     pub fn regret_draws(&self, shown: &[&[u64]], draws: usize, chance: &mut Chance) -> Vec<Vec<f64>> {
         let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
         self.each_draw(draws, chance, |_, scores, _| {
-            let scores: Vec<usize> = scores.iter().map(|&score| score as usize).collect();
+            let scores: Vec<usize> = scores.iter().map(|&score| score.into()).collect();
             let regret = Regret::from_copeland_scores_among(&scores, self.roster.active());
             copeland.iter_mut().zip(shown).for_each(|(sums, shown)| sums.push(regret.of_appearances(shown)));
         });
@@ -169,7 +180,7 @@ impl<'a> Posterior<'a> {
         let rankers = self.tally.rankers();
         let mut margins = vec![0.0; rankers];
         self.each_draw(draws, chance, |pooled, scores, chance| {
-            let scores_wide: Vec<usize> = scores.iter().map(|&score| score as usize).collect();
+            let scores_wide: Vec<usize> = scores.iter().map(|&score| score.into()).collect();
             let regret = Regret::from_copeland_scores_among(&scores_wide, self.roster.active());
             for (sums, shown) in copeland.iter_mut().zip(shown) {
                 sums.push(regret.of_appearances(shown));
@@ -203,9 +214,9 @@ impl<'a> Posterior<'a> {
         }
     }
 
-    fn condorcet_winner(&self, scores: &[u32]) -> Option<usize> {
+    fn condorcet_winner(&self, scores: &[u16]) -> Option<usize> {
         let active = self.roster.active();
-        active.iter().copied().find(|&i| scores[i] as usize == active.len() - 1)
+        active.iter().copied().find(|&i| usize::from(scores[i]) == active.len() - 1)
     }
 
     /// `Pr(P[i][j] > 1/2)`, as far as the pair's own duels say.

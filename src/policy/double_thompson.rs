@@ -116,7 +116,7 @@ struct Sampler {
 
 impl Sampler {
     fn new(bounds: Bounds, first_tie: FirstTie) -> Self {
-        Self { odds: SignOdds::new(bounds.tally()), bounds, first_tie }
+        Self { odds: SignOdds::new(bounds.tally().rankers(), bounds.tally()), bounds, first_tie }
     }
 
     fn restore(
@@ -138,18 +138,18 @@ impl Sampler {
         // step 1: the largest optimistic Copeland score is the fewest certain losses
         let least = self.bounds.least_losses();
         let is_candidate = |i: usize| self.bounds.certain_losses(i) == least;
-        let draw = SignDraw::new(&self.odds, chance);
+        let draw = SignDraw::new(&self.odds, self.tally(), chance);
         let (mut score, mut counted) = ([0; N], [0; N]);
         active.iter().for_each(|&i| counted[i] = 1);
 
-        // step 2, for the pairs with a candidate; each pair is owned by a candidate, by the lower of two
+        // step 2, for the pairs with a candidate; each pair is owned by a candidate, by the later of two
         let outsiders: SmallVec<[u16; MAX_RANKERS]> =
             active.iter().filter(|&&i| !is_candidate(i)).map(|&i| i as u16).collect();
         let candidates = || active.iter().copied().filter(|&i| is_candidate(i));
-        draw.meet_later(candidates(), &counted, &mut score);
+        draw.meet_earlier(candidates(), &counted, &mut score);
         for i in candidates() {
             let row = draw.row(i);
-            for j in outsiders.iter().map(|&j| usize::from(j)).take_while(|&j| j < i) {
+            for j in outsiders.iter().rev().map(|&j| usize::from(j)).take_while(|&j| j > i) {
                 score[if row.wins(j) { i } else { j }] += 1;
             }
         }
@@ -164,12 +164,12 @@ impl Sampler {
         // D-TS+ prices the tied with everybody's sampled score: step 2 for the other pairs
         let mut score_of_all = score;
         candidates().for_each(|i| counted[i] = 0);
-        draw.meet_later(outsiders.iter().map(|&i| i.into()), &counted, &mut score_of_all);
+        draw.meet_earlier(outsiders.iter().map(|&i| i.into()), &counted, &mut score_of_all);
         let highest = active.iter().map(|&i| score_of_all[i]).max().unwrap_or(0);
         let regrets = tied().map(|i| {
             let own = draw.row(i);
             let terms = active.iter().filter(|&&j| j != i).map(|&j| {
-                let i_owns = !is_candidate(j) || i < j;
+                let i_owns = !is_candidate(j) || i > j;
                 let above = if i_owns { own.wins(j) } else { !draw.row(j).wins(i) };
                 // the pair's own generator, so that θ[i][j] = 1 - θ[j][i] when both are tied
                 let theta = if i < j {
@@ -190,7 +190,7 @@ impl Sampler {
     /// Phase 2, steps 4 and 5. The first candidate is in the race with 1/2, so only a `φ` above 1/2 can win: signs
     /// first, values for the few that are above.
     fn second_candidate(&self, first: usize, chance: &mut Chance) -> usize {
-        let draw = SignDraw::new(&self.odds, chance);
+        let draw = SignDraw::new(&self.odds, self.tally(), chance);
         let row = draw.row(first);
         let (mut best, mut highest) = (first, 0.5);
         for &i in self.bounds.active() {

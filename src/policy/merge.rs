@@ -271,7 +271,7 @@ impl Tournament {
     }
 
     fn of(rules: Rules, seed: u64, tally: Tally, batches: Batches) -> Self {
-        let odds = (rules.kind == Kind::Dts).then(|| SignOdds::new(&tally));
+        let odds = (rules.kind == Kind::Dts).then(|| SignOdds::new(tally.rankers(), &tally));
         Self { rules, seed, tally, batches, odds }
     }
 
@@ -301,7 +301,7 @@ impl Tournament {
     /// Points 2 and 3 of MergeDTS.
     fn select_dts(&self, odds: &SignOdds, batch: &[u16], chance: &mut Chance) -> Option<Duel> {
         let members = || batch.iter().map(|&i| usize::from(i)).enumerate();
-        let draw = SignDraw::new(odds, chance);
+        let draw = SignDraw::new(odds, &self.tally, chance);
         let mut score = SmallVec::<[u16; super::MAX_RANKERS]>::from_elem(0, batch.len());
         for (at, i) in members() {
             let row = draw.row(i);

@@ -68,14 +68,14 @@ struct State {
 
 impl State {
     fn new(bounds: Bounds, championships: Vec<u64>) -> Self {
-        Self { odds: SignOdds::new(bounds.tally()), bounds, championships }
+        Self { odds: SignOdds::new(bounds.tally().rankers(), bounds.tally()), bounds, championships }
     }
 
     /// Steps 1 and 2. Of the sampled tournament only the existence of a ranker that beats all matters: a pass finds the
     /// only one that it can be, a second pass checks it against those that it has not met. No pair is drawn twice.
     fn champion_of_sample(&self, chance: &mut Chance) -> Option<usize> {
         let active = self.bounds.active();
-        let draw = SignDraw::new(&self.odds, chance);
+        let draw = SignDraw::new(&self.odds, self.bounds.tally(), chance);
         let (mut best, mut beaten) = (0, None); // places in `active`
         let mut row = draw.row(active[0]);
         for (at, &i) in active.iter().enumerate().skip(1) {

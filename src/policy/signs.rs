@@ -1,14 +1,16 @@
 //! Thompson samples of which only the side of 1/2 matters (`algorithms.md` §2, "An exact shortcut").
 //!
 //! `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)` is above 1/2 with a probability that changes only when the pair is played.
-//! [`SignOdds`] keeps it for every ordered pair; [`SignDraw`] draws the signs of one selection, each from its own
+//! [`SignOdds`] keeps it for every pair; [`SignDraw`] draws the signs of one selection, each from its own
 //! place in a counter-based stream, so that a sign can be asked for again without having been stored.
 
-use fearless_simd::{Level, Simd, dispatch};
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, dispatch};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Beta, Distribution, Exp1};
 use special::Beta as _;
 
+use super::bounds::pair_index;
 use super::{Chance, Tally};
 
 /// `Pr(θ > 1/2)` for `θ ~ Beta(W+1, L+1)`, from `2W` and `2L`.
@@ -50,68 +52,66 @@ fn lower_tail(a: f64, b: f64) -> f64 {
 /// Comparisons of a pair from which the normal form is used: its error is below 1e-9 there.
 const NORMAL_FROM: f64 = 10_000.0;
 
-/// `Pr(θ[i][j] > 1/2)` of every ordered pair, in units of 2⁻³². Four bytes an ordered pair.
+/// Where the odds of signs come from.
+pub trait AboveHalf {
+    /// `Pr(θ[i][j] > 1/2)`, to all its digits.
+    fn above_half(&self, i: usize, j: usize) -> f64;
+}
+
+impl AboveHalf for Tally {
+    fn above_half(&self, i: usize, j: usize) -> f64 {
+        probability_above_half(self.half_wins(i, j), self.half_wins(j, i))
+    }
+}
+
+/// `Pr(θ[high][low] > 1/2)` of every pair `low < high`, as far as the first 16 bits of a draw ask for it: two bytes a pair.
+/// The rest is computed anew for the one draw in 65,536 whose first bits do not decide.
 #[derive(Debug, Clone)]
 pub struct SignOdds {
     rankers: usize,
-    /// Row-major. `NEVER`, `ALWAYS`, `EVEN`, or the probability as a multiple of 2⁻³².
-    odds: Vec<u32>,
-    /// Pairs `(low, high)` whose odds are not those of the tally yet; some of them several times.
+    /// The first 16 bits of the odds, in the order of [`pair_index`], so that a ranker's pairs with those before it lie
+    /// together; then room for a register beyond the last.
+    odds: Vec<u16>,
+    /// Pairs `(low, high)` whose odds are not those of their source yet; some of them several times.
     stale: Vec<(u16, u16)>,
     /// What the processor can do; it changes how fast signs are drawn, not which.
     level: Level,
 }
 
-const NEVER: u32 = 0;
-const ALWAYS: u32 = u32::MAX;
-const EVEN: u32 = 1 << 31;
+/// Rankers that the widest register holds.
+const WIDEST: usize = 32;
+const EVEN: u16 = 1 << 15;
+
+/// The odds of the pair `low < high`, in units of 2⁻³²: at most 2³², which is certainty.
+fn odds_of(source: &(impl AboveHalf + ?Sized), low: usize, high: usize) -> u64 {
+    (source.above_half(high, low) * 2.0_f64.powi(32)).round() as u64
+}
+
+fn first_bits(odds: u64) -> u16 {
+    u16::try_from(odds >> 16).unwrap_or(u16::MAX)
+}
 
 impl SignOdds {
-    /// The odds of a tally.
-    pub fn new(tally: &Tally) -> Self {
-        let rankers = tally.rankers();
+    /// The odds that `source` gives for so many rankers.
+    pub fn new(rankers: usize, source: &impl AboveHalf) -> Self {
         let mut odds =
-            Self { rankers, odds: vec![EVEN; rankers * rankers], stale: Vec::new(), level: Level::new() };
-        for i in 1..rankers {
-            for j in 0..i {
-                odds.update(tally, i, j);
+            Self { rankers, odds: vec![EVEN; places(rankers)], stale: Vec::new(), level: Level::new() };
+        for high in 1..rankers {
+            for low in 0..high {
+                odds.update(source, low, high);
             }
         }
         odds
     }
 
-    /// Odds from `above(i, j)`, `Pr(θ[i][j] > 1/2)` for each pair `i > j`.
-    pub fn from_probabilities(rankers: usize, mut above: impl FnMut(usize, usize) -> f64) -> Self {
-        let mut odds =
-            Self { rankers, odds: vec![EVEN; rankers * rankers], stale: Vec::new(), level: Level::new() };
-        for i in 1..rankers {
-            for j in 0..i {
-                odds.set(i, j, above(i, j));
-            }
+    /// What `source` says of `{i, j}` has changed.
+    pub fn update(&mut self, source: &impl AboveHalf, i: usize, j: usize) {
+        if i != j {
+            self.odds[pair_index(i, j)] = first_bits(odds_of(source, i.min(j), i.max(j)));
         }
-        odds
     }
 
-    /// The counts of `{i, j}` have changed.
-    pub fn update(&mut self, tally: &Tally, i: usize, j: usize) {
-        if i == j {
-            return;
-        }
-        self.set(i, j, probability_above_half(tally.half_wins(i, j), tally.half_wins(j, i)));
-    }
-
-    fn set(&mut self, i: usize, j: usize, above: f64) {
-        let odds = (above * 2.0_f64.powi(32)).round() as u32; // saturates
-        let (odds, reverse) = match odds {
-            0 | 1 => (NEVER, ALWAYS),
-            u32::MAX => (ALWAYS, NEVER),
-            odds => (odds, odds.wrapping_neg()),
-        };
-        self.odds[i * self.rankers + j] = odds;
-        self.odds[j * self.rankers + i] = reverse;
-    }
-
-    /// The counts of `{i, j}` have changed; the odds may wait for [`SignOdds::settle`].
+    /// What its source says of `{i, j}` has changed; the odds may wait for [`SignOdds::settle`].
     pub fn update_later(&mut self, i: usize, j: usize) {
         if i == j {
             return;
@@ -124,10 +124,10 @@ impl SignOdds {
     }
 
     /// Catch up with all that was left for later. The newest counts of a pair alone matter.
-    pub fn settle(&mut self, tally: &Tally) {
+    pub fn settle(&mut self, source: &impl AboveHalf) {
         self.forget_repeats();
         for (i, j) in std::mem::take(&mut self.stale) {
-            self.update(tally, i.into(), j.into());
+            self.update(source, i.into(), j.into());
         }
     }
 
@@ -136,54 +136,63 @@ impl SignOdds {
         self.stale.dedup();
     }
 
-    /// One more ranker, with the next index.
+    /// One more ranker, with the next index and even odds.
     pub fn enlist(&mut self) {
-        let old = self.rankers;
-        let mut wider = vec![EVEN; (old + 1) * (old + 1)];
-        for (i, row) in self.odds.chunks_exact(old).enumerate() {
-            wider[i * (old + 1)..i * (old + 1) + old].copy_from_slice(row);
-        }
-        self.rankers = old + 1;
-        self.odds = wider;
+        self.rankers += 1;
+        self.odds.resize(places(self.rankers), EVEN);
     }
+}
+
+fn places(rankers: usize) -> usize {
+    rankers * (rankers - 1) / 2 + WIDEST
 }
 
 /// The signs of one selection. The sign of an ordered pair `(owner, other)` is a function of the draw; ask for each
 /// unordered pair in one order only, as the two orders are drawn apart.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct SignDraw<'a> {
     odds: &'a SignOdds,
+    source: &'a dyn AboveHalf,
     key: u64,
 }
 
 impl<'a> SignDraw<'a> {
-    /// Fresh signs.
-    pub fn new(odds: &'a SignOdds, chance: &mut Chance) -> Self {
-        Self { odds, key: chance.random() }
+    /// Fresh signs. `source` is what the odds were made from.
+    pub fn new(odds: &'a SignOdds, source: &'a dyn AboveHalf, chance: &mut Chance) -> Self {
+        Self { odds, source, key: chance.random() }
     }
 
-    /// Let each of `owners` meet every later ranker `j` with `counted[j] = 1` (the others have 0): whoever wins gets a point
-    /// in `scores`. The same signs as [`SignRow::wins`], many at a time.
-    pub fn meet_later(self, owners: impl Iterator<Item = usize>, counted: &[u32], scores: &mut [u32]) {
+    /// So many places [`SignDraw::meet_earlier`] wants for each of its counts of `rankers`.
+    pub const fn room(rankers: usize) -> usize {
+        rankers.next_multiple_of(WIDEST)
+    }
+
+    /// Let each of `owners` meet every earlier ranker `j` with `counted[j] = 1` (the others have 0): whoever wins gets a
+    /// point in `scores`. The same signs as [`SignRow::wins`], many at a time. Both slices have [`SignDraw::room`].
+    pub fn meet_earlier(self, owners: impl Iterator<Item = usize>, counted: &[u16], scores: &mut [u16]) {
+        let room = Self::room(self.odds.rankers);
+        let (counted, scores) = (&counted[..room], &mut scores[..room]);
         dispatch!(self.odds.level, simd => meet_rows(simd, self, owners, counted, scores));
+    }
+
+    /// Whether `high` wins where the first bits of its odds are those that were drawn.
+    #[cold]
+    #[inline(never)]
+    fn tied(self, low: usize, high: usize, drawn: u16) -> bool {
+        let rest = self.word(RESTS + pair_index(low, high) as u64) & 0xffff;
+        (u64::from(drawn) << 16 | rest) < odds_of(self.source, low, high)
     }
 
     /// The signs of `owner`'s row.
     #[inline(always)]
     pub fn row(self, owner: usize) -> SignRow<'a> {
-        let k = self.odds.rankers;
         let word = self.word(owner as u64);
-        SignRow {
-            odds: &self.odds.odds[owner * k..(owner + 1) * k],
-            owner,
-            keys: [word as u32, (word >> 32) as u32],
-        }
+        SignRow { signs: self, owner, keys: [word as u32, (word >> 32) as u32] }
     }
 
     /// A generator of the unordered pair's own, the same in either order.
     pub fn pair_chance(self, i: usize, j: usize) -> Chance {
-        let pair = i.min(j) * self.odds.rankers + i.max(j);
-        Chance::seed_from_u64(self.word(PAIRS + pair as u64))
+        Chance::seed_from_u64(self.word(PAIRS + pair_index(i, j) as u64))
     }
 
     /// Output number `index` of the SplitMix64 stream of this draw.
@@ -196,65 +205,98 @@ impl<'a> SignDraw<'a> {
     }
 }
 
-// Where in the stream generators of pairs begin; rows take the first words.
+// Where in the stream generators of pairs begin, and further bits of pairs; rows take the first words.
 const PAIRS: u64 = 1 << 33;
+const RESTS: u64 = 1 << 34;
 
-/// One row of a [`SignDraw`].
-#[derive(Debug, Clone, Copy)]
+/// One row of a [`SignDraw`]: 16 bits for each other ranker, two of them by one keyed hash in 32-bit steps and without a
+/// branch.
+#[derive(Clone, Copy)]
 pub struct SignRow<'a> {
-    odds: &'a [u32],
+    signs: SignDraw<'a>,
     owner: usize,
     keys: [u32; 2],
 }
+
+// lowbias32 (Chris Wellons, "Prospecting for Hash Functions"), whose both halves are mixed
+const MULTIPLIERS: [u32; 2] = [0x7feb_352d, 0x846c_a68b];
 
 impl SignRow<'_> {
     /// Whether `θ[owner][other] > 1/2`.
     #[inline]
     pub fn wins(&self, other: usize) -> bool {
-        sign(self.keys, other as u32, self.odds[other]) == 1
+        let (low, high) = (self.owner.min(other), self.owner.max(other));
+        let draw = self.draw(other);
+        let odds = self.signs.odds.odds[pair_index(low, high)];
+        let high_wins = if draw == odds { self.signs.tied(low, high, draw) } else { draw < odds };
+        high_wins == (self.owner == high)
     }
 
-    /// [`SignDraw::meet_later`] for one owner.
     #[inline(always)]
-    fn meet_later(&self, counted: &[u32], scores: &mut [u32]) {
-        let first = self.owner + 1;
-        let (odds, counted) = (&self.odds[first..], &counted[first..]);
-        let (own, others) = scores.split_at_mut(first);
-        let others = &mut others[..odds.len()];
-        let (mut won, mut other) = (0, first as u32);
-        for ((&odds, &counted), score) in odds.iter().zip(counted).zip(others) {
-            let wins = sign(self.keys, other, odds);
-            won += wins & counted;
-            *score += !wins & counted;
-            other += 1;
-        }
-        own[self.owner] += won;
+    fn draw(&self, other: usize) -> u16 {
+        let mut x = ((other / 2) as u32).wrapping_add(self.keys[0]);
+        x = (x ^ (x >> 16)).wrapping_mul(MULTIPLIERS[0]);
+        x = (x ^ (x >> 15) ^ self.keys[1]).wrapping_mul(MULTIPLIERS[1]);
+        x ^= x >> 16;
+        // as a register's 32-bit lanes fall into two
+        let [a, b, c, d] = x.to_ne_bytes();
+        u16::from_ne_bytes([[a, b], [c, d]][other % 2])
+    }
+
+    /// [`SignRow::draw`] for as many others as a register holds; `halves` are those of the first, of the third, and so on.
+    #[inline(always)]
+    fn draws<S: Simd>(&self, halves: S::u32s) -> S::u16s {
+        let mut x = halves + self.keys[0];
+        x = (x ^ (x >> 16)) * MULTIPLIERS[0];
+        x = (x ^ (x >> 15) ^ self.keys[1]) * MULTIPLIERS[1];
+        (x ^ (x >> 16)).bitcast()
     }
 }
 
 /// Compiled once for each width of the processor's registers: everything in it has to be inlined.
 #[inline(always)]
 fn meet_rows<S: Simd>(
-    _: S,
+    simd: S,
     draw: SignDraw,
     owners: impl Iterator<Item = usize>,
-    counted: &[u32],
-    scores: &mut [u32],
+    counted: &[u16],
+    scores: &mut [u16],
 ) {
+    let lanes = S::u16s::from_fn(simd, |lane| lane as u16);
+    let none = S::u16s::splat(simd, 0);
+    let first_halves = S::u32s::from_fn(simd, |lane| lane as u32);
     for owner in owners {
-        draw.row(owner).meet_later(counted, scores);
+        let row = draw.row(owner);
+        let odds = &draw.odds.odds[owner * owner.saturating_sub(1) / 2..];
+        let blocks = odds
+            .chunks_exact(S::u16s::LEN)
+            .zip(counted.chunks_exact(S::u16s::LEN))
+            .zip(scores.chunks_exact_mut(S::u16s::LEN));
+        let (mut won, mut won_tied, mut halves) = (none, 0, first_halves);
+        for (((odds, counted), scores), first) in blocks.zip((0..owner).step_by(S::u16s::LEN)) {
+            let odds = S::u16s::from_slice(simd, odds);
+            // nobody from the owner on
+            let counted = lanes
+                .simd_lt((owner - first).min(S::u16s::LEN) as u16)
+                .select(S::u16s::from_slice(simd, counted), none);
+            let draws = row.draws::<S>(halves);
+            let points = draws.simd_lt(odds).select(counted, none);
+            won += points;
+            (S::u16s::from_slice(simd, scores) + (counted - points)).store_slice(scores);
+            let tied = draws.simd_eq(odds);
+            if tied.any_true() {
+                let tied = tied.to_bitmask();
+                for lane in (0..S::u16s::LEN).filter(|lane| tied >> lane & 1 == 1 && counted[*lane] == 1) {
+                    if draw.tied(first + lane, owner, draws[lane]) {
+                        won_tied += 1;
+                        scores[lane] -= 1;
+                    }
+                }
+            }
+            halves += (S::u16s::LEN / 2) as u32;
+        }
+        scores[owner] += won.reduce_sum() + won_tied;
     }
-}
-
-/// 1 with probability `odds`, else 0: a keyed hash of `other` in 32-bit steps and without a branch, so that the compiler
-/// makes several at once of a loop.
-#[inline(always)]
-fn sign(keys: [u32; 2], other: u32, odds: u32) -> u32 {
-    let mut x = other.wrapping_add(keys[0]);
-    x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
-    // the last multiplication leaves its upper bits mixed, and those decide
-    x = (x ^ (x >> 15) ^ keys[1]).wrapping_mul(0x846c_a68b);
-    u32::from(x < odds) | u32::from(odds == ALWAYS)
 }
 
 /// `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)`.

@@ -13,11 +13,12 @@ use super::support::chance;
 const RANKERS: usize = 6;
 
 /// Every kind, with what it has learnt from `steps` duels whose outcomes came at once. Lower indices win 4 times in 5.
-fn policies(steps: usize) -> impl Iterator<Item = (&'static str, Box<dyn Policy>)> {
+/// Another `seed` is another history.
+fn policies(steps: usize, seed: u64) -> impl Iterator<Item = (&'static str, Box<dyn Policy>)> {
     PolicySpec::KINDS.iter().map(move |(kind, _)| {
         let spec = PolicySpec::from_text_with(kind, &[("horizon", json!(100_000))]).expect(kind);
         let mut policy = spec.start(Setup { rankers: RANKERS, seed: 5 });
-        let (mut chance, idle) = (chance(9), InFlight::new());
+        let (mut chance, idle) = (chance(seed), InFlight::new());
         for _ in 0..steps {
             let selection = policy.select(&idle, &mut chance);
             answer(&mut *policy, selection, &mut chance);
@@ -41,9 +42,10 @@ const ONE_PAIR_AT_A_TIME: &[(&str, &str)] =
 
 #[test]
 fn a_thousand_requests_at_once_do_not_all_go_to_one_pair() {
-    let mut concentrated = Vec::new();
     // knowing nothing, something, and nearly all
-    let all = [0, 60, 600].into_iter().flat_map(|steps| policies(steps).map(move |policy| (steps, policy)));
+    let histories = [0, 60, 600].into_iter().flat_map(|steps| (9..14).map(move |seed| (steps, seed)));
+    let all = histories.flat_map(|(steps, seed)| policies(steps, seed).map(move |policy| (steps, policy)));
+    let mut most_at_one: BTreeMap<(&str, usize), Vec<u32>> = BTreeMap::new();
     for (steps, (kind, policy)) in all {
         let (mut chance, mut in_flight) = (chance(3), InFlight::new());
         let mut counts: BTreeMap<(usize, usize), u32> = BTreeMap::new();
@@ -56,10 +58,14 @@ fn a_thousand_requests_at_once_do_not_all_go_to_one_pair() {
         }
         let (pairs, most) = (counts.len(), counts.values().max().copied().unwrap_or(0));
         println!("{kind:20} after {steps} steps: {pairs} pairs, {most} of 1000 requests at one");
-        if most > 500 {
-            concentrated.push(kind);
-        }
+        most_at_one.entry((kind, steps)).or_default().push(most);
     }
+    // single histories may lead any policy to one pair for a while: the middle one of the five counts
+    let middle = |counts: &mut Vec<u32>| *counts.select_nth_unstable(2).1;
+    let concentrated: Vec<&str> = most_at_one
+        .iter_mut()
+        .filter_map(|((kind, _), counts)| (middle(counts) > 500).then_some(*kind))
+        .collect();
     let known: Vec<_> = ONE_PAIR_AT_A_TIME.iter().map(|(kind, _)| *kind).collect();
     let unexpected: Vec<_> = concentrated.iter().filter(|kind| !known.contains(kind)).collect();
     assert!(unexpected.is_empty(), "{unexpected:?} send more than half of what is in flight to one pair");
@@ -67,7 +73,7 @@ fn a_thousand_requests_at_once_do_not_all_go_to_one_pair() {
 
 #[test]
 fn a_policy_that_looks_at_what_is_in_flight_says_so() {
-    for (kind, policy) in policies(300) {
+    for (kind, policy) in policies(300, 9) {
         if policy.uses_in_flight() {
             continue;
         }
@@ -87,7 +93,7 @@ fn a_policy_that_looks_at_what_is_in_flight_says_so() {
 
 #[test]
 fn what_is_selected_does_not_depend_on_the_order_of_a_hash_table() {
-    for (kind, policy) in policies(150) {
+    for (kind, policy) in policies(150, 9) {
         let pairs: Vec<_> =
             (0..RANKERS).flat_map(|first| (0..first).map(move |second| (first, second))).collect();
         // tables of their own keys, filled in two orders

@@ -1,6 +1,6 @@
 //! The sign shortcut of Thompson sampling.
 
-use rankduel::policy::signs::{SignDraw, SignOdds, probability_above_half, theta_given_sign};
+use rankduel::policy::signs::{AboveHalf, SignDraw, SignOdds, probability_above_half, theta_given_sign};
 use rankduel::policy::{Duel, Outcome, Tally};
 
 use super::support::chance;
@@ -102,74 +102,134 @@ fn half_wins_are_allowed() {
     }
 }
 
+/// The later of any two rankers is above 1/2 with this probability.
+struct Later(f64);
+
+impl AboveHalf for Later {
+    fn above_half(&self, i: usize, j: usize) -> f64 {
+        if i > j { self.0 } else { 1.0 - self.0 }
+    }
+}
+
 #[test]
 fn signs_have_their_odds_and_can_be_asked_again() {
     const DRAWS: u32 = 40_000;
     for (wins, losses) in [(0, 0), (2, 2), (4, 1), (3, 9), (200, 0), (0, 200)] {
         let tally = tally(wins, losses, 0);
-        let odds = SignOdds::new(&tally);
+        let odds = SignOdds::new(2, &tally);
         let mut chance = chance(11);
-        let mut count = 0;
+        let (mut count, mut reverse_count) = (0, 0);
         for _ in 0..DRAWS {
-            let draw = SignDraw::new(&odds, &mut chance);
-            let sign = draw.row(0).wins(1);
+            let draw = SignDraw::new(&odds, &tally, &mut chance);
+            let (sign, reverse) = (draw.row(0).wins(1), draw.row(1).wins(0));
             assert_eq!(draw.row(0).wins(1), sign);
             count += u32::from(sign);
+            reverse_count += u32::from(!reverse);
         }
         let p = probability_above_half(2 * wins, 2 * losses);
         let deviation = (p * (1.0 - p) / f64::from(DRAWS)).sqrt();
-        let found = f64::from(count) / f64::from(DRAWS);
-        assert!((found - p).abs() <= 4.75 * deviation, "{wins}:{losses} gives {found}, not {p}");
+        for count in [count, reverse_count] {
+            let found = f64::from(count) / f64::from(DRAWS);
+            assert!((found - p).abs() <= 4.75 * deviation, "{wins}:{losses} gives {found}, not {p}");
+        }
     }
+}
+
+/// Scores of `owners` against everybody before them, by single signs.
+fn one_by_one(draw: SignDraw, owners: &[usize], counted: &[u16]) -> Vec<u16> {
+    let mut scores = vec![0; counted.len()];
+    for &owner in owners {
+        for j in (0..owner).filter(|&j| counted[j] == 1) {
+            scores[if draw.row(owner).wins(j) { owner } else { j }] += 1;
+        }
+    }
+    scores
 }
 
 #[test]
 fn a_row_met_at_once_has_the_signs_that_are_asked_for_one_by_one() {
-    const RANKERS: usize = 37;
-    let (mut chance, mut tally) = (chance(14), Tally::new(RANKERS));
-    for i in 0..RANKERS {
-        for j in (0..RANKERS).filter(|j| (i * 7 + j) % 3 == 0 && i != *j) {
-            (0..(i * j) % 60).for_each(|_| tally.record(Duel::new(i, j), Outcome::First));
+    let mut chance = chance(14);
+    for rankers in [2, 3, 9, 16, 17, 31, 32, 33, 64, 65, 97] {
+        let mut tally = Tally::new(rankers);
+        for i in 0..rankers {
+            for j in (0..rankers).filter(|j| (i * 7 + j) % 3 == 0 && i != *j) {
+                tally.record_run(Duel::new(i, j), Outcome::First, (i * j) as u32 % 60);
+            }
         }
-    }
-    let odds = SignOdds::new(&tally);
-    for owner in 0..RANKERS {
-        let draw = SignDraw::new(&odds, &mut chance);
-        let row = draw.row(owner);
-        let counted: Vec<u32> = (0..RANKERS).map(|j| u32::from(j % 5 != 0)).collect();
-        let (mut scores, mut expected) = (vec![3; RANKERS], vec![3; RANKERS]);
-        draw.meet_later(std::iter::once(owner), &counted, &mut scores);
-        for j in (owner + 1..RANKERS).filter(|j| j % 5 != 0) {
-            expected[if row.wins(j) { owner } else { j }] += 1;
+        let odds = SignOdds::new(rankers, &tally);
+        let counted: Vec<u16> = (0..SignDraw::room(rankers)).map(|j| u16::from(j % 5 != 0)).collect();
+        for owner in 0..rankers {
+            let draw = SignDraw::new(&odds, &tally, &mut chance);
+            let mut scores = vec![0; counted.len()];
+            draw.meet_earlier(std::iter::once(owner), &counted, &mut scores);
+            assert_eq!(scores, one_by_one(draw, &[owner], &counted), "row {owner} of {rankers}");
         }
-        assert_eq!(scores, expected, "row {owner}");
     }
 }
 
+/// Odds so close to 0 or 1 that the first 16 bits of a draw never decide alone: all depends on what settles their ties.
 #[test]
-fn fair_coins_of_a_row_are_independent() {
-    const RANKERS: usize = 130;
-    const DRAWS: usize = 4_000;
-    let odds = SignOdds::new(&Tally::new(RANKERS));
-    let mut chance = chance(12);
-    let mut agree = [0_u32; 4];
-    for _ in 0..DRAWS {
-        let draw = SignDraw::new(&odds, &mut chance);
-        let (row, next) = (draw.row(5), draw.row(6));
-        // neighbours, the same place of the next block, the next row, and the pair the other way round
-        let pairs = [
-            (row.wins(7), row.wins(8)),
-            (row.wins(9), row.wins(9 + 64)),
-            (row.wins(100), next.wins(100)),
-            (row.wins(6), next.wins(5)),
-        ];
-        for (count, (a, b)) in agree.iter_mut().zip(pairs) {
-            *count += u32::from(a == b);
+fn draws_whose_first_bits_do_not_decide_go_on_to_the_rest() {
+    const RANKERS: usize = 150;
+    const DRAWS: usize = 1_000;
+    let all: Vec<usize> = (0..RANKERS).collect();
+    let counted = vec![1; SignDraw::room(RANKERS)];
+    let signs = (RANKERS * (RANKERS - 1) / 2 * DRAWS) as f64;
+    let tie = 2.0_f64.powi(-16);
+    let mut chance = chance(15);
+    for p in [0.0, 0.25 * tie, 0.75 * tie, 1.0 - 0.75 * tie, 1.0 - 0.25 * tie, 1.0] {
+        let source = Later(p);
+        let odds = SignOdds::new(RANKERS, &source);
+        let mut seldom = 0.0;
+        for _ in 0..DRAWS {
+            let draw = SignDraw::new(&odds, &source, &mut chance);
+            let mut scores = vec![0; counted.len()];
+            draw.meet_earlier(all.iter().copied(), &counted, &mut scores);
+            // who is ahead of its place has won what it seldom wins
+            let usual = |i: usize| if p < 0.5 { RANKERS - 1 - i } else { i };
+            let odd: Vec<usize> =
+                all.iter().copied().filter(|&i| usize::from(scores[i]) != usual(i)).collect();
+            seldom +=
+                odd.iter().map(|&i| usize::from(scores[i]).saturating_sub(usual(i)) as f64).sum::<f64>();
+            if !odd.is_empty() {
+                assert_eq!(scores, one_by_one(draw, &all, &counted));
+            }
         }
+        let expected = p.min(1.0 - p) * signs;
+        assert!((seldom - expected).abs() <= 4.75 * expected.sqrt(), "{p}: {seldom}, not {expected}");
     }
-    for count in agree {
-        let deviation = (DRAWS as f64 / 4.0).sqrt();
-        assert!((f64::from(count) - DRAWS as f64 / 2.0).abs() < 4.75 * deviation, "{agree:?}");
+}
+
+/// Of all signs in two neighbouring rows, later and earlier rankers, every two agree as often as independent ones do.
+#[test]
+fn signs_of_a_draw_are_independent() {
+    const DRAWS: usize = 16_384;
+    const RANKERS: usize = 71;
+    const ROWS: [usize; 2] = [39, 40];
+    let mut chance = chance(12);
+    for p in [0.5, 0.25, 1.0 / 3.0] {
+        let source = Later(p);
+        let odds = SignOdds::new(RANKERS, &source);
+        let others = |i: usize| (0..RANKERS).filter(move |&j| j != i).map(move |j| (i, j));
+        let pairs: Vec<(usize, usize)> = ROWS.iter().flat_map(|&i| others(i)).collect();
+        // for each pair, its signs in 64 draws a word
+        let mut signs = vec![vec![0_u64; DRAWS / 64]; pairs.len()];
+        for at in 0..DRAWS {
+            let draw = SignDraw::new(&odds, &source, &mut chance);
+            for (signs, &(i, j)) in signs.iter_mut().zip(&pairs) {
+                signs[at / 64] |= u64::from(draw.row(i).wins(j) == (i > j)) << (at % 64);
+            }
+        }
+        let agree = p * p + (1.0 - p) * (1.0 - p);
+        let deviation = (agree * (1.0 - agree) * DRAWS as f64).sqrt();
+        for (at, a) in signs.iter().enumerate() {
+            for (b, other) in signs[..at].iter().zip(&pairs) {
+                let differ: u32 = a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum();
+                let found = (DRAWS as f64 - f64::from(differ) - agree * DRAWS as f64) / deviation;
+                // some 10,000 comparisons
+                assert!(found.abs() < 5.5, "{:?} and {other:?} at {p}: {found} deviations", pairs[at]);
+            }
+        }
     }
 }
 
