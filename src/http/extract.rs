@@ -20,6 +20,10 @@ use super::problem::{Problem, ProblemKind};
 #[derive(Debug, Clone, Copy)]
 pub struct JsonBody<T>(pub T);
 
+/// A body that says that it is JSON, as it came; read it with [`json`].
+#[derive(Debug, Clone)]
+pub struct JsonText(pub Bytes);
+
 /// A JSON body, or none at all; `null` is none.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionalBody<T>(pub Option<T>);
@@ -39,6 +43,15 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         require_json(request.headers())?;
         json(&whole(request, state).await?).map(Self)
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for JsonText {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        require_json(request.headers())?;
+        whole(request, state).await.map(Self)
     }
 }
 

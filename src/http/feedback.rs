@@ -10,9 +10,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::click::{ClickBody, ClickShape};
-use super::extract::{self, Object};
+use super::extract::{self, JsonText, Object};
 use super::problem::ProblemDocument;
-use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
+use super::{ApiResult, AppState, PathOf, Problem, ProblemKind};
 use crate::clock::rfc3339;
 use crate::experiment::{Feedback, Received, Said, ShownOutcome};
 
@@ -118,6 +118,7 @@ struct Many {
 #[derive(Debug, ToSchema)]
 #[schema(as = FeedbackBody)]
 #[serde(untagged)]
+#[expect(dead_code, reason = "says in the description of the API what is sent")]
 enum Body {
     /// Many.
     Many(Many),
@@ -125,14 +126,38 @@ enum Body {
     One(One),
 }
 
-impl Body {
-    /// By what it has, so that what is wrong with it is said about the form that was meant.
-    fn read(object: Map<String, Value>) -> ApiResult<Self> {
-        if object.contains_key("feedback") {
-            extract::object(object).map(Self::Many)
-        } else {
-            extract::object(object).map(Self::One)
+/// A [`Body`] that was read.
+enum Answers {
+    /// Many; of those that are none, why.
+    Many(Vec<Result<One, String>>),
+    One(One),
+}
+
+/// Many, each of them well-formed.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WellFormed {
+    feedback: Vec<Object<One>>,
+}
+
+impl Answers {
+    fn read(text: &[u8]) -> ApiResult<Self> {
+        // nearly every body is as it should be; any other is read once more, for what to say of it
+        if let Ok(Object(one)) = serde_json::from_slice(text) {
+            return Ok(Self::One(one));
         }
+        if let Ok(Object(WellFormed { feedback })) = serde_json::from_slice(text) {
+            return Ok(Self::Many(feedback.into_iter().map(|Object(one)| Ok(one)).collect()));
+        }
+        // by what it has, so that what is wrong with it is said about the form that was meant
+        let object: Map<String, Value> = extract::json(text)?;
+        if !object.contains_key("feedback") {
+            return extract::object(object).map(Self::One);
+        }
+        let Many { feedback } = extract::object(object)?;
+        let one =
+            |item| serde_json::from_value(item).map(|Object(one)| one).map_err(|error| error.to_string());
+        Ok(Self::Many(feedback.into_iter().map(one).collect()))
     }
 }
 
@@ -248,10 +273,10 @@ fn expired_detail(expired_at: i64) -> String {
 async fn feedback(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
-    JsonBody(body): JsonBody<Map<String, Value>>,
+    JsonText(text): JsonText,
 ) -> ApiResult<Response> {
-    match Body::read(body)? {
-        Body::One(one) => {
+    match Answers::read(&text)? {
+        Answers::One(one) => {
             let feedback = one.read().map_err(|(pointer, detail)| {
                 Problem::new(
                     ProblemKind::InvalidRequest,
@@ -281,28 +306,30 @@ async fn feedback(
                 None => Err(Problem::internal("one piece of feedback got no answer")),
             }
         }
-        Body::Many(many) => receive_many(&state, &name, many.feedback).await.map(IntoResponse::into_response),
+        Answers::Many(items) => receive_many(&state, &name, items).await.map(IntoResponse::into_response),
     }
 }
 
-async fn receive_many(state: &AppState, name: &str, items: Vec<Value>) -> ApiResult<Json<Receipts>> {
+async fn receive_many(
+    state: &AppState,
+    name: &str,
+    items: Vec<Result<One, String>>,
+) -> ApiResult<Json<Receipts>> {
     if items.is_empty() || items.len() > MANY_MAX {
         let detail = format!("`feedback` has {} items; it must have 1 to {MANY_MAX}", items.len());
         return Err(Problem::new(ProblemKind::InvalidRequest, sentence(&detail)).field("/feedback", detail));
     }
-    let read: Vec<Result<Feedback, String>> = items
-        .into_iter()
-        .map(|item| {
-            let Object(one): Object<One> = serde_json::from_value(item).map_err(|error| error.to_string())?;
-            one.read().map_err(|(_, detail)| detail.to_string())
-        })
-        .collect();
-    let good: Vec<Feedback> = read.iter().filter_map(|item| item.as_ref().ok().cloned()).collect();
+    let mut good = Vec::with_capacity(items.len());
+    let mut keep = |item: Result<One, String>| {
+        good.push(item?.read().map_err(|(_, detail)| detail.to_string())?);
+        Ok(())
+    };
+    let kept: Vec<Result<(), String>> = items.into_iter().map(&mut keep).collect();
     let mut received = state.service.receive(name, &good).await?.into_iter();
-    let results = read
+    let results = kept
         .into_iter()
         .map(|item| match item {
-            Ok(_) => received
+            Ok(()) => received
                 .next()
                 .map(Receipt::from)
                 .ok_or_else(|| Problem::internal("a piece of feedback got no answer")),

@@ -46,8 +46,9 @@ static MIGRATIONS: Migrator = Migrator { ignore_missing: true, ..sqlx::migrate!(
 
 /// The oldest version, as the server counts (`server_version_num`).
 const OLDEST_SERVER: i32 = 14_00_00;
-/// Connections of one process, at most.
-const CONNECTIONS: u32 = 10;
+/// Connections of one process, at most: those for appending, and for all else.
+const APPENDING: u32 = 3;
+const OTHER: u32 = 7;
 /// How long a call waits for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection that nobody has used for so long is asked whether it still is one.
@@ -88,6 +89,8 @@ const SESSION: &str = "
 pub struct PostgresStore {
     options: PgConnectOptions,
     pool: PgPool,
+    /// Appends come one after the other, so that one connection makes nearly all of them: the server has it warm.
+    appending: PgPool,
     /// One connection, which listens.
     listening: PgPool,
     sessions: Sessions,
@@ -105,7 +108,7 @@ impl Sessions {
     fn remember(&self, process: u32) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.push_back(process);
-        if known.len() > 2 * CONNECTIONS as usize {
+        if known.len() > 2 * (APPENDING + OTHER) as usize {
             known.pop_front();
         }
     }
@@ -141,28 +144,8 @@ impl PostgresStore {
     /// A store that connects when it is first called. Needs a runtime.
     pub(super) fn new(options: PgConnectOptions) -> Self {
         let sessions = Sessions::default();
-        let pool = PgPoolOptions::new()
-            .max_connections(CONNECTIONS)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            // what was in use a moment ago is taken to be well: a trip to find out costs as much as a short call
-            .test_before_acquire(false)
-            .before_acquire(|connection, state| {
-                Box::pin(async move { Ok(state.idle_for < ASK_FROM || connection.ping().await.is_ok()) })
-            })
-            .after_connect({
-                let sessions = sessions.clone();
-                move |connection, _| {
-                    let sessions = sessions.clone();
-                    Box::pin(async move {
-                        connection.execute(SESSION).await?;
-                        let process: i32 =
-                            sqlx::query_scalar("select pg_backend_pid()").fetch_one(connection).await?;
-                        sessions.remember(process.cast_unsigned());
-                        Ok(())
-                    })
-                }
-            })
-            .connect_lazy_with(options.clone());
+        let pool = pool_of(OTHER, &options, &sessions);
+        let appending = pool_of(APPENDING, &options, &sessions);
         let listening = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -170,7 +153,7 @@ impl PostgresStore {
             .max_lifetime(None)
             .connect_lazy_with(options.clone());
         let teller = Teller::start(pool.clone());
-        Self { options, pool, listening, sessions, care: Care::default(), teller }
+        Self { options, pool, appending, listening, sessions, care: Care::default(), teller }
     }
 
     /// Forget some of the entries up to position `to`; whether there were any.
@@ -230,6 +213,30 @@ impl PostgresStore {
             Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, silent)).into())
         })
     }
+}
+
+/// So many connections at most, made when they are needed.
+fn pool_of(connections: u32, options: &PgConnectOptions, sessions: &Sessions) -> PgPool {
+    let sessions = sessions.clone();
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        // what was in use a moment ago is taken to be well: a trip to find out costs as much as a short call
+        .test_before_acquire(false)
+        .before_acquire(|connection, state| {
+            Box::pin(async move { Ok(state.idle_for < ASK_FROM || connection.ping().await.is_ok()) })
+        })
+        .after_connect(move |connection, _| {
+            let sessions = sessions.clone();
+            Box::pin(async move {
+                connection.execute(SESSION).await?;
+                let process: i32 =
+                    sqlx::query_scalar("select pg_backend_pid()").fetch_one(connection).await?;
+                sessions.remember(process.cast_unsigned());
+                Ok(())
+            })
+        })
+        .connect_lazy_with(options.clone())
 }
 
 #[async_trait]
@@ -718,6 +725,7 @@ impl Store for PostgresStore {
 
     async fn close(&self) {
         self.listening.close().await;
+        self.appending.close().await;
         self.pool.close().await;
     }
 }

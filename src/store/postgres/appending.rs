@@ -68,8 +68,8 @@ impl PostgresStore {
     ) -> Result<Vec<Appended>, StoreError> {
         if !self.care.is_due() {
             let answers = match New::of(events) {
-                Some(new) => at_once(&self.pool, events, &new, recorded_at).await,
-                None => in_transaction(&self.pool, events, recorded_at, Look::Later).await,
+                Some(new) => at_once(&self.appending, events, &new, recorded_at).await,
+                None => in_transaction(&self.appending, events, recorded_at, Look::Later).await,
             };
             match answers {
                 Ok(Some(answers)) => return Ok(answers),
@@ -79,7 +79,7 @@ impl PostgresStore {
             }
             self.care.take();
         }
-        let answers = in_transaction(&self.pool, events, recorded_at, Look::First).await?;
+        let answers = in_transaction(&self.appending, events, recorded_at, Look::First).await?;
         answers.ok_or_else(|| StoreError::Corrupt("an append that looked first has no answer".into()))
     }
 }
