@@ -23,7 +23,9 @@ const RATE: &str = "outcomes/s";
 const BYTES: &str = "bytes";
 /// Rankers of the experiment whose log is folded.
 const RANKERS: usize = 10;
-/// Rankers of the experiment whose memory is measured: the most there may be.
+/// Experiments whose memory is measured.
+const LARGE: u32 = 4;
+/// Rankers of each: the most there may be.
 const MANY_RANKERS: usize = 1024;
 /// Duels that are left unanswered, at most; a bench of a short log leaves fewer.
 const UNANSWERED: u64 = 100_000;
@@ -187,11 +189,15 @@ fn memory(bench: &Bench) -> anyhow::Result<(Row, Row)> {
     let more = before.zip(after).map(|(before, after)| (after - before).max(0.0));
     duel.add(BYTES, more.map(|bytes| bytes / left as f64));
 
+    // the first also leaves what making one takes, which the next use again: a constant
+    created("large", MANY_RANKERS)?;
     let before = server.memory();
-    let large = created("large", MANY_RANKERS)?;
-    duels(&large, bench.connections as u64)?;
+    for number in 0..LARGE {
+        let large = created(&format!("large-{number}"), MANY_RANKERS)?;
+        duels(&large, bench.connections as u64)?;
+    }
     let more = before.zip(server.memory()).map(|(before, after)| (after - before).max(0.0));
-    let pairs = (MANY_RANKERS * (MANY_RANKERS - 1) / 2) as f64;
+    let pairs = LARGE as f64 * (MANY_RANKERS * (MANY_RANKERS - 1) / 2) as f64;
     pair.add(BYTES, more.map(|bytes| bytes / pairs));
     Ok((pair, duel))
 }
