@@ -238,13 +238,16 @@ pub async fn send(
     true
 }
 
-/// Say something else of a duel that was answered; it must be refused.
+/// Say something else of a duel whose answer was acknowledged; it must be refused.
 async fn contradict(office: &Office, turn: usize, name: &str, item: &(String, &'static str)) {
-    let was_acknowledged = office.know(|memory| matches!(memory.duels[&item.0].fate, Fate::Acknowledged(_)));
+    // of one that was late it would count, by a clock that is behind
+    if !office.know(|memory| matches!(memory.duels[&item.0].fate, Fate::Acknowledged(_))) {
+        return;
+    }
     let other = if item.1 == "left" { "right" } else { "left" };
     let body = json!({"duel_id": item.0, "outcome": other});
     let Some(answer) = office.ask(turn, FEEDBACK, name, Some(&body)).await else { return };
-    if was_acknowledged && answer.status != 409 {
+    if answer.status != 409 {
         office.wonder(&answer, "a contradiction was not refused");
     }
 }
