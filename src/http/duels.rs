@@ -191,11 +191,15 @@ impl AtOnce {
     }
 
     /// Whether this is such a request, and of which experiment.
-    pub fn experiment(&self, request: &Request) -> Option<Arc<Live>> {
+    pub fn experiment<'a>(&self, request: &'a Request) -> Option<&'a str> {
         if request.method() != Method::POST || request.body().size_hint().upper() != Some(0) {
             return None;
         }
-        let name = request.uri().path().strip_prefix("/v1/experiments/")?.strip_suffix("/next-duel")?;
+        request.uri().path().strip_prefix("/v1/experiments/")?.strip_suffix("/next-duel")
+    }
+
+    /// Its experiment, if it is in memory; who asks keeps it there.
+    pub fn in_memory(&self, name: &str) -> Option<Arc<Live>> {
         self.service.in_memory(name)
     }
 

@@ -91,13 +91,14 @@ impl Front {
     fn answer(&self, request: Request) -> ControlFlow<Response, Request> {
         let started = Instant::now();
         let shell = &*self.shell;
-        let Some(live) = self.duels.experiment(&request) else { return ControlFlow::Continue(request) };
-        if !headers_fit(request.headers()) {
+        let Some(name) = self.duels.experiment(&request).filter(|_| headers_fit(request.headers())) else {
             return ControlFlow::Continue(request);
-        }
+        };
         let Ok(Judged::Admitted(key)) = shell.guard.judge(&request, Some(AtOnce::ROUTE)) else {
             return ControlFlow::Continue(request);
         };
+        // after the key: a caller without one keeps nothing in memory
+        let Some(live) = self.duels.in_memory(name) else { return ControlFlow::Continue(request) };
         let Ok(_place) = shell.places.try_acquire() else { return ControlFlow::Continue(request) };
         let running = shell.begin(&request, Route::Known(AtOnce::ROUTE, Arc::clone(&self.metrics)), started);
         let answer = || {

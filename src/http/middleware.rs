@@ -127,7 +127,7 @@ impl RequestIds {
         let mut id = String::with_capacity(self.process.len() + 17);
         id.push_str(&self.process);
         id.push('-');
-        // every request has one, and formatting it took longer than choosing its duel's rankers
+        // every request has one, and the formatting of numbers shows in a profile
         let digits = if number >> 32 == 0 { 8 } else { 16 };
         for place in (0..digits).rev() {
             id.extend(char::from_digit((number >> (4 * place)) as u32 & 15, 16));
@@ -195,7 +195,7 @@ pub(super) struct Running {
     started: Instant,
     method: Method,
     route: Route,
-    pub request_id: String,
+    request_id: String,
     /// As the caller sent it.
     trace: Option<TraceContext>,
     /// Of the caller, or else of the span that is exported.
