@@ -7,6 +7,7 @@ use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
 use crate::support::client::{Client, eventually};
+use crate::support::server::Process;
 use crate::support::{Kind, TestDatabase, fresh_database};
 use crate::{NEVER_LOOKS, serve};
 
@@ -89,14 +90,20 @@ async fn all_serve_while_rankers_come_and_go(database: TestDatabase) {
     assert_eq!(retired(&one).await, retired(&other).await);
 }
 
+/// Two servers that hear nothing of each other. The first has let `d` in and `a` go since the other has read the experiment.
+async fn one_knows_more(database: &TestDatabase) -> ((Process, Client), (Process, Client)) {
+    let deaf = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
+    let (one, other) = (serve(database, &deaf), serve(database, &deaf));
+    one.1.create(&json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}})).await;
+    assert_eq!(other.1.position("search").await, 0, "the other has it in memory");
+    change(&one.1, json!({"enlist": "d"})).await;
+    change(&one.1, json!({"retire": "a"})).await;
+    (one, other)
+}
+
 /// It hands out duels of the rankers that it knows, and takes in answers of those that it does not.
 async fn a_server_that_has_not_heard_of_it_lags_and_does_no_harm(database: TestDatabase) {
-    let deaf = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
-    let ((_one, one), (_other, other)) = (serve(&database, &deaf), serve(&database, &deaf));
-    one.create(&json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}})).await;
-    assert_eq!(other.position("search").await, 0, "the other has it in memory");
-    change(&one, json!({"enlist": "d"})).await;
-    change(&one, json!({"retire": "a"})).await;
+    let ((_one, one), (_other, other)) = one_knows_more(&database).await;
     let of = async |client: &Client, id: &str| {
         for _ in 0..1000 {
             let duel = client.pair("search").await;
@@ -127,12 +134,7 @@ async fn a_server_that_has_not_heard_of_it_lags_and_does_no_harm(database: TestD
 
 /// The winner is one that takes part, whatever the server that is told knew before.
 async fn a_change_is_judged_by_the_rankers_there_are(database: TestDatabase) {
-    let deaf = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
-    let ((_one, one), (_other, other)) = (serve(&database, &deaf), serve(&database, &deaf));
-    one.create(&json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}})).await;
-    assert_eq!(other.position("search").await, 0, "the other has it in memory");
-    change(&one, json!({"enlist": "d"})).await;
-    change(&one, json!({"retire": "a"})).await;
+    let ((_one, one), (_other, other)) = one_knows_more(&database).await;
     let concluded = |winner: &str| json!({"status": "concluded", "winner": winner});
     other.patch("search", &concluded("a")).await.problem_at(ProblemKind::InvalidRequest, "/winner");
     let experiment = other.patch("search", &concluded("d")).await.json(200);
