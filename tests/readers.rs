@@ -117,6 +117,25 @@ fn inputs_that_are_kept_hold() {
     }
 }
 
+/// What the target of snapshots starts from must be states, or it fuzzes nothing.
+#[test]
+fn every_seed_of_the_snapshot_target_restores() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus-seeds/snapshot");
+    let mut kinds = std::collections::BTreeSet::new();
+    for file in std::fs::read_dir(folder).expect("the seeds") {
+        let path = file.expect("a file").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+        if name.starts_with("found-") {
+            continue; // a damaged state, kept for what it broke
+        }
+        let kind = name.strip_prefix("fold-").unwrap_or(name);
+        let bytes = std::fs::read(&path).expect("a file");
+        assert!(targets::snapshot::restores(kind, &bytes), "{} does not restore", path.display());
+        kinds.insert(kind.to_string());
+    }
+    assert_eq!(kinds.len(), every_policy().len(), "a seed for every kind");
+}
+
 #[test]
 fn no_token_is_made_of_another() {
     let known: Vec<_> = targets::token::known().into_iter().map(String::into_bytes).collect();

@@ -47,11 +47,28 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
+/// Whether an input of this target restores as the kind that it names, so that it is one to start from.
+pub fn restores(kind: &str, input: &[u8]) -> bool {
+    let mut bytes = Bytes(input);
+    let spec = &EXPERIMENTS[bytes.below(EXPERIMENTS.len())];
+    let of_policy = bytes.byte() & 1 == 1;
+    let restored = if of_policy {
+        let setup = Setup { rankers: RANKERS, seed: SEED };
+        let format = spec.policy.start(setup).format();
+        spec.policy.restore(setup, format, bytes.0).is_some()
+    } else {
+        Fold::restore(spec, SEED, &with_digest(bytes.0)).is_some()
+    };
+    spec.policy.kind() == kind && restored
+}
+
+fn with_digest(content: &[u8]) -> Vec<u8> {
+    [content, &Sha256::digest(content)[..16]].concat()
+}
+
 /// Even with a digest that fits: a program of another version may have written it.
 pub fn restore_fold(spec: &ExperimentSpec, content: &[u8]) {
-    let mut state = content.to_vec();
-    state.extend_from_slice(&Sha256::digest(content)[..16]);
-    let Some(mut fold) = Fold::restore(spec, SEED, &state) else { return };
+    let Some(mut fold) = Fold::restore(spec, SEED, &with_digest(content)) else { return };
     let kind = spec.policy.kind();
     let again = Fold::restore(spec, SEED, &fold.save()).map(|fold| fold.save());
     assert_eq!(again, Some(fold.save()), "{kind}");

@@ -1,0 +1,12 @@
+//! A policy's fold and an experiment's fold never change their meaning for experiments that run.
+//!
+//! A fixed script makes a log for every policy kind. The digest of the state that follows and the next
+//! hundred selections are literals in `policies.rs` and `experiments.rs`. Saved states of every layout are
+//! kept in `states/` and must restore. A failure here means that experiments which run would change: give
+//! the new behaviour a new parameter or a new `format` instead of editing a literal.
+
+mod experiments;
+mod pin;
+mod policies;
+mod script;
+mod states;
