@@ -47,5 +47,6 @@ impl Clock for ManualClock {
 
 /// A unix time in milliseconds as RFC 3339 text, for people and JSON.
 pub fn rfc3339(unix_ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(unix_ms).map_or_else(|_| unix_ms.to_string(), |time| time.to_string())
+    jiff::Timestamp::from_millisecond(unix_ms)
+        .map_or_else(|_| unix_ms.to_string(), |time| time.to_string())
 }

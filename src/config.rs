@@ -1,4 +1,5 @@
-//! What the program can be told: flags, else environment variables, else defaults; checked once, before anything runs.
+//! What the program can be told: flags, else environment variables, else defaults; checked once,
+//! before anything runs.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -6,21 +7,22 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-use crate::experiment::ServiceSettings;
 use crate::http::auth::ApiKeys;
 use crate::http::middleware::ShellSettings;
 use crate::http::server::ConnectionSettings;
+use crate::service::ServiceSettings;
 use crate::telemetry::logging::LogFormat;
 
-/// The variable that holds the API keys. There is no flag: command lines are visible to every user of a machine.
+/// The variable that holds the API keys. There is no flag: command lines are visible to every user
+/// of a machine.
 pub const API_KEYS: &str = "RANKDUEL_API_KEYS";
 
 /// Which database.
 #[derive(Debug, Clone, Args)]
 pub struct StoreArgs {
     /// The database: sqlite://PATH (a file, made if there is none) or
-    /// postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 14 or later, for any number of servers). A URL with a
-    /// password belongs into the variable, not on the command line
+    /// postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 14 or later, for any number of
+    /// servers). A URL with a password belongs into the variable, not on the command line
     #[arg(
         long,
         value_name = "URL",
@@ -34,8 +36,8 @@ pub struct StoreArgs {
 /// What is logged, and how. Logs go to standard error.
 #[derive(Debug, Clone, Args)]
 pub struct LogArgs {
-    /// What is logged: a level, or levels by module such as `info,rankduel::access=warn`, which leaves out the
-    /// line for every request that went well [default: RUST_LOG, else info]
+    /// What is logged: a level, or levels by module such as `info,rankduel::access=warn`, which
+    /// leaves out the line for every request that went well [default: RUST_LOG, else info]
     #[arg(long, value_name = "FILTER", env = "RANKDUEL_LOG")]
     pub log: Option<String>,
     /// How log lines are written: `auto` is text on a terminal and JSON elsewhere
@@ -67,20 +69,29 @@ impl LogArgs {
 )]
 pub struct ServeArgs {
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented at the type; text here would replace the command's")]
+    #[expect(
+        missing_docs,
+        reason = "documented at the type; text here would replace the command's"
+    )]
     pub store: StoreArgs,
 
-    /// Where to listen. Port 0 takes any free port; the line `listening on …` on standard output says which. An
-    /// address that other machines can reach needs API keys
-    #[arg(long, value_name = "ADDRESS:PORT", env = "RANKDUEL_LISTEN", default_value = "127.0.0.1:7171")]
+    /// Where to listen. Port 0 takes any free port; the line `listening on …` on standard output
+    /// says which. An address that other machines can reach needs API keys
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        env = "RANKDUEL_LISTEN",
+        default_value = "127.0.0.1:7171"
+    )]
     pub listen: String,
 
-    /// Do not bring the database's schema up to date; refuse to start if it is not. Run `rankduel migrate` first
+    /// Do not bring the database's schema up to date; refuse to start if it is not. Run `rankduel
+    /// migrate` first
     #[arg(long, env = "RANKDUEL_NO_MIGRATE", value_parser = BoolishValueParser::new())]
     pub no_migrate: bool,
 
-    /// Allow an address that other machines can reach although there are no API keys: everybody who reaches it may
-    /// do everything. For a private network, or behind a proxy that checks who calls
+    /// Allow an address that other machines can reach although there are no API keys: everybody who
+    /// reaches it may do everything. For a private network, or behind a proxy that checks who calls
     #[arg(long, env = "RANKDUEL_INSECURE", value_parser = BoolishValueParser::new())]
     pub insecure: bool,
 
@@ -98,33 +109,33 @@ pub struct ServeArgs {
     )]
     pub body_limit_bytes: u32,
 
-    /// Requests that may run at once; one more is answered with 503 at once, so that the others stay fast. Probes
-    /// and metrics do not count
+    /// Requests that may run at once; one more is answered with 503 at once, so that the others
+    /// stay fast. Probes and metrics do not count
     #[arg(
         long, value_name = "N", env = "RANKDUEL_MAX_CONCURRENT_REQUESTS", default_value_t = 1024,
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub max_concurrent_requests: u32,
 
-    /// Seconds that requests are still accepted after SIGTERM, while /readyz says 503 already. Longer than your load
-    /// balancer takes to notice: its check interval times the failures it waits for. 0 where whatever sends the signal
-    /// has taken the server out of rotation before
+    /// Seconds that requests are still accepted after SIGTERM, while /readyz says 503 already.
+    /// Longer than your load balancer takes to notice: its check interval times the failures it
+    /// waits for. 0 where whatever sends the signal has taken the server out of rotation before
     #[arg(
         long, value_name = "SECONDS", env = "RANKDUEL_LAME_DUCK_SECONDS", default_value_t = 5,
         value_parser = clap::value_parser!(u32).range(0..=600)
     )]
     pub lame_duck_seconds: u32,
 
-    /// Seconds that running requests have to finish after that. Keep the sum of both below what your orchestrator allows
-    /// (Kubernetes: 30)
+    /// Seconds that running requests have to finish after that. Keep the sum of both below what
+    /// your orchestrator allows (Kubernetes: 30)
     #[arg(
         long, value_name = "SECONDS", env = "RANKDUEL_DRAIN_SECONDS", default_value_t = 20,
         value_parser = clap::value_parser!(u32).range(1..=3600)
     )]
     pub drain_seconds: u32,
 
-    /// Milliseconds between two looks at what other servers have appended. PostgreSQL also tells, within milliseconds;
-    /// this is for what is lost on the way, and for SQLite
+    /// Milliseconds between two looks at what other servers have appended. PostgreSQL also tells,
+    /// within milliseconds; this is for what is lost on the way, and for SQLite
     #[arg(
         long, value_name = "MILLISECONDS", env = "RANKDUEL_POLL_MILLISECONDS", default_value_t = 500,
         value_parser = clap::value_parser!(u32).range(10..=3_600_000)
@@ -135,16 +146,16 @@ pub struct ServeArgs {
     #[arg(long, env = "RANKDUEL_NO_LISTEN", value_parser = BoolishValueParser::new())]
     pub no_listen: bool,
 
-    /// Seconds after which an experiment that nobody asks for is dropped from memory. Nothing is lost: the next request
-    /// loads it again
+    /// Seconds after which an experiment that nobody asks for is dropped from memory. Nothing is
+    /// lost: the next request loads it again
     #[arg(
         long, value_name = "SECONDS", env = "RANKDUEL_IDLE_SECONDS", default_value_t = 3600,
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub idle_seconds: u32,
 
-    /// Megabytes that the experiments in memory may take together, estimated; beyond that the longest unused are
-    /// dropped. 100 rankers take 0.3, 1000 take 32
+    /// Megabytes that the experiments in memory may take together, estimated; beyond that the
+    /// longest unused are dropped. 100 rankers take 0.3, 1000 take 32
     #[arg(
         long, value_name = "MEGABYTES", env = "RANKDUEL_MEMORY_MEGABYTES", default_value_t = 1024,
         value_parser = clap::value_parser!(u32).range(1..)
@@ -152,7 +163,10 @@ pub struct ServeArgs {
     pub memory_megabytes: u32,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented at the type; text here would replace the command's")]
+    #[expect(
+        missing_docs,
+        reason = "documented at the type; text here would replace the command's"
+    )]
     pub log: LogArgs,
 }
 
@@ -178,10 +192,11 @@ pub struct ServeConfig {
 }
 
 impl ServeArgs {
-    /// Check what was told, with the value of [`API_KEYS`]; the error is a line for the person who started it.
+    /// Check what was told, with the value of [`API_KEYS`]; the error is a line for the person who
+    /// started it.
     pub fn validate(self, api_keys: Option<&str>) -> Result<ServeConfig, String> {
-        let keys =
-            ApiKeys::parse(api_keys.unwrap_or_default()).map_err(|error| format!("{API_KEYS}: {error}"))?;
+        let keys = ApiKeys::parse(api_keys.unwrap_or_default())
+            .map_err(|error| format!("{API_KEYS}: {error}"))?;
         let listen = address(&self.listen)?;
         Ok(ServeConfig {
             listen,
@@ -211,7 +226,8 @@ impl ServeArgs {
 }
 
 impl ServeConfig {
-    /// What is wrong if there are no keys in the database either: it would be open to other machines.
+    /// What is wrong if there are no keys in the database either: it would be open to other
+    /// machines.
     pub fn open_to_others(&self) -> Option<String> {
         let listen = self.listen;
         (!listen.ip().is_loopback() && self.shell.keys.is_empty() && !self.insecure).then(|| {

@@ -3,7 +3,8 @@
 use rand::TryRng;
 use rand::rngs::SysRng;
 
-/// `N` bytes from the operating system, fit for keys. Fails only where the system has no source of randomness.
+/// `N` bytes from the operating system, fit for keys. Fails only where the system has no source of
+/// randomness.
 pub fn bytes<const N: usize>() -> Result<[u8; N], rand::rngs::SysError> {
     let mut bytes = [0; N];
     SysRng.try_fill_bytes(&mut bytes)?;

@@ -2,21 +2,18 @@
 //!
 //! The modules, in reading order:
 //!
-//! 1. [`policy`]: the dueling-bandit policies, pure state machines: select a duel, observe an outcome.
-//! 2. [`preference`]: the matrix of `P(i beats j)`, its winners, and regret.
-//! 3. [`interleave`]: two rankings become one page, and clicks on it an outcome.
-//! 4. [`store`]: the append-only log and its two databases, behind one trait.
+//! 1. [`store`]: the append-only log and its two databases.
+//! 2. [`tokens`]: signed duel ids and their keys.
+//! 3. [`engine`]: an experiment in memory: the fold of its log, group commit, replication,
+//!    maintenance.
+//! 4. [`service`]: the use cases of the API, and the reports.
+//! 5. [`http`]: the API over the use cases, and [`dashboard`], the pages for people.
+//! 6. [`telemetry`]: metrics, logs and traces.
+//! 7. [`config`] and [`cli`]: settings and commands.
 //!
-//! 5. [`evidence`]: what counts say, and how surely; [`experiment`]: the fold of the log, signed duels, and the use cases.
-//! 6. [`http`]: the API over the use cases, and the shell around it.
-//! 7. [`telemetry`]: metrics, logs, and what belongs together in them.
-//! 8. [`simulate`]: policies on known matrices, many runs, the true regret.
-//! 9. [`letor`] and [`users`]: judged documents and who clicks on them; [`estimate`]: the matrix that follows.
-//! 10. [`config`] and [`cli`]: what the program can be told, and its commands.
-//!
-//! [`access`] says who may call; [`clock`] and [`entropy`] are where time and chance come in.
-//!
-//! `policy`, `preference`, `interleave`, `letor` and `users` know nothing of the rest; nothing points back.
+//! [`access`] decides who may call; [`clock`] and [`entropy`] are the sources of time and
+//! randomness. The policies are in the crate `dueling-bandits`, interleaving in `interleaving`,
+//! simulations in `lab`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -24,16 +21,11 @@ pub mod access;
 pub mod cli;
 pub mod clock;
 pub mod config;
+mod dashboard;
+pub mod engine;
 pub mod entropy;
-pub mod estimate;
-pub mod evidence;
-pub mod experiment;
 pub mod http;
-pub mod interleave;
-pub mod letor;
-pub mod policy;
-pub mod preference;
-pub mod simulate;
+pub mod service;
 pub mod store;
 pub mod telemetry;
-pub mod users;
+pub mod tokens;

@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-// A request makes and drops some dozen small things; the system's allocator takes a sixth of its time for that.
+// A request makes and drops some dozen small things; the system's allocator takes a sixth of its
+// time for that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,15 +1,16 @@
-//! Selecting allocates no memory: with many requests at once, each of them would otherwise wait for the allocator. And what
-//! an experiment of many rankers keeps, the square of their number, is bounded.
+//! Selecting allocates no memory: with many requests at once, each of them would otherwise wait for
+//! the allocator. And what an experiment of many rankers keeps, the square of their number, is
+//! bounded.
 //!
 //! The counting allocator serves this whole binary and counts by thread.
 
 use allocation_counter::measure;
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::preference::PreferenceMatrix;
+use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
 use rand::{RngExt, SeedableRng};
-use rankduel::experiment::ExperimentSpec;
-use rankduel::experiment::fold::Fold;
-use rankduel::policy::spec::Setup;
-use rankduel::policy::{Chance, InFlight, Observation, Outcome, Policy, PolicySpec};
-use rankduel::preference::PreferenceMatrix;
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
 use serde_json::json;
 
 const STEPS: u64 = 1_000;
@@ -17,23 +18,24 @@ const STEPS: u64 = 1_000;
 /// Every kind that takes so many rankers, with a horizon where one must be given.
 fn specs(rankers: usize) -> impl Iterator<Item = PolicySpec> {
     let kinds = PolicySpec::KINDS.iter().map(|(kind, _)| *kind);
-    let specs = kinds.map(|kind| PolicySpec::from_text_with(kind, &[("horizon", json!(2 * STEPS))]));
+    let specs =
+        kinds.map(|kind| PolicySpec::from_text_with(kind, &[("horizon", json!(2 * STEPS))]));
     specs
         .map(|spec| spec.expect("a kind that needs no more"))
         .filter(move |spec| spec.validate(rankers).is_ok())
 }
 
-/// Play a policy and give the step at which selecting first allocated. Every other selection has duels in flight, as
-/// on a live service.
+/// Play a policy and give the step at which selecting first allocated. Every other selection has
+/// duels in flight, as on a live service.
 fn first_allocation(policy: &mut dyn Policy, matrix: &PreferenceMatrix) -> Option<u64> {
-    let mut chance = Chance::seed_from_u64(91);
+    let mut rng = PolicyRng::seed_from_u64(91);
     let idle = InFlight::new();
     let mut busy = InFlight::new();
     (1..policy.tally().rankers()).for_each(|i| busy.add(i, i - 1, 2));
     for step in 0..STEPS {
         let in_flight = if step % 2 == 0 { &idle } else { &busy };
         let mut selection = None;
-        let allocated = measure(|| selection = Some(policy.select(in_flight, &mut chance)));
+        let allocated = measure(|| selection = Some(policy.select(in_flight, &mut rng)));
         if allocated.count_total > 0 {
             return Some(step);
         }
@@ -43,9 +45,14 @@ fn first_allocation(policy: &mut dyn Policy, matrix: &PreferenceMatrix) -> Optio
             policy.observe_self_duels(duel.first, 1);
             continue;
         }
-        let first_wins = chance.random::<f64>() < matrix.win_probability(duel.first, duel.second);
+        let first_wins = rng.random::<f64>() < matrix.win_probability(duel.first, duel.second);
         let outcome = if first_wins { Outcome::First } else { Outcome::Second };
-        policy.observe(&Observation { duel, outcome, batch: selection.batch, ticket: selection.ticket });
+        policy.observe(&Observation {
+            duel,
+            outcome,
+            batch: selection.batch,
+            ticket: selection.ticket,
+        });
     }
     None
 }
@@ -66,7 +73,8 @@ fn no_policy_allocates_while_selecting() {
     }
 }
 
-/// What `docs/performance.md` says of the memory of a pair; a kibibyte a ranker is for what does not grow with pairs.
+/// What `docs/performance.md` says of the memory of a pair; a kibibyte a ranker is for what does
+/// not grow with pairs.
 #[test]
 fn an_experiment_keeps_24_bytes_a_pair() {
     const RANKERS: usize = 500;

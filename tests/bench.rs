@@ -1,4 +1,5 @@
-//! `rankduel bench` in a quick form: that it ends well and that its report has the numbers. No time is asserted.
+//! `rankduel bench` in a quick form: that it ends well and that its report has the numbers. No time
+//! is asserted.
 
 #[macro_use]
 #[path = "support/mod.rs"]
@@ -33,7 +34,8 @@ async fn a_quick_bench_reports_every_side_and_every_goal(database: TestDatabase)
     assert_eq!(code, Some(0), "{log}");
     let report: Value = serde_json::from_str(&report).expect("a report");
     let sections = report["sections"].as_array().expect("sections");
-    let names: Vec<_> = sections.iter().map(|section| section["name"].as_str().expect("a name")).collect();
+    let names: Vec<_> =
+        sections.iter().map(|section| section["name"].as_str().expect("a name")).collect();
     match database.kind {
         Kind::Sqlite => assert_eq!(names, ["duels", "feedback", "start"]),
         Kind::Postgres => assert_eq!(names, ["duels", "feedback", "start", "replicas"]),
@@ -44,9 +46,11 @@ async fn a_quick_bench_reports_every_side_and_every_goal(database: TestDatabase)
             assert!(!values.is_empty(), "{row}");
             for (name, value) in values {
                 let median = value["median"].as_f64().expect("a median");
-                // what takes memory may take none, and a short round may take less than a tick of the processor
-                let may_be_none =
-                    name == "bytes" || name.contains("processors of") || name.contains("waiting for");
+                // what takes memory may take none, and a short round may take less than a tick of
+                // the processor
+                let may_be_none = name == "bytes"
+                    || name.contains("processors of")
+                    || name.contains("waiting for");
                 assert!(median > 0.0 || may_be_none, "{name} of {row}");
             }
         }
@@ -56,11 +60,13 @@ async fn a_quick_bench_reports_every_side_and_every_goal(database: TestDatabase)
         }
     }
     if let Some(replicas) = sections.iter().find(|section| section["name"] == "replicas") {
-        for name in ["processors of PostgreSQL", "waiting for locks", "waiting for the log on disk"] {
+        for name in ["processors of PostgreSQL", "waiting for locks", "waiting for the log on disk"]
+        {
             assert!(replicas["rows"][0]["values"][name].is_object(), "{name} of {replicas}");
         }
     }
-    let rows: usize = sections.iter().map(|section| section["rows"].as_array().expect("rows").len()).sum();
+    let rows: usize =
+        sections.iter().map(|section| section["rows"].as_array().expect("rows").len()).sum();
     assert_eq!(rows, if database.kind == Kind::Sqlite { 18 } else { 23 });
 }
 

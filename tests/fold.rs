@@ -3,17 +3,21 @@
 #[path = "support/mod.rs"]
 mod support;
 
+use dueling_bandits::{
+    Answer, BatchPair, InFlight, PolicyRng, PolicySpec, Selection, TieRule, step_rng,
+};
+use interleaving::{self, CreditSheet, CreditSlot, Team};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use rankduel::experiment::fold::Fold;
-use rankduel::experiment::page_rules::PageRules;
-use rankduel::experiment::shown::sheet_to_text;
-use rankduel::experiment::{ExperimentSpec, Live, Ranker};
-use rankduel::interleave::{self, Sheet, SheetSlot, Team};
-use rankduel::policy::{Answer, BatchPair, Chance, InFlight, PolicySpec, Selection, TieRule, fold_chance};
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::experiment_spec::Ranker;
+use rankduel::engine::fold::Fold;
+use rankduel::engine::loaded::LoadedExperiment;
+use rankduel::engine::page_rules::PageRules;
 use rankduel::store::*;
 use rankduel::telemetry::metrics::Metrics;
+use rankduel::tokens::page_payload::sheet_to_text;
 use support::{Kind, fresh_database};
 use uuid::Uuid;
 
@@ -25,15 +29,18 @@ fn policies() -> Vec<PolicySpec> {
     PolicySpec::KINDS
         .iter()
         .map(|(kind, description)| {
-            let wants_horizon = description.parameters.iter().any(|parameter| parameter.name == "horizon");
-            let text = if wants_horizon { format!("{kind}:horizon=200") } else { (*kind).to_string() };
+            let wants_horizon =
+                description.parameters.iter().any(|parameter| parameter.name == "horizon");
+            let text =
+                if wants_horizon { format!("{kind}:horizon=200") } else { (*kind).to_string() };
             PolicySpec::from_text(&text).expect("a policy")
         })
         .collect()
 }
 
 fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSpec {
-    let rankers = (0..rankers).map(|i| Ranker { id: format!("ranker-{i}"), description: None }).collect();
+    let rankers =
+        (0..rankers).map(|i| Ranker { id: format!("ranker-{i}"), description: None }).collect();
     ExperimentSpec {
         rankers,
         policy,
@@ -42,7 +49,7 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
         seed: Some(SEED),
         conclude_at: None,
         former_policies: Vec::new(),
-        comings: Default::default(),
+        roster_changes: Default::default(),
         pages: PageRules::default(),
     }
 }
@@ -54,9 +61,11 @@ fn start(spec: &ExperimentSpec) -> Fold {
 /// Something that happens to an experiment.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A duel is selected; its answer comes `later` steps later, or never when the script ends before.
+    /// A duel is selected; its answer comes `later` steps later, or never when the script ends
+    /// before.
     Duel { answer: Answer, first_left: bool, later: usize },
-    /// An answer of a pair that the policy did not ask for, as older programs or other states may have.
+    /// An answer of a pair that the policy did not ask for, as older programs or other states may
+    /// have.
     Stray { pair: (Index, Index), answer: Answer },
     /// Self-duels are written.
     SelfDuels { ranker: Index, count: u64 },
@@ -64,7 +73,8 @@ enum Step {
     Batch { wins: Vec<Index> },
     /// The experiment is paused.
     Paused,
-    /// A duel with a page: pieces of clicks, one a step, and then what settles it, unless the script ends before.
+    /// A duel with a page: pieces of clicks, one a step, and then what settles it, unless the
+    /// script ends before.
     Page { pieces: Vec<Vec<Index>>, deeper: bool, end: End },
     /// The method changes.
     Method { kind: Index },
@@ -125,13 +135,13 @@ fn ends() -> impl Strategy<Value = End> {
 const SLOTS: [u16; 2] = [6, 10];
 
 fn sheet(slots: u16) -> String {
-    let slot = |place: u16| SheetSlot {
+    let slot = |place: u16| CreditSlot {
         ranks: [u32::from(place) + 1, u32::from(place ^ 1) + 1],
         team: Some([Team::Left, Team::Right, Team::Both][usize::from(place) % 5 % 3]),
         competitive: place % 5 % 3 < 2,
     };
     let slots = (0..slots).map(slot).collect();
-    sheet_to_text(&Sheet { depths: [10, 10], informative: true, fell_back: false, slots })
+    sheet_to_text(&CreditSheet { depths: [10, 10], informative: true, fell_back: false, slots })
 }
 
 /// Clicks on the page of a duel, on its first `slots` slots.
@@ -139,7 +149,7 @@ fn clicks(selection: Selection, duel: Nonce, method: usize, slots: u16, on: &[In
     let mut clicks: Vec<_> = on.iter().map(|place| (place.index(slots.into()) as u16, 1)).collect();
     clicks.sort_unstable();
     clicks.dedup();
-    Event::Other(OtherEvent::Clicks(Box::new(ClicksEvent {
+    Event::Control(ControlEvent::Clicks(Box::new(ClicksEvent {
         duel: Uuid::from_u128(duel),
         first: selection.duel.first as u16,
         second: selection.duel.second as u16,
@@ -164,39 +174,42 @@ fn tie_rules() -> impl Strategy<Value = TieRule> {
     prop_oneof![Just(TieRule::Skip), Just(TieRule::Half), Just(TieRule::Coin)]
 }
 
-/// The log that a service writes while it follows the script. Who comes and goes is in the spec then.
+/// The log that a service writes while it follows the script. Who comes and goes is in the spec
+/// then.
 fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
     let fixed = spec.policy.description().fixed_rankers.is_some();
     let mut fold = start(spec);
-    let mut chance: Chance = fold_chance(7, 7);
+    let mut rng: PolicyRng = step_rng(7, 7);
     let mut log: Vec<LogEntry> = Vec::new();
     let mut waiting: Vec<(usize, Option<Nonce>, Event)> = Vec::new();
     let write_under = |fold: &mut Fold, log: &mut Vec<LogEntry>, nonce: Option<Nonce>, event| {
         let position = log.len() as u64 + 1;
         let recorded_at = CREATED_AT + 1000 * position as i64;
-        let entry = LogEntry { position, nonce: nonce.unwrap_or(position.into()), recorded_at, event };
+        let entry =
+            LogEntry { position, nonce: nonce.unwrap_or(position.into()), recorded_at, event };
         fold.apply(&entry).expect("an entry that follows");
         log.push(entry);
     };
-    let write = |fold: &mut Fold, log: &mut Vec<LogEntry>, event| write_under(fold, log, None, event);
+    let write =
+        |fold: &mut Fold, log: &mut Vec<LogEntry>, event| write_under(fold, log, None, event);
     for (now, step) in script.iter().enumerate() {
         let k = fold.roster().rankers();
         match step {
             Step::Comes if !fixed => {
                 let id = format!("ranker-{k}");
                 *spec = spec.with_enlisted(Ranker { id: id.clone(), description: None });
-                let event = OtherEvent::RankerEnlisted { ranker: k as u16, id };
-                write(&mut fold, &mut log, Event::Other(event));
+                let event = ControlEvent::RankerEnlisted { ranker: k as u16, id };
+                write(&mut fold, &mut log, Event::Control(event));
             }
             Step::Goes { ranker } if !fixed && fold.roster().active().len() > 2 => {
                 let ranker = fold.roster().active()[ranker.index(fold.roster().active().len())];
                 *spec = spec.with_retired(ranker);
-                let event = OtherEvent::RankerRetired { ranker: ranker as u16 };
-                write(&mut fold, &mut log, Event::Other(event));
+                let event = ControlEvent::RankerRetired { ranker: ranker as u16 };
+                write(&mut fold, &mut log, Event::Control(event));
             }
             Step::Comes | Step::Goes { .. } => {}
             Step::Page { pieces, deeper, end } => {
-                let selection = fold.policy().select(&InFlight::new(), &mut chance);
+                let selection = fold.policy().select(&InFlight::new(), &mut rng);
                 let (duel, method) = ((1 << 100) + now as Nonce, fold.methods().len());
                 for (turn, on) in pieces.iter().enumerate() {
                     let slots = SLOTS[usize::from(*deeper && turn % 2 == 1)];
@@ -205,18 +218,23 @@ fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
                 let event = match end {
                     End::Clicks(on) => clicks(selection, duel, method, SLOTS[0], on),
                     End::Outcome(answer) => outcome(selection, *answer, true, 0),
-                    End::Time if !pieces.is_empty() => Event::Other(OtherEvent::Settled {}),
+                    End::Time if !pieces.is_empty() => Event::Control(ControlEvent::Settled {}),
                     End::Time | End::Open => continue,
                 };
                 waiting.push((now + pieces.len(), Some(duel), event));
             }
             Step::Method { kind } => {
                 let version = fold.methods().len() as u32 + 1;
-                let method = interleave::Spec::from_text(METHODS[kind.index(4)]).expect("a method");
-                write(&mut fold, &mut log, Event::Other(OtherEvent::Interleaving { version, method }));
+                let method =
+                    interleaving::Spec::from_text(METHODS[kind.index(4)]).expect("a method");
+                write(
+                    &mut fold,
+                    &mut log,
+                    Event::Control(ControlEvent::Interleaving { version, method }),
+                );
             }
             Step::Duel { answer, first_left, later } => {
-                let selection = fold.policy().select(&InFlight::new(), &mut chance);
+                let selection = fold.policy().select(&InFlight::new(), &mut rng);
                 let event = outcome(selection, *answer, *first_left, fold.position());
                 waiting.push((now + later, None, event));
             }
@@ -226,22 +244,26 @@ fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
             }
             Step::SelfDuels { ranker, count } => {
                 let counts = vec![(ranker.index(k) as u16, *count)];
-                write(&mut fold, &mut log, Event::Other(OtherEvent::SelfDuels { counts }));
+                write(&mut fold, &mut log, Event::Control(ControlEvent::SelfDuels { counts }));
             }
             Step::Batch { wins } => {
                 if let Some(batch) = fold.policy().batch() {
                     let results = results(&fold.policy().batch_pairs(), wins);
-                    write(&mut fold, &mut log, Event::Other(OtherEvent::BatchResults { batch, results }));
+                    write(
+                        &mut fold,
+                        &mut log,
+                        Event::Control(ControlEvent::BatchResults { batch, results }),
+                    );
                 }
             }
             Step::Paused => {
-                let event = OtherEvent::Status {
+                let event = ControlEvent::Status {
                     status: Status::Paused,
                     winner: None,
                     archived: false,
                     reason: None,
                 };
-                write(&mut fold, &mut log, Event::Other(event));
+                write(&mut fold, &mut log, Event::Control(event));
             }
         }
         let due: Vec<_> = waiting.extract_if(.., |(at, _, _)| *at <= now).collect();
@@ -306,7 +328,8 @@ fn assert_same_policy(one: &Fold, other: &Fold, what: &str) {
     assert_eq!(one.policy().batch_pairs(), other.policy().batch_pairs(), "{what}");
     // what a selection reads beside what is saved
     for number in 0..10 {
-        let selected = |fold: &Fold| fold.policy().select(&InFlight::new(), &mut fold_chance(9, number));
+        let selected =
+            |fold: &Fold| fold.policy().select(&InFlight::new(), &mut step_rng(9, number));
         assert_eq!(selected(one), selected(other), "{what}");
     }
 }
@@ -395,9 +418,9 @@ proptest! {
         }
     }
 
-    /// Counts are sums: the raw counts and, unless a coin that depends on the step decides ties, the win counts and
-    /// the scores made of them do not depend on the order of the answers. More is promised for policies whose state
-    /// is nothing but such sums: the whole state.
+    /// Counts are sums: the raw counts and, unless a coin that depends on the step decides ties,
+    /// the win counts and the scores made of them do not depend on the order of the answers. More
+    /// is promised for policies whose state is nothing but such sums: the whole state.
     #[test]
     fn the_order_of_answers_changes_no_count(
         script in scripts(), order in vec(any::<u32>(), 200), rankers in 2..6usize,
@@ -437,12 +460,12 @@ proptest! {
             let next = fold.position() + 1;
             let rankers = spec.rankers.len() as u16;
             let outside = rankers + beyond;
-            let comes = |ranker| Event::Other(OtherEvent::RankerEnlisted { ranker, id: "new".into() });
-            let goes = |ranker| Event::Other(OtherEvent::RankerRetired { ranker });
+            let comes = |ranker| Event::Control(ControlEvent::RankerEnlisted { ranker, id: "new".into() });
+            let goes = |ranker| Event::Control(ControlEvent::RankerRetired { ranker });
             let gone = fold.roster().retired().first().copied();
             let selection = |first: u16, second: u16| Selection::of(first.into(), second.into());
             let pair = |first, second| PairResult { first, second, first_wins: 1, second_wins: 0, ties: 0 };
-            let of_batch = |results| Event::Other(OtherEvent::BatchResults { batch: 1, results });
+            let of_batch = |results| Event::Control(ControlEvent::BatchResults { batch: 1, results });
             let good = outcome(selection(0, 1), Answer::First, true, 0);
             for (what, position, event) in [
                 ("a gap", fold.position() + step, good.clone()),
@@ -451,12 +474,12 @@ proptest! {
                 ("first out of range", next, outcome(selection(outside, 0), Answer::First, true, 0)),
                 ("second out of range", next, outcome(selection(0, outside), Answer::None, true, 0)),
                 ("a self-duel out of range", next, outcome(selection(outside, outside), Answer::First, true, 0)),
-                ("self-duels out of range", next, Event::Other(OtherEvent::SelfDuels {
+                ("self-duels out of range", next, Event::Control(ControlEvent::SelfDuels {
                     counts: vec![(0, 3), (outside, 1)],
                 })),
                 ("a result out of range", next, of_batch(vec![pair(0, 1), pair(1, outside)])),
                 ("a result against itself", next, of_batch(vec![pair(0, 1), pair(1, 1)])),
-                ("nothing to settle", next, Event::Other(OtherEvent::Settled {})),
+                ("nothing to settle", next, Event::Control(ControlEvent::Settled {})),
                 ("clicks of a ranker out of range", next, clicks(selection(outside, 0), 7, 1, 6, &[])),
                 ("clicks under no method", next, clicks(selection(0, 1), 7, 0, 6, &[])),
                 ("clicks under a method to come", next, clicks(selection(0, 1), 7, 1000, 6, &[])),
@@ -468,8 +491,8 @@ proptest! {
                 ("a ranker too far", next, comes(outside + 1)),
                 ("nobody goes", next, goes(outside)),
                 ("one goes twice", next, goes(gone.unwrap_or(outside))),
-                ("a method twice", next, Event::Other(OtherEvent::Interleaving {
-                    version: fold.methods().len() as u32, method: interleave::Spec::default(),
+                ("a method twice", next, Event::Control(ControlEvent::Interleaving {
+                    version: fold.methods().len() as u32, method: interleaving::Spec::default(),
                 })),
             ] {
                 let entry = LogEntry { position, nonce: 1, recorded_at: CREATED_AT, event };
@@ -509,24 +532,26 @@ proptest! {
 
 /// A piece with something wrong in it.
 fn spoilt(spoil: impl FnOnce(&mut ClicksEvent)) -> Event {
-    let Event::Other(OtherEvent::Clicks(mut event)) = clicks(Selection::of(0, 1), 7, 1, 6, &[]) else {
+    let Event::Control(ControlEvent::Clicks(mut event)) = clicks(Selection::of(0, 1), 7, 1, 6, &[])
+    else {
         panic!("clicks")
     };
     spoil(&mut event);
-    Event::Other(OtherEvent::Clicks(event))
+    Event::Control(ControlEvent::Clicks(event))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What settles a duel, and with which clicks of it, makes no difference; nor do their order and repeats.
+    /// What settles a duel, and with which clicks of it, makes no difference; nor do their order
+    /// and repeats.
     #[test]
     fn pieces_in_any_order_and_number_come_to_the_same(
         pieces in vec(vec(any::<Index>(), 0..4), 1..6), order in vec(any::<u32>(), 6), kind in any::<Index>(),
         again in any::<Index>(),
     ) {
         let mut spec = experiment(PolicySpec::from_text("d-ts-plus").expect("a policy"), 3, TieRule::Coin);
-        spec.pages.interleaving = interleave::Spec::from_text(METHODS[kind.index(4)]).expect("a method");
+        spec.pages.interleaving = interleaving::Spec::from_text(METHODS[kind.index(4)]).expect("a method");
         let (duel, selection) = (1 << 100, Selection::of(2, 1));
         let piece = |on: &[Index]| clicks(selection, duel, 1, SLOTS[0], on);
         let play = |events: Vec<(Nonce, Event)>| {
@@ -546,7 +571,7 @@ proptest! {
         shuffled.sort_by_key(|(key, _)| **key);
         let mut events: Vec<_> = (1..).zip(shuffled).map(|(nonce, (_, on))| (nonce, piece(on))).collect();
         events.push((99, piece(&pieces[again.index(pieces.len())])));
-        let settled = Event::Other(OtherEvent::Settled {});
+        let settled = Event::Control(ControlEvent::Settled {});
         prop_assert_eq!(&play([&events[..], &[(duel, settled)]].concat())?, &whole);
         // in pieces, settled by the last of them
         let (_, last) = events.pop().expect("a piece");
@@ -555,7 +580,8 @@ proptest! {
 }
 
 /// The policies whose state is sums over the answers.
-const STATE_IS_THE_COUNTS: &[&str] = &["uniform", "d-ts", "d-ts-plus", "rcs", "sparring", "self-sparring"];
+const STATE_IS_THE_COUNTS: &[&str] =
+    &["uniform", "d-ts", "d-ts-plus", "rcs", "sparring", "self-sparring"];
 
 /// These events, numbered.
 fn entries(events: impl Iterator<Item = Event>) -> Vec<LogEntry> {
@@ -596,8 +622,10 @@ async fn what_comes_twice_counts_once() {
             created_at: CREATED_AT,
             audit: None,
         };
-        let Ok(Created::New(record)) = store.create_experiment(&new).await else { panic!("a new name") };
-        let live = Live::open(&*store, record.clone(), 1, &Metrics::new(), 0)
+        let Ok(Created::New(record)) = store.create_experiment(&new).await else {
+            panic!("a new name")
+        };
+        let loaded = LoadedExperiment::open(&*store, record.clone(), 1, &Metrics::new(), 0)
             .await
             .expect("an experiment without a log");
         let script = vec![Step::Duel { answer: Answer::First, first_left: true, later: 2 }; 60];
@@ -621,12 +649,18 @@ async fn what_comes_twice_counts_once() {
 
         for start in (0..kept.len()).step_by(5) {
             let end = (start + 9).min(kept.len());
-            assert!(live.absorb(&kept[start.saturating_sub(4)..end]).expect("they fold"), "{kind}");
-            assert!(live.absorb(&kept[..start]).expect("they are folded already"), "{kind}");
+            assert!(
+                loaded.absorb(&kept[start.saturating_sub(4)..end]).expect("they fold"),
+                "{kind}"
+            );
+            assert!(loaded.absorb(&kept[..start]).expect("they are folded already"), "{kind}");
         }
-        assert!(!live.absorb(&kept_after_a_gap(&kept)).expect("nothing is wrong with it"), "{kind}: a gap");
-        live.catch_up(&*store).await.expect("nothing is left");
-        let fold = live.fold().expect("it is whole");
+        assert!(
+            !loaded.absorb(&kept_after_a_gap(&kept)).expect("nothing is wrong with it"),
+            "{kind}: a gap"
+        );
+        loaded.catch_up(&*store).await.expect("nothing is left");
+        let fold = loaded.fold().expect("it is whole");
         assert_eq!(fold.counts(), whole.counts(), "{kind}");
         assert_eq!(fold.policy().save(), whole.policy().save(), "{kind}");
     }
@@ -645,12 +679,16 @@ fn rankers_come_and_go_where_the_policy_says_so() {
         let spec = experiment(policy, 3, TieRule::Half);
         let fixed = spec.policy.description().fixed_rankers.is_some();
         let kind = spec.policy.kind();
-        let comes = OtherEvent::RankerEnlisted { ranker: 3, id: "ranker-3".into() };
-        for event in [comes, OtherEvent::RankerRetired { ranker: 1 }] {
+        let comes = ControlEvent::RankerEnlisted { ranker: 3, id: "ranker-3".into() };
+        for event in [comes, ControlEvent::RankerRetired { ranker: 1 }] {
             let mut fold = start(&spec);
             let before = fold.save();
-            let entry =
-                LogEntry { position: 1, nonce: 1, recorded_at: CREATED_AT, event: Event::Other(event) };
+            let entry = LogEntry {
+                position: 1,
+                nonce: 1,
+                recorded_at: CREATED_AT,
+                event: Event::Control(event),
+            };
             assert_eq!(fold.apply(&entry).is_err(), fixed, "{kind}");
             assert_eq!(fold.save() == before, fixed, "{kind}");
         }
@@ -664,7 +702,7 @@ fn two_rankers_stay() {
         position,
         nonce: position.into(),
         recorded_at: CREATED_AT,
-        event: Event::Other(OtherEvent::RankerRetired { ranker }),
+        event: Event::Control(ControlEvent::RankerRetired { ranker }),
     };
     let mut fold = fold_all(start(&spec), &[goes(1, 0)]);
     let before = fold.save();
@@ -673,9 +711,15 @@ fn two_rankers_stay() {
     let spec = spec.with_retired(0);
     assert_eq!(Fold::restore(&spec, SEED, &before).expect("a state").roster().active(), [1, 2]);
     // of another history than the spec has
-    assert!(Fold::restore(&experiment(spec.policy.clone(), 3, TieRule::Half), SEED, &before).is_none());
     assert!(
-        Fold::restore(&experiment(spec.policy.clone(), 3, TieRule::Half).with_retired(1), SEED, &before)
-            .is_none()
+        Fold::restore(&experiment(spec.policy.clone(), 3, TieRule::Half), SEED, &before).is_none()
+    );
+    assert!(
+        Fold::restore(
+            &experiment(spec.policy.clone(), 3, TieRule::Half).with_retired(1),
+            SEED,
+            &before
+        )
+        .is_none()
     );
 }

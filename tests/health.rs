@@ -39,8 +39,7 @@ impl Canned {
 }
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\nconnection: close\r\n\r\nok\n";
-const UNAVAILABLE: &str =
-    "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 13\r\nconnection: close\r\n\r\nshutting down";
+const UNAVAILABLE: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 13\r\nconnection: close\r\n\r\nshutting down";
 const ELSEWHERE: &str = "HTTP/1.1 307 Temporary Redirect\r\nlocation: /elsewhere\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 fn health(arguments: &[&str], environment: &[(&str, &str)]) -> Output {

@@ -1,4 +1,5 @@
-//! The export of spans, as a collector sees it: the program as it is started, and a collector over a real socket.
+//! The export of spans, as a collector sees it: the program as it is started, and a collector over
+//! a real socket.
 
 #[macro_use]
 #[path = "support/mod.rs"]
@@ -61,9 +62,12 @@ fn spans(came: &Came) -> Vec<Value> {
 
 fn attributes(of: &Value) -> BTreeMap<String, Value> {
     let list = of["attributes"].as_array().cloned().unwrap_or_default();
-    let value = |entry: &Value| entry["value"].as_object().and_then(|value| value.values().next().cloned());
+    let value =
+        |entry: &Value| entry["value"].as_object().and_then(|value| value.values().next().cloned());
     list.iter()
-        .map(|entry| (entry["key"].as_str().expect("a key").to_owned(), value(entry).unwrap_or_default()))
+        .map(|entry| {
+            (entry["key"].as_str().expect("a key").to_owned(), value(entry).unwrap_or_default())
+        })
         .collect()
 }
 
@@ -94,12 +98,22 @@ async fn requests_are_spans_of_their_callers_and_feedback_leads_to_its_duel() {
     let feedback = json!({"duel_id": duel["duel_id"], "outcome": "left"}).to_string().into_bytes();
     let traced = parent(FEEDBACKS_TRACE, "01");
     client
-        .send("POST", "/v1/experiments/search/feedback", &[JSON, ("traceparent", &traced)], feedback)
+        .send(
+            "POST",
+            "/v1/experiments/search/feedback",
+            &[JSON, ("traceparent", &traced)],
+            feedback,
+        )
         .await
         .json(200);
     // one that its caller does not keep
     client
-        .send("GET", "/v1/experiments/search", &[("traceparent", &parent(CALLERS_TRACE, "00"))], vec![])
+        .send(
+            "GET",
+            "/v1/experiments/search",
+            &[("traceparent", &parent(CALLERS_TRACE, "00"))],
+            vec![],
+        )
         .await;
     client.get("/nothing/here").await;
     process.signal("TERM");
@@ -117,7 +131,10 @@ async fn requests_are_spans_of_their_callers_and_feedback_leads_to_its_duel() {
 
     // from the feedback's span to the duel's, and from there to the request that has asked for it
     let feedback = named(&spans, "POST /v1/experiments/{name}/feedback")[0];
-    assert_eq!((ids(feedback).0, &attributes(feedback)["rankduel.duel"]), (FEEDBACKS_TRACE, &number));
+    assert_eq!(
+        (ids(feedback).0, &attributes(feedback)["rankduel.duel"]),
+        (FEEDBACKS_TRACE, &number)
+    );
     let stands_for = named(&spans, "duel")[0];
     assert_eq!(ids(&feedback["links"][0]), ids(stands_for));
     assert_eq!(ids(&stands_for["links"][0]), ids(next_duel));
@@ -194,13 +211,15 @@ async fn a_collector_that_is_gone_or_refuses_does_no_harm() {
 async fn an_endpoint_that_cannot_be_is_refused_and_none_is_no_export() {
     let database = fresh_database(Kind::Sqlite).await;
     for endpoint in ["https://collector.example:4318", "localhost:4317", "nonsense"] {
-        let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--database-url", &database.url]);
+        let mut command =
+            rankduel(&["serve", "--listen", "127.0.0.1:0", "--database-url", &database.url]);
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
         let (code, _, error) = outcome(command);
         assert_eq!(code, Some(2), "{error}");
         assert!(error.contains("http://") && error.contains(endpoint), "{error}");
     }
-    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--database-url", &database.url]);
+    let mut command =
+        rankduel(&["serve", "--listen", "127.0.0.1:0", "--database-url", &database.url]);
     command.envs([
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),

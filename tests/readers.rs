@@ -1,13 +1,14 @@
-//! Everything that reads what others wrote, fed with what nobody would write: valid input with bytes changed, cut out,
-//! doubled, and noise put in. The same seed each time. What holds is said once, by the targets that `scripts/fuzz` runs
-//! for longer; the inputs that are kept for it are replayed here.
+//! Everything that reads what others wrote, fed with what nobody would write: valid input with
+//! bytes changed, cut out, doubled, and noise put in. The same seed each time. What holds is said
+//! once, by the targets that `scripts/fuzz` runs for longer; the inputs that are kept for it are
+//! replayed here.
 
 #[path = "../fuzz/src/targets/mod.rs"]
 mod targets;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use rankduel::experiment::fold::Fold;
+use rankduel::engine::fold::Fold;
 use targets::snapshot::{every_policy, experiment, restore_fold};
 
 /// One way to spoil bytes.
@@ -45,7 +46,8 @@ fn spoils() -> impl Strategy<Value = Vec<Spoil>> {
         (index(), index()).prop_map(|(from, to)| Spoil::Cut(from, to)),
         (index(), index()).prop_map(|(from, to)| Spoil::Double(from, to)),
         (index(), words).prop_map(|(at, word)| Spoil::Insert(at, word.as_bytes().to_vec())),
-        (index(), prop::collection::vec(any::<u8>(), 1..20)).prop_map(|(at, noise)| Spoil::Insert(at, noise)),
+        (index(), prop::collection::vec(any::<u8>(), 1..20))
+            .prop_map(|(at, noise)| Spoil::Insert(at, noise)),
     ];
     prop::collection::vec(spoil, 0..6)
 }
@@ -81,7 +83,8 @@ fn spoilt(good: &[u8], spoils: &[Spoil]) -> Vec<u8> {
 /// Feed `read` with each of `good`, spoilt in `cases` ways.
 fn feed(cases: u32, good: &[Vec<u8>], read: impl Fn(&[u8])) {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
+    let mut runner =
+        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
     let input = (0..good.len(), spoils()).prop_map(|(which, spoils)| spoilt(&good[which], &spoils));
     runner
         .run(&input, |bytes| {
@@ -149,15 +152,19 @@ fn no_token_is_made_of_another() {
     // the content of a token, and of a page
     let mut content = vec![1, 0, 1, 1, 1, 3, 9, 100];
     content.extend(
-        postcard::to_stdvec(&(1_790_000_000_000_i64, 1_790_000_060_000_i64, 77_u128)).expect("numbers"),
+        postcard::to_stdvec(&(1_790_000_000_000_i64, 1_790_000_060_000_i64, 77_u128))
+            .expect("numbers"),
     );
     feed(5000, &with_first(3, &[content]), targets::token::run);
 }
 
 #[test]
 fn a_matrix_that_is_read_reads_back_as_itself() {
-    let good =
-        texts(&["0.5,0.7,0.6\n0.3,0.5,0.55\n0.4,0.45,0.5\n", "# a comment\n\n 0.5 , 1e0\r\n0,.5", "0.5"]);
+    let good = texts(&[
+        "0.5,0.7,0.6\n0.3,0.5,0.55\n0.4,0.45,0.5\n",
+        "# a comment\n\n 0.5 , 1e0\r\n0,.5",
+        "0.5",
+    ]);
     feed(5000, &good, targets::csv::run);
 }
 
@@ -180,7 +187,9 @@ fn a_policy_that_is_accepted_plays() {
         "pcomp:horizon=1e3,batches=2",
     ]);
     good.extend(every_policy().iter().map(|spec| serde_json::to_vec(spec).expect("JSON")));
-    let played = good.iter().map(|text| [&text[..], b"\n\x02", b"\x00\x08\x30\x07\x06\x05\x10\x03"].concat());
+    let played = good
+        .iter()
+        .map(|text| [&text[..], b"\n\x02", b"\x00\x08\x30\x07\x06\x05\x10\x03"].concat());
     feed(4000, &played.collect::<Vec<_>>(), targets::policy::run);
 }
 
@@ -199,7 +208,8 @@ fn a_snapshot_that_is_restored_goes_on() {
 fn an_interleaved_page_is_what_it_promises() {
     let good: Vec<_> = (0..14)
         .map(|method| {
-            [&[method, 7, 1, 6, 4][..], b"abcd", &[5], b"cbaef", &[1, b'x', 0], &[0x21, 0x42, 0x20]].concat()
+            [&[method, 7, 1, 6, 4][..], b"abcd", &[5], b"cbaef", &[1, b'x', 0], &[0x21, 0x42, 0x20]]
+                .concat()
         })
         .collect();
     feed(5000, &good, targets::interleave::run);
@@ -207,9 +217,10 @@ fn an_interleaved_page_is_what_it_promises() {
 
 #[test]
 fn whatever_is_sent_is_answered_as_promised() {
-    let good: Vec<_> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus-seeds/api"))
-        .expect("the kept inputs")
-        .map(|file| std::fs::read(file.expect("a file").path()).expect("a file"))
-        .collect();
+    let good: Vec<_> =
+        std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus-seeds/api"))
+            .expect("the kept inputs")
+            .map(|file| std::fs::read(file.expect("a file").path()).expect("a file"))
+            .collect();
     feed(2000, &good, targets::api::run);
 }

@@ -18,7 +18,8 @@ const PREFIX: &str = "rankduel_";
 /// A shorter key from the environment could be guessed.
 const KEY_MIN_CHARACTERS: usize = 16;
 
-/// Names a key in logs, lists and the audit log: the first 32 bits of its digest, from which nobody gets the key.
+/// Names a key in logs, lists and the audit log: the first 32 bits of its digest, from which nobody
+/// gets the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId(Arc<str>);
 
@@ -69,8 +70,8 @@ impl NewKey {
     }
 }
 
-/// The keys that a server was started with: each may do everything. None at all, and none in the database either, means
-/// that everybody may call.
+/// The keys that a server was started with: each may do everything. None at all, and none in the
+/// database either, means that everybody may call.
 #[derive(Debug, Clone, Default)]
 pub struct ApiKeys(Arc<[(Digest, KeyId)]>);
 
@@ -90,7 +91,8 @@ pub enum KeyError {
 }
 
 impl ApiKeys {
-    /// Read keys that are separated by commas; spaces around them do not count. An empty text is no keys.
+    /// Read keys that are separated by commas; spaces around them do not count. An empty text is no
+    /// keys.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         if text.trim().is_empty() {
             return Ok(Self::default());
@@ -106,7 +108,11 @@ impl ApiKeys {
             let digest = digest_of(key.as_bytes());
             Ok((digest, KeyId::of(&digest)))
         };
-        text.split(',').enumerate().map(key).collect::<Result<Vec<_>, _>>().map(|keys| Self(keys.into()))
+        text.split(',')
+            .enumerate()
+            .map(key)
+            .collect::<Result<Vec<_>, _>>()
+            .map(|keys| Self(keys.into()))
     }
 
     /// Whether there is none.
@@ -128,7 +134,10 @@ mod tests {
     fn keys_that_could_be_guessed_or_not_be_sent_are_refused_without_being_repeated() {
         assert!(ApiKeys::parse("").unwrap().is_empty());
         assert!(ApiKeys::parse("  ").unwrap().is_empty());
-        assert_eq!(ApiKeys::parse("0123456789abcdef, 0123456789abcde").unwrap_err(), KeyError::Short(2, 15));
+        assert_eq!(
+            ApiKeys::parse("0123456789abcdef, 0123456789abcde").unwrap_err(),
+            KeyError::Short(2, 15)
+        );
         assert_eq!(ApiKeys::parse("0123456789abcdef,").unwrap_err(), KeyError::Short(2, 0));
         assert_eq!(ApiKeys::parse("0123456789 abcdef").unwrap_err(), KeyError::Character(1));
         assert_eq!(ApiKeys::parse("0123456789abcdéf").unwrap_err(), KeyError::Character(1));

@@ -1,5 +1,5 @@
-//! The keys that this process knows: those that it was started with, and those of the database, read again from time to
-//! time and when a caller presents one that is not known here.
+//! The keys that this process knows: those that it was started with, and those of the database,
+//! read again from time to time and when a caller presents one that is not known here.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -64,12 +64,12 @@ impl KnownKey {
 
 /// Keys by digest and by name.
 #[derive(Debug, Default)]
-pub struct Ring {
+pub struct ApiKeySet {
     by_digest: HashMap<Digest, Arc<KnownKey>>,
     by_id: HashMap<KeyId, Arc<KnownKey>>,
 }
 
-impl Ring {
+impl ApiKeySet {
     /// The keys that a server was started with: each may do everything, for ever.
     pub fn of_given(keys: &ApiKeys) -> Self {
         Self::of(keys.iter().map(|(digest, id)| KnownKey {
@@ -110,7 +110,7 @@ impl Ring {
 /// The keys of the database as this process knows them.
 pub struct AccessKeys {
     store: SharedStore,
-    ring: RwLock<Arc<Ring>>,
+    ring: RwLock<Arc<ApiKeySet>>,
     /// Uses that the database has.
     noted: Mutex<HashMap<KeyId, i64>>,
     asked: tokio::sync::Mutex<Option<Instant>>,
@@ -130,7 +130,7 @@ impl AccessKeys {
     }
 
     /// The keys as they were last read.
-    pub fn ring(&self) -> Arc<Ring> {
+    pub fn ring(&self) -> Arc<ApiKeySet> {
         Arc::clone(&self.ring.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -138,14 +138,15 @@ impl AccessKeys {
     pub async fn refresh(&self) -> Result<(), StoreError> {
         let records = self.store.api_keys().await?;
         let before = self.ring();
-        let ring = Ring::of(records.into_iter().map(|record| {
+        let ring = ApiKeySet::of(records.into_iter().map(|record| {
             let id = KeyId::from(&*record.id);
             let noted = record.last_used_at.unwrap_or(i64::MIN / 2);
             let used_at = match before.by_id.get(&id) {
                 Some(known) => Arc::clone(&known.used_at),
                 None => Arc::new(AtomicI64::new(noted)),
             };
-            let ends_at = record.expires_at.unwrap_or(i64::MAX).min(record.revoked_at.unwrap_or(i64::MAX));
+            let ends_at =
+                record.expires_at.unwrap_or(i64::MAX).min(record.revoked_at.unwrap_or(i64::MAX));
             KnownKey {
                 id,
                 digest: record.digest,
@@ -159,8 +160,8 @@ impl AccessKeys {
         Ok(())
     }
 
-    /// Read the keys again because a caller presents one that is not known here. Those who come at once share one reading,
-    /// which waits until it may be.
+    /// Read the keys again because a caller presents one that is not known here. Those who come at
+    /// once share one reading, which waits until it may be.
     pub async fn refresh_for_unknown(&self) -> Result<(), StoreError> {
         let arrived = Instant::now();
         let mut asked = self.asked.lock().await;
@@ -179,7 +180,8 @@ impl AccessKeys {
         let uses: Vec<(KeyId, i64)> = {
             let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
             let used = |key: &Arc<KnownKey>| (key.id.clone(), key.used_at.load(Ordering::Relaxed));
-            let is_new = |(id, at): &(KeyId, i64)| *at > 0 && noted.get(id).is_none_or(|noted| at > noted);
+            let is_new =
+                |(id, at): &(KeyId, i64)| *at > 0 && noted.get(id).is_none_or(|noted| at > noted);
             self.ring().by_id.values().map(used).filter(is_new).collect()
         };
         if !uses.is_empty() {
@@ -198,13 +200,21 @@ mod tests {
 
     #[test]
     fn each_given_key_is_found_and_named_apart_and_nothing_else_is() {
-        let ring = Ring::of_given(&ApiKeys::parse("first-key-0123456789, second-key-0123456789").unwrap());
+        let ring = ApiKeySet::of_given(
+            &ApiKeys::parse("first-key-0123456789, second-key-0123456789").unwrap(),
+        );
         let first = ring.find(&digest_of(b"first-key-0123456789")).unwrap();
         let second = ring.find(&digest_of(b"second-key-0123456789")).unwrap();
         assert_ne!(first.id(), second.id());
-        assert!(first.allows(Scope::Decide) && first.use_at(i64::MAX - 1) && first.experiments().is_none());
+        assert!(
+            first.allows(Scope::Decide)
+                && first.use_at(i64::MAX - 1)
+                && first.experiments().is_none()
+        );
         assert_eq!(ring.named(first.id().as_str()).unwrap().digest(), first.digest());
-        for other in [&b""[..], b"first-key-012345678", b"first-key-01234567890", b"first-key-0123456789, "] {
+        for other in
+            [&b""[..], b"first-key-012345678", b"first-key-01234567890", b"first-key-0123456789, "]
+        {
             assert!(ring.find(&digest_of(other)).is_none());
         }
     }

@@ -7,7 +7,17 @@ use serde::{Deserialize, Serialize};
 
 /// One kind of thing to do.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -17,7 +27,8 @@ pub enum Scope {
     Feedback,
     /// Read experiments and what came of them, metrics and the dashboard.
     Read,
-    /// Everything: create, change and archive experiments, read the audit log, and all that the other scopes allow.
+    /// Everything: create, change and archive experiments, read the audit log, and all that the
+    /// other scopes allow.
     Admin,
 }
 
@@ -51,7 +62,10 @@ impl FromStr for Scope {
     type Err = UnknownScope;
 
     fn from_str(text: &str) -> Result<Self, UnknownScope> {
-        Self::ALL.into_iter().find(|scope| scope.name() == text).ok_or_else(|| UnknownScope(text.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|scope| scope.name() == text)
+            .ok_or_else(|| UnknownScope(text.to_owned()))
     }
 }
 
@@ -74,8 +88,8 @@ impl Scopes {
         Scope::ALL.into_iter().filter(move |scope| self.has(*scope))
     }
 
-    /// The set that a text of names between spaces is. A name that this program does not know, as one of a newer
-    /// program, allows nothing here.
+    /// The set that a text of names between spaces is. A name that this program does not know, as
+    /// one of a newer program, allows nothing here.
     pub fn from_names(names: &str) -> Self {
         names.split_whitespace().filter_map(|name| name.parse().ok()).collect()
     }
@@ -103,7 +117,11 @@ mod tests {
         for scope in Scope::ALL {
             let only = Scopes::from_iter([scope]);
             for other in Scope::ALL {
-                assert_eq!(only.allow(other), scope == other || scope == Scope::Admin, "{scope} {other}");
+                assert_eq!(
+                    only.allow(other),
+                    scope == other || scope == Scope::Admin,
+                    "{scope} {other}"
+                );
             }
             assert_eq!(Scopes::from_names(&only.to_string()), only);
         }

@@ -11,23 +11,25 @@ use serde_json::Value;
 use super::CommandError;
 use super::values::{count, probability};
 use super::watched::Watched;
-use crate::policy::PolicySpec;
-use crate::preference::PreferenceMatrix;
-use crate::simulate::calibration::{Calibration, Trial};
-use crate::simulate::{Entrant, Feedback};
+use dueling_bandits::PolicySpec;
+use dueling_bandits::preference::PreferenceMatrix;
+use lab::simulate::calibration::{Calibration, Trial};
+use lab::simulate::{Entrant, Feedback};
 
 /// Compare what the service says of its experiments with the truth, in simulated ones
 ///
-/// Each policy runs many experiments on each known preference matrix. The service's own code estimates the regret at some
-/// steps (does the 95 % interval hold the true one?) and draws its verdict at the first step at which it is certain (is it
-/// right?). The same seed gives the same numbers on any number of threads.
+/// Each policy runs many experiments on each known preference matrix. The service's own code
+/// estimates the regret at some steps (does the 95 % interval hold the true one?) and draws its
+/// verdict at the first step at which it is certain (is it right?). The same seed gives the same
+/// numbers on any number of threads.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// A policy: KIND or KIND:name=value,name=value (repeat for several)
     #[arg(long = "policy", value_name = "POLICY", required = true)]
     policies: Vec<String>,
 
-    /// A preference matrix, as `rankduel simulate` takes it: a CSV file or a built-in name (repeat for several)
+    /// A preference matrix, as `rankduel simulate` takes it: a CSV file or a built-in name (repeat
+    /// for several)
     #[arg(long, value_name = "MATRIX", required = true)]
     preferences: Vec<String>,
 
@@ -35,7 +37,8 @@ pub struct Arguments {
     #[arg(long, value_name = "STEPS", default_value = "10000", value_parser = |text: &str| count(text, 1, 1_000_000_000))]
     horizon: u64,
 
-    /// A step at which regret is estimated (repeat for several) [default: a hundredth, a tenth and all of the horizon]
+    /// A step at which regret is estimated (repeat for several) [default: a hundredth, a tenth and
+    /// all of the horizon]
     #[arg(long = "look", value_name = "STEP", value_parser = |text: &str| count(text, 1, 1_000_000_000))]
     looks: Vec<u64>,
 
@@ -74,7 +77,9 @@ enum Format {
 
 fn confidence(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(confidence) if crate::experiment::spec::CONFIDENCE.contains(&confidence) => Ok(confidence),
+        Ok(confidence) if crate::engine::experiment_spec::CONFIDENCE.contains(&confidence) => {
+            Ok(confidence)
+        }
         _ => Err("it must be 0.5 to 0.9999".into()),
     }
 }
@@ -87,9 +92,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let found: Vec<Calibration> =
         watched.work(steps, |watch| trials.iter().filter_map(|trial| trial.run(watch)).collect());
     if found.is_empty() {
-        return Err(
-            anyhow!("interrupted before any experiment was finished; there is nothing to report").into()
-        );
+        return Err(anyhow!(
+            "interrupted before any experiment was finished; there is nothing to report"
+        )
+        .into());
     }
     let text = match arguments.format {
         Format::Table => table(&found),
@@ -119,8 +125,9 @@ impl Arguments {
                 .map_err(|error| CommandError::Usage(format!("--preferences {name}: {error}")))?;
             for text in &self.policies {
                 let wrong = |error| CommandError::Usage(format!("--policy {text}: {error}"));
-                let spec = PolicySpec::from_text_with(text, &[("horizon", Value::from(self.horizon))])
-                    .map_err(|error| wrong(error.to_string()))?;
+                let spec =
+                    PolicySpec::from_text_with(text, &[("horizon", Value::from(self.horizon))])
+                        .map_err(|error| wrong(error.to_string()))?;
                 spec.validate(matrix.rankers()).map_err(|error| wrong(error.to_string()))?;
                 trials.push(Trial {
                     name: name.clone(),
@@ -194,7 +201,9 @@ fn table(found: &[Calibration]) -> String {
             verdict.wrong,
             percent(verdict.wrong_share_at_most),
             verdict.excluded,
-            known(verdict.forecast_ratio.map(|(ratio, looks)| format!("{ratio:.2} ({looks} looks)"))),
+            known(
+                verdict.forecast_ratio.map(|(ratio, looks)| format!("{ratio:.2} ({looks} looks)"))
+            ),
             known(verdict.forecast_within.map(percent)),
         );
     }

@@ -12,21 +12,22 @@ use super::output::this_command;
 use super::values::count;
 use super::watched::Watched;
 use super::{CommandError, letor};
-use crate::estimate::report::{DataSummary, Entry, Report, Settings};
-use crate::estimate::{Comparing, compare_all};
-use crate::interleave::probabilistic::{PosteriorCredit, Probabilistic};
-use crate::interleave::{Method, PlanCache, Spec};
-use crate::users::Users;
+use interleaving::click_models::Users;
+use interleaving::probabilistic::{PosteriorCredit, Probabilistic};
+use interleaving::{Method, PlanCache, Spec};
+use lab::estimate::report::{DataSummary, Entry, Report, Settings};
+use lab::estimate::{Comparing, compare_all};
 
 /// Linear programs that are kept: all that a data set of some thousand queries asks for again.
 const PLANS: usize = 100_000;
 
 /// Estimate who beats whom from a learning-to-rank data set
 ///
-/// The rankers are the features of the file: each orders a query's documents by its value, highest first. Every pair is
-/// compared many times: a query is drawn, equal values are put in random order, the two rankings are interleaved, simulated
-/// users click on the page, and the clicks are credited, by the same code that serves pages. The same seed gives the same
-/// numbers on any number of threads, and a pair's numbers do not depend on which other features are compared.
+/// The rankers are the features of the file: each orders a query's documents by its value, highest
+/// first. Every pair is compared many times: a query is drawn, equal values are put in random
+/// order, the two rankings are interleaved, simulated users click on the page, and the clicks are
+/// credited, by the same code that serves pages. The same seed gives the same numbers on any number
+/// of threads, and a pair's numbers do not depend on which other features are compared.
 ///
 /// Only the result goes to standard output. Ctrl-C gives up: half a matrix is none.
 #[derive(Debug, Args)]
@@ -38,14 +39,14 @@ pub struct Arguments {
 
     /// How two rankings become a page: KIND or KIND:name=value,name=value
     ///
-    /// team-draft (shared=collapse, credit-all, ignore-prefix, ignore-same-rank, ignore-round), balanced, probabilistic
-    /// (tau, credit=more-clicks or expected-clicks, verdict=sign or drawn), optimized (credit=inverse, linear or binary;
-    /// depth; max_lists).
+    /// team-draft (shared=collapse, credit-all, ignore-prefix, ignore-same-rank, ignore-round),
+    /// balanced, probabilistic (tau, credit=more-clicks or expected-clicks, verdict=sign or drawn),
+    /// optimized (credit=inverse, linear or binary; depth; max_lists).
     #[arg(long, value_name = "METHOD", default_value = "team-draft")]
     method: String,
 
-    /// Who clicks: perfect, navigational, informational, almost-random, random (each with stop_on=click or examine), or
-    /// position-based (eta, attraction)
+    /// Who clicks: perfect, navigational, informational, almost-random, random (each with
+    /// stop_on=click or examine), or position-based (eta, attraction)
     #[arg(long, value_name = "USERS", default_value = "navigational")]
     clicks: String,
 
@@ -182,7 +183,8 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         constant_features: data.constant.clone(),
     };
     let features: Vec<u32> = rankers.iter().map(|&ranker| data.features[ranker]).collect();
-    let ndcg: Vec<f64> = rankers.iter().map(|&ranker| data.mean_ndcg(ranker, comparing.length)).collect();
+    let ndcg: Vec<f64> =
+        rankers.iter().map(|&ranker| data.mean_ndcg(ranker, comparing.length)).collect();
     let report = Report::new(settings, summary, &features, &ndcg, &counts)
         .context("the comparisons make no matrix")?;
 

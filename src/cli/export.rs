@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::{CommandError, open_store, runtime};
 use crate::config::StoreArgs;
-use crate::experiment::transfer;
+use crate::service::transfer;
 
 /// Write an experiment with its log as JSON lines, for `rankduel import` and for your own tools
 ///
@@ -36,12 +36,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         let written = match &arguments.out {
             None => transfer::export(&*store, &arguments.name, &mut std::io::stdout()).await,
             Some(path) => {
-                let file =
-                    File::create_new(path).with_context(|| format!("{} cannot be made", path.display()))?;
+                let file = File::create_new(path)
+                    .with_context(|| format!("{} cannot be made", path.display()))?;
                 let mut out = BufWriter::new(file);
                 match transfer::export(&*store, &arguments.name, &mut out).await {
                     Ok(entries) => {
-                        out.flush().and_then(|()| out.get_ref().sync_all()).context("writing the file")?;
+                        out.flush()
+                            .and_then(|()| out.get_ref().sync_all())
+                            .context("writing the file")?;
                         Ok(entries)
                     }
                     Err(error) => {

@@ -11,18 +11,20 @@ use super::CommandError;
 use super::output::Output;
 use super::values::count;
 use super::watched::Watched;
-use crate::simulate::figures::{Content, FIGURES, Figure, Found, MatrixSource, Size, delay, spread, winners};
-use crate::simulate::plot;
-use crate::simulate::{Report, Tournament, report};
+use lab::simulate::figures::{
+    Content, FIGURES, Figure, Found, MatrixSource, Size, delay, spread, winners,
+};
+use lab::simulate::plot;
+use lab::simulate::{Report, Tournament, report};
 
 /// Make the figures of the papers again
 ///
-/// Each figure becomes NAME.svg, NAME.csv and NAME.txt (the command that makes it again) in a folder. Without --full they
-/// are of reduced size, some minutes in all; with --full they have the papers' number of runs and steps, which takes
-/// hours to days.
+/// Each figure becomes NAME.svg, NAME.csv and NAME.txt (the command that makes it again) in a
+/// folder. Without --full they are of reduced size, some minutes in all; with --full they have the
+/// papers' number of runs and steps, which takes hours to days.
 ///
-/// Some matrices of the papers cannot be shipped: --data names a folder that holds them as CSV files; without it a
-/// built-in matrix stands in, and the output says which.
+/// Some matrices of the papers cannot be shipped: --data names a folder that holds them as CSV
+/// files; without it a built-in matrix stands in, and the output says which.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Only these figures (see --list)
@@ -37,8 +39,9 @@ pub struct Arguments {
     #[arg(long)]
     full: bool,
 
-    /// Folder of the matrices: mslr_informational_5_condorcet.csv, mslr_informational_5_non_condorcet.csv,
-    /// mslr_informational_136.csv, sushi_16.csv, syn_btl_100.csv, syn_hard_100.csv
+    /// Folder of the matrices: mslr_informational_5_condorcet.csv,
+    /// mslr_informational_5_non_condorcet.csv, mslr_informational_136.csv, sushi_16.csv,
+    /// syn_btl_100.csv, syn_hard_100.csv
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
 
@@ -77,8 +80,10 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         return Ok(());
     }
     // everything that can be wrong is found before the first hour of work
-    let plans =
-        figures.iter().map(|figure| arguments.plan(figure)).collect::<Result<Vec<_>, CommandError>>()?;
+    let plans = figures
+        .iter()
+        .map(|figure| arguments.plan(figure))
+        .collect::<Result<Vec<_>, CommandError>>()?;
     let output = Output::create(&arguments.out)?;
     let watched = Watched::start(arguments.threads)?;
     for plan in &plans {
@@ -88,7 +93,11 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         }
         let made = plan.make(arguments, &watched)?;
         if watched.is_interrupted() {
-            return Err(anyhow!("interrupted; the figures before {} are complete", plan.figure.name).into());
+            return Err(anyhow!(
+                "interrupted; the figures before {} are complete",
+                plan.figure.name
+            )
+            .into());
         }
         let made = made.with_context(|| format!("{} has nothing to show", plan.figure.name))?;
         let name = plan.figure.name;
@@ -130,14 +139,19 @@ impl Arguments {
         let known = || FIGURES.iter().map(|figure| figure.name).collect::<Vec<_>>().join(", ");
         let find = |name: &String| {
             FIGURES.iter().find(|figure| figure.name == name).ok_or_else(|| {
-                CommandError::Usage(format!("there is no figure `{name}`; choose among: {}", known()))
+                CommandError::Usage(format!(
+                    "there is no figure `{name}`; choose among: {}",
+                    known()
+                ))
             })
         };
         self.names.iter().map(find).collect()
     }
 
     fn plan(&self, figure: &'static Figure) -> Result<Plan, CommandError> {
-        let wrong = |error: &dyn std::fmt::Display| CommandError::Usage(format!("{}: {error}", figure.name));
+        let wrong = |error: &dyn std::fmt::Display| {
+            CommandError::Usage(format!("{}: {error}", figure.name))
+        };
         let (source, own_size) = match &figure.content {
             Content::Regret(f) | Content::Spread(f) | Content::Delay(_, f) => {
                 (f.matrix, if self.full { f.full } else { f.reduced })
@@ -160,11 +174,15 @@ impl Arguments {
         Ok(Plan { figure, found, size, tournaments })
     }
 
-    fn find(&self, figure: &Figure, source: &MatrixSource) -> Result<Found, crate::preference::LoadError> {
+    fn find(
+        &self,
+        figure: &Figure,
+        source: &MatrixSource,
+    ) -> Result<Found, dueling_bandits::preference::LoadError> {
         match (&self.matrix, figure.content) {
             (Some(name), Content::CondorcetSubsets(_) | Content::WinnerOverlap(_)) => Ok(Found {
                 name: name.clone(),
-                matrix: crate::preference::PreferenceMatrix::load(name)?,
+                matrix: dueling_bandits::preference::PreferenceMatrix::load(name)?,
                 stands_in_for: None,
             }),
             _ => source.find(self.data.as_deref(), self.full),
@@ -175,7 +193,9 @@ impl Arguments {
     fn command(&self, plan: &Plan) -> String {
         let mut words = vec!["rankduel".to_string(), "figures".into(), plan.figure.name.into()];
         let mut option = |name: &str, value: Option<String>| {
-            words.extend(value.map(|value| format!("{name}={}", super::output::shell_quoted(&value))));
+            words.extend(
+                value.map(|value| format!("{name}={}", super::output::shell_quoted(&value))),
+            );
         };
         option("--data", self.data.clone());
         option("--matrix", self.matrix.clone());
@@ -210,7 +230,8 @@ impl Plan {
             }
             Content::Spread(_) => {
                 let reports = self.reports(watched);
-                let svg = reports.first().map(|report| plot::bars_svg(&spread::bars(title(), report)));
+                let svg =
+                    reports.first().map(|report| plot::bars_svg(&spread::bars(title(), report)));
                 Ok(svg.map(|svg| made(&reports, svg)))
             }
             Content::Delay(late, figure) => {
@@ -233,8 +254,11 @@ impl Plan {
                 let counts = watched.work(subsets * sizes.len() as u64, |watch| {
                     winners::count(matrix, &sizes, subsets, overlaps, arguments.seed, watch)
                 })?;
-                let csv =
-                    if overlaps { winners::overlap_csv(&counts) } else { winners::subsets_csv(&counts) };
+                let csv = if overlaps {
+                    winners::overlap_csv(&counts)
+                } else {
+                    winners::subsets_csv(&counts)
+                };
                 let svg = (!overlaps).then(|| plot::svg(&winners::plot(title(), &counts)));
                 Ok(Some(Made { summary: csv.clone(), csv, svg }))
             }

@@ -1,4 +1,5 @@
-//! `rankduel health`: ask a running server whether it is well, where there is no other HTTP client (a container).
+//! `rankduel health`: ask a running server whether it is well, where there is no other HTTP client
+//! (a container).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs as _};
 use std::time::Duration;
@@ -11,19 +12,27 @@ use super::CommandError;
 
 /// What `rankduel health` can be told.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Exit codes: 0 it is well; 1 it is not, or does not answer; 2 called wrongly.")]
+#[command(
+    after_long_help = "Exit codes: 0 it is well; 1 it is not, or does not answer; 2 called wrongly."
+)]
 pub(super) struct HealthArgs {
-    /// The server's address, such as http://127.0.0.1:7171 [default: what it listens on, see --listen]
+    /// The server's address, such as http://127.0.0.1:7171 [default: what it listens on, see
+    /// --listen]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 
-    /// What the server on this machine was told to listen on; all addresses (0.0.0.0, [::]) are asked on loopback.
-    /// Without effect beside --url
-    #[arg(long, value_name = "ADDRESS:PORT", env = "RANKDUEL_LISTEN", default_value = "127.0.0.1:7171")]
+    /// What the server on this machine was told to listen on; all addresses (0.0.0.0, [::]) are
+    /// asked on loopback. Without effect beside --url
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        env = "RANKDUEL_LISTEN",
+        default_value = "127.0.0.1:7171"
+    )]
     listen: String,
 
-    /// Ask whether it should be sent requests (/readyz: its database answers, and it is not shutting down), not only
-    /// whether it lives (/livez)
+    /// Ask whether it should be sent requests (/readyz: its database answers, and it is not
+    /// shutting down), not only whether it lives (/livez)
     #[arg(long)]
     ready: bool,
 
@@ -46,11 +55,14 @@ pub(super) fn run(args: &HealthArgs) -> Result<(), CommandError> {
 /// The URL to ask.
 fn probe(args: &HealthArgs) -> Result<Url, String> {
     let mut url = match &args.url {
-        Some(url) => {
-            Url::parse(url).ok().filter(|url| url.scheme() == "http" && url.has_host()).ok_or_else(|| {
-                format!("--url {url:?} is no address of a server; write it like http://127.0.0.1:7171")
-            })?
-        }
+        Some(url) => Url::parse(url)
+            .ok()
+            .filter(|url| url.scheme() == "http" && url.has_host())
+            .ok_or_else(|| {
+                format!(
+                    "--url {url:?} is no address of a server; write it like http://127.0.0.1:7171"
+                )
+            })?,
         None => local(&args.listen)?,
     };
     url.set_path(if args.ready { "/readyz" } else { "/livez" });
@@ -60,7 +72,9 @@ fn probe(args: &HealthArgs) -> Result<Url, String> {
 /// Where a server on this machine that listens on `listen` is reached.
 fn local(listen: &str) -> Result<Url, String> {
     let wrong = |why: &str| {
-        format!("--listen {listen:?} is no address that a server listens on ({why}); see `rankduel serve`")
+        format!(
+            "--listen {listen:?} is no address that a server listens on ({why}); see `rankduel serve`"
+        )
     };
     let mut address = listen
         .to_socket_addrs()
@@ -88,7 +102,8 @@ async fn ask(url: Url, within: Duration) -> anyhow::Result<String> {
         .timeout(within)
         .build()
         .context("the HTTP client cannot be set up")?;
-    let answer = client.get(url.clone()).send().await.with_context(|| format!("{url} does not answer"))?;
+    let answer =
+        client.get(url.clone()).send().await.with_context(|| format!("{url} does not answer"))?;
     let status = answer.status();
     let body = answer.text().await.with_context(|| format!("{url} does not finish its answer"))?;
     if status == reqwest::StatusCode::OK {

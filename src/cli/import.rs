@@ -11,12 +11,12 @@ use super::{CommandError, open_store, runtime};
 use crate::access::Actor;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::StoreArgs;
-use crate::experiment::transfer::{self, Import};
+use crate::service::transfer::{self, Import};
 
 /// Bring in an experiment that `rankduel export` wrote, into either database
 ///
-/// All of it or nothing. Importing the same again changes nothing. Duels that are out are not answered here: they belong
-/// to the database that issued them.
+/// All of it or nothing. Importing the same again changes nothing. Duels that are out are not
+/// answered here: they belong to the database that issued them.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The file; `-` reads standard input
@@ -37,8 +37,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let mut file: Box<dyn BufRead + Send> = if path.as_os_str() == "-" {
         Box::new(BufReader::new(std::io::stdin()))
     } else {
-        let file =
-            File::open(path).map_err(|error| CommandError::Usage(format!("{}: {error}", path.display())))?;
+        let file = File::open(path)
+            .map_err(|error| CommandError::Usage(format!("{}: {error}", path.display())))?;
         Box::new(BufReader::new(file))
     };
     runtime()?.block_on(async {

@@ -11,7 +11,7 @@ use super::{CommandError, open_store, runtime};
 use crate::access::{Actor, NewKey, Scope};
 use crate::clock::{Clock as _, SystemClock, rfc3339};
 use crate::config::StoreArgs;
-use crate::experiment::spec::name_error;
+use crate::engine::experiment_spec::name_error;
 use crate::store::{ApiKeyRecord, AuditNote, SharedStore};
 
 const DAY_MS: i64 = 24 * 3600 * 1000;
@@ -20,9 +20,9 @@ const NAME_MAX: usize = 100;
 
 /// The API keys that callers present: make, list, rotate, revoke
 ///
-/// A key is shown once, when it is made; the database holds only its digest. Servers take a new key at once and read the keys
-/// every ten seconds: so long may a revoked one still be accepted. From the first key on, a server asks every caller for
-/// one. Every act here is in the audit log.
+/// A key is shown once, when it is made; the database holds only its digest. Servers take a new key
+/// at once and read the keys every ten seconds: so long may a revoked one still be accepted. From
+/// the first key on, a server asks every caller for one. Every act here is in the audit log.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -36,8 +36,8 @@ enum Command {
         /// What people call it, such as `search backend`
         #[arg(value_name = "NAME")]
         name: String,
-        /// What it may do; may be repeated. decide: ask for duels. feedback: send it. read: experiments and results, metrics and
-        /// the dashboard. admin: everything
+        /// What it may do; may be repeated. decide: ask for duels. feedback: send it. read:
+        /// experiments and results, metrics and the dashboard. admin: everything
         #[arg(long = "scope", value_name = "SCOPE", required = true)]
         scopes: Vec<Scope>,
         /// The experiment that it is for; may be repeated; all experiments unless given
@@ -157,7 +157,8 @@ fn said(record: &ApiKeyRecord) -> Value {
     })
 }
 
-/// The key alone on standard output, so that it can be piped; what people want to know on standard error.
+/// The key alone on standard output, so that it can be piped; what people want to know on standard
+/// error.
 fn shown(key: &NewKey, record: &ApiKeyRecord) -> String {
     eprintln!(
         "key {} of {:?}: {}; it is shown this once",
@@ -197,26 +198,37 @@ async fn rotate(
     let now = SystemClock.now_ms();
     let old = find(store, id).await?;
     if standing(&old, now) != "good" {
-        return Err(anyhow!("key {id} has ended already; make a new one with `rankduel keys create`"));
+        return Err(anyhow!(
+            "key {id} has ended already; make a new one with `rankduel keys create`"
+        ));
     }
     let scopes: Vec<_> = old.scopes.iter().collect();
-    let wanted =
-        Wanted { name: &old.name, scopes: &scopes, experiments: old.experiments.as_ref(), expires_in_days };
+    let wanted = Wanted {
+        name: &old.name,
+        scopes: &scopes,
+        experiments: old.experiments.as_ref(),
+        expires_in_days,
+    };
     let (key, record) = make(&wanted, now)?;
     let record = ApiKeyRecord { replaces: Some(old.id.clone()), ..record };
     let ends_at = now + i64::from(overlap_seconds) * 1000;
-    let note = AuditNote::new(&Actor::command_line(), "key-rotated", &old.id, now)
-        .changed(Some(said(&old)), Some(json!({"replaced_by": record.id, "expires_at": rfc3339(ends_at)})));
+    let note = AuditNote::new(&Actor::command_line(), "key-rotated", &old.id, now).changed(
+        Some(said(&old)),
+        Some(json!({"replaced_by": record.id, "expires_at": rfc3339(ends_at)})),
+    );
     store.add_api_key(&record, Some((&old.id, ends_at)), &note).await.context("adding the key")?;
-    eprintln!("key {id} is good until {}", rfc3339(old.expires_at.map_or(ends_at, |at| at.min(ends_at))));
+    eprintln!(
+        "key {id} is good until {}",
+        rfc3339(old.expires_at.map_or(ends_at, |at| at.min(ends_at)))
+    );
     Ok(shown(&key, &record))
 }
 
 async fn revoke(store: &SharedStore, id: &str) -> anyhow::Result<String> {
     let now = SystemClock.now_ms();
     let old = find(store, id).await?;
-    let note =
-        AuditNote::new(&Actor::command_line(), "key-revoked", &old.id, now).changed(Some(said(&old)), None);
+    let note = AuditNote::new(&Actor::command_line(), "key-revoked", &old.id, now)
+        .changed(Some(said(&old)), None);
     if store.revoke_api_key(&old.id, now, &note).await.context("revoking the key")? {
         Ok(format!("key {id} is revoked; every server refuses it within ten seconds\n"))
     } else {
@@ -243,7 +255,9 @@ async fn list(store: &SharedStore) -> anyhow::Result<String> {
     let now = SystemClock.now_ms();
     let mut keys = store.api_keys().await.context("reading the keys")?;
     if keys.is_empty() {
-        return Ok("there is no key in the database; those of RANKDUEL_API_KEYS are not listed\n".into());
+        return Ok(
+            "there is no key in the database; those of RANKDUEL_API_KEYS are not listed\n".into()
+        );
     }
     keys.sort_by_key(|key| key.created_at);
     let time = |at: Option<i64>, none: &str| {
@@ -254,8 +268,10 @@ async fn list(store: &SharedStore) -> anyhow::Result<String> {
         "id", "is", "scopes", "created", "expires", "last used", "name, experiments"
     );
     for key in &keys {
-        let experiments =
-            key.experiments.as_ref().map_or(String::new(), |names| format!(", for {}", names.join(" ")));
+        let experiments = key
+            .experiments
+            .as_ref()
+            .map_or(String::new(), |names| format!(", for {}", names.join(" ")));
         // writing to a string does not fail
         let _ = writeln!(
             text,

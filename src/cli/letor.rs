@@ -7,21 +7,28 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::CommandError;
-use crate::letor::DataSet;
-use crate::users::GRADES;
+use interleaving::click_models::GRADES;
+use lab::letor::DataSet;
 
 /// The data set of `--letor`, and the SHA-256 of its file in hexadecimal.
 pub(super) fn read(path: &Path) -> Result<(DataSet, String), CommandError> {
-    let wrong = |detail: String| CommandError::Usage(format!("--letor {}: {detail}", path.display()));
+    let wrong =
+        |detail: String| CommandError::Usage(format!("--letor {}: {detail}", path.display()));
     let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
     let mut hashed = Hashed { inner: file, hash: Sha256::new() };
-    let data = DataSet::read(BufReader::new(&mut hashed)).map_err(|error| wrong(error.to_string()))?;
+    let data =
+        DataSet::read(BufReader::new(&mut hashed)).map_err(|error| wrong(error.to_string()))?;
     let digits = hashed.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok((data, digits))
 }
 
-/// How many grades documents are taken to have: what `--grades` says, or the fewest that users are known for.
-pub(super) fn grades(path: &Path, data: &DataSet, given: Option<usize>) -> Result<usize, CommandError> {
+/// How many grades documents are taken to have: what `--grades` says, or the fewest that users are
+/// known for.
+pub(super) fn grades(
+    path: &Path,
+    data: &DataSet,
+    given: Option<usize>,
+) -> Result<usize, CommandError> {
     let needed = usize::from(data.highest_grade) + 1;
     match given.or_else(|| GRADES.into_iter().find(|&grades| grades >= needed)) {
         Some(grades) if grades >= needed => Ok(grades),

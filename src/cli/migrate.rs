@@ -22,7 +22,10 @@ async fn bring_up_to_date(store: &dyn Store) -> anyhow::Result<&'static str> {
         Ok(()) => Ok("has this program's schema already; nothing was changed"),
         Err(StoreError::Schema(_)) => {
             store.migrate().await.context("the schema cannot be brought up to date")?;
-            store.check().await.context("the schema is not this program's even after the migration")?;
+            store
+                .check()
+                .await
+                .context("the schema is not this program's even after the migration")?;
             Ok("now has this program's schema")
         }
         Err(other) => Err(other.into()),

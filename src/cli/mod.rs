@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 //!
-//! Exit codes: 0 done; 1 it failed while running; 2 it was called wrongly (also: a malformed input file).
+//! Exit codes: 0 done; 1 it failed while running; 2 it was called wrongly (also: a malformed input
+//! file).
 
 use std::process::ExitCode;
 
@@ -79,7 +80,8 @@ pub enum CommandError {
     Failed(#[from] anyhow::Error),
 }
 
-/// An error and its causes, in one line; a cause whose words its effect has already is not said again.
+/// An error and its causes, in one line; a cause whose words its effect has already is not said
+/// again.
 fn one_line(error: &anyhow::Error) -> String {
     error.chain().skip(1).map(ToString::to_string).fold(error.to_string(), |line, cause| {
         if line.contains(&cause) { line } else { format!("{line}: {cause}") }
@@ -128,13 +130,19 @@ fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
         .context("the asynchronous runtime cannot start")?)
 }
 
-/// Whether the database of this URL has API keys. One that is not there yet has none, and is not made.
+/// Whether the database of this URL has API keys. One that is not there yet has none, and is not
+/// made.
 async fn stored_keys(url: &str) -> Result<bool, CommandError> {
-    let existing =
-        if url.starts_with("sqlite:") && !url.contains('?') { format!("{url}?mode=rw") } else { url.into() };
+    let existing = if url.starts_with("sqlite:") && !url.contains('?') {
+        format!("{url}?mode=rw")
+    } else {
+        url.into()
+    };
     let store = match connect(&existing).await {
         Ok(store) => store,
-        Err(ConnectError::Url(what)) => return Err(CommandError::Usage(format!("--database-url: {what}"))),
+        Err(ConnectError::Url(what)) => {
+            return Err(CommandError::Usage(format!("--database-url: {what}")));
+        }
         Err(ConnectError::File { .. }) => return Ok(false),
     };
     let keys = store.api_keys().await;

@@ -13,9 +13,11 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// The folder, made if it is not there. Called before the work, so that it is not lost to a wrong path.
+    /// The folder, made if it is not there. Called before the work, so that it is not lost to a
+    /// wrong path.
     pub fn create(folder: &Path) -> anyhow::Result<Self> {
-        fs::create_dir_all(folder).with_context(|| format!("making the folder `{}`", folder.display()))?;
+        fs::create_dir_all(folder)
+            .with_context(|| format!("making the folder `{}`", folder.display()))?;
         Ok(Self { folder: folder.into() })
     }
 
@@ -30,14 +32,15 @@ impl Output {
 pub(super) fn file_stem(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = last.strip_suffix(".csv").unwrap_or(last);
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    stem.chars().map(plain).collect()
+    let reference = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    stem.chars().map(reference).collect()
 }
 
 /// This program's call as a line for a shell, after a line with the program's version.
 pub(super) fn this_command() -> String {
     let arguments = std::env::args_os().skip(1).map(shell_quoted);
-    let line = std::iter::once("rankduel".to_string()).chain(arguments).collect::<Vec<_>>().join(" ");
+    let line =
+        std::iter::once("rankduel".to_string()).chain(arguments).collect::<Vec<_>>().join(" ");
     format!("# rankduel {}\n{line}\n", env!("CARGO_PKG_VERSION"))
 }
 

@@ -8,12 +8,13 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::CommandError;
-use crate::policy::PolicySpec;
-use crate::policy::spec::Description;
+use dueling_bandits::PolicySpec;
+use dueling_bandits::parameters::Description;
 
 /// List the policies: what each does, what it assumes, its parameters
 ///
-/// Every command that takes a policy takes KIND or KIND:name=value,name=value, as in `d-ts:alpha=0.51`.
+/// Every command that takes a policy takes KIND or KIND:name=value,name=value, as in
+/// `d-ts:alpha=0.51`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Only these kinds
@@ -43,10 +44,13 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
             )));
         }
     }
-    let wanted = |kind: &str| arguments.kinds.is_empty() || arguments.kinds.iter().any(|k| k == kind);
+    let wanted =
+        |kind: &str| arguments.kinds.is_empty() || arguments.kinds.iter().any(|k| k == kind);
     let chosen: Vec<_> = PolicySpec::KINDS.iter().filter(|(kind, _)| wanted(kind)).collect();
     let text = match arguments.format {
-        Format::Table => chosen.iter().map(|(kind, d)| paragraph(kind, d)).collect::<Vec<_>>().join("\n"),
+        Format::Table => {
+            chosen.iter().map(|(kind, d)| paragraph(kind, d)).collect::<Vec<_>>().join("\n")
+        }
         Format::Json => {
             let list: Vec<Value> = chosen.iter().map(|(kind, d)| object(kind, d)).collect();
             serde_json::to_string_pretty(&list).context("writing JSON")? + "\n"
@@ -68,7 +72,8 @@ fn paragraph(kind: &str, description: &Description) -> String {
         let _ = writeln!(text, "  not for a live service: {reason}");
     }
     for parameter in description.parameters {
-        let default = parameter.default.map_or("must be given".into(), |value| format!("default {value}"));
+        let default =
+            parameter.default.map_or("must be given".into(), |value| format!("default {value}"));
         let _ = writeln!(text, "    {} ({default}): {}", parameter.name, parameter.meaning);
     }
     text

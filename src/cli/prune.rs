@@ -8,14 +8,15 @@ use super::{CommandError, open_store, runtime};
 use crate::access::Actor;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::StoreArgs;
-use crate::experiment::retention;
+use crate::service::retention;
 use crate::store::AuditNote;
 
 /// Forget the log of a concluded or archived experiment, up to where its duels have expired
 ///
-/// Standings stay what they are: a snapshot takes the place of the log. What goes for good is every single outcome, so
-/// export first. A repeat of an outcome that was pruned is answered as expired instead of as a duplicate; it is not counted.
-/// A later version of rankduel that cannot read the snapshot's layout refuses the experiment, and says so.
+/// Standings stay what they are: a snapshot takes the place of the log. What goes for good is every
+/// single outcome, so export first. A repeat of an outcome that was pruned is answered as expired
+/// instead of as a duplicate; it is not counted. A later version of rankduel that cannot read the
+/// snapshot's layout refuses the experiment, and says so.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The experiment

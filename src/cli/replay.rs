@@ -10,24 +10,27 @@ use clap::{Args, ValueEnum};
 
 use super::{CommandError, open_store, runtime};
 use crate::config::StoreArgs;
-use crate::experiment::replay::{Replay, replay};
-use crate::experiment::{ExperimentSpec, transfer};
-use crate::policy::PolicySpec;
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::service::reports::replay::{Replay, replay};
+use crate::service::transfer;
 use crate::store::SharedStore;
+use dueling_bandits::PolicySpec;
 
-/// Fold an experiment's log under another policy: what its state would be, what it would choose next, what it would have
-/// cost
+/// Fold an experiment's log under another policy: what its state would be, what it would choose
+/// next, what it would have cost
 ///
-/// From a database, or from a file that `rankduel export` wrote. Nothing is changed. The cost is estimated by runs of the
-/// policy that are answered with the log's own answers, each used once; where those do not reach far enough, no number
-/// is given but the reason. Under the experiment's own policy the state is the one that is served.
+/// From a database, or from a file that `rankduel export` wrote. Nothing is changed. The cost is
+/// estimated by runs of the policy that are answered with the log's own answers, each used once;
+/// where those do not reach far enough, no number is given but the reason. Under the experiment's
+/// own policy the state is the one that is served.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The experiment; of a file the one that is in it
     #[arg(value_name = "NAME", required_unless_present = "file", conflicts_with = "file")]
     name: Option<String>,
 
-    /// A policy: KIND or KIND:name=value,name=value (repeat for several) [default: the experiment's own]
+    /// A policy: KIND or KIND:name=value,name=value (repeat for several) [default: the experiment's
+    /// own]
     #[arg(long = "policy", value_name = "POLICY")]
     policies: Vec<String>,
 
@@ -67,11 +70,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let replays = runtime()?.block_on(async {
         match (&arguments.file, &arguments.name) {
             (Some(path), _) => {
-                let file = File::open(path)
-                    .map_err(|error| CommandError::Usage(format!("--file {}: {error}", path.display())))?;
+                let file = File::open(path).map_err(|error| {
+                    CommandError::Usage(format!("--file {}: {error}", path.display()))
+                })?;
                 let folder = tempfile::tempdir().context("no temporary folder for the log")?;
                 let store =
-                    open_store(&format!("sqlite://{}", folder.path().join("replay.db").display())).await?;
+                    open_store(&format!("sqlite://{}", folder.path().join("replay.db").display()))
+                        .await?;
                 store.migrate().await.context("a database for the log cannot be made")?;
                 transfer::import(&*store, &mut BufReader::new(file), Some(FROM_FILE), None)
                     .await
@@ -83,7 +88,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
                 store.check().await.context("the database cannot be read from")?;
                 all(&store, name, policies).await
             }
-            (None, None) => Err(CommandError::Usage("name an experiment, or a file with --file".into())),
+            (None, None) => {
+                Err(CommandError::Usage("name an experiment, or a file with --file".into()))
+            }
         }
     })?;
     let text = match arguments.format {
@@ -101,7 +108,8 @@ async fn all(
 ) -> Result<Vec<Replay>, CommandError> {
     let record = store.experiment(name).await.context("reading the experiment")?;
     let record = record.ok_or_else(|| anyhow!("there is no experiment `{name}`"))?;
-    let spec = ExperimentSpec::read(&record.spec).map_err(|why| anyhow!("experiment `{name}`: {why}"))?;
+    let spec =
+        ExperimentSpec::read(&record.spec).map_err(|why| anyhow!("experiment `{name}`: {why}"))?;
     let policies = if policies.is_empty() { vec![spec.policy.clone()] } else { policies };
     for policy in &policies {
         policy
@@ -152,7 +160,11 @@ fn paragraph(replay: &Replay) -> String {
             regret.uniform
         ),
         (None, reason) => {
-            writeln!(text, "  Copeland regret: not known: {}", reason.as_deref().unwrap_or_default())
+            writeln!(
+                text,
+                "  Copeland regret: not known: {}",
+                reason.as_deref().unwrap_or_default()
+            )
         }
     };
     text

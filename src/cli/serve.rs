@@ -11,10 +11,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{CommandError, open_store, stored_keys};
 use crate::clock::SystemClock;
 use crate::config::{API_KEYS, ServeArgs, ServeConfig};
-use crate::experiment::Service;
 use crate::http::health::Readiness;
 use crate::http::server::{Drained, serve};
 use crate::http::{self, AppState};
+use crate::service::Service;
 use crate::telemetry::export::Export;
 use crate::telemetry::logging;
 use crate::telemetry::metrics::Metrics;
@@ -47,9 +47,9 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
         return Err(CommandError::Usage(open));
     }
     // First the port: a second server started by mistake must not touch the database.
-    let listener = TcpListener::bind(config.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}; --listen takes another address", config.listen))?;
+    let listener = TcpListener::bind(config.listen).await.with_context(|| {
+        format!("cannot listen on {}; --listen takes another address", config.listen)
+    })?;
     let address = listener.local_addr().context("the address that is listened on")?;
 
     let store = open_store(&config.database_url).await?;
@@ -59,11 +59,13 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
     store.check().await.context("the database cannot be served from")?;
     let database = store.kind();
     let metrics = Arc::new(Metrics::new());
-    let service = Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), config.service.clone())
-        .await
-        .context("the service cannot start")?;
+    let service =
+        Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), config.service.clone())
+            .await
+            .context("the service cannot start")?;
     let readiness = Arc::new(Readiness::default());
-    let state = AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };
+    let state =
+        AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };
     let open = config.shell.keys.is_empty() && service.access().ring().is_empty();
     let app = http::app(state, &config.shell).context("the API cannot be set up")?;
 

@@ -9,15 +9,15 @@ use super::{CommandError, open_store, runtime};
 use crate::access::Actor;
 use crate::clock::{Clock as _, SystemClock, rfc3339};
 use crate::config::StoreArgs;
-use crate::experiment::signing::fresh_key;
-use crate::experiment::spec::MAX_DUEL_TTL_SECONDS;
+use crate::engine::experiment_spec::MAX_DUEL_TTL_SECONDS;
 use crate::store::{AuditNote, SharedStore, SigningKey};
+use crate::tokens::signing::fresh_key;
 
 /// The keys that duels are signed with: list, rotate, retire
 ///
-/// Servers read the keys every ten seconds, and at once when a duel names one that they do not know. A new key
-/// signs after a while only, so that every server knows it before the first duel carries it; an older key goes on to
-/// verify the duels that it has signed until it is retired.
+/// Servers read the keys every ten seconds, and at once when a duel names one that they do not
+/// know. A new key signs after a while only, so that every server knows it before the first duel
+/// carries it; an older key goes on to verify the duels that it has signed until it is retired.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -32,14 +32,16 @@ enum Command {
     Rotate {
         #[command(flatten)]
         store: StoreArgs,
-        /// Seconds until it signs: longer than servers take to read the keys, and than their clocks differ
+        /// Seconds until it signs: longer than servers take to read the keys, and than their clocks
+        /// differ
         #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(5..=86_400))]
         after_seconds: u32,
     },
     /// Remove keys that verify no duel that could still be answered; or the given one at once
     ///
-    /// Without an id: all that were superseded longer ago than a duel can live (30 days). With an id: that key, for
-    /// instance because somebody else has got it; every duel that it has signed is refused from then on.
+    /// Without an id: all that were superseded longer ago than a duel can live (30 days). With an
+    /// id: that key, for instance because somebody else has got it; every duel that it has signed
+    /// is refused from then on.
     Retire {
         #[command(flatten)]
         store: StoreArgs,
@@ -51,8 +53,9 @@ enum Command {
 
 /// Run the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let (Command::List(args) | Command::Rotate { store: args, .. } | Command::Retire { store: args, .. }) =
-        &arguments.command;
+    let (Command::List(args)
+    | Command::Rotate { store: args, .. }
+    | Command::Retire { store: args, .. }) = &arguments.command;
     runtime()?.block_on(async {
         let store = open_store(&args.database_url).await?;
         store.check().await.context("the database cannot be worked on")?;
@@ -94,7 +97,10 @@ async fn list(store: &SharedStore) -> anyhow::Result<String> {
 async fn rotate(store: &SharedStore, after_seconds: u32) -> anyhow::Result<String> {
     let now = SystemClock.now_ms();
     let key = fresh_key(now, now + i64::from(after_seconds) * 1000)?;
-    store.add_signing_key(&key, &note("signing-key-added", key.id, now)).await.context("adding the key")?;
+    store
+        .add_signing_key(&key, &note("signing-key-added", key.id, now))
+        .await
+        .context("adding the key")?;
     Ok(format!("key {} signs from {} on\n", key.id, rfc3339(key.active_from)))
 }
 
@@ -130,10 +136,14 @@ fn note(what: &'static str, id: u32, now: i64) -> AuditNote {
     AuditNote::new(&Actor::command_line(), what, &id.to_string(), now)
 }
 
-/// Keys whose successor has signed for longer than any duel lives. Keys come as they take turns, the latest first.
+/// Keys whose successor has signed for longer than any duel lives. Keys come as they take turns,
+/// the latest first.
 fn superseded(keys: &[SigningKey], now: i64) -> Vec<u32> {
     let longest = i64::from(MAX_DUEL_TTL_SECONDS) * 1000;
-    keys.windows(2).filter(|turn| turn[0].active_from + longest < now).map(|turn| turn[1].id).collect()
+    keys.windows(2)
+        .filter(|turn| turn[0].active_from + longest < now)
+        .map(|turn| turn[1].id)
+        .collect()
 }
 
 #[cfg(test)]
@@ -143,7 +153,8 @@ mod tests {
     #[test]
     fn a_key_is_superseded_when_its_successor_has_signed_for_thirty_days() {
         const DAY: i64 = 24 * 3600 * 1000;
-        let key = |id, day| SigningKey { id, secret: [0; 32], created_at: 0, active_from: day * DAY };
+        let key =
+            |id, day| SigningKey { id, secret: [0; 32], created_at: 0, active_from: day * DAY };
         let keys = [key(4, 90), key(3, 80), key(2, 40), key(1, 0)];
         assert_eq!(superseded(&keys, 70 * DAY), Vec::<u32>::new());
         assert_eq!(superseded(&keys, 70 * DAY + 1), [1]);

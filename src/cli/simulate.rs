@@ -12,39 +12,41 @@ use super::CommandError;
 use super::output::{Output, file_stem, this_command};
 use super::values::{count, delay, probability};
 use super::watched::Watched;
-use crate::policy::{PolicySpec, TieRule};
-use crate::preference::{PreferenceMatrix, RegretKind};
-use crate::simulate::plot::{self, Scale};
-use crate::simulate::{Delay, Entrant, Feedback, Report, Tournament, report};
+use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
+use dueling_bandits::{PolicySpec, TieRule};
+use lab::simulate::plot::{self, Scale};
+use lab::simulate::{Delay, Entrant, Feedback, Report, Tournament, report};
 
 /// Measure the regret of policies on known preference matrices
 ///
-/// Runs each policy on each matrix, many times, through the same code that the service runs, and reports the true
-/// cumulative regret at logarithmically spaced steps: mean, standard error, standard deviation. A step is one duel shown;
-/// a self-duel (a ranker shown alone) is a step too. The same seed gives the same numbers on any number of threads.
+/// Runs each policy on each matrix, many times, through the same code that the service runs, and
+/// reports the true cumulative regret at logarithmically spaced steps: mean, standard error,
+/// standard deviation. A step is one duel shown; a self-duel (a ranker shown alone) is a step too.
+/// The same seed gives the same numbers on any number of threads.
 ///
-/// Only the result goes to standard output. Ctrl-C stops early and reports the runs that every policy has finished (or,
-/// before the first is finished, the steps that every policy has reached); the report's `runs` and `horizon` are what was
-/// really done.
+/// Only the result goes to standard output. Ctrl-C stops early and reports the runs that every
+/// policy has finished (or, before the first is finished, the steps that every policy has reached);
+/// the report's `runs` and `horizon` are what was really done.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// A policy: KIND or KIND:name=value,name=value (repeat for several)
     ///
-    /// `rankduel policies` lists kinds and parameters. A policy that takes `horizon` and is not given one gets the
-    /// simulation's.
+    /// `rankduel policies` lists kinds and parameters. A policy that takes `horizon` and is not
+    /// given one gets the simulation's.
     #[arg(long = "policy", value_name = "POLICY", required = true)]
     policies: Vec<String>,
 
     /// A preference matrix: a CSV file or a built-in name (repeat for several)
     ///
-    /// A CSV file has K rows of K numbers, no header: row i, column j is the probability that ranker i beats ranker j.
-    /// Opposite entries add up to 1 (within 1e-9) and the diagonal is 0.5; 2 to 1024 rankers; blank lines and lines that
-    /// start with # are skipped.
+    /// A CSV file has K rows of K numbers, no header: row i, column j is the probability that
+    /// ranker i beats ranker j. Opposite entries add up to 1 (within 1e-9) and the diagonal is 0.5;
+    /// 2 to 1024 rankers; blank lines and lines that start with # are skipped.
     ///
-    /// Built in: arxiv-6, cyclic-4, arithmetic-8 (published); btl:K:SEED (Bradley-Terry-Luce), hard:K:SEED[:GAP] (one
-    /// ranker beats all others by GAP, 0.2 unless given; all others are tied), cycle:K:SEED (three Copeland winners in a
-    /// cycle, no Condorcet winner), sst:K:SEED (strong stochastic transitivity).
+    /// Built in: arxiv-6, cyclic-4, arithmetic-8 (published); btl:K:SEED (Bradley-Terry-Luce),
+    /// hard:K:SEED[:GAP] (one ranker beats all others by GAP, 0.2 unless given; all others are
+    /// tied), cycle:K:SEED (three Copeland winners in a cycle, no Condorcet winner), sst:K:SEED
+    /// (strong stochastic transitivity).
     #[arg(long, value_name = "MATRIX", required = true)]
     preferences: Vec<String>,
 
@@ -64,7 +66,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = RegretChoice::Copeland)]
     regret: RegretChoice,
 
-    /// Whether each run renames the rankers at random, so that no policy gains from their order in the file
+    /// Whether each run renames the rankers at random, so that no policy gains from their order in
+    /// the file
     #[arg(
         long, value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = true,
         default_missing_value = "true", num_args = 0..=1
@@ -73,7 +76,8 @@ pub struct Arguments {
 
     /// `alpha` of every policy that takes one and is not given its own
     ///
-    /// For most it is the width of the confidence bounds; `rankduel policies` tells for which it is something else.
+    /// For most it is the width of the confidence bounds; `rankduel policies` tells for which it is
+    /// something else.
     #[arg(long, value_name = "ALPHA")]
     alpha: Option<f64>,
 
@@ -129,8 +133,8 @@ struct FeedbackArguments {
     #[arg(long, value_name = "N", default_value = "1", value_parser = |text: &str| count(text, 1, 1_000_000))]
     feedback_batch: u64,
 
-    /// Servers that share the log: each step any of them hands out the duel and any takes an outcome; each knows only its
-    /// own duels in flight
+    /// Servers that share the log: each step any of them hands out the duel and any takes an
+    /// outcome; each knows only its own duels in flight
     #[arg(long, value_name = "N", default_value = "1", value_parser = |text: &str| count(text, 1, 1000))]
     replicas: u64,
 
@@ -195,9 +199,10 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
     let reports: Vec<Report> = reports.into_iter().flatten().collect();
     if reports.is_empty() {
-        return Err(
-            anyhow!("interrupted before every policy had made a step; there is nothing to report").into()
-        );
+        return Err(anyhow!(
+            "interrupted before every policy had made a step; there is nothing to report"
+        )
+        .into());
     }
     if let Some(output) = output {
         let y_scale = if arguments.log_regret { Scale::Log } else { Scale::Linear };
@@ -230,8 +235,11 @@ fn write_out(output: &Output, reports: &[Report], y_scale: Scale) -> anyhow::Res
 impl Arguments {
     /// Everything that can be wrong with the call is found here, before the first step.
     fn tournaments(&self) -> Result<Vec<Tournament>, CommandError> {
-        let entrants =
-            self.policies.iter().map(|text| self.entrant(text)).collect::<Result<Vec<_>, CommandError>>()?;
+        let entrants = self
+            .policies
+            .iter()
+            .map(|text| self.entrant(text))
+            .collect::<Result<Vec<_>, CommandError>>()?;
         self.preferences.iter().map(|name| self.tournament(name, &entrants)).collect()
     }
 
@@ -244,8 +252,9 @@ impl Arguments {
     }
 
     fn tournament(&self, name: &str, entrants: &[Entrant]) -> Result<Tournament, CommandError> {
-        let wrong =
-            |error: &dyn std::fmt::Display| CommandError::Usage(format!("--preferences {name}: {error}"));
+        let wrong = |error: &dyn std::fmt::Display| {
+            CommandError::Usage(format!("--preferences {name}: {error}"))
+        };
         let matrix = PreferenceMatrix::load(name).map_err(|error| wrong(&error))?;
         for entrant in entrants {
             entrant.spec.validate(matrix.rankers()).map_err(|error| {

@@ -1,16 +1,16 @@
 //! Values on the command line that several commands take.
 
-use crate::simulate::Delay;
+use lab::simulate::Delay;
 
 /// A whole number from `least` to `most`, plain, with `_` between digits, or as `1e6`.
 pub(super) fn count(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let wanted = || format!("it must be a whole number from {least} to {most}");
-    let plain = text.replace('_', "");
-    let number = match plain.parse::<u64>() {
+    let reference = text.replace('_', "");
+    let number = match reference.parse::<u64>() {
         Ok(number) => number,
         Err(_) => {
             // every whole number below 2^53 is exact
-            let number: f64 = plain.parse().map_err(|_| wanted())?;
+            let number: f64 = reference.parse().map_err(|_| wanted())?;
             if number.fract() != 0.0 || !(0.0..=9e15).contains(&number) {
                 return Err(wanted());
             }
@@ -32,9 +32,9 @@ pub(super) fn probability(text: &str) -> Result<f64, String> {
 pub(super) fn delay(text: &str) -> Result<Delay, String> {
     const MOST_STEPS: u64 = 1_000_000;
     match text.split_once(':') {
-        None => count(text, 0, MOST_STEPS)
-            .map(Delay::Steps)
-            .map_err(|_| format!("it must be a number of steps from 0 to {MOST_STEPS}, or geometric:MEAN")),
+        None => count(text, 0, MOST_STEPS).map(Delay::Steps).map_err(|_| {
+            format!("it must be a number of steps from 0 to {MOST_STEPS}, or geometric:MEAN")
+        }),
         Some(("geometric", mean)) => match mean.parse() {
             Ok(mean) if (0.0..=MOST_STEPS as f64).contains(&mean) => Ok(Delay::Geometric { mean }),
             _ => Err(format!("the mean `{mean}` must be a number of steps from 0 to {MOST_STEPS}")),
@@ -49,7 +49,9 @@ mod tests {
 
     #[test]
     fn counts_are_whole_numbers_in_range() {
-        for (text, number) in [("100", 100), ("1e5", 100_000), ("1_000", 1000), ("2.5e1", 25), ("0", 0)] {
+        for (text, number) in
+            [("100", 100), ("1e5", 100_000), ("1_000", 1000), ("2.5e1", 25), ("0", 0)]
+        {
             assert_eq!(count(text, 0, 1_000_000), Ok(number), "{text}");
         }
         for text in ["", "x", "-1", "1.5", "1e7", "NaN", "inf", "1e300"] {

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{CommandError, open_store, runtime};
 use crate::config::StoreArgs;
-use crate::experiment::audit::audit;
+use crate::service::verify::audit;
 use crate::store::SharedStore;
 
 /// Experiments named at a time.
@@ -15,9 +15,10 @@ const PAGE: u32 = 1000;
 
 /// Read everything in a database and say what is wrong where: exit code 1 if anything is
 ///
-/// Of each experiment: its record, its log (positions without a gap, nonces unique, entries that can be folded, an end
-/// where it should be), its changes, and its snapshots against the fold. Of SQLite also what it finds wrong with its file.
-/// Nothing is changed, and servers may go on meanwhile.
+/// Of each experiment: its record, its log (positions without a gap, nonces unique, entries that
+/// can be folded, an end where it should be), its changes, and its snapshots against the fold. Of
+/// SQLite also what it finds wrong with its file. Nothing is changed, and servers may go on
+/// meanwhile.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Only these experiments
@@ -55,7 +56,9 @@ async fn verify(store: &SharedStore, names: &[String]) -> anyhow::Result<usize> 
         say(&format!("WRONG  database: {what}"))?;
     }
     match store.signing_keys().await {
-        Ok(keys) if keys.is_empty() => say("database: no signing key yet; the first server makes one")?,
+        Ok(keys) if keys.is_empty() => {
+            say("database: no signing key yet; the first server makes one")?
+        }
         Ok(keys) => say(&format!("database: {} signing key(s)", keys.len()))?,
         Err(error) => {
             wrong += 1;
@@ -70,7 +73,8 @@ async fn verify(store: &SharedStore, names: &[String]) -> anyhow::Result<usize> 
             names.to_vec()
         };
         for name in &page {
-            let findings = audit(&**store, name).await.with_context(|| format!("reading `{name}`"))?;
+            let findings =
+                audit(&**store, name).await.with_context(|| format!("reading `{name}`"))?;
             for what in &findings.wrong {
                 say(&format!("WRONG  {name}: {what}"))?;
             }

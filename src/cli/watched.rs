@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::simulate::tournament::run_all;
-use crate::simulate::{Report, Tournament, Watch};
+use lab::simulate::tournament::run_all;
+use lab::simulate::{Report, Tournament, Watch};
 
 /// How often the progress bar is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -21,8 +21,8 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// `threads` threads (default: one a core). From now on the first Ctrl-C ends the work after the current step, and the
-    /// second ends the program.
+    /// `threads` threads (default: one a core). From now on the first Ctrl-C ends the work after
+    /// the current step, and the second ends the program.
     pub fn start(threads: Option<NonZeroUsize>) -> anyhow::Result<Self> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.map_or(0, NonZeroUsize::get))
@@ -38,9 +38,11 @@ impl Watched {
         self.watch.is_stopped()
     }
 
-    /// Run tournaments; one report each, `None` where it was interrupted before anything could be said.
+    /// Run tournaments; one report each, `None` where it was interrupted before anything could be
+    /// said.
     pub fn run(&self, tournaments: &[Tournament]) -> Vec<Option<Report>> {
-        let steps = tournaments.iter().fold(0_u64, |steps, t| steps.saturating_add(t.total_steps()));
+        let steps =
+            tournaments.iter().fold(0_u64, |steps, t| steps.saturating_add(t.total_steps()));
         self.work(steps, |watch| run_all(tournaments, watch))
     }
 
@@ -50,7 +52,8 @@ impl Watched {
     }
 }
 
-/// Do `work` while a bar shows how far `watch` says it is. Draws nothing unless standard error is a terminal.
+/// Do `work` while a bar shows how far `watch` says it is. Draws nothing unless standard error is a
+/// terminal.
 fn with_progress<T>(steps: u64, watch: &Watch, work: impl FnOnce() -> T) -> T {
     let bar = ProgressBar::new(steps);
     let before = watch.steps();
@@ -78,12 +81,16 @@ fn with_progress<T>(steps: u64, watch: &Watch, work: impl FnOnce() -> T) -> T {
 
 fn stop_on_ctrl_c(watch: Arc<Watch>) {
     std::thread::spawn(move || {
-        let listening =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
+        let listening = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .and_then(|runtime| {
                 runtime.block_on(async {
                     tokio::signal::ctrl_c().await?;
                     watch.stop();
-                    eprintln!("\nrankduel: stopping after the current steps; Ctrl-C again to give up");
+                    eprintln!(
+                        "\nrankduel: stopping after the current steps; Ctrl-C again to give up"
+                    );
                     tokio::signal::ctrl_c().await
                 })
             });

@@ -55,12 +55,14 @@ struct AuditEntry {
     /// When.
     #[schema(format = DateTime)]
     at: String,
-    /// Who: `key:ID`, `anyone` (a server without keys), `service` (the service itself), or `command-line`.
+    /// Who: `key:ID`, `anyone` (a server without keys), `service` (the service itself), or
+    /// `command-line`.
     #[schema(example = "key:1f0c9a2e")]
     who: String,
-    /// What: `experiment-created`, `experiment-changed`, `experiment-archived`, `experiment-imported`, `log-pruned`,
-    /// `experiment-concluded` (by the service itself), `batch-closed`, `key-created`, `key-rotated`, `key-revoked`,
-    /// `signing-key-added` or `signing-key-removed`.
+    /// What: `experiment-created`, `experiment-changed`, `experiment-archived`,
+    /// `experiment-imported`, `log-pruned`, `experiment-concluded` (by the service itself),
+    /// `batch-closed`, `key-created`, `key-rotated`, `key-revoked`, `signing-key-added` or
+    /// `signing-key-removed`.
     #[schema(example = "experiment-changed")]
     what: String,
     /// Name of the experiment, or id of the key, that it was done to.
@@ -97,9 +99,10 @@ impl From<AuditRecord> for AuditEntry {
 
 /// Who did what
 ///
-/// Every change of an experiment and of the keys, and what the service did itself, such as closing a batch; the newest
-/// first, a page at a time. A change and its entry are written in one transaction. Entries are never changed or removed.
-/// A key that is for some experiments only must name one of them.
+/// Every change of an experiment and of the keys, and what the service did itself, such as closing
+/// a batch; the newest first, a page at a time. A change and its entry are written in one
+/// transaction. Entries are never changed or removed. A key that is for some experiments only must
+/// name one of them.
 #[utoipa::path(get, path = "/audit", tag = openapi::OPERATIONS, security(("key" = ["admin"])), params(AuditQuery),
     responses(
         (status = 200, body = AuditPage, description = "A page."),
@@ -117,16 +120,18 @@ async fn audit(
     let limit = query.limit.unwrap_or(LIST_DEFAULT);
     if !(1..=LIST_MAX).contains(&limit) {
         let detail = format!("`limit` is {limit}; it must be 1 to {LIST_MAX}");
-        return Err(Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).query("limit", detail));
+        return Err(
+            Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).query("limit", detail)
+        );
     }
     let before = query.cursor.as_deref().map_or(Ok(i64::MAX), read_cursor)?;
     if query.experiment.as_ref().is_some_and(|name| name.contains('\0')) {
         let detail = "`experiment` is not the name of one";
-        return Err(
-            Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).query("experiment", detail)
-        );
+        return Err(Problem::new(ProblemKind::InvalidRequest, format!("{detail}."))
+            .query("experiment", detail));
     }
-    let mut records = state.service.audit_log(query.experiment.as_deref(), before, limit + 1).await?;
+    let mut records =
+        state.service.audit_log(query.experiment.as_deref(), before, limit + 1).await?;
     let more = records.len() > limit as usize;
     records.truncate(limit as usize);
     let next = match records.last() {

@@ -1,8 +1,8 @@
 //! Who may call what.
 //!
-//! What an operation needs stands in its annotation (`security(("key" = ["read"]))`), goes into the description of the
-//! API, and is enforced from there ([`Rules`]): what is described is what holds. An operation that names no scope needs
-//! `admin`.
+//! What an operation needs stands in its annotation (`security(("key" = ["read"]))`), goes into the
+//! description of the API, and is enforced from there ([`Rules`]): what is described is what holds.
+//! An operation that names no scope needs `admin`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use utoipa::openapi::path::Operation;
 
 use super::dashboard::{self, Sessions};
 use super::problem::{Problem, ProblemKind};
-use crate::access::{Actor, Digest, KnownKey, Ring, Scope};
+use crate::access::{Actor, ApiKeySet, Digest, KnownKey, Scope};
 pub use crate::access::{ApiKeys, KeyError, KeyId};
-use crate::experiment::Service;
+use crate::service::Service;
 
-/// Whether this path needs no key: what probes and readers of the documentation need, and nothing that tells about an
-/// experiment.
-pub(super) fn is_open(path: &str) -> bool {
+/// Whether this path needs no key: what probes and readers of the documentation need, and nothing
+/// that tells about an experiment.
+pub(crate) fn is_open(path: &str) -> bool {
     matches!(path, "/livez" | "/readyz" | "/openapi.yaml" | "/docs")
         || path.starts_with("/problems/")
         || dashboard::OPEN.contains(&path)
 }
 
 /// The scope that an operation names.
-pub(super) fn scope_of(operation: &Operation) -> Option<Scope> {
+pub(crate) fn scope_of(operation: &Operation) -> Option<Scope> {
     let security = serde_json::to_value(operation.security.as_ref()?).ok()?;
     let named = security.as_array()?.iter().find_map(|way| way.get("key")?.as_array()?.first())?;
     named.as_str()?.parse().ok()
@@ -45,7 +45,7 @@ struct Rule {
 
 /// What every described operation needs.
 #[derive(Debug, Default)]
-pub(super) struct Rules(HashMap<String, Rule>);
+pub(crate) struct Rules(HashMap<String, Rule>);
 
 impl Rules {
     /// As the description says.
@@ -80,7 +80,9 @@ impl Rules {
         let Some(route) = route else { return Ok(()) };
         let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
         let Some(rule) = self.0.get(route) else { return require(key, Scope::Admin) };
-        let Some((_, scope)) = rule.scopes.iter().find(|(own, _)| own == method) else { return Ok(()) };
+        let Some((_, scope)) = rule.scopes.iter().find(|(own, _)| own == method) else {
+            return Ok(());
+        };
         require(key, *scope)?;
         match (key.experiments(), rule.name_at) {
             (Some(_), Some(at)) => {
@@ -95,7 +97,10 @@ fn require(key: &KnownKey, scope: Scope) -> Result<(), Problem> {
     if key.allows(scope) {
         return Ok(());
     }
-    Err(forbidden(format!("The key {} lacks the scope `{scope}`, which this needs.", key.id().as_str())))
+    Err(forbidden(format!(
+        "The key {} lacks the scope `{scope}`, which this needs.",
+        key.id().as_str()
+    )))
 }
 
 fn require_experiment(key: &KnownKey, name: &str) -> Result<(), Problem> {
@@ -115,14 +120,14 @@ fn is_page(route: Option<&str>) -> bool {
 }
 
 /// Lets requests in.
-pub(super) struct Guard {
-    given: Arc<Ring>,
+pub(crate) struct Guard {
+    given: Arc<ApiKeySet>,
     service: Option<(Arc<Service>, Sessions)>,
     rules: Rules,
 }
 
 /// What can be said of a request without waiting.
-pub(super) enum Judged {
+pub(crate) enum Authorization {
     /// It may come in; the key it has, if it needs one.
     Admitted(Option<Arc<KnownKey>>),
     /// It has a key that is not known here.
@@ -130,43 +135,53 @@ pub(super) enum Judged {
 }
 
 impl Guard {
-    /// A guard that knows the keys that the server was started with, and those of the service's database.
-    pub fn new(given: Arc<Ring>, service: Option<(Arc<Service>, Sessions)>, rules: Rules) -> Self {
+    /// A guard that knows the keys that the server was started with, and those of the service's
+    /// database.
+    pub fn new(
+        given: Arc<ApiKeySet>,
+        service: Option<(Arc<Service>, Sessions)>,
+        rules: Rules,
+    ) -> Self {
         Self { given, service, rules }
     }
 
-    /// Judge by the keys that are known here, and for a page by the session; the error is what is answered. `route` is the
-    /// template of the request's path, if there is one.
-    pub fn judge(&self, request: &Request, route: Option<&str>) -> Result<Judged, Box<Response>> {
+    /// Judge by the keys that are known here, and for a page by the session; the error is what is
+    /// answered. `route` is the template of the request's path, if there is one.
+    pub fn judge(
+        &self,
+        request: &Request,
+        route: Option<&str>,
+    ) -> Result<Authorization, Box<Response>> {
         if is_open(request.uri().path()) {
-            return Ok(Judged::Admitted(None));
+            return Ok(Authorization::Admitted(None));
         }
         let stored = self.service.as_ref().map(|(service, _)| service.access().ring());
         if self.given.is_empty() && stored.as_ref().is_none_or(|stored| stored.is_empty()) {
-            return Ok(Judged::Admitted(None));
+            return Ok(Authorization::Admitted(None));
         }
         if let Some((_, sessions)) = &self.service
             && is_page(route)
             && !request.headers().contains_key(header::AUTHORIZATION)
         {
             let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-            let key =
-                sessions.key_of(request.headers()).ok_or_else(|| Box::new(dashboard::ask_to_log_in(path)))?;
+            let key = sessions
+                .key_of(request.headers())
+                .ok_or_else(|| Box::new(dashboard::ask_to_log_in(path)))?;
             self.rules
                 .check(&key, request, route)
                 .map_err(|problem| Box::new(dashboard::forbidden(&problem)))?;
-            return Ok(Judged::Admitted(Some(key)));
+            return Ok(Authorization::Admitted(Some(key)));
         }
         let digest = presented(request.headers()).map_err(refusal)?;
         let found = self.given.find(&digest).or_else(|| stored.as_ref()?.find(&digest));
-        let Some(key) = found else { return Ok(Judged::Unknown) };
+        let Some(key) = found else { return Ok(Authorization::Unknown) };
         let now_ms = self.service.as_ref().map_or(0, |(service, _)| service.now_ms());
         if !key.use_at(now_ms) {
             let ended = format!("The key {} has expired or was revoked.", key.id().as_str());
             return Err(refusal(refused(ended)));
         }
         self.rules.check(&key, request, route).map_err(refusal)?;
-        Ok(Judged::Admitted(Some(key)))
+        Ok(Authorization::Admitted(Some(key)))
     }
 
     /// Learn of keys that were made since they were last read.
@@ -185,7 +200,7 @@ fn refusal(problem: Problem) -> Box<Response> {
 }
 
 /// The answer to a key that nobody knows.
-pub(super) fn unknown() -> Problem {
+pub(crate) fn unknown() -> Problem {
     refused("This server does not know the key that was sent.".into())
 }
 
@@ -220,7 +235,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    pub(super) fn new(key: Option<Arc<KnownKey>>, request_id: &str) -> Self {
+    pub(crate) fn new(key: Option<Arc<KnownKey>>, request_id: &str) -> Self {
         Self { key, request_id: Some(request_id.into()) }
     }
 

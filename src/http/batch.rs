@@ -12,7 +12,7 @@ use super::extract::Object;
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
 use crate::clock::rfc3339;
-use crate::experiment::batches::PostedResult;
+use crate::service::batches::PostedResult;
 
 /// Most duels of one lease.
 const LEASE_MAX: u32 = 1000;
@@ -67,10 +67,13 @@ struct Pair {
         (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
         (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`not-a-batch-policy`."),
     ))]
-async fn batch(State(state): State<AppState>, PathOf(name): PathOf<String>) -> ApiResult<Json<Batch>> {
-    let live = state.service.experiment(&name).await?;
+async fn batch(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+) -> ApiResult<Json<Batch>> {
+    let loaded = state.service.experiment(&name).await?;
     let open = state.service.batch(&name).await?;
-    let id = |ranker: usize| live.spec.rankers[ranker].id.clone();
+    let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
     let pairs: Vec<_> = open
         .pairs
         .iter()
@@ -113,8 +116,8 @@ struct Lease {
 
 /// Lease many duels of the open batch at once
 ///
-/// For a pipeline that runs many queries. Each duel is answered through `feedback`; one that is not answered in its
-/// time is handed out again.
+/// For a pipeline that runs many queries. Each duel is answered through `feedback`; one that is not
+/// answered in its time is handed out again.
 #[utoipa::path(post, path = "/experiments/{name}/batch/lease", tag = "batches", security(("key" = ["decide"])), request_body = LeaseBody,
     params(("name" = String, Path, description = "The experiment's name.")),
     responses(
@@ -130,7 +133,9 @@ async fn lease(
 ) -> ApiResult<Json<Lease>> {
     if !(1..=LEASE_MAX).contains(&body.count) {
         let detail = format!("`count` is {}; it must be 1 to {LEASE_MAX}", body.count);
-        return Err(Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).field("/count", detail));
+        return Err(
+            Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).field("/count", detail)
+        );
     }
     let duels = state.service.lease(&name, body.count as usize).await?;
     Ok(Json(Lease { duels: duels.into_iter().map(|duel| Duel::new(&name, duel)).collect() }))

@@ -5,19 +5,21 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use utoipa::ToSchema;
 
-use crate::experiment::page_rules::CLICK;
-use crate::experiment::{Clicked, PageEvent};
+use crate::engine::page_rules::CLICK;
+use crate::service::feedback::Clicked;
+use crate::service::feedback::PageEvent;
 
-/// A click: a position, a document's id, or an object that says which of them it is, and which kind of event.
+/// A click: a position, a document's id, or an object that says which of them it is, and which kind
+/// of event.
 #[derive(Debug)]
-pub(super) struct ClickBody(pub PageEvent);
+pub(crate) struct ClickBody(pub PageEvent);
 
 /// What was clicked: a position of the shown list from 0, a document's id, or an object.
 #[derive(Debug, ToSchema)]
 #[schema(as = Click)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
-pub(super) enum ClickShape {
+pub(crate) enum ClickShape {
     /// Position in the shown list; on a later page it goes on counting.
     Position(u64),
     /// Id of a document.
@@ -34,7 +36,7 @@ pub(super) enum ClickShape {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
-pub(super) struct AtPosition {
+pub(crate) struct AtPosition {
     /// Position in the shown list, from 0.
     position: u64,
     /// One of the experiment's `event_weights`; `click` unless said otherwise.
@@ -46,7 +48,7 @@ pub(super) struct AtPosition {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
-pub(super) struct OnDocument {
+pub(crate) struct OnDocument {
     /// Its id.
     document: String,
     /// One of the experiment's `event_weights`; `click` unless said otherwise.
@@ -58,7 +60,7 @@ pub(super) struct OnDocument {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
-pub(super) struct OnSlot {
+pub(crate) struct OnSlot {
     /// Its token.
     slot: String,
     /// One of the experiment's `event_weights`; `click` unless said otherwise.

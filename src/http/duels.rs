@@ -18,8 +18,10 @@ use super::pages::{PageParts, PinBody, Repeats, SlotBody, page_request};
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, PathOf, Problem, ProblemKind};
 use crate::clock::rfc3339;
-use crate::experiment::{IssuedDuel, Live, Service};
-use crate::interleave::Note;
+use crate::engine::loaded::LoadedExperiment;
+use crate::service::IssuedDuel;
+use crate::service::Service;
+use interleaving::Note;
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -41,7 +43,8 @@ pub struct Duel {
     /// Id of the ranker to show right (second).
     #[schema(example = "bm25")]
     pub right: String,
-    /// Whether both are one ranker: show it alone, nothing is to be learned, and no feedback is needed.
+    /// Whether both are one ranker: show it alone, nothing is to be learned, and no feedback is
+    /// needed.
     pub self_duel: bool,
     /// Feedback after that is refused.
     #[schema(format = DateTime)]
@@ -72,8 +75,8 @@ impl Duel {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NextDuelBody {
-    /// By ranker, the ids of its documents, best first; of every ranker of the experiment, `[]` for one that has none. At
-    /// most 10,000 of 1 to 1024 bytes each.
+    /// By ranker, the ids of its documents, best first; of every ranker of the experiment, `[]` for
+    /// one that has none. At most 10,000 of 1 to 1024 bytes each.
     #[schema(nullable = false, example = json!({"bm25": ["doc-1", "doc-7"], "bm25-title": ["doc-7", "doc-3"]}))]
     rankings: Option<HashMap<String, Vec<String>>>,
     /// With `rankings`: slots of the page.
@@ -115,7 +118,7 @@ struct DuelAnswer {
     interleaving_version: Option<u32>,
     /// Something out of the ordinary, where there is something.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[schema(value_type = Option<super::schemas::Note>, nullable = false)]
     note: Option<Note>,
 }
 
@@ -135,11 +138,13 @@ impl DuelAnswer {
 
 /// Ask for a duel
 ///
-/// Chooses the two rankers to interleave for the next query, in random order. Reads memory only: nothing is written,
-/// and a duel that is never shown or never answered costs nothing but its time. A concluded experiment answers with a
-/// self-duel of its winner. When it is paused or the service cannot be reached, show your control ranking.
+/// Chooses the two rankers to interleave for the next query, in random order. Reads memory only:
+/// nothing is written, and a duel that is never shown or never answered costs nothing but its time.
+/// A concluded experiment answers with a self-duel of its winner. When it is paused or the service
+/// cannot be reached, show your control ranking.
 ///
-/// With a body that has the rankings of all rankers, the two that were chosen are interleaved in the same call.
+/// With a body that has the rankings of all rankers, the two that were chosen are interleaved in
+/// the same call.
 #[utoipa::path(post, path = "/experiments/{name}/next-duel", tag = "duels", security(("key" = ["decide"])),
     params(("name" = String, Path, description = "The experiment's name.")),
     request_body(content = Option<NextDuelBody>),
@@ -156,18 +161,24 @@ async fn next_duel(
 ) -> ApiResult<Response> {
     let NextDuelBody { rankings, length, offset, pinned } = body.unwrap_or_default();
     let refuse = |pointer, detail: &str| {
-        Problem::new(ProblemKind::InvalidRequest, format!("The request is not as it should be: {detail}."))
-            .field(pointer, detail)
+        Problem::new(
+            ProblemKind::InvalidRequest,
+            format!("The request is not as it should be: {detail}."),
+        )
+        .field(pointer, detail)
     };
     let Some(rankings) = rankings else {
         if length.is_some() || offset.is_some() || pinned.is_some() {
-            return Err(refuse("/rankings", "`length`, `offset` and `pinned` go with `rankings` only"));
+            return Err(refuse(
+                "/rankings",
+                "`length`, `offset` and `pinned` go with `rankings` only",
+            ));
         }
         let issued = state.service.next_duel(&name).await?;
         return Ok(Json(Duel::new(&name, issued)).into_response());
     };
-    let length =
-        length.ok_or_else(|| refuse("/length", "`length` is missing: how many slots the page has"))?;
+    let length = length
+        .ok_or_else(|| refuse("/length", "`length` is missing: how many slots the page has"))?;
     let page = page_request(offset.unwrap_or(0), length, pinned.unwrap_or_default());
     let (issued, page) = state.service.next_page(&name, rankings, page).await?;
     let (duel_id, page) = PageParts::new(page);
@@ -175,13 +186,13 @@ async fn next_duel(
     Ok(Json(DuelAnswer::with_page(duel, page)).into_response())
 }
 
-/// `next-duel` of an experiment in memory, without a body: it waits for nothing, so it is answered without the way through
-/// the layers and the router. Everything else takes that way.
-pub(super) struct AtOnce {
+/// `next-duel` of an experiment in memory, without a body: it waits for nothing, so it is answered
+/// without the way through the layers and the router. Everything else takes that way.
+pub(crate) struct InMemoryDuels {
     service: Arc<Service>,
 }
 
-impl AtOnce {
+impl InMemoryDuels {
     /// What it is in the description of the API.
     pub const ROUTE: &str = "/v1/experiments/{name}/next-duel";
 
@@ -199,13 +210,16 @@ impl AtOnce {
     }
 
     /// Its experiment, if it is in memory; who asks keeps it there.
-    pub fn in_memory(&self, name: &str) -> Option<Arc<Live>> {
+    pub fn in_memory(&self, name: &str) -> Option<Arc<LoadedExperiment>> {
         self.service.in_memory(name)
     }
 
     /// Its answer.
-    pub fn answer(&self, live: &Live) -> Response {
-        let issued = self.service.choose(live);
-        issued.map_err(Problem::from).map(|issued| Json(Duel::new(&live.name, issued))).into_response()
+    pub fn answer(&self, loaded: &LoadedExperiment) -> Response {
+        let issued = self.service.choose(loaded);
+        issued
+            .map_err(Problem::from)
+            .map(|issued| Json(Duel::new(&loaded.name, issued)))
+            .into_response()
     }
 }

@@ -10,9 +10,10 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::experiment::Service;
+use crate::service::Service;
 
-/// Most experiments that get gauges of their own, so that labels stay bounded; the first ones by name.
+/// Most experiments that get gauges of their own, so that labels stay bounded; the first ones by
+/// name.
 const EXPERIMENTS_MAX: usize = 200;
 
 type PerExperiment = Family<Labels, Gauge<f64, AtomicU64>>;
@@ -58,27 +59,29 @@ impl Collector for ExperimentMetrics {
         let regret = PerExperiment::default();
         let uniform = PerExperiment::default();
         let in_flight = PerExperiment::default();
-        let (duels, self_duels, unanswered) = (Counted::default(), Counted::default(), Counted::default());
+        let (duels, self_duels, unanswered) =
+            (Counted::default(), Counted::default(), Counted::default());
         let feedback = Family::<FeedbackLabels, Counter>::default();
         let alarm = Family::<AlarmLabels, Gauge>::default();
-        for live in lives.iter().take(EXPERIMENTS_MAX) {
-            let labels = Labels { experiment: live.name.clone() };
+        for loaded in lives.iter().take(EXPERIMENTS_MAX) {
+            let labels = Labels { experiment: loaded.name.clone() };
             // an experiment whose state is being folded anew has no numbers for a moment
-            let Ok(estimate) = live.regret() else { continue };
+            let Ok(estimate) = loaded.regret() else { continue };
             position.get_or_create(&labels).set(estimate.position as f64);
             regret.get_or_create(&labels).set(estimate.copeland_regret);
             uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
-            let Ok((traffic, alarms)) = service.traffic(live) else { continue };
+            let Ok((traffic, alarms)) = service.traffic(loaded) else { continue };
             in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
             duels.get_or_create(&labels).inc_by(traffic.pairs);
             self_duels.get_or_create(&labels).inc_by(traffic.self_duels);
             unanswered.get_or_create(&labels).inc_by(traffic.unanswered);
             for (status, count) in traffic.feedback.by_status() {
-                let labels = FeedbackLabels { experiment: live.name.clone(), status: status.name() };
+                let labels =
+                    FeedbackLabels { experiment: loaded.name.clone(), status: status.name() };
                 feedback.get_or_create(&labels).inc_by(count);
             }
             for on in alarms {
-                let labels = AlarmLabels { experiment: live.name.clone(), kind: on.kind };
+                let labels = AlarmLabels { experiment: loaded.name.clone(), kind: on.kind };
                 alarm.get_or_create(&labels).set(1);
             }
         }
@@ -91,8 +94,16 @@ impl Collector for ExperimentMetrics {
             "Experiments that were asked for and that this version cannot read",
             &refused,
         )?;
-        write("experiment_log_position", "Position of the last log entry that was folded", &position)?;
-        write("experiment_copeland_regret", "Cumulative Copeland regret, plug-in estimate", &regret)?;
+        write(
+            "experiment_log_position",
+            "Position of the last log entry that was folded",
+            &position,
+        )?;
+        write(
+            "experiment_copeland_regret",
+            "Cumulative Copeland regret, plug-in estimate",
+            &regret,
+        )?;
         write(
             "experiment_uniform_copeland_regret",
             "What uniform pairs would have cost over as many steps, plug-in estimate",
@@ -104,21 +115,36 @@ impl Collector for ExperimentMetrics {
             &in_flight,
         )?;
         write("experiment_duels", "Pairs that this process has handed out", &duels)?;
-        write("experiment_self_duels", "Rankers that this process has handed out alone", &self_duels)?;
+        write(
+            "experiment_self_duels",
+            "Rankers that this process has handed out alone",
+            &self_duels,
+        )?;
         write(
             "experiment_unanswered_duels",
             "Pairs from this process that had their time without an answer",
             &unanswered,
         )?;
-        write("experiment_feedback", "Feedback that this process was sent, by what came of it", &feedback)?;
-        write("experiment_alarm", "1 while the alarm is on; docs/operations.md has each kind", &alarm)
+        write(
+            "experiment_feedback",
+            "Feedback that this process was sent, by what came of it",
+            &feedback,
+        )?;
+        write(
+            "experiment_alarm",
+            "1 while the alarm is on; docs/operations.md has each kind",
+            &alarm,
+        )
     }
 }
 
 /// What can be written under one descriptor; an object-safe face of [`EncodeMetric`].
 trait EncodeFamily {
     fn kind(&self) -> prometheus_client::metrics::MetricType;
-    fn encode_as(&self, encoder: prometheus_client::encoding::MetricEncoder) -> Result<(), fmt::Error>;
+    fn encode_as(
+        &self,
+        encoder: prometheus_client::encoding::MetricEncoder,
+    ) -> Result<(), fmt::Error>;
 }
 
 impl<M: EncodeMetric> EncodeFamily for M {
@@ -126,7 +152,10 @@ impl<M: EncodeMetric> EncodeFamily for M {
         self.metric_type()
     }
 
-    fn encode_as(&self, encoder: prometheus_client::encoding::MetricEncoder) -> Result<(), fmt::Error> {
+    fn encode_as(
+        &self,
+        encoder: prometheus_client::encoding::MetricEncoder,
+    ) -> Result<(), fmt::Error> {
         EncodeMetric::encode(self, encoder)
     }
 }

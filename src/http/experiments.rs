@@ -17,20 +17,24 @@ use utoipa_axum::routes;
 
 use super::methods::Interleaving;
 use super::problem::{FieldError, ProblemDocument};
+use super::schemas;
 use super::{ApiResult, AppState, Caller, JsonBody, PathOf, Problem, ProblemKind, QueryOf};
 use crate::clock::rfc3339;
-use crate::experiment::page_rules::{CLICK, CurrentMethod, PageRules};
-use crate::experiment::spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
-use crate::experiment::{ExperimentSpec, Live, Ranker, ServiceError};
-use crate::interleave::{self, InvalidSpec};
-use crate::policy::spec::InvalidPolicy;
-use crate::policy::{PolicySpec, TieRule};
+use crate::engine::error::ServiceError;
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::experiment_spec::Ranker;
+use crate::engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
+use crate::engine::loaded::LoadedExperiment;
+use crate::engine::page_rules::{CLICK, CurrentMethod, PageRules};
 use crate::store::{ExperimentRecord, Status};
+use dueling_bandits::parameters::InvalidPolicy;
+use dueling_bandits::{PolicySpec, TieRule};
+use interleaving::{self, InvalidSpec};
 
 const LIST_DEFAULT: u32 = 50;
 const LIST_MAX: u32 = 500;
 /// The policy of an experiment that names none.
-pub(super) const DEFAULT_POLICY: &str = "d-ts-plus";
+pub(crate) const DEFAULT_POLICY: &str = "d-ts-plus";
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -48,10 +52,11 @@ struct NewExperimentBody {
     #[schema(value_type = Vec<RankerBody>, example = json!(["bm25", "bm25-title", {"id": "neural", "description": "two towers"}]), min_items = 2, max_items = 1024)]
     rankers: Vec<Ranker>,
     /// Which policy chooses the duels; `d-ts-plus` unless said otherwise.
-    #[schema(value_type = Option<PolicySpec>, nullable = false)]
+    #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
     /// What a tie counts; `skip` unless said otherwise.
     #[serde(default)]
+    #[schema(value_type = schemas::TieRule)]
     ties: TieRule,
     /// How long a duel may stay unanswered; 3600 unless said otherwise.
     #[serde(default = "default_ttl")]
@@ -69,11 +74,12 @@ struct NewExperimentBody {
     /// What each kind of event on a document weighs.
     #[schema(schema_with = event_weights)]
     event_weights: Option<BTreeMap<String, u32>>,
-    /// How long after a duel was handed out clicks that came in pieces become an outcome, at most `duel_ttl_seconds`; 1800
-    /// unless said otherwise, or `duel_ttl_seconds` where that is shorter.
+    /// How long after a duel was handed out clicks that came in pieces become an outcome, at most
+    /// `duel_ttl_seconds`; 1800 unless said otherwise, or `duel_ttl_seconds` where that is shorter.
     #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
     settle_after_seconds: Option<u32>,
-    /// Ids of two of the rankers that are one: what looks like a difference between them is an alarm.
+    /// Ids of two of the rankers that are one: what looks like a difference between them is an
+    /// alarm.
     #[schema(nullable = false)]
     canary: Option<[String; 2]>,
 }
@@ -91,15 +97,19 @@ enum RankerBody {
 
 /// Whole numbers by the name of an event.
 fn event_weights() -> Object {
-    let weight = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(100));
-    let name =
-        ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(100)).build();
+    let weight =
+        ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(100));
+    let name = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(100))
+        .build();
     ObjectBuilder::new()
         .additional_properties(Some(weight))
         .property_names(Some(name))
         .max_properties(Some(32))
         .description(Some(
-            "What each kind of event on a document weighs, 1 to 100; at most 32 kinds. `click` weighs 1 unless said \
+            "What each kind of event on a document weighs, 1 to 100; at most 32 kinds. `click` weighs 1 superseded_by said \
              otherwise. A document counts once on a page, with its heaviest event.",
         ))
         .examples([json!({"click": 1, "add_to_cart": 5, "purchase": 20})])
@@ -120,21 +130,23 @@ pub struct Experiment {
     pub status: Status,
     /// Id of the ranker that it was concluded on.
     pub winner: Option<String>,
-    /// Its rankers, in the order that every matrix of the API has: those that it was created with, then those that were
-    /// enlisted.
+    /// Its rankers, in the order that every matrix of the API has: those that it was created with,
+    /// then those that were enlisted.
     pub rankers: Vec<ListedRanker>,
     /// Its policy with all parameters.
+    #[schema(value_type = schemas::PolicySchema)]
     pub policy: PolicySpec,
     /// What must hold for the policy's guarantee.
     #[schema(example = "no pair of rankers that are exactly equal")]
     pub policy_assumes: &'static str,
     /// What a tie counts.
+    #[schema(value_type = schemas::TieRule)]
     pub ties: TieRule,
     /// How long a duel may stay unanswered.
     pub duel_ttl_seconds: u32,
     /// How two rankings become one page, with all parameters.
     #[schema(value_type = Interleaving)]
-    pub interleaving: interleave::Spec,
+    pub interleaving: interleaving::Spec,
     /// Counts the changes of `interleaving`, from 1.
     pub interleaving_version: u32,
     /// What each kind of event on a document weighs.
@@ -174,9 +186,9 @@ pub struct ListedRanker {
 }
 
 impl Experiment {
-    fn of(live: &Live) -> ApiResult<Self> {
-        let record = live.record();
-        Self::read(&record, &live.spec)
+    fn of(loaded: &LoadedExperiment) -> ApiResult<Self> {
+        let record = loaded.record();
+        Self::read(&record, &loaded.spec)
             .map_err(|why| ServiceError::Unreadable { name: record.name, why }.into())
     }
 
@@ -219,7 +231,9 @@ impl Experiment {
 
     fn into_response(self, status: StatusCode, headers: &[(HeaderName, String)]) -> Response {
         let mut response = (status, Json(&self)).into_response();
-        for (name, value) in headers.iter().chain(&[(header::ETAG, format!("\"{}\"", self.version))]) {
+        for (name, value) in
+            headers.iter().chain(&[(header::ETAG, format!("\"{}\"", self.version))])
+        {
             // names and numbers are plain ASCII
             if let Ok(value) = HeaderValue::from_str(value) {
                 response.headers_mut().insert(name, value);
@@ -251,8 +265,8 @@ async fn create(
     }
     .map_err(invalid_policy)?;
     let interleaving = match body.interleaving {
-        Some(object) => interleave::Spec::from_json(object).map_err(invalid_interleaving)?,
-        None => interleave::Spec::default(),
+        Some(object) => interleaving::Spec::from_json(object).map_err(invalid_interleaving)?,
+        None => interleaving::Spec::default(),
     };
     let mut event_weights = body.event_weights.unwrap_or_default();
     event_weights.entry(CLICK.to_owned()).or_insert(1);
@@ -270,10 +284,10 @@ async fn create(
         seed: body.seed,
         conclude_at: body.conclude_at.map(|super::extract::Object(at)| at),
         former_policies: Vec::new(),
-        comings: Default::default(),
+        roster_changes: Default::default(),
     };
-    let (live, is_new) = state.service.create(&body.name, &spec, &caller.actor()).await?;
-    let experiment = Experiment::of(&live)?;
+    let (loaded, is_new) = state.service.create(&body.name, &spec, &caller.actor()).await?;
+    let experiment = Experiment::of(&loaded)?;
     Ok(if is_new {
         let location = (header::LOCATION, format!("/v1/experiments/{}", experiment.name));
         experiment.into_response(StatusCode::CREATED, &[location])
@@ -282,13 +296,16 @@ async fn create(
     })
 }
 
-pub(super) fn invalid_policy(error: InvalidPolicy) -> Problem {
+pub(crate) fn invalid_policy(error: InvalidPolicy) -> Problem {
     let pointer = match error.parameter.as_str() {
         "" => "/policy".to_string(),
         parameter => format!("/policy/{}", parameter.replace('~', "~0").replace('/', "~1")),
     };
-    Problem::new(ProblemKind::InvalidRequest, format!("The policy is not as it should be: {}.", error.detail))
-        .field(pointer, error.detail)
+    Problem::new(
+        ProblemKind::InvalidRequest,
+        format!("The policy is not as it should be: {}.", error.detail),
+    )
+    .field(pointer, error.detail)
 }
 
 fn invalid_interleaving(error: InvalidSpec) -> Problem {
@@ -319,16 +336,17 @@ struct ExperimentPage {
     experiments: Vec<Experiment>,
     /// Cursor of the next page; `null` on the last one.
     next: Option<String>,
-    /// Names of this page whose experiments this server cannot read, as those of a newer version during an upgrade;
-    /// left out where there are none.
+    /// Names of this page whose experiments this server cannot read, as those of a newer version
+    /// during an upgrade; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreadable: Vec<String>,
 }
 
 /// List experiments
 ///
-/// By name, a page at a time. Archived experiments are left out; each can still be read under its name. A key that is for
-/// some experiments only sees those; a page may then have fewer than `limit`.
+/// By name, a page at a time. Archived experiments are left out; each can still be read under its
+/// name. A key that is for some experiments only sees those; a page may then have fewer than
+/// `limit`.
 #[utoipa::path(get, path = "/experiments", tag = "experiments", security(("key" = ["read"])), params(ListQuery),
     responses(
         (status = 200, body = ExperimentPage, description = "A page."),
@@ -342,7 +360,9 @@ async fn list(
     let limit = query.limit.unwrap_or(LIST_DEFAULT);
     if !(1..=LIST_MAX).contains(&limit) {
         let detail = format!("`limit` is {limit}; it must be 1 to {LIST_MAX}");
-        return Err(Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).query("limit", detail));
+        return Err(
+            Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).query("limit", detail)
+        );
     }
     let after = query.cursor.as_deref().map(read_cursor).transpose()?;
     let mut records = state.service.list(after.as_deref(), limit + 1).await?;
@@ -382,42 +402,46 @@ fn read_cursor(cursor: &str) -> ApiResult<String> {
         (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
     ))]
 async fn read(State(state): State<AppState>, PathOf(name): PathOf<String>) -> ApiResult<Response> {
-    let live = state.service.experiment(&name).await?;
-    Ok(Experiment::of(&live)?.into_response(StatusCode::OK, &[]))
+    let loaded = state.service.experiment(&name).await?;
+    Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK, &[]))
 }
 
 /// What can be changed of an experiment.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ExperimentChange {
-    /// `paused` hands out no duels and still takes feedback; `concluded` shows the winner alone; `running` goes on.
+    /// `paused` hands out no duels and still takes feedback; `concluded` shows the winner alone;
+    /// `running` goes on.
     #[schema(nullable = false)]
     status: Option<Status>,
     /// With `concluded`: id of the winner; the policy's champion unless given.
     #[schema(nullable = false)]
     winner: Option<String>,
-    /// Instead of `status`: how two rankings become one page from here on, for duels that are chosen after the change. What
-    /// the policy has learnt stays; statistics are kept apart.
+    /// Instead of `status`: how two rankings become one page from here on, for duels that are
+    /// chosen after the change. What the policy has learnt stays; statistics are kept apart.
     #[schema(value_type = Option<Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
-    /// Instead of `status`: which policy chooses from here on. Its state is the log, folded under it from the beginning.
-    #[schema(value_type = Option<PolicySpec>, nullable = false)]
+    /// Instead of `status`: which policy chooses from here on. Its state is the log, folded under
+    /// it from the beginning.
+    #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
-    /// Instead of `status`: one more ranker takes part from here on, its id or an object. One that takes part already, as it
-    /// is described, changes nothing.
+    /// Instead of `status`: one more ranker takes part from here on, its id or an object. One that
+    /// takes part already, as it is described, changes nothing.
     #[schema(value_type = Option<RankerBody>, nullable = false)]
     enlist: Option<Ranker>,
-    /// Instead of `status`: id of a ranker that takes part no more. It is never chosen again; answers of its duels that are
-    /// out still count. One that was retired before changes nothing.
+    /// Instead of `status`: id of a ranker that takes part no more. It is never chosen again;
+    /// answers of its duels that are out still count. One that was retired before changes nothing.
     #[schema(nullable = false)]
     retire: Option<String>,
 }
 
-/// Pause, continue or conclude an experiment, change its interleaving or its policy, or let a ranker come or go
+/// Pause, continue or conclude an experiment, change its interleaving or its policy, or let a
+/// ranker come or go
 ///
-/// One change at a time. A new policy has learnt from every comparison in the log; duels of the old one that are out count when
-/// they are answered. Who comes or goes is judged with the others from the next duel on, and all that was counted stays.
-/// `If-Match` carries the `ETag` that the decision was made on, or `*` for whatever it is now.
+/// One change at a time. A new policy has learnt from every comparison in the log; duels of the old
+/// one that are out count when they are answered. Who comes or goes is judged with the others from
+/// the next duel on, and all that was counted stays. `If-Match` carries the `ETag` that the
+/// decision was made on, or `*` for whatever it is now.
 #[utoipa::path(patch, path = "/experiments/{name}", tag = "experiments", security(("key" = ["admin"])), request_body = ExperimentChange,
     params(
         ("name" = String, Path, description = "The experiment's name."),
@@ -457,7 +481,10 @@ async fn change(
     let others = body.status.is_some() || body.interleaving.is_some() || body.winner.is_some();
     let asked = changes.iter().filter(|(_, asked)| *asked).count() + usize::from(others);
     if let (true, Some((pointer, _))) = (asked > 1, changes.iter().find(|(_, asked)| *asked)) {
-        return Err(refuse(pointer, &format!("send `{}` alone, one change at a time", &pointer[1..])));
+        return Err(refuse(
+            pointer,
+            &format!("send `{}` alone, one change at a time", &pointer[1..]),
+        ));
     }
     let changed = match (body.policy, body.enlist, body.retire) {
         (Some(object), _, _) => {
@@ -468,10 +495,10 @@ async fn change(
         (_, _, Some(id)) => Some(state.service.retire(&name, version.0, &id, &by).await?),
         _ => None,
     };
-    if let Some(live) = changed {
-        return Ok(Experiment::of(&live)?.into_response(StatusCode::OK, &[]));
+    if let Some(loaded) = changed {
+        return Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK, &[]));
     }
-    let live = match (body.status, body.interleaving) {
+    let loaded = match (body.status, body.interleaving) {
         (Some(status), None) => {
             state.service.set_status(&name, version.0, status, body.winner.as_deref(), &by).await?
         }
@@ -479,23 +506,29 @@ async fn change(
             return Err(refuse("/winner", "`winner` goes with the status `concluded` only"));
         }
         (None, Some(object)) => {
-            let method = interleave::Spec::from_json(object).map_err(invalid_interleaving)?;
+            let method = interleaving::Spec::from_json(object).map_err(invalid_interleaving)?;
             state.service.set_interleaving(&name, version.0, method, &by).await?
         }
         (Some(_), Some(_)) => {
-            return Err(refuse("/interleaving", "send `status` or `interleaving`, one change at a time"));
+            return Err(refuse(
+                "/interleaving",
+                "send `status` or `interleaving`, one change at a time",
+            ));
         }
         (None, None) => {
-            return Err(refuse("", "send `status`, `interleaving`, `policy`, `enlist` or `retire`"));
+            return Err(refuse(
+                "",
+                "send `status`, `interleaving`, `policy`, `enlist` or `retire`",
+            ));
         }
     };
-    Ok(Experiment::of(&live)?.into_response(StatusCode::OK, &[]))
+    Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK, &[]))
 }
 
 /// Archive an experiment
 ///
-/// Only a concluded one. It is listed no more and takes nothing in; its log is kept, and its name stays taken. Done
-/// twice is done.
+/// Only a concluded one. It is listed no more and takes nothing in; its log is kept, and its name
+/// stays taken. Done twice is done.
 #[utoipa::path(delete, path = "/experiments/{name}", tag = "experiments", security(("key" = ["admin"])),
     params(
         ("name" = String, Path, description = "The experiment's name."),
@@ -527,12 +560,15 @@ fn expected_version(headers: &HeaderMap) -> ApiResult<Option<Expected>> {
     if text == "*" {
         return Ok(Some(Expected(None)));
     }
-    let version =
-        text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(|digits| digits.parse().ok());
+    let version = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+        .and_then(|digits| digits.parse().ok());
     match version {
         Some(version) => Ok(Some(Expected(Some(version)))),
         None => {
-            let detail = "`If-Match` takes one `ETag` as it was given, such as \"3\" with its quotes, or *";
+            let detail =
+                "`If-Match` takes one `ETag` as it was given, such as \"3\" with its quotes, or *";
             Err(Problem::new(ProblemKind::InvalidRequest, format!("{detail}."))
                 .error(FieldError::Header { name: "if-match".into(), detail: detail.into() }))
         }

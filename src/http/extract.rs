@@ -1,4 +1,5 @@
-//! Reading requests: axum's extractors, but what they refuse is a [`Problem`] that says where the error is.
+//! Reading requests: axum's extractors, but what they refuse is a [`Problem`] that says where the
+//! error is.
 
 use std::marker::PhantomData;
 
@@ -16,7 +17,8 @@ use serde_path_to_error::Segment;
 
 use super::problem::{Problem, ProblemKind};
 
-/// A JSON body. `T` should `deny_unknown_fields`, so that a misspelt field is refused and not ignored.
+/// A JSON body. `T` should `deny_unknown_fields`, so that a misspelt field is refused and not
+/// ignored.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonBody<T>(pub T);
 
@@ -32,8 +34,8 @@ pub struct OptionalBody<T>(pub Option<T>);
 #[derive(Debug, Clone, Copy)]
 pub struct PathOf<T>(pub T);
 
-/// The query's parameters. `T` must be a struct that says `deny_unknown_fields`, so that a misspelt parameter is
-/// refused and not ignored.
+/// The query's parameters. `T` must be a struct that says `deny_unknown_fields`, so that a misspelt
+/// parameter is refused and not ignored.
 #[derive(Debug, Clone, Copy)]
 pub struct QueryOf<T>(pub T);
 
@@ -76,7 +78,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
 async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
     Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
         BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
-            Problem::new(ProblemKind::PayloadTooLarge, "The body is larger than this server accepts.")
+            Problem::new(
+                ProblemKind::PayloadTooLarge,
+                "The body is larger than this server accepts.",
+            )
         }
         other => Problem::new(
             ProblemKind::MalformedJson,
@@ -93,17 +98,23 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     };
     let text = String::from_utf8_lossy(value.as_bytes());
     let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {
+    if essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
+    {
         Ok(())
     } else {
         Err(problem(format!("The Content-Type is {text:?}; send application/json.")))
     }
 }
 
-/// Read one JSON value, and nothing after it. `T` is read from an object, whatever else it could be read from.
+/// Read one JSON value, and nothing after it. `T` is read from an object, whatever else it could be
+/// read from.
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if bytes.is_empty() {
-        return Err(Problem::new(ProblemKind::MalformedJson, "The body is empty; send a JSON value."));
+        return Err(Problem::new(
+            ProblemKind::MalformedJson,
+            "The body is empty; send a JSON value.",
+        ));
     }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     serde_path_to_error::deserialize(&mut deserializer)
@@ -129,8 +140,9 @@ pub fn object<T: DeserializeOwned>(object: serde_json::Map<String, Value>) -> Re
     })
 }
 
-/// What makes `bytes` something else than JSON. Asked only once a body was refused: then it decides whether the body
-/// is no JSON or JSON of another kind than was wanted, which the reader's own errors leave open.
+/// What makes `bytes` something else than JSON. Asked only once a body was refused: then it decides
+/// whether the body is no JSON or JSON of another kind than was wanted, which the reader's own
+/// errors leave open.
 fn syntax_error(bytes: &[u8]) -> Option<Problem> {
     if let Err(error) = std::str::from_utf8(bytes) {
         let detail = format!("The body is not UTF-8 (byte {}).", error.valid_up_to() + 1);
@@ -138,7 +150,8 @@ fn syntax_error(bytes: &[u8]) -> Option<Problem> {
     }
     let error = serde_json::from_slice::<IgnoredAny>(bytes).err()?;
     let (line, column) = (error.line(), error.column());
-    let detail = format!("The body is not JSON: {} (line {line}, column {column}).", without_place(&error));
+    let detail =
+        format!("The body is not JSON: {} (line {line}, column {column}).", without_place(&error));
     Some(Problem::new(ProblemKind::MalformedJson, detail))
 }
 
@@ -146,8 +159,11 @@ fn syntax_error(bytes: &[u8]) -> Option<Problem> {
 fn invalid(error: &serde_json::Error, pointer: String) -> Problem {
     let what = without_place(error);
     let at = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
-    Problem::new(ProblemKind::InvalidRequest, format!("The body is not as it should be{at}: {what}."))
-        .field(pointer, what)
+    Problem::new(
+        ProblemKind::InvalidRequest,
+        format!("The body is not as it should be{at}: {what}."),
+    )
+    .field(pointer, what)
 }
 
 /// What an error says, apart from line and column.
@@ -157,8 +173,8 @@ fn without_place(error: &serde_json::Error) -> String {
     text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
-/// A `T` that is read from an object alone: a struct would also be read from an array of its values in order, which
-/// no caller means and nobody has described.
+/// A `T` that is read from an object alone: a struct would also be read from an array of its values
+/// in order, which no caller means and nobody has described.
 #[derive(Debug, Clone, Copy)]
 pub struct Object<T>(pub T);
 
@@ -199,7 +215,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryOf<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let query = parts.uri.query().unwrap_or_default();
-        let deserializer = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+        let deserializer =
+            serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
         serde_path_to_error::deserialize(deserializer).map(Self).map_err(|error| {
             let name = match error.path().iter().next() {
                 Some(Segment::Map { key }) => key.clone(),
@@ -228,7 +245,8 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathOf<
                     ErrorKind::ParseErrorAtKey { key, .. }
                     | ErrorKind::InvalidUtf8InPathParam { key }
                     | ErrorKind::DeserializeError { key, .. } => key,
-                    ErrorKind::WrongNumberOfParameters { .. } | ErrorKind::UnsupportedType { .. } => {
+                    ErrorKind::WrongNumberOfParameters { .. }
+                    | ErrorKind::UnsupportedType { .. } => {
                         return Err(Problem::internal(what));
                     }
                     _ => String::new(),

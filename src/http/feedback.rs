@@ -14,7 +14,10 @@ use super::extract::{self, JsonText, Object};
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, PathOf, Problem, ProblemKind};
 use crate::clock::rfc3339;
-use crate::experiment::{Feedback, Received, Said, ShownOutcome};
+use crate::service::feedback::Feedback;
+use crate::service::feedback::FeedbackContent;
+use crate::service::feedback::Received;
+use crate::service::feedback::ShownOutcome;
 
 /// Most pieces of feedback in one request.
 const MANY_MAX: usize = 1000;
@@ -38,8 +41,8 @@ enum Outcome {
     None,
 }
 
-/// The answer to one duel: its outcome, clicks that were credited to either side already, or what was clicked on the
-/// page that `interleave` made of it.
+/// The answer to one duel: its outcome, clicks that were credited to either side already, or what
+/// was clicked on the page that `interleave` made of it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct One {
@@ -48,19 +51,21 @@ struct One {
     /// The outcome.
     #[schema(nullable = false)]
     outcome: Option<Outcome>,
-    /// Instead of `outcome`, with `right_clicks`: more clicks win; equal and not zero is a tie; none at all is no signal.
+    /// Instead of `outcome`, with `right_clicks`: more clicks win; equal and not zero is a tie;
+    /// none at all is no signal.
     #[schema(nullable = false)]
     left_clicks: Option<u32>,
     /// Clicks that are credited to the right ranker.
     #[schema(nullable = false)]
     right_clicks: Option<u32>,
-    /// Instead of `outcome`, with the `duel_id` of an interleaved page: what was clicked on it, at most 100. Order and
-    /// repeats do not matter.
+    /// Instead of `outcome`, with the `duel_id` of an interleaved page: what was clicked on it, at
+    /// most 100. Order and repeats do not matter.
     #[schema(value_type = Option<Vec<ClickShape>>, max_items = 100, nullable = false)]
     clicks: Option<Vec<ClickBody>>,
-    /// With `clicks`: whether that is all, which it is unless said otherwise. Then the duel is settled, on these clicks
-    /// and on those that were sent for it before. With `false` more may come: the duel is settled by what says `true`, or
-    /// after the experiment's `settle_after_seconds`.
+    /// With `clicks`: whether that is all, which it is unless said otherwise. Then the duel is
+    /// settled, on these clicks and on those that were sent for it before. With `false` more may
+    /// come: the duel is settled by what says `true`, or after the experiment's
+    /// `settle_after_seconds`.
     #[serde(rename = "final")]
     #[schema(nullable = false)]
     last: Option<bool>,
@@ -73,7 +78,7 @@ impl One {
                 return Err(("/clicks", "send `clicks` or an outcome, not both"));
             }
             let clicks = clicks.into_iter().map(|click| click.0).collect();
-            let said = Said::Clicks { clicks, last: self.last.unwrap_or(true) };
+            let said = FeedbackContent::Clicks { clicks, last: self.last.unwrap_or(true) };
             return Ok(Feedback { duel_id: self.duel_id, said });
         }
         if self.last.is_some() {
@@ -98,10 +103,13 @@ impl One {
                 return Err(("/left_clicks", "`right_clicks` needs `left_clicks` beside it"));
             }
             (None, None, None) => {
-                return Err(("/outcome", "send `outcome`, or `left_clicks` and `right_clicks`, or `clicks`"));
+                return Err((
+                    "/outcome",
+                    "send `outcome`, or `left_clicks` and `right_clicks`, or `clicks`",
+                ));
             }
         };
-        Ok(Feedback { duel_id: self.duel_id, said: Said::Outcome(outcome) })
+        Ok(Feedback { duel_id: self.duel_id, said: FeedbackContent::Outcome(outcome) })
     }
 }
 
@@ -155,15 +163,16 @@ impl Answers {
             return extract::object(object).map(Self::One);
         }
         let Many { feedback } = extract::object(object)?;
-        let one =
-            |item| serde_json::from_value(item).map(|Object(one)| one).map_err(|error| error.to_string());
+        let one = |item| {
+            serde_json::from_value(item).map(|Object(one)| one).map_err(|error| error.to_string())
+        };
         Ok(Self::Many(feedback.into_iter().map(one).collect()))
     }
 }
 
 /// What became of one answer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(super) struct Receipt {
+pub(crate) struct Receipt {
     /// What became of it.
     pub status: ReceiptStatus,
     /// Where it stands in the log: it, or what was sent for the duel before.
@@ -179,7 +188,7 @@ pub(super) struct Receipt {
 /// What became of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ReceiptStatus {
+pub(crate) enum ReceiptStatus {
     /// It counts, and is durable.
     Recorded,
     /// The same was sent before; it counts once.
@@ -188,7 +197,8 @@ pub(super) enum ReceiptStatus {
     Conflict,
     /// It came after the duel's time.
     Expired,
-    /// Clicks, and the duel was settled before: they change nothing, and sending them again does not either.
+    /// Clicks, and the duel was settled before: they change nothing, and sending them again does
+    /// not either.
     Late,
     /// It names no duel of this experiment, or is malformed.
     Invalid,
@@ -217,7 +227,9 @@ impl From<Received> for Receipt {
         let receipt = |status, position, detail| Self { status, position, detail };
         match received {
             Received::Recorded(position) => receipt(ReceiptStatus::Recorded, Some(position), None),
-            Received::Duplicate(position) => receipt(ReceiptStatus::Duplicate, Some(position), None),
+            Received::Duplicate(position) => {
+                receipt(ReceiptStatus::Duplicate, Some(position), None)
+            }
             Received::Conflict(position) => {
                 receipt(ReceiptStatus::Conflict, Some(position), Some(conflict_detail(position)))
             }
@@ -228,19 +240,25 @@ impl From<Received> for Receipt {
                 receipt(ReceiptStatus::Late, Some(position), Some(late_detail(position)))
             }
             Received::Invalid(detail) => receipt(ReceiptStatus::Invalid, None, Some(detail)),
-            Received::Refused(error) => {
-                receipt(ReceiptStatus::Invalid, None, Some(format!("{}: {}", error.pointer, error.detail)))
-            }
+            Received::Refused(error) => receipt(
+                ReceiptStatus::Invalid,
+                None,
+                Some(format!("{}: {}", error.pointer, error.detail)),
+            ),
         }
     }
 }
 
 fn conflict_detail(position: u64) -> String {
-    format!("another outcome of this duel was recorded before (log position {position}); that one counts")
+    format!(
+        "another outcome of this duel was recorded before (log position {position}); that one counts"
+    )
 }
 
 fn late_detail(position: u64) -> String {
-    format!("the duel was settled before these clicks (log position {position}); they change nothing")
+    format!(
+        "the duel was settled before these clicks (log position {position}); they change nothing"
+    )
 }
 
 fn expired_detail(expired_at: i64) -> String {
@@ -249,11 +267,13 @@ fn expired_detail(expired_at: i64) -> String {
 
 /// Report what was clicked
 ///
-/// Answered only when what counts is durable. Sending the same again is safe: it counts once. One answer: its problems
-/// are the response's. Many: 200 with what became of each, in order; good items count whatever the others are.
+/// Answered only when what counts is durable. Sending the same again is safe: it counts once. One
+/// answer: its problems are the response's. Many: 200 with what became of each, in order; good
+/// items count whatever the others are.
 ///
-/// `clicks` of a page that `interleave` made may come in pieces (`"final": false`), in any order, more than once, at any
-/// server; together they are one outcome. What comes after the duel was settled is answered with the status `late`.
+/// `clicks` of a page that `interleave` made may come in pieces (`"final": false`), in any order,
+/// more than once, at any server; together they are one outcome. What comes after the duel was
+/// settled is answered with the status `late`.
 #[utoipa::path(post, path = "/experiments/{name}/feedback", tag = "duels", security(("key" = ["feedback"])),
     params(("name" = String, Path, description = "The experiment's name.")),
     request_body(content = Body, examples(
@@ -286,12 +306,14 @@ async fn feedback(
             })?;
             let received = state.service.receive(&name, &[feedback]).await?;
             match received.into_iter().next() {
-                Some(Received::Conflict(position)) => {
-                    Err(Problem::new(ProblemKind::FeedbackConflict, sentence(&conflict_detail(position))))
-                }
-                Some(Received::Expired { expired_at }) => {
-                    Err(Problem::new(ProblemKind::DuelExpired, sentence(&expired_detail(expired_at))))
-                }
+                Some(Received::Conflict(position)) => Err(Problem::new(
+                    ProblemKind::FeedbackConflict,
+                    sentence(&conflict_detail(position)),
+                )),
+                Some(Received::Expired { expired_at }) => Err(Problem::new(
+                    ProblemKind::DuelExpired,
+                    sentence(&expired_detail(expired_at)),
+                )),
                 Some(Received::Invalid(detail)) => Err(Problem::new(
                     ProblemKind::InvalidDuel,
                     format!("The duel is not one of this experiment: {detail}."),
@@ -306,7 +328,9 @@ async fn feedback(
                 None => Err(Problem::internal("one piece of feedback got no answer")),
             }
         }
-        Answers::Many(items) => receive_many(&state, &name, items).await.map(IntoResponse::into_response),
+        Answers::Many(items) => {
+            receive_many(&state, &name, items).await.map(IntoResponse::into_response)
+        }
     }
 }
 
@@ -317,7 +341,9 @@ async fn receive_many(
 ) -> ApiResult<Json<Receipts>> {
     if items.is_empty() || items.len() > MANY_MAX {
         let detail = format!("`feedback` has {} items; it must have 1 to {MANY_MAX}", items.len());
-        return Err(Problem::new(ProblemKind::InvalidRequest, sentence(&detail)).field("/feedback", detail));
+        return Err(
+            Problem::new(ProblemKind::InvalidRequest, sentence(&detail)).field("/feedback", detail)
+        );
     }
     let mut good = Vec::with_capacity(items.len());
     let mut keep = |item: Result<One, String>| {
@@ -341,5 +367,7 @@ async fn receive_many(
 
 fn sentence(detail: &str) -> String {
     let mut letters = detail.chars();
-    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+    letters
+        .next()
+        .map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }

@@ -1,5 +1,6 @@
-//! What a server serves, and what of it is answered before the router is asked: a request that needs nothing but memory
-//! takes none of the layers, whose boxes and clones cost more than its answer.
+//! What a server serves, and what of it is answered before the router is asked: a request that
+//! needs nothing but memory takes none of the layers, whose boxes and clones cost more than its
+//! answer.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -18,19 +19,19 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use tower::Service as _;
 
-use super::auth::Judged;
-use super::duels::AtOnce;
+use super::auth::Authorization;
+use super::duels::InMemoryDuels;
 use super::middleware::{Route, RouteMetrics, Shell, headers_fit, named, panicked};
 
 /// The routes of a server, and the way before them.
 #[derive(Clone)]
 pub struct App {
     router: Router,
-    front: Option<Arc<Front>>,
+    front: Option<Arc<FastPath>>,
 }
 
 impl App {
-    pub(super) fn new(router: Router, front: Front) -> Self {
+    pub(crate) fn new(router: Router, front: FastPath) -> Self {
         Self { router, front: Some(Arc::new(front)) }
     }
 }
@@ -74,35 +75,45 @@ impl Service<hyper::Request<Incoming>> for App {
 }
 
 /// Answers `next-duel` from memory, as the [`Shell`] would have it answered.
-pub(super) struct Front {
+pub(crate) struct FastPath {
     shell: Arc<Shell>,
-    duels: AtOnce,
+    duels: InMemoryDuels,
     metrics: Arc<RouteMetrics>,
 }
 
-impl Front {
+impl FastPath {
     /// In front of what is in this shell.
-    pub fn new(shell: Arc<Shell>, duels: AtOnce) -> Self {
-        let metrics = Arc::new(RouteMetrics::new(&shell.metrics, "POST", AtOnce::ROUTE));
+    pub fn new(shell: Arc<Shell>, duels: InMemoryDuels) -> Self {
+        let metrics = Arc::new(RouteMetrics::new(&shell.metrics, "POST", InMemoryDuels::ROUTE));
         Self { shell, duels, metrics }
     }
 
-    /// The answer, or the request when it has to go to the router: for what is not in memory, and for every refusal.
+    /// The answer, or the request when it has to go to the router: for what is not in memory, and
+    /// for every refusal.
     fn answer(&self, request: Request) -> ControlFlow<Response, Request> {
         let started = Instant::now();
         let shell = &*self.shell;
-        let Some(name) = self.duels.experiment(&request).filter(|_| headers_fit(request.headers())) else {
+        let Some(name) = self.duels.experiment(&request).filter(|_| headers_fit(request.headers()))
+        else {
             return ControlFlow::Continue(request);
         };
-        let Ok(Judged::Admitted(key)) = shell.guard.judge(&request, Some(AtOnce::ROUTE)) else {
+        let Ok(Authorization::Admitted(key)) =
+            shell.guard.judge(&request, Some(InMemoryDuels::ROUTE))
+        else {
             return ControlFlow::Continue(request);
         };
         // after the key: a caller without one keeps nothing in memory
-        let Some(live) = self.duels.in_memory(name) else { return ControlFlow::Continue(request) };
+        let Some(loaded) = self.duels.in_memory(name) else {
+            return ControlFlow::Continue(request);
+        };
         let Ok(_place) = shell.places.try_acquire() else { return ControlFlow::Continue(request) };
-        let running = shell.begin(&request, Route::Known(AtOnce::ROUTE, Arc::clone(&self.metrics)), started);
+        let running = shell.begin(
+            &request,
+            Route::Known(InMemoryDuels::ROUTE, Arc::clone(&self.metrics)),
+            started,
+        );
         let answer = || {
-            catch_unwind(AssertUnwindSafe(|| self.duels.answer(&live)))
+            catch_unwind(AssertUnwindSafe(|| self.duels.answer(&loaded)))
                 .unwrap_or_else(|_| panicked(&shell.metrics.panics))
         };
         let response = running.span().in_scope(|| Arc::clone(&running.told).within_now(answer));

@@ -18,8 +18,8 @@ use super::problem::{ApiResult, Problem, ProblemDocument, ProblemKind};
 use super::{AppState, Caller, openapi};
 use crate::telemetry::metrics;
 
-/// The database is asked at most this often, however many probe: `/readyz` needs no key, and must not be a way to
-/// keep the database busy.
+/// The database is asked at most this often, however many probe: `/readyz` needs no key, and must
+/// not be a way to keep the database busy.
 const CHECK_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 
 /// A database that takes longer than this to answer a trivial question is not fit to serve from.
@@ -42,7 +42,11 @@ struct DatabaseCheck {
 
 impl Default for Readiness {
     fn default() -> Self {
-        Self { started: Instant::now(), draining: AtomicBool::new(false), database: Mutex::new(None) }
+        Self {
+            started: Instant::now(),
+            draining: AtomicBool::new(false),
+            database: Mutex::new(None),
+        }
     }
 }
 
@@ -52,7 +56,8 @@ impl Readiness {
         self.draining.store(true, Ordering::SeqCst);
     }
 
-    /// Ask the database, unless that was done a moment ago. Those who ask at once share one question.
+    /// Ask the database, unless that was done a moment ago. Those who ask at once share one
+    /// question.
     async fn database(&self, state: &AppState) -> DatabaseCheck {
         let mut newest = self.database.lock().await;
         if let Some(check) = newest.filter(|check| check.at.elapsed() < CHECK_AT_MOST_EVERY) {
@@ -116,7 +121,8 @@ struct Check {
 
 /// Whether the process lives
 ///
-/// For a liveness probe: it says nothing about the database, because restarting the server would not mend that.
+/// For a liveness probe: it says nothing about the database, because restarting the server would
+/// not mend that.
 #[utoipa::path(get, path = "/livez", tag = openapi::OPERATIONS, responses(
     (status = 200, description = "It lives", body = String, content_type = "text/plain", example = "ok\n")
 ))]
@@ -137,7 +143,10 @@ async fn livez() -> &'static str {
 async fn readyz(State(state): State<AppState>) -> ApiResult<Json<Ready>> {
     let readiness = Arc::clone(&state.readiness);
     if readiness.draining.load(Ordering::SeqCst) {
-        return Err(Problem::new(ProblemKind::Unavailable, "Not ready: the server is shutting down."));
+        return Err(Problem::new(
+            ProblemKind::Unavailable,
+            "Not ready: the server is shutting down.",
+        ));
     }
     let database = readiness.database(&state).await;
     if !database.ok {
@@ -174,6 +183,6 @@ async fn metrics(State(state): State<AppState>, caller: Caller) -> ApiResult<imp
 }
 
 /// The routes of this file.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     openapi::part().routes(routes!(livez)).routes(routes!(readyz)).routes(routes!(metrics))
 }

@@ -1,19 +1,20 @@
-//! How methods of interleaving are described: as what [`crate::interleave::Spec`] reads, which its own derivation cannot
-//! say in a way that anything fits.
+//! How methods of interleaving are described: as what [`interleaving::Spec`] reads, which its own
+//! derivation cannot say in a way that anything fits.
 
-#![expect(dead_code, reason = "says in the description of the API what is read and written elsewhere")]
+#![expect(
+    dead_code,
+    reason = "says in the description of the API what is read and written elsewhere"
+)]
 
 use utoipa::ToSchema;
 
-use crate::interleave::DepthPolicy;
-use crate::interleave::optimized::RankCredit;
-use crate::interleave::probabilistic::{PosteriorCredit, PosteriorVerdict};
-use crate::interleave::team_draft::Shared;
+use super::schemas::{DepthPolicy, PosteriorCredit, PosteriorVerdict, RankCredit, Shared};
 
-/// How two rankings become one page. `docs/interleaving.md` says what each method is good for and what it gets wrong.
+/// How two rankings become one page. `docs/interleaving.md` says what each method is good for and
+/// what it gets wrong.
 #[derive(Debug, ToSchema)]
 #[serde(untagged)]
-pub(super) enum Interleaving {
+pub(crate) enum Interleaving {
     /// Sides pick in turn; a coin says who begins each round.
     TeamDraft(TeamDraftInterleaving),
     /// Beginnings of both lists, as even as can be.
@@ -27,7 +28,7 @@ pub(super) enum Interleaving {
 /// Team draft, the default.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TeamDraftInterleaving {
+pub(crate) struct TeamDraftInterleaving {
     /// Which method.
     kind: TeamDraftKind,
     /// What becomes of documents that both sides want.
@@ -41,7 +42,7 @@ pub(super) struct TeamDraftInterleaving {
 /// Balanced interleaving: known to be unfair.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct BalancedInterleaving {
+pub(crate) struct BalancedInterleaving {
     /// Which method.
     kind: BalancedKind,
     /// What happens where one list is longer.
@@ -52,7 +53,7 @@ pub(super) struct BalancedInterleaving {
 /// Probabilistic interleaving.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ProbabilisticInterleaving {
+pub(crate) struct ProbabilisticInterleaving {
     /// Which method.
     kind: ProbabilisticKind,
     /// How strongly the top of a list is preferred; 3 unless said otherwise.
@@ -72,7 +73,7 @@ pub(super) struct ProbabilisticInterleaving {
 /// Optimized interleaving.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OptimizedInterleaving {
+pub(crate) struct OptimizedInterleaving {
     /// Which method.
     kind: OptimizedKind,
     /// Credit of a document.
@@ -95,7 +96,7 @@ macro_rules! kinds {
             /// The name of one method.
             #[derive(Debug, ToSchema)]
             #[serde(rename_all = "kebab-case")]
-            pub(super) enum $name {
+            pub(crate) enum $name {
                 /// This one.
                 $variant,
             }

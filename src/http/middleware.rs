@@ -1,9 +1,9 @@
 //! The shell around every route: what all requests have in common.
 //!
-//! From the outside in: [`observe`] (id, trace, log line, metrics, problems), then the key ([`super::auth`]), then a
-//! place among the running requests ([`Shell::admit`]), then panics, the time limit, the body limit and compression.
-//! The order matters: what is refused is seen and told like everything else, and a caller without a key takes nobody's
-//! place.
+//! From the outside in: [`observe`] (id, trace, log line, metrics, problems), then the key
+//! ([`super::auth`]), then a place among the running requests ([`Shell::admit`]), then panics, the
+//! time limit, the body limit and compression. The order matters: what is refused is seen and told
+//! like everything else, and a caller without a key takes nobody's place.
 //!
 //! What can be answered from memory does not come this way: [`super::front`].
 
@@ -28,10 +28,10 @@ use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 use tracing::Instrument as _;
 
-use super::auth::{self, ApiKeys, Caller, Guard, Judged, KeyId, Rules};
+use super::auth::{self, ApiKeys, Authorization, Caller, Guard, KeyId, Rules};
 use super::problem::{PROBLEM_JSON, Problem, ProblemKind};
 use super::trace::TraceContext;
-use crate::access::Ring;
+use crate::access::ApiKeySet;
 use crate::telemetry::metrics::{Metrics, RequestLabels, RouteLabels};
 use crate::telemetry::trace::RequestTrace;
 
@@ -41,8 +41,8 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Names and values of a request's headers together, in bytes; beyond it the answer is 431.
 const HEADERS_MAX_BYTES: usize = 16 * 1024;
 
-/// Answers below this are not compressed: they fit into a few packets anyway, and compressing costs more time than
-/// sending. The answers of the hot path never reach it.
+/// Answers below this are not compressed: they fit into a few packets anyway, and compressing costs
+/// more time than sending. The answers of the hot path never reach it.
 const COMPRESS_ABOVE_BYTES: u64 = 4 * 1024;
 
 /// The route of a request that has none.
@@ -54,7 +54,8 @@ const CALLER_WENT_AWAY: u16 = 499;
 /// What the shell can be tuned by.
 #[derive(Debug, Clone)]
 pub struct ShellSettings {
-    /// Keys that may do everything, beside those in the database; with no keys at all, everybody may call.
+    /// Keys that may do everything, beside those in the database; with no keys at all, everybody
+    /// may call.
     pub keys: ApiKeys,
     /// A request that takes longer is given up and answered with 504.
     pub request_timeout: Duration,
@@ -76,20 +77,27 @@ impl Default for ShellSettings {
 }
 
 /// Put the shell around `router`.
-pub fn wrap(router: Router, settings: &ShellSettings, metrics: &Arc<Metrics>) -> Result<Router, ShellError> {
-    let guard = Guard::new(Arc::new(Ring::of_given(&settings.keys)), None, Rules::default());
+pub fn wrap(
+    router: Router,
+    settings: &ShellSettings,
+    metrics: &Arc<Metrics>,
+) -> Result<Router, ShellError> {
+    let guard = Guard::new(Arc::new(ApiKeySet::of_given(&settings.keys)), None, Rules::default());
     let shell = Shell::new(guard, settings, metrics)?;
     Ok(wrap_in(&Arc::new(shell), router, settings))
 }
 
 /// Put this shell around `router`.
-pub(super) fn wrap_in(shell: &Arc<Shell>, router: Router, settings: &ShellSettings) -> Router {
+pub(crate) fn wrap_in(shell: &Arc<Shell>, router: Router, settings: &ShellSettings) -> Router {
     let panics = shell.metrics.panics.clone();
     let compress = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_ABOVE_BYTES));
     let layers = ServiceBuilder::new()
         .layer(from_fn_with_state(Arc::clone(shell), observe))
         .layer(CatchPanicLayer::custom(move |_| panicked(&panics)))
-        .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, settings.request_timeout))
+        .layer(TimeoutLayer::with_status_code(
+            StatusCode::GATEWAY_TIMEOUT,
+            settings.request_timeout,
+        ))
         .layer(RequestBodyLimitLayer::new(settings.body_limit_bytes))
         .layer(CompressionLayer::new().compress_when(compress));
     // The framework's own limit is fixed; ours stands in for it.
@@ -97,11 +105,14 @@ pub(super) fn wrap_in(shell: &Arc<Shell>, router: Router, settings: &ShellSettin
 }
 
 /// The answer to a request whose handler panicked.
-pub(super) fn panicked(panics: &Counter) -> Response {
+pub(crate) fn panicked(panics: &Counter) -> Response {
     // The panic hook has logged it, with its place and message.
     panics.inc();
-    Problem::new(ProblemKind::Internal, "The server failed; its log has the cause under this request_id.")
-        .into_response()
+    Problem::new(
+        ProblemKind::Internal,
+        "The server failed; its log has the cause under this request_id.",
+    )
+    .into_response()
 }
 
 /// Why there is no shell.
@@ -149,7 +160,7 @@ impl RequestIds {
 }
 
 /// What all requests share.
-pub(super) struct Shell {
+pub(crate) struct Shell {
     pub metrics: Arc<Metrics>,
     ids: RequestIds,
     pub guard: Guard,
@@ -158,7 +169,7 @@ pub(super) struct Shell {
 }
 
 /// Where a request goes.
-pub(super) enum Route {
+pub(crate) enum Route {
     /// As the router matched it, if it did.
     Routed(Option<MatchedPath>),
     /// Known without the router, with what its answers are counted by.
@@ -175,7 +186,7 @@ impl Route {
 }
 
 /// The metrics of one method and route, found once.
-pub(super) struct RouteMetrics {
+pub(crate) struct RouteMetrics {
     duration: Histogram,
     answered: Counter,
 }
@@ -190,7 +201,7 @@ impl RouteMetrics {
 }
 
 /// A request that is running. However it ends, it is logged and counted once.
-pub(super) struct Running {
+pub(crate) struct Running {
     metrics: Arc<Metrics>,
     started: Instant,
     method: Method,
@@ -303,7 +314,9 @@ async fn observe(State(shell): State<Arc<Shell>>, request: Request, next: Next) 
     let response = if headers_bytes > HEADERS_MAX_BYTES {
         Problem::new(
             ProblemKind::HeaderFieldsTooLarge,
-            format!("The headers are {headers_bytes} bytes; this server accepts {HEADERS_MAX_BYTES}."),
+            format!(
+                "The headers are {headers_bytes} bytes; this server accepts {HEADERS_MAX_BYTES}."
+            ),
         )
         .into_response()
     } else {
@@ -319,26 +332,27 @@ fn headers_bytes(headers: &HeaderMap) -> usize {
 }
 
 /// Whether a request's headers are as small as they have to be.
-pub(super) fn headers_fit(headers: &HeaderMap) -> bool {
+pub(crate) fn headers_fit(headers: &HeaderMap) -> bool {
     headers_bytes(headers) <= HEADERS_MAX_BYTES
 }
 
 impl Running {
     /// What log lines of this request are within.
     pub fn span(&self) -> tracing::Span {
-        let span =
-            tracing::info_span!("request", request_id = %self.request_id, trace_id = tracing::field::Empty);
+        let span = tracing::info_span!("request", request_id = %self.request_id, trace_id = tracing::field::Empty);
         if let Some(trace_id) = &self.trace_id {
             span.record("trace_id", trace_id);
         }
         span
     }
 
-    /// It is answered with this: a problem is written out, and every answer gets the headers that all have.
+    /// It is answered with this: a problem is written out, and every answer gets the headers that
+    /// all have.
     pub fn end(mut self, response: Response, path: &str) -> Response {
         let mut response = describe(response, &self, path);
         let headers = response.headers_mut();
-        // What has an ETag may be kept, but must be asked for anew; everything else is of the moment.
+        // What has an ETag may be kept, but must be asked for anew; everything else is of the
+        // moment.
         let keep = if headers.contains_key(header::ETAG) { "no-cache" } else { "no-store" };
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(keep));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -367,7 +381,8 @@ fn describe(response: Response, request: &Running, path: &str) -> Response {
         },
     };
     parts.status = problem.kind().status();
-    let document = problem.document(path.to_owned(), request.request_id.clone(), request.trace_id.clone());
+    let document =
+        problem.document(path.to_owned(), request.request_id.clone(), request.trace_id.clone());
     // Strings and numbers alone: there is nothing in it that cannot be written.
     let body = serde_json::to_vec(&document).unwrap_or_default();
     parts.headers.remove(header::CONTENT_LENGTH);
@@ -379,7 +394,9 @@ fn describe(response: Response, request: &Running, path: &str) -> Response {
 /// What an error answer means that nobody has described. Pages for people stay as they are.
 fn bare(parts: &Parts, method: &Method, path: &str) -> Option<Problem> {
     let described = |value: &HeaderValue| {
-        value.to_str().is_ok_and(|text| text.starts_with("text/html") || text.starts_with("application/"))
+        value
+            .to_str()
+            .is_ok_and(|text| text.starts_with("text/html") || text.starts_with("application/"))
     };
     if !(parts.status.is_client_error() || parts.status.is_server_error())
         || parts.headers.get(header::CONTENT_TYPE).is_some_and(described)
@@ -399,7 +416,11 @@ fn bare(parts: &Parts, method: &Method, path: &str) -> Option<Problem> {
 
 impl Shell {
     /// What a server's requests share.
-    pub fn new(guard: Guard, settings: &ShellSettings, metrics: &Arc<Metrics>) -> Result<Self, ShellError> {
+    pub fn new(
+        guard: Guard,
+        settings: &ShellSettings,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Self, ShellError> {
         Ok(Self {
             metrics: Arc::clone(metrics),
             ids: RequestIds::new()?,
@@ -419,7 +440,10 @@ impl Shell {
             method: request.method().clone(),
             route,
             request_id: self.ids.of(request.headers()),
-            trace_id: trace.as_ref().map(|trace| trace.trace_id().to_owned()).or_else(|| told.trace_id()),
+            trace_id: trace
+                .as_ref()
+                .map(|trace| trace.trace_id().to_owned())
+                .or_else(|| told.trace_id()),
             trace,
             told,
             answer: None,
@@ -427,20 +451,21 @@ impl Shell {
         }
     }
 
-    /// Let in who may come in, and refuse at once what would only wait, so that what runs stays fast.
+    /// Let in who may come in, and refuse at once what would only wait, so that what runs stays
+    /// fast.
     async fn admit(&self, mut request: Request, next: Next, request_id: &str) -> Response {
         let route = request.extensions().get::<MatchedPath>().cloned();
         let route = route.as_ref().map(MatchedPath::as_str);
         let mut judged = self.guard.judge(&request, route);
-        if let Ok(Judged::Unknown) = judged {
+        if let Ok(Authorization::Unknown) = judged {
             judged = match self.guard.refresh().await {
                 Ok(()) => self.guard.judge(&request, route),
                 Err(problem) => Err(Box::new(problem.into_response())),
             };
         }
         let caller = match judged {
-            Ok(Judged::Admitted(key)) => key,
-            Ok(Judged::Unknown) => return auth::unknown().into_response(),
+            Ok(Authorization::Admitted(key)) => key,
+            Ok(Authorization::Unknown) => return auth::unknown().into_response(),
             Err(refusal) => return *refusal,
         };
         let key = caller.as_ref().map(|key| key.id().clone());
@@ -469,7 +494,7 @@ impl Shell {
 }
 
 /// With the name of the caller's key, for the log.
-pub(super) fn named(key: Option<KeyId>, mut response: Response) -> Response {
+pub(crate) fn named(key: Option<KeyId>, mut response: Response) -> Response {
     if let Some(key) = key {
         response.extensions_mut().insert(key);
     }

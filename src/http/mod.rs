@@ -1,7 +1,8 @@
 //! The API: how the use cases of [`crate::experiment`] look over HTTP.
 //!
-//! One file a resource. Around them lies the shell, the same for all: [`middleware`] (request ids, logs, limits,
-//! problems), [`auth`], and [`openapi`] (the description that is served and rendered).
+//! One file a resource. Around them lies the shell, the same for all: [`middleware`] (request ids,
+//! logs, limits, problems), [`auth`], and [`openapi`] (the description that is served and
+//! rendered).
 
 use std::sync::Arc;
 
@@ -10,15 +11,14 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::access::Ring;
-use crate::experiment::Service;
+use crate::access::ApiKeySet;
+use crate::service::Service;
 use crate::telemetry::metrics::Metrics;
 
 pub mod audit;
 pub mod auth;
 pub mod batch;
 mod click;
-mod dashboard;
 mod docs;
 pub mod duels;
 mod experiment_metrics;
@@ -33,6 +33,7 @@ mod openapi;
 pub mod pages;
 pub mod problem;
 mod refusals;
+pub(crate) mod schemas;
 pub mod server;
 pub mod standings;
 pub mod statistics;
@@ -42,13 +43,13 @@ pub mod ubi;
 pub mod verdict;
 pub mod whatif;
 
+use crate::dashboard::{self, Sessions};
 pub use auth::Caller;
 use auth::{Guard, Rules};
-use dashboard::Sessions;
-use duels::AtOnce;
+use duels::InMemoryDuels;
 use experiment_metrics::ExperimentMetrics;
 pub use extract::{JsonBody, PathOf, QueryOf};
-use front::{App, Front};
+use front::{App, FastPath};
 use middleware::Shell;
 pub use middleware::ShellSettings;
 pub use problem::{ApiResult, Problem, ProblemKind};
@@ -82,7 +83,9 @@ fn resources() -> OpenApiRouter<AppState> {
 }
 
 fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(openapi::ApiDoc::openapi()).nest("/v1", resources()).merge(health::routes())
+    OpenApiRouter::with_openapi(openapi::ApiDoc::openapi())
+        .nest("/v1", resources())
+        .merge(health::routes())
 }
 
 /// Every route and the description of them all, without the shell around them.
@@ -103,8 +106,8 @@ pub fn description() -> OpenApi {
 pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<App> {
     let metrics = Arc::clone(&state.metrics);
     metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&state.service))));
-    let at_once = AtOnce::new(Arc::clone(&state.service));
-    let given = Arc::new(Ring::of_given(&settings.keys));
+    let at_once = InMemoryDuels::new(Arc::clone(&state.service));
+    let given = Arc::new(ApiKeySet::of_given(&settings.keys));
     let sessions = Sessions::new(Arc::clone(&given), Arc::clone(&state.service));
     let pages = dashboard::routes(state.clone(), sessions.clone());
     let service = Arc::clone(&state.service);
@@ -113,5 +116,5 @@ pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<App> {
     let router = router.merge(docs::routes(&openapi)?).merge(pages);
     let shell = Arc::new(Shell::new(guard, settings, &metrics)?);
     let router = middleware::wrap_in(&shell, router, settings);
-    Ok(App::new(router, Front::new(shell, at_once)))
+    Ok(App::new(router, FastPath::new(shell, at_once)))
 }

@@ -1,8 +1,8 @@
 //! The description of the API: what the handlers' annotations do not say by themselves.
 //!
-//! A handler names the problems it can answer with by their slugs, in backticks, in the description of a response of
-//! [`PROBLEM_JSON`]. [`complete`] adds those that any operation can give (no key, overload, a body that is not JSON, …)
-//! and describes each set once, with examples.
+//! A handler names the problems it can answer with by their slugs, in backticks, in the description
+//! of a response of [`PROBLEM_JSON`]. [`complete`] adds those that any operation can give (no key,
+//! overload, a body that is not JSON, …) and describes each set once, with examples.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder, Schema};
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{Modify, ToSchema as _};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -42,14 +42,14 @@ use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
     ),
     modifiers(&Key)
 )]
-pub(super) struct ApiDoc;
+pub(crate) struct ApiDoc;
 
 /// Tag of what keeps the server running.
-pub(super) const OPERATIONS: &str = "operations";
+pub(crate) const OPERATIONS: &str = "operations";
 
-/// An empty description for a file of routes to add to. (`OpenApiRouter::new` would bring a title, an author and a
-/// licence of its own.)
-pub(super) fn part<S: Send + Sync + Clone + 'static>() -> OpenApiRouter<S> {
+/// An empty description for a file of routes to add to. (`OpenApiRouter::new` would bring a title,
+/// an author and a licence of its own.)
+pub(crate) fn part<S: Send + Sync + Clone + 'static>() -> OpenApiRouter<S> {
     OpenApiRouter::with_openapi(OpenApi::default())
 }
 
@@ -63,13 +63,16 @@ impl Modify for Key {
              everything), or one of the server's RANKDUEL_API_KEYS. A server without keys needs none."
                 .to_owned(),
         );
-        openapi.components.get_or_insert_default().add_security_scheme("key", SecurityScheme::Http(http));
+        openapi
+            .components
+            .get_or_insert_default()
+            .add_security_scheme("key", SecurityScheme::Http(http));
     }
 }
 
-/// Add to every operation the problems it can answer with, as references to responses that are described once.
-pub(super) fn complete(openapi: &mut OpenApi) {
-    tag_policies(openapi);
+/// Add to every operation the problems it can answer with, as references to responses that are
+/// described once.
+pub(crate) fn complete(openapi: &mut OpenApi) {
     let mut described = BTreeMap::new();
     for (path, item) in &mut openapi.paths.paths {
         let operations = [
@@ -99,25 +102,11 @@ pub(super) fn complete(openapi: &mut OpenApi) {
     openapi.components.get_or_insert_default().responses.extend(described);
 }
 
-/// A policy is described as its parameters, which allow nothing else, and a `kind` beside them: together nothing fits. The
-/// kind becomes one of the parameters instead.
-fn tag_policies(openapi: &mut OpenApi) {
-    let Some(components) = &mut openapi.components else { return };
-    let Some(RefOr::T(Schema::OneOf(mut kinds))) = components.schemas.remove("PolicySpec") else { return };
-    for item in &mut kinds.items {
-        let RefOr::T(Schema::AllOf(parts)) = item else { continue };
-        let [RefOr::Ref(parameters), RefOr::T(Schema::Object(tag))] = &parts.items[..] else { continue };
-        let name = parameters.ref_location.rsplit('/').next().unwrap_or_default();
-        if let Some(RefOr::T(Schema::Object(policy))) = components.schemas.get_mut(name) {
-            policy.properties.extend(tag.properties.clone());
-            policy.required.extend(tag.required.clone());
-        }
-        *item = RefOr::Ref(parameters.clone());
-    }
-    components.schemas.insert("PolicySpec".to_owned(), RefOr::T(Schema::OneOf(kinds)));
-}
-
-fn add_problems(operation: &mut Operation, open: bool, described: &mut BTreeMap<String, RefOr<Response>>) {
+fn add_problems(
+    operation: &mut Operation,
+    open: bool,
+    described: &mut BTreeMap<String, RefOr<Response>>,
+) {
     let mut by_status: BTreeMap<u16, Vec<ProblemKind>> = BTreeMap::new();
     for kind in problems_of(operation, open) {
         by_status.entry(kind.status().as_u16()).or_default().push(kind);
@@ -131,8 +120,11 @@ fn add_problems(operation: &mut Operation, open: bool, described: &mut BTreeMap<
 }
 
 /// The kinds of problem that a response's description names.
-pub(super) fn named(description: &str) -> impl Iterator<Item = ProblemKind> {
-    ProblemKind::ALL.iter().copied().filter(move |kind| description.contains(&format!("`{}`", kind.slug())))
+pub(crate) fn named(description: &str) -> impl Iterator<Item = ProblemKind> {
+    ProblemKind::ALL
+        .iter()
+        .copied()
+        .filter(move |kind| description.contains(&format!("`{}`", kind.slug())))
 }
 
 /// The problems that an operation itself answers with; their responses are taken out of it.
@@ -177,8 +169,10 @@ fn problems_of(operation: &mut Operation, open: bool) -> Vec<ProblemKind> {
 
 /// One response for problems that share a status, with an example of each.
 fn response(kinds: &[ProblemKind]) -> Response {
-    let titles: Vec<_> = kinds.iter().map(|kind| format!("`{}`: {}", kind.slug(), kind.title())).collect();
-    let mut content = Content::new(Some(RefOr::Ref(Ref::from_schema_name(ProblemDocument::name()))));
+    let titles: Vec<_> =
+        kinds.iter().map(|kind| format!("`{}`: {}", kind.slug(), kind.title())).collect();
+    let mut content =
+        Content::new(Some(RefOr::Ref(Ref::from_schema_name(ProblemDocument::name()))));
     for kind in kinds {
         let value = json!({
             "type": kind.type_uri(),

@@ -11,8 +11,9 @@ use super::extract::Object;
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, JsonBody, PathOf};
 use crate::clock::rfc3339;
-use crate::experiment::{IssuedPage, PageRequest};
-use crate::interleave::{Note, Pin};
+use crate::service::pages::IssuedPage;
+use crate::service::pages::PageRequest;
+use interleaving::{Note, Pin};
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -25,11 +26,12 @@ pub fn routes() -> OpenApiRouter<AppState> {
 struct InterleaveBody {
     /// As `next-duel` gave it; for later pages, as the first page gave it.
     duel_id: String,
-    /// Ids of the left ranker's documents, best first, at most 10,000 of 1 to 1024 bytes. Of an id that comes twice the
-    /// first counts.
+    /// Ids of the left ranker's documents, best first, at most 10,000 of 1 to 1024 bytes. Of an id
+    /// that comes twice the first counts.
     #[schema(max_items = 10_000)]
     left: Vec<String>,
-    /// The right ranker's. Of a self-duel only the left ranking is shown, and this one may be left out.
+    /// The right ranker's. Of a self-duel only the left ranking is shown, and this one may be left
+    /// out.
     #[schema(max_items = 10_000, nullable = false)]
     right: Option<Vec<String>>,
     /// Slots of this page; `offset` and `length` together reach 1000 at most.
@@ -48,7 +50,7 @@ struct InterleaveBody {
 /// A document at a fixed position. It is taken out of both rankings and earns nobody credit.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PinBody {
+pub(crate) struct PinBody {
     /// Its id; it need not be in the rankings.
     document: String,
     /// Position in the shown list, from 0 on the first page.
@@ -57,15 +59,19 @@ pub(super) struct PinBody {
 }
 
 /// Part of the shown list, as it is asked for.
-pub(super) fn page_request(offset: u32, length: u32, pinned: Vec<Object<PinBody>>) -> PageRequest {
+pub(crate) fn page_request(offset: u32, length: u32, pinned: Vec<Object<PinBody>>) -> PageRequest {
     let wide = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     let pin = |Object(PinBody { document, position })| Pin { document, position: wide(position) };
-    PageRequest { offset: wide(offset), length: wide(length), pinned: pinned.into_iter().map(pin).collect() }
+    PageRequest {
+        offset: wide(offset),
+        length: wide(length),
+        pinned: pinned.into_iter().map(pin).collect(),
+    }
 }
 
 /// One slot of a page.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct SlotBody {
+pub(crate) struct SlotBody {
     /// Position in the shown list, from 0 on the first page.
     position: usize,
     /// The document's id.
@@ -78,27 +84,27 @@ pub(super) struct SlotBody {
 
 /// What a page says of itself.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct PageParts {
+pub(crate) struct PageParts {
     /// In the order they are to be shown; none where the list ends before this page.
     pub slots: Vec<SlotBody>,
     /// Slots that all pages together have.
     pub total: usize,
     /// Repeats that were dropped from the rankings.
     pub repeats: Repeats,
-    /// Whether clicks on the page can say anything: not where both rankings are the same down to its end, or one ranker
-    /// is shown alone.
+    /// Whether clicks on the page can say anything: not where both rankings are the same down to
+    /// its end, or one ranker is shown alone.
     pub informative: bool,
     /// Version of the experiment's `interleaving` that the page was made with.
     pub interleaving_version: u32,
     /// Something out of the ordinary, where there is something.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[schema(value_type = Option<super::schemas::Note>, nullable = false)]
     pub note: Option<Note>,
 }
 
 /// Documents that a ranking named again.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Repeats {
+pub(crate) struct Repeats {
     /// In the left ranking.
     left: usize,
     /// In the right ranking.
@@ -129,7 +135,8 @@ impl PageParts {
 /// A page to show.
 #[derive(Debug, Serialize, ToSchema)]
 struct InterleavedPage {
-    /// The duel's signed name, with all that crediting clicks needs, encrypted; send it back with the clicks.
+    /// The duel's signed name, with all that crediting clicks needs, encrypted; send it back with
+    /// the clicks.
     #[schema(example = "AgAAAAEqAwEBAAD_rQM...")]
     duel_id: String,
     /// The experiment's name.
@@ -147,9 +154,9 @@ struct InterleavedPage {
 
 /// Interleave two rankings
 ///
-/// Of the two rankers that `next-duel` chose, with the experiment's method. Neither the slots nor the new `duel_id` say
-/// whose document is whose. The same duel, rankings and pins give the same list on every server and for every page of
-/// it. Nothing is written.
+/// Of the two rankers that `next-duel` chose, with the experiment's method. Neither the slots nor
+/// the new `duel_id` say whose document is whose. The same duel, rankings and pins give the same
+/// list on every server and for every page of it. Nothing is written.
 #[utoipa::path(post, path = "/experiments/{name}/interleave", tag = "duels", security(("key" = ["decide"])), request_body = InterleaveBody,
     params(("name" = String, Path, description = "The experiment's name.")),
     responses(

@@ -1,9 +1,9 @@
 //! What the API says when it cannot do what was asked: RFC 9457 problem details.
 //!
-//! A handler returns a [`Problem`]; [`IntoResponse`] puts it into the response's extensions, and the outermost
-//! layer ([`super::middleware::describe`]) writes the body, because only there the request's id, trace and path are
-//! known. Bare answers of the framework (an unknown route, a wrong method, a body that is too large) become problems
-//! at the same place.
+//! A handler returns a [`Problem`]; [`IntoResponse`] puts it into the response's extensions, and
+//! the outermost layer ([`super::middleware::describe`]) writes the body, because only there the
+//! request's id, trace and path are known. Bare answers of the framework (an unknown route, a wrong
+//! method, a body that is too large) become problems at the same place.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -183,7 +183,9 @@ impl ProblemKind {
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => Some(Self::HeaderFieldsTooLarge),
             StatusCode::SERVICE_UNAVAILABLE => Some(Self::Unavailable),
             StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => Some(Self::Timeout),
-            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Some(Self::InvalidRequest),
+            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => {
+                Some(Self::InvalidRequest)
+            }
             status if status.is_server_error() => Some(Self::Internal),
             _ => None,
         }
@@ -230,7 +232,8 @@ impl ProblemKind {
 pub enum FieldError {
     /// In the body.
     Body {
-        /// JSON pointer (RFC 6901) to the value, or to the object that lacks one; empty for the whole body.
+        /// JSON pointer (RFC 6901) to the value, or to the object that lacks one; empty for the
+        /// whole body.
         #[schema(example = "/rankers/3/id")]
         pointer: String,
         /// What is wrong.
@@ -263,7 +266,8 @@ pub enum FieldError {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemDocument {
-    /// Which kind of problem: a stable URI reference, resolved against the server, that leads to an explanation.
+    /// Which kind of problem: a stable URI reference, resolved against the server, that leads to an
+    /// explanation.
     #[schema(example = "/problems/experiment-not-found", format = "uri-reference")]
     pub r#type: String,
     /// The kind in a few words.
@@ -303,7 +307,8 @@ struct Inner {
 pub struct Problem(Box<Inner>);
 
 impl Problem {
-    /// A problem of this kind; `detail` says in a sentence what is wrong this time, and is for the caller to read.
+    /// A problem of this kind; `detail` says in a sentence what is wrong this time, and is for the
+    /// caller to read.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         let mut headers = HeaderMap::new();
         if let Some(seconds) = kind.retry_after_seconds() {
@@ -315,7 +320,10 @@ impl Problem {
     /// A failure of ours: the cause goes to the log, and the caller is told only that there is one.
     pub fn internal(cause: impl std::fmt::Display) -> Self {
         tracing::error!(error = %cause, "a request failed");
-        Self::new(ProblemKind::Internal, "The server failed; its log has the cause under this request_id.")
+        Self::new(
+            ProblemKind::Internal,
+            "The server failed; its log has the cause under this request_id.",
+        )
     }
 
     /// Add what is wrong at a JSON pointer into the body, such as `/rankers/3/id`.
@@ -361,7 +369,7 @@ impl Problem {
     }
 
     /// What is sent, for a request of this path and id.
-    pub(super) fn document(
+    pub(crate) fn document(
         self,
         instance: String,
         request_id: String,

@@ -1,7 +1,7 @@
 //! From what a use case refused to the problem that is sent.
 
 use super::problem::{Problem, ProblemKind};
-use crate::experiment::ServiceError;
+use crate::engine::error::ServiceError;
 use crate::store::StoreError;
 
 impl From<ServiceError> for Problem {
@@ -9,11 +9,11 @@ impl From<ServiceError> for Problem {
         let detail = sentence(&error.to_string());
         match error {
             ServiceError::NotFound(_) => Self::new(ProblemKind::ExperimentNotFound, detail),
-            ServiceError::Invalid(errors) => {
-                errors.into_iter().fold(Self::new(ProblemKind::InvalidRequest, detail), |problem, error| {
+            ServiceError::Invalid(errors) => errors
+                .into_iter()
+                .fold(Self::new(ProblemKind::InvalidRequest, detail), |problem, error| {
                     problem.field(error.pointer, error.detail)
-                })
-            }
+                }),
             ServiceError::InvalidDuel(why) => {
                 Self::new(ProblemKind::InvalidDuel, detail).field("/duel_id", why)
             }
@@ -47,7 +47,9 @@ impl From<&StoreError> for Problem {
                     "The server's database does not answer. Nothing is lost: send the same request again.",
                 )
             }
-            StoreError::Schema(_) | StoreError::Corrupt(_) | StoreError::Refused(_) => Self::internal(error),
+            StoreError::Schema(_) | StoreError::Corrupt(_) | StoreError::Refused(_) => {
+                Self::internal(error)
+            }
         }
     }
 }
@@ -56,7 +58,9 @@ impl From<&StoreError> for Problem {
 fn sentence(message: &str) -> String {
     let mut letters = message.chars();
     match letters.next() {
-        Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.')),
+        Some(first) => {
+            format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.'))
+        }
         None => String::new(),
     }
 }

@@ -1,7 +1,9 @@
-//! Connections: accepting them, bounding what a slow or hostile client can hold, and letting them finish.
+//! Connections: accepting them, bounding what a slow or hostile client can hold, and letting them
+//! finish.
 //!
-//! `axum::serve` has neither a time limit for a request's head nor a deadline for the drain, so a client that sends one
-//! byte a minute keeps a connection for ever, and a request that hangs keeps the process. Hence this loop over hyper.
+//! `axum::serve` has neither a time limit for a request's head nor a deadline for the drain, so a
+//! client that sends one byte a minute keeps a connection for ever, and a request that hangs keeps
+//! the process. Hence this loop over hyper.
 
 use std::time::Duration;
 
@@ -16,8 +18,9 @@ use super::front::App;
 /// What the loop can be tuned by.
 #[derive(Debug, Clone)]
 pub struct ConnectionSettings {
-    /// A connection whose next request's head is not there by then is closed. That is also how long an idle
-    /// connection is kept: longer than the common 60 s of load balancers, so that they are the ones to close it.
+    /// A connection whose next request's head is not there by then is closed. That is also how long
+    /// an idle connection is kept: longer than the common 60 s of load balancers, so that they are
+    /// the ones to close it.
     pub head_within: Duration,
     /// When shutting down, running requests have this long.
     pub drain_within: Duration,
@@ -29,7 +32,8 @@ impl Default for ConnectionSettings {
     }
 }
 
-/// Bytes that a connection may buffer. A request's head must fit; beyond it hyper answers 431 by itself.
+/// Bytes that a connection may buffer. A request's head must fit; beyond it hyper answers 431 by
+/// itself.
 const BUFFER_MAX_BYTES: usize = 64 * 1024;
 
 /// How the drain went.
@@ -41,7 +45,8 @@ pub enum Drained {
     CutOff(usize),
 }
 
-/// Serve `app` on `listener` until `shutdown` is ready, then stop accepting, let running requests finish, and close.
+/// Serve `app` on `listener` until `shutdown` is ready, then stop accepting, let running requests
+/// finish, and close.
 pub async fn serve(
     listener: TcpListener,
     app: impl Into<App>,
@@ -50,7 +55,9 @@ pub async fn serve(
 ) -> Drained {
     let app = app.into();
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(settings.head_within).max_buf_size(BUFFER_MAX_BYTES);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(settings.head_within)
+        .max_buf_size(BUFFER_MAX_BYTES);
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
@@ -72,8 +79,8 @@ pub async fn serve(
                         }
                     });
                 }
-                // One connection that failed while it was made is no trouble; too many open files is, and trying
-                // again at once would only keep a core busy.
+                // One connection that failed while it was made is no trouble; too many open files
+                // is, and trying again at once would only keep a core busy.
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(Duration::from_millis(100)).await;

@@ -10,8 +10,8 @@ use utoipa_axum::routes;
 
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, PathOf};
-use crate::experiment::regret::RegretReport;
-use crate::experiment::standings::Standings;
+use crate::service::reports::regret::RegretReport;
+use crate::service::reports::standings::Standings;
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -20,7 +20,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// Counts, scores and leaders
 ///
-/// The `ETag` is the log position: `If-None-Match` with it answers 304 until something new is in the log.
+/// The `ETag` is the log position: `If-None-Match` with it answers 304 until something new is in
+/// the log.
 #[utoipa::path(get, path = "/experiments/{name}/standings", tag = "results", security(("key" = ["read"])),
     params(
         ("name" = String, Path, description = "The experiment's name."),
@@ -36,20 +37,20 @@ async fn standings(
     PathOf(name): PathOf<String>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let live = state.service.experiment(&name).await?;
-    if let Some(unchanged) = unchanged(&headers, &live.fold()?.position().to_string()) {
+    let loaded = state.service.experiment(&name).await?;
+    if let Some(unchanged) = unchanged(&headers, &loaded.fold()?.position().to_string()) {
         return Ok(unchanged);
     }
-    let standings = live.standings()?;
+    let standings = loaded.standings()?;
     Ok(tagged(&standings.position.to_string(), &standings))
 }
 
 /// What exploring has cost
 ///
-/// Nobody knows the true preferences of a live experiment, so all of it is estimated: the logged duels priced with the
-/// scores of today's win rates (plug-in), and with the scores of many draws of the preferences from their posterior, as
-/// mean and 95 % credible interval; beside what uniform pairs would have cost over as many steps. Duels that were never
-/// answered are not in it.
+/// Nobody knows the true preferences of a live experiment, so all of it is estimated: the logged
+/// duels priced with the scores of today's win rates (plug-in), and with the scores of many draws
+/// of the preferences from their posterior, as mean and 95 % credible interval; beside what uniform
+/// pairs would have cost over as many steps. Duels that were never answered are not in it.
 #[utoipa::path(get, path = "/experiments/{name}/regret", tag = "results", security(("key" = ["read"])),
     params(
         ("name" = String, Path, description = "The experiment's name."),
@@ -65,25 +66,27 @@ async fn regret(
     PathOf(name): PathOf<String>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let live = state.service.experiment(&name).await?;
-    if let Some(unchanged) = unchanged(&headers, &live.fold()?.position().to_string()) {
+    let loaded = state.service.experiment(&name).await?;
+    if let Some(unchanged) = unchanged(&headers, &loaded.fold()?.position().to_string()) {
         return Ok(unchanged);
     }
-    let regret = state.service.regret_report(&live).await?;
+    let regret = state.service.regret_report(&loaded).await?;
     Ok(tagged(&regret.plug_in.position.to_string(), &*regret))
 }
 
 /// 304, if the caller has the state that `tag` names already (RFC 9110 §13.1.2, weak comparison).
-pub(super) fn unchanged(headers: &HeaderMap, tag: &str) -> Option<Response> {
+pub(crate) fn unchanged(headers: &HeaderMap, tag: &str) -> Option<Response> {
     let known = headers.get(header::IF_NONE_MATCH)?.to_str().ok()?;
     let current = format!("\"{tag}\"");
-    let same =
-        known.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == current);
+    let same = known
+        .split(',')
+        .map(str::trim)
+        .any(|tag| tag == "*" || tag.trim_start_matches("W/") == current);
     same.then(|| with_etag(StatusCode::NOT_MODIFIED.into_response(), tag))
 }
 
 /// `body` with this `ETag`.
-pub(super) fn tagged(tag: &str, body: &impl Serialize) -> Response {
+pub(crate) fn tagged(tag: &str, body: &impl Serialize) -> Response {
     with_etag(Json(body).into_response(), tag)
 }
 

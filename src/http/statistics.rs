@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 use super::problem::ProblemDocument;
 use super::standings::{tagged, unchanged};
 use super::{ApiResult, AppState, PathOf};
-use crate::experiment::statistics::Statistics;
+use crate::service::reports::statistics::Statistics;
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -18,9 +18,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// What interleaved pages came to
 ///
-/// By version of the method and by pair: wins, losses, ties and pages that said nothing, Δ with an interval that is
-/// descriptive only, how many more pages it takes, and what of it looks wrong. Counts, never a scan of the log. The `ETag` is
-/// the log position.
+/// By version of the method and by pair: wins, losses, ties and pages that said nothing, Δ with an
+/// interval that is descriptive only, how many more pages it takes, and what of it looks wrong.
+/// Counts, never a scan of the log. The `ETag` is the log position.
 #[utoipa::path(get, path = "/experiments/{name}/statistics", tag = "results", security(("key" = ["read"])),
     params(
         ("name" = String, Path, description = "The experiment's name."),
@@ -36,10 +36,10 @@ async fn statistics(
     PathOf(name): PathOf<String>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let live = state.service.experiment(&name).await?;
-    if let Some(unchanged) = unchanged(&headers, &live.fold()?.position().to_string()) {
+    let loaded = state.service.experiment(&name).await?;
+    if let Some(unchanged) = unchanged(&headers, &loaded.fold()?.position().to_string()) {
         return Ok(unchanged);
     }
-    let statistics = live.statistics()?;
+    let statistics = loaded.statistics()?;
     Ok(tagged(&statistics.position.to_string(), &statistics))
 }

@@ -14,23 +14,27 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// The request's trace. A header that is malformed, or given twice, is as none: the caller's tracing is broken,
-    /// not its request.
+    /// The request's trace. A header that is malformed, or given twice, is as none: the caller's
+    /// tracing is broken, not its request.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(TRACEPARENT).iter();
         let value = values.next()?.to_str().ok()?;
         if values.next().is_some() { None } else { Self::parse(value) }
     }
 
-    /// `VERSION-TRACE_ID-PARENT_ID-FLAGS` in lower-case hexadecimal; ids of zeros alone are invalid, as is version
-    /// `ff`. Version `00` is exactly that; a later one may have more after another dash.
+    /// `VERSION-TRACE_ID-PARENT_ID-FLAGS` in lower-case hexadecimal; ids of zeros alone are
+    /// invalid, as is version `ff`. Version `00` is exactly that; a later one may have more after
+    /// another dash.
     fn parse(value: &str) -> Option<Self> {
         let hex = |text: &str, digits: usize| {
-            text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            text.len() == digits
+                && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         };
-        let id = |text: &str, digits: usize| hex(text, digits) && text.bytes().any(|byte| byte != b'0');
+        let id =
+            |text: &str, digits: usize| hex(text, digits) && text.bytes().any(|byte| byte != b'0');
         let mut parts = value.splitn(5, '-');
-        let (version, trace, parent, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let (version, trace, parent, flags) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
         let valid = hex(version, 2)
             && version != "ff"
             && id(trace, 32)
@@ -46,14 +50,18 @@ impl TraceContext {
     }
 
     /// The caller's span.
-    pub(super) fn parent(&self) -> Parent {
+    pub(crate) fn parent(&self) -> Parent {
         // the digits are known to be hexadecimal
         let number = |range| u128::from_str_radix(&self.header[range], 16).unwrap_or_default();
-        Parent { trace: number(3..35), span: number(36..52) as u64, sampled: number(53..55) & 1 == 1 }
+        Parent {
+            trace: number(3..35),
+            span: number(36..52) as u64,
+            sampled: number(53..55) & 1 == 1,
+        }
     }
 
     /// The header as it came.
-    pub(super) fn header(&self) -> HeaderValue {
+    pub(crate) fn header(&self) -> HeaderValue {
         HeaderValue::from_str(&self.header).unwrap_or(HeaderValue::from_static(""))
     }
 }

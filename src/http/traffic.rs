@@ -1,4 +1,5 @@
-//! `/v1/experiments/{name}/traffic`: what passes through this server, and whether anything looks wrong with it.
+//! `/v1/experiments/{name}/traffic`: what passes through this server, and whether anything looks
+//! wrong with it.
 
 use axum::Json;
 use axum::extract::State;
@@ -10,8 +11,8 @@ use utoipa_axum::routes;
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, PathOf};
 use crate::clock::rfc3339;
-use crate::experiment::alarms::Alarm;
-use crate::experiment::traffic::{Delays, FeedbackCounts};
+use crate::engine::traffic::{Delays, FeedbackCounts};
+use crate::service::reports::alarms::Alarm;
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -46,7 +47,8 @@ struct Traffic {
     alarms: Vec<Alarm>,
 }
 
-/// Which side of the page wins. A coin decides which ranker is left, so both should win equally often.
+/// Which side of the page wins. A coin decides which ranker is left, so both should win equally
+/// often.
 #[derive(Debug, Serialize, ToSchema)]
 struct Sides {
     /// Pages on which the left ranker won.
@@ -57,14 +59,15 @@ struct Sides {
     left_share: Option<f64>,
 }
 
-/// The sample-ratio check for allocation that adapts: shown counts differ on purpose, but a duel that was shown should be
-/// answered as often whichever rankers are on it. Of the duels that this server handed out and that had their time.
+/// The sample-ratio check for allocation that adapts: shown counts differ on purpose, but a duel
+/// that was shown should be answered as often whichever rankers are on it. Of the duels that this
+/// server handed out and that had their time.
 #[derive(Debug, Serialize, ToSchema)]
 struct Answers {
     /// Share of duels that were answered; `null` before the first that had its time.
     answered_share: Option<f64>,
-    /// Chance of answers as uneven over pairs if nothing is wrong (Pearson's chi-squared test); `null` while there is too
-    /// little to say.
+    /// Chance of answers as uneven over pairs if nothing is wrong (Pearson's chi-squared test);
+    /// `null` while there is too little to say.
     p_value: Option<f64>,
     /// Ids of the pair whose answers go missing most, where there is a `p_value`.
     worst: Option<[String; 2]>,
@@ -74,18 +77,22 @@ struct Answers {
 
 /// What passes through this server
 ///
-/// Counts of the answering server alone, since it loaded the experiment, and alarms; the sides are of the whole log.
+/// Counts of the answering server alone, since it loaded the experiment, and alarms; the sides are
+/// of the whole log.
 #[utoipa::path(get, path = "/experiments/{name}/traffic", tag = "results", security(("key" = ["read"])),
     params(("name" = String, Path, description = "The experiment's name.")),
     responses(
         (status = 200, body = Traffic, description = "The traffic."),
         (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
     ))]
-async fn traffic(State(state): State<AppState>, PathOf(name): PathOf<String>) -> ApiResult<Json<Traffic>> {
-    let live = state.service.experiment(&name).await?;
-    let (summary, alarms) = state.service.traffic(&live)?;
-    let [left, right, ..] = live.fold()?.counts().shown;
-    let id = |ranker: u16| live.spec.rankers[usize::from(ranker)].id.clone();
+async fn traffic(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+) -> ApiResult<Json<Traffic>> {
+    let loaded = state.service.experiment(&name).await?;
+    let (summary, alarms) = state.service.traffic(&loaded)?;
+    let [left, right, ..] = loaded.fold()?.counts().shown;
+    let id = |ranker: u16| loaded.spec.rankers[usize::from(ranker)].id.clone();
     Ok(Json(Traffic {
         experiment: name,
         since: rfc3339(summary.since_ms),

@@ -13,7 +13,10 @@ use utoipa_axum::routes;
 use super::feedback::{Receipt, ReceiptStatus};
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
-use crate::experiment::{Clicked, Feedback, PageEvent, Said};
+use crate::service::feedback::Clicked;
+use crate::service::feedback::Feedback;
+use crate::service::feedback::FeedbackContent;
+use crate::service::feedback::PageEvent;
 
 /// Most events in one request.
 const EVENTS_MAX: usize = 1000;
@@ -30,7 +33,8 @@ struct UbiBody {
     /// 1 to 1000 events as UBI 1.0 to 1.3 writes them.
     #[schema(value_type = Vec<UbiEvent>, min_items = 1, max_items = 1000)]
     events: Vec<Value>,
-    /// By `query_id`, the `duel_id` of its page. For events whose `query_id` is not the `duel_id` itself.
+    /// By `query_id`, the `duel_id` of its page. For events whose `query_id` is not the `duel_id`
+    /// itself.
     #[serde(default)]
     duels: HashMap<String, String>,
 }
@@ -127,10 +131,11 @@ struct EventReceipts {
 
 /// Report User Behavior Insights events
 ///
-/// As they are, in any order, as often as they come. Each event is a piece of what was clicked on the page of its
-/// `query_id` (`"final": false`): the duel is settled after the experiment's `settle_after_seconds`, or by `feedback` with
-/// `final`. The duel is the one that `event_attributes.duel_id` names, or `duels` for the `query_id`, or the `query_id`
-/// itself. The document is `object.object_id`; only without one it is what stood at `position.ordinal`.
+/// As they are, in any order, as often as they come. Each event is a piece of what was clicked on
+/// the page of its `query_id` (`"final": false`): the duel is settled after the experiment's
+/// `settle_after_seconds`, or by `feedback` with `final`. The duel is the one that
+/// `event_attributes.duel_id` names, or `duels` for the `query_id`, or the `query_id` itself. The
+/// document is `object.object_id`; only without one it is what stood at `position.ordinal`.
 #[utoipa::path(post, path = "/experiments/{name}/feedback/ubi", tag = "duels", security(("key" = ["feedback"])),
     params(("name" = String, Path, description = "The experiment's name.")),
     request_body(content = UbiBody, example = json!({
@@ -155,10 +160,11 @@ async fn events(
     let UbiBody { events, duels } = body;
     if events.is_empty() || events.len() > EVENTS_MAX {
         let detail = format!("`events` has {} items; it must have 1 to {EVENTS_MAX}", events.len());
-        return Err(Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).field("/events", detail));
+        return Err(Problem::new(ProblemKind::InvalidRequest, format!("{detail}."))
+            .field("/events", detail));
     }
-    let live = state.service.experiment(&name).await?;
-    let weights = &live.spec.pages.event_weights;
+    let loaded = state.service.experiment(&name).await?;
+    let weights = &loaded.spec.pages.event_weights;
     let read: Vec<Result<Feedback, EventReceipt>> = events
         .into_iter()
         .map(|event| {
@@ -188,7 +194,11 @@ async fn events(
 }
 
 fn invalid(detail: String) -> EventReceipt {
-    EventReceipt::Read(Receipt { status: ReceiptStatus::Invalid, position: None, detail: Some(detail) })
+    EventReceipt::Read(Receipt {
+        status: ReceiptStatus::Invalid,
+        position: None,
+        detail: Some(detail),
+    })
 }
 
 /// An event as a piece of the clicks on its page.
@@ -197,23 +207,27 @@ fn piece(event: UbiEvent, duels: &HashMap<String, String>) -> Result<Feedback, &
         Some(Attributes { duel_id, object, position }) => (duel_id, object, position),
         None => (None, None, None),
     };
-    let of_query = || event.query_id.as_ref().map(|query| duels.get(query).unwrap_or(query).clone());
-    let duel_id =
-        named.or_else(of_query).ok_or("it names no duel: send `query_id`, or `event_attributes.duel_id`")?;
-    let on =
-        match (object.and_then(|object| object.object_id), position.and_then(|position| position.ordinal)) {
-            (Some(Id::Text(id)), _) => Clicked::Document(id),
-            (Some(Id::Number(id)), _) => Clicked::Document(id.to_string()),
-            (None, Some(ordinal)) => {
-                let position = ordinal.checked_sub(1).and_then(|position| u64::try_from(position).ok());
-                Clicked::Position(position.ok_or("`position.ordinal` counts from 1")?)
-            }
-            (None, None) => {
-                return Err(
-                    "it names no document: send `event_attributes.object.object_id` or `position.ordinal`",
-                );
-            }
-        };
+    let of_query =
+        || event.query_id.as_ref().map(|query| duels.get(query).unwrap_or(query).clone());
+    let duel_id = named
+        .or_else(of_query)
+        .ok_or("it names no duel: send `query_id`, or `event_attributes.duel_id`")?;
+    let on = match (
+        object.and_then(|object| object.object_id),
+        position.and_then(|position| position.ordinal),
+    ) {
+        (Some(Id::Text(id)), _) => Clicked::Document(id),
+        (Some(Id::Number(id)), _) => Clicked::Document(id.to_string()),
+        (None, Some(ordinal)) => {
+            let position = ordinal.checked_sub(1).and_then(|position| u64::try_from(position).ok());
+            Clicked::Position(position.ok_or("`position.ordinal` counts from 1")?)
+        }
+        (None, None) => {
+            return Err(
+                "it names no document: send `event_attributes.object.object_id` or `position.ordinal`",
+            );
+        }
+    };
     let clicks = vec![PageEvent { on, event: event.action_name }];
-    Ok(Feedback { duel_id, said: Said::Clicks { clicks, last: false } })
+    Ok(Feedback { duel_id, said: FeedbackContent::Clicks { clicks, last: false } })
 }

@@ -11,11 +11,12 @@ use utoipa_axum::routes;
 
 use super::experiments::{DEFAULT_POLICY, invalid_policy};
 use super::problem::ProblemDocument;
+use super::schemas;
 use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
 use crate::entropy;
-use crate::experiment::replay::Replay;
-use crate::policy::stateless::{STEPS_MAX, WINS_MAX};
-use crate::policy::{Chance, InFlight, MAX_RANKERS, MIN_RANKERS, PolicySpec};
+use crate::service::reports::replay::Replay;
+use dueling_bandits::stateless::{STEPS_MAX, WINS_MAX};
+use dueling_bandits::{InFlight, MAX_RANKERS, MIN_RANKERS, PolicyRng, PolicySpec};
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -27,15 +28,15 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 struct ReplayBody {
     /// The policy to fold the log under.
-    #[schema(value_type = PolicySpec)]
+    #[schema(value_type = schemas::PolicySchema)]
     policy: Map<String, Value>,
 }
 
 /// Fold the log under another policy
 ///
-/// What its state would be, what it would choose next, and what it would have cost: an estimate with its variance, or the
-/// reason why the log does not say. Nothing is changed. Under the experiment's own policy the state is the one that is
-/// served.
+/// What its state would be, what it would choose next, and what it would have cost: an estimate
+/// with its variance, or the reason why the log does not say. Nothing is changed. Under the
+/// experiment's own policy the state is the one that is served.
 #[utoipa::path(post, path = "/experiments/{name}/replay", tag = "results", security(("key" = ["read"])),
     request_body = ReplayBody,
     params(("name" = String, Path, description = "The experiment's name.")),
@@ -50,25 +51,26 @@ async fn replay(
     PathOf(name): PathOf<String>,
     JsonBody(body): JsonBody<ReplayBody>,
 ) -> ApiResult<Json<Replay>> {
-    let live = state.service.experiment(&name).await?;
+    let loaded = state.service.experiment(&name).await?;
     let policy = PolicySpec::from_json(body.policy).map_err(invalid_policy)?;
-    policy.validate(live.spec.rankers.len()).map_err(invalid_policy)?;
-    Ok(Json(state.service.replay(&live, policy).await?))
+    policy.validate(loaded.spec.rankers.len()).map_err(invalid_policy)?;
+    Ok(Json(state.service.replay(&loaded, policy).await?))
 }
 
 /// Counts, and the policy that is to choose from them.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct CountsBody {
-    /// `wins[i][j]`: duels that ranker `i` won against ranker `j`; 2 to 1024 rows of as many numbers below 2^30, zeros on
-    /// the diagonal.
+    /// `wins[i][j]`: duels that ranker `i` won against ranker `j`; 2 to 1024 rows of as many
+    /// numbers below 2^30, zeros on the diagonal.
     #[schema(value_type = Vec<Vec<u32>>, min_items = 2, max_items = 1024, example = json!([[0, 7, 4], [3, 0, 5], [2, 1, 0]]))]
     wins: Vec<Vec<u32>>,
-    /// Which policy chooses: `uniform`, `d-ts`, `d-ts-plus` (unless said otherwise) or `self-sparring`, whose state is these
-    /// counts.
-    #[schema(value_type = Option<PolicySpec>, nullable = false)]
+    /// Which policy chooses: `uniform`, `d-ts`, `d-ts-plus` (unless said otherwise) or
+    /// `self-sparring`, whose state is these counts.
+    #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
-    /// Pages shown so far, self-duels and pages without a winner among them; as many as `wins` has duels unless given.
+    /// Pages shown so far, self-duels and pages without a winner among them; as many as `wins` has
+    /// duels unless given.
     #[schema(nullable = false)]
     steps: Option<u64>,
     /// The same seed and counts give the same pair; drawn unless given.
@@ -112,12 +114,17 @@ async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<J
     }
     for (i, row) in body.wins.iter().enumerate() {
         if row.len() != rankers {
-            let detail = format!("row {i} of `wins` has {} numbers, and there are {rankers} rows", row.len());
+            let detail = format!(
+                "row {i} of `wins` has {} numbers, and there are {rankers} rows",
+                row.len()
+            );
             return Err(invalid(&format!("/wins/{i}"), detail));
         }
         if row[i] != 0 {
-            let detail =
-                format!("`wins` has {} duels that ranker {i} won against itself; it must be 0", row[i]);
+            let detail = format!(
+                "`wins` has {} duels that ranker {i} won against itself; it must be 0",
+                row[i]
+            );
             return Err(invalid(&format!("/wins/{i}/{i}"), detail));
         }
         if let Some(j) = row.iter().position(|&count| count >= WINS_MAX) {
@@ -126,7 +133,10 @@ async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<J
         }
     }
     if let Some(steps) = body.steps.filter(|steps| *steps > STEPS_MAX) {
-        return Err(invalid("/steps", format!("`steps` is {steps}; it must be at most {STEPS_MAX}")));
+        return Err(invalid(
+            "/steps",
+            format!("`steps` is {steps}; it must be at most {STEPS_MAX}"),
+        ));
     }
     let policy = match body.policy {
         Some(object) => PolicySpec::from_json(object),
@@ -140,10 +150,13 @@ async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<J
     };
     let choose = move || {
         let policy = policy.from_counts(&body.wins, body.steps)?;
-        let chance = &mut Chance::seed_from_u64(seed);
-        let duel = policy.select(&InFlight::new(), chance).duel;
-        let (left, right) =
-            if chance.random::<bool>() { (duel.first, duel.second) } else { (duel.second, duel.first) };
+        let rng = &mut PolicyRng::seed_from_u64(seed);
+        let duel = policy.select(&InFlight::new(), rng).duel;
+        let (left, right) = if rng.random::<bool>() {
+            (duel.first, duel.second)
+        } else {
+            (duel.second, duel.first)
+        };
         Ok(ChosenPair { left, right, self_duel: duel.is_self(), champion: policy.champion(), seed })
     };
     // with a thousand rankers it takes its time
@@ -151,5 +164,5 @@ async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<J
         .await
         .map_err(Problem::internal)?
         .map(Json)
-        .map_err(|why: crate::policy::CannotCount| invalid(why.pointer(), why.to_string()))
+        .map_err(|why: dueling_bandits::CannotCount| invalid(why.pointer(), why.to_string()))
 }

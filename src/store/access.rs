@@ -122,11 +122,11 @@ impl TryFrom<ApiKeyRow> for ApiKeyRecord {
         let corrupt = |what: String| StoreError::Corrupt(format!("API key {}: {what}", row.id));
         let experiments = row.experiments.as_deref().map(serde_json::from_str).transpose();
         Ok(Self {
-            experiments: experiments.map_err(|error| corrupt(format!("its experiments: {error}")))?,
-            digest: row
-                .digest
-                .try_into()
-                .map_err(|digest: Vec<u8>| corrupt(format!("its digest has {} bytes", digest.len())))?,
+            experiments: experiments
+                .map_err(|error| corrupt(format!("its experiments: {error}")))?,
+            digest: row.digest.try_into().map_err(|digest: Vec<u8>| {
+                corrupt(format!("its digest has {} bytes", digest.len()))
+            })?,
             id: row.id,
             name: row.name,
             scopes: Scopes::from_names(&row.scopes),
@@ -157,9 +157,9 @@ impl TryFrom<AuditRow> for AuditRecord {
 
     fn try_from(row: AuditRow) -> Result<Self, StoreError> {
         let json = |text: Option<String>| {
-            text.map(|text| serde_json::from_str(&text))
-                .transpose()
-                .map_err(|error| StoreError::Corrupt(format!("entry {} of the audit log: {error}", row.id)))
+            text.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
+                StoreError::Corrupt(format!("entry {} of the audit log: {error}", row.id))
+            })
         };
         Ok(Self {
             before: json(row.before)?,
@@ -237,7 +237,9 @@ macro_rules! on_connection {
                     .bind(key.digest.as_slice())
                     .bind(&key.name)
                     .bind(key.scopes.to_string())
-                    .bind(key.experiments.as_ref().map(|names| serde_json::json!(names).to_string()))
+                    .bind(
+                        key.experiments.as_ref().map(|names| serde_json::json!(names).to_string()),
+                    )
                     .bind(&key.replaces)
                     .bind(key.created_at)
                     .bind(key.expires_at)
@@ -254,7 +256,11 @@ macro_rules! on_connection {
                 uses: &[(String, i64)],
             ) -> Result<(), StoreError> {
                 for (id, at) in uses {
-                    sqlx::query(sql::NOTE_KEY_USE).bind(id).bind(at).execute(&mut *connection).await?;
+                    sqlx::query(sql::NOTE_KEY_USE)
+                        .bind(id)
+                        .bind(at)
+                        .execute(&mut *connection)
+                        .await?;
                 }
                 Ok(())
             }

@@ -1,4 +1,5 @@
-//! Which events of an append become log entries, and at which positions. Decided here, once, for both databases.
+//! Which events of an append become log entries, and at which positions. Decided here, once, for
+//! both databases.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,19 +21,21 @@ pub(super) fn nonces_of(
     events: &[(ExperimentId, NewEvent)],
 ) -> impl Iterator<Item = (ExperimentId, Nonce)> + '_ {
     events.iter().flat_map(|(experiment, new)| {
-        std::iter::once(new.nonce).chain(new.unless()).map(move |nonce| (*experiment, nonce))
+        std::iter::once(new.nonce).chain(new.superseded_by()).map(move |nonce| (*experiment, nonce))
     })
 }
 
-/// Plan to append `events` to experiments with these `heads`, locked against other writers and against changes of
-/// their records. `known` holds the entries of these logs that carry one of [`nonces_of`] them.
+/// Plan to append `events` to experiments with these `heads`, locked against other writers and
+/// against changes of their records. `known` holds the entries of these logs that carry one of
+/// [`nonces_of`] them.
 pub(super) fn plan<'a>(
     events: &'a [(ExperimentId, NewEvent)],
     heads: Vec<Head>,
     known: &'a [(ExperimentId, LogEntry)],
 ) -> Plan<'a> {
     let mut heads: BTreeMap<_, _> = heads.into_iter().map(|head| (head.experiment, head)).collect();
-    let mut seen: HashMap<(ExperimentId, Nonce), (u64, &Event)> = HashMap::with_capacity(events.len());
+    let mut seen: HashMap<(ExperimentId, Nonce), (u64, &Event)> =
+        HashMap::with_capacity(events.len());
     for (experiment, entry) in known {
         seen.insert((*experiment, entry.nonce), (entry.position, &entry.event));
     }
@@ -48,7 +51,7 @@ pub(super) fn plan<'a>(
             Some((position, event)) if **event == new.event => Appended::Duplicate(*position),
             Some((position, _)) => Appended::Conflict(*position),
             None if head.archived => Appended::Archived,
-            None => match new.unless().and_then(|nonce| seen.get(&(*experiment, nonce))) {
+            None => match new.superseded_by().and_then(|nonce| seen.get(&(*experiment, nonce))) {
                 Some((position, _)) => Appended::TooLate(*position),
                 None => {
                     head.head += 1;

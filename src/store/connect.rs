@@ -29,9 +29,10 @@ pub enum ConnectError {
 
 /// Open the store that `url` names.
 ///
-/// - `sqlite://PATH`: that file, made if there is none. `?mode=rw` does not make it, `?mode=ro` only reads.
-/// - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`: that database. It is first spoken to by the first call, so that a
-///   service can start before its database does.
+/// - `sqlite://PATH`: that file, made if there is none. `?mode=rw` does not make it, `?mode=ro`
+///   only reads.
+/// - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`: that database. It is first spoken to by the
+///   first call, so that a service can start before its database does.
 ///
 /// The schema is left as it is: see [`super::Store::check`] and [`super::Store::migrate`].
 pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
@@ -44,9 +45,13 @@ pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
                 Err(error) => Err(ConnectError::File { path, error }),
             }
         }
-        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PostgresStore::new(postgres_options(url)?))),
+        Some(("postgres" | "postgresql", _)) => {
+            Ok(Arc::new(PostgresStore::new(postgres_options(url)?)))
+        }
         Some((scheme, _))
-            if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) =>
+            if scheme
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) =>
         {
             Err(refuse(format!("there is no store for {scheme:?}: {FORMS}")))
         }
@@ -60,8 +65,7 @@ fn refuse(why: impl Into<String>) -> ConnectError {
     ConnectError::Url(why.into())
 }
 
-const NOT_IN_MEMORY: &str =
-    "a store must outlive its process: give the path of a file, sqlite://PATH, not a database in memory";
+const NOT_IN_MEMORY: &str = "a store must outlive its process: give the path of a file, sqlite://PATH, not a database in memory";
 
 /// What follows `sqlite:`, as options and whether to only read.
 fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectError> {
@@ -102,8 +106,8 @@ fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectErr
     Ok((options.create_if_missing(create), read_only))
 }
 
-/// What may follow the `?` of a PostgreSQL URL. The driver passes over what it does not know, and a misspelt `sslmode`
-/// would go unnoticed.
+/// What may follow the `?` of a PostgreSQL URL. The driver passes over what it does not know, and a
+/// misspelt `sslmode` would go unnoticed.
 const POSTGRES_PARAMETERS: [&str; 14] = [
     "application_name",
     "dbname",
@@ -128,7 +132,8 @@ fn postgres_options(url: &str) -> Result<PgConnectOptions, ConnectError> {
         .map(|parameter| parameter.split_once('=').map_or(parameter, |(name, _)| name))
         .filter(|name| !name.is_empty())
         .collect();
-    // no value is repeated, nor what is no parameter at all but the tail of a password with a bare `?`
+    // no value is repeated, nor what is no parameter at all but the tail of a password with a bare
+    // `?`
     if names.iter().any(|name| !POSTGRES_PARAMETERS.contains(name)) {
         return Err(refuse(format!(
             "the PostgreSQL URL has a parameter that is not known; known are {}. {ENCODE}",
@@ -140,8 +145,11 @@ fn postgres_options(url: &str) -> Result<PgConnectOptions, ConnectError> {
         // the driver's reason may repeat a part of the URL
         _ => return Err(refuse(format!("the PostgreSQL URL cannot be read: {FORMS}. {ENCODE}"))),
     };
-    Ok(if names.contains(&"application_name") { options } else { options.application_name("rankduel") })
+    Ok(if names.contains(&"application_name") {
+        options
+    } else {
+        options.application_name("rankduel")
+    })
 }
 
-const ENCODE: &str =
-    "Special characters in a user name or password must be percent-encoded (`@` as %40, `/` as %2F)";
+const ENCODE: &str = "Special characters in a user name or password must be percent-encoded (`@` as %40, `/` as %2F)";

@@ -1,8 +1,8 @@
 //! Log entries in PostgreSQL's binary copy format (`COPY … (FORMAT binary)`).
 //!
-//! A header of 19 bytes and an extension that it gives the length of; then each row: the number of its columns (16 bits)
-//! and for each column the number of its bytes (32 bits, -1 for null) and these; at the end -1 instead of a number of
-//! columns. Numbers are big-endian.
+//! A header of 19 bytes and an extension that it gives the length of; then each row: the number of
+//! its columns (16 bits) and for each column the number of its bytes (32 bits, -1 for null) and
+//! these; at the end -1 instead of a number of columns. Numbers are big-endian.
 
 use super::row::{EventColumns, LogRow, counted};
 use super::{ExperimentId, LogEntry, NewEvent, StoreError};
@@ -49,8 +49,9 @@ fn put(data: &mut Vec<u8>, column: Option<&[u8]>) -> Result<(), StoreError> {
         data.extend_from_slice(&(-1_i32).to_be_bytes());
         return Ok(());
     };
-    let bytes = i32::try_from(column.len())
-        .map_err(|_| StoreError::Refused(sqlx::Error::Encode("a column is longer than 2 GiB".into())))?;
+    let bytes = i32::try_from(column.len()).map_err(|_| {
+        StoreError::Refused(sqlx::Error::Encode("a column is longer than 2 GiB".into()))
+    })?;
     data.extend_from_slice(&bytes.to_be_bytes());
     data.extend_from_slice(column);
     Ok(())
@@ -58,7 +59,8 @@ fn put(data: &mut Vec<u8>, column: Option<&[u8]>) -> Result<(), StoreError> {
 
 /// The entries of a copy of the columns of `log_columns!`.
 pub(super) fn entries(data: &[u8]) -> Result<Vec<LogEntry>, StoreError> {
-    let unreadable = || StoreError::Corrupt("the server copied the log in a form that is not known".into());
+    let unreadable =
+        || StoreError::Corrupt("the server copied the log in a form that is not known".into());
     let mut reader = Reader(data);
     let mut rows = Vec::with_capacity(data.len() / 128);
     reader.header().ok_or_else(unreadable)?;

@@ -28,7 +28,9 @@ impl From<sqlx::Error> for StoreError {
                     Meaning::Refused => StoreError::Refused(E::Database(database)),
                 }
             }
-            error @ (E::ColumnDecode { .. } | E::Decode(_)) => StoreError::Corrupt(error.to_string()),
+            error @ (E::ColumnDecode { .. } | E::Decode(_)) => {
+                StoreError::Corrupt(error.to_string())
+            }
             error @ (E::RowNotFound
             | E::TypeNotFound { .. }
             | E::ColumnIndexOutOfBounds { .. }
@@ -36,7 +38,8 @@ impl From<sqlx::Error> for StoreError {
             | E::Encode(_)
             | E::InvalidArgument(_)
             | E::InvalidSavePointStatement) => StoreError::Refused(error),
-            // the way to the database: sockets, TLS, pools, worker threads, and what a broken connection answers
+            // the way to the database: sockets, TLS, pools, worker threads, and what a broken
+            // connection answers
             error => StoreError::Unavailable(error),
         }
     }
@@ -83,18 +86,23 @@ fn of_sqlstate(code: &str) -> Meaning {
         "42P01" | "42703" | "3F000" => Meaning::Schema,
         // data corrupted, index corrupted
         "XX001" | "XX002" => Meaning::Corrupt,
-        // read-only transaction; idle too long in a transaction; lock not available; permission denied
+        // read-only transaction; idle too long in a transaction; lock not available; permission
+        // denied
         "25006" | "25P03" | "55P03" | "42501" => Meaning::Unavailable,
-        // connection; not allowed in; no such database; transaction rolled back; out of a resource; stopped by an
-        // operator; system error
-        _ if ["08", "28", "3D", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class)) => {
+        // connection; not allowed in; no such database; transaction rolled back; out of a resource;
+        // stopped by an operator; system error
+        _ if ["08", "28", "3D", "40", "53", "57", "58"]
+            .iter()
+            .any(|class| code.starts_with(class)) =>
+        {
             Meaning::Unavailable
         }
         _ => Meaning::Refused,
     }
 }
 
-/// By SQLite's result code, the primary one being the lowest byte (<https://www.sqlite.org/rescode.html>).
+/// By SQLite's result code, the primary one being the lowest byte
+/// (<https://www.sqlite.org/rescode.html>).
 fn of_sqlite(code: &str, message: &str) -> Meaning {
     let Ok(code) = code.parse::<u32>() else { return Meaning::Refused };
     match code & 0xff {
@@ -113,8 +121,8 @@ fn of_sqlite(code: &str, message: &str) -> Meaning {
     }
 }
 
-/// Whether the same transaction, run again, can be expected to succeed: the database broke a deadlock or a
-/// serialisation conflict by giving up this one.
+/// Whether the same transaction, run again, can be expected to succeed: the database broke a
+/// deadlock or a serialisation conflict by giving up this one.
 pub(super) fn is_worth_another_try(error: &StoreError) -> bool {
     let StoreError::Unavailable(sqlx::Error::Database(database)) = error else { return false };
     matches!(database.code().as_deref(), Some("40001" | "40P01"))

@@ -1,13 +1,15 @@
 //! The store in PostgreSQL, 14 or later; any number of processes share one database.
 //!
-//! Appending locks the rows of its experiments, in ascending order so that no two appends wait for each other in a
-//! circle. Positions are taken under that lock, so each log is dense and totally ordered whoever appends. After a commit
-//! those who listen on the channel [`CHANNEL`] are told which experiments have moved; a notification can be lost, and
-//! whoever follows a log must also look from time to time ([`Store::heads`]).
+//! Appending locks the rows of its experiments, in ascending order so that no two appends wait for
+//! each other in a circle. Positions are taken under that lock, so each log is dense and totally
+//! ordered whoever appends. After a commit those who listen on the channel [`CHANNEL`] are told
+//! which experiments have moved; a notification can be lost, and whoever follows a log must also
+//! look from time to time ([`Store::heads`]).
 //!
-//! Sessions are set up so that a commit is durable whatever the server's default, and so that nothing waits for
-//! ever: not for a lock, not for a statement, not for a server that no longer answers. A connection pooler between
-//! rankduel and the server must keep a session together (PgBouncer: `pool_mode = session`).
+//! Sessions are set up so that a commit is durable whatever the server's default, and so that
+//! nothing waits for ever: not for a lock, not for a statement, not for a server that no longer
+//! answers. A connection pooler between rankduel and the server must keep a session together
+//! (PgBouncer: `pool_mode = session`).
 
 mod appending;
 mod telling;
@@ -24,25 +26,26 @@ use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection, PgPool};
 
 use self::appending::{Care, LOCK_HEADS, known_nonces, write_entries};
-use self::telling::Teller;
+use self::telling::Notifier;
 use super::access::{self, ApiKeyRow, AuditRow};
 use super::copied;
 use super::error::is_worth_another_try;
 use super::row::{
-    ExperimentRow, HeadRow, LogRow, SigningKeyRow, SnapshotRow, ascending, counted, experiment_columns,
-    in_order_of, log_columns, records, sql, status_name,
+    ExperimentRow, HeadRow, LogRow, SigningKeyRow, SnapshotRow, ascending, counted,
+    experiment_columns, in_order_of, log_columns, records, sql, status_name,
 };
 use super::{
-    ApiKeyRecord, Appended, AuditNote, AuditRecord, Change, Changed, Created, ExperimentId, ExperimentRecord,
-    Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Notices, Pages, SigningKey, Snapshot,
-    Store, StoreError, schema,
+    ApiKeyRecord, Appended, AuditNote, AuditRecord, Change, Changed, Created, ExperimentId,
+    ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Notices,
+    Pages, SigningKey, Snapshot, Store, StoreError, schema,
 };
 
 /// The channel of notifications. A payload is `ID HEAD`: an experiment's number and its new head.
 pub const CHANNEL: &str = "rankduel";
 
 /// What is there and unknown is judged by [`schema::compare`].
-static MIGRATIONS: Migrator = Migrator { ignore_missing: true, ..sqlx::migrate!("migrations/postgres") };
+static MIGRATIONS: Migrator =
+    Migrator { ignore_missing: true, ..sqlx::migrate!("migrations/postgres") };
 
 /// The oldest version, as the server counts (`server_version_num`).
 const OLDEST_SERVER: i32 = 14_00_00;
@@ -53,8 +56,8 @@ const OTHER: u32 = 7;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection that nobody has used for so long is asked whether it still is one.
 const ASK_FROM: Duration = Duration::from_millis(100);
-/// How long a whole call takes, at most. The server's own limits below come first; this one is for a server that has
-/// fallen silent.
+/// How long a whole call takes, at most. The server's own limits below come first; this one is for
+/// a server that has fallen silent.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// From so many entries on they are read by a copy.
 const COPY_FROM: u32 = 2000;
@@ -64,11 +67,13 @@ const TRIES: u32 = 4;
 /// Positions that one statement of a pruning forgets.
 const PRUNE_STEP: i64 = 10_000;
 
-/// What every session starts with. `synchronous_commit` is raised to `on` and never lowered: `remote_apply` waits for
-/// more. Just-in-time compilation would cost more than it saves on each large append.
+/// What every session starts with. `synchronous_commit` is raised to `on` and never lowered:
+/// `remote_apply` waits for more. Just-in-time compilation would cost more than it saves on each
+/// large append.
 ///
-/// Every statement here finds its rows by an index, and in its order. The planner is told to take no other way, because
-/// it errs while a log is young: without statistics it reads and sorts the rest of a log for each page of it.
+/// Every statement here finds its rows by an index, and in its order. The planner is told to take
+/// no other way, because it errs while a log is young: without statistics it reads and sorts the
+/// rest of a log for each page of it.
 const SESSION: &str = "
     set statement_timeout = '15s';
     set lock_timeout = '5s';
@@ -89,18 +94,19 @@ const SESSION: &str = "
 pub struct PostgresStore {
     options: PgConnectOptions,
     pool: PgPool,
-    /// Appends come one after the other, so that one connection makes nearly all of them: the server has it warm.
+    /// Appends come one after the other, so that one connection makes nearly all of them: the
+    /// server has it warm.
     appending: PgPool,
     /// One connection, which listens.
     listening: PgPool,
     sessions: Sessions,
     care: Care,
-    teller: Teller,
+    teller: Notifier,
 }
 
-/// The server processes of the pool's connections, newest last, so that a notice of an own commit is known as such:
-/// whoever committed folds what it wrote without being told. A number that the server has given to somebody else since
-/// only makes a notice go unheard.
+/// The server processes of the pool's connections, newest last, so that a notice of an own commit
+/// is known as such: whoever committed folds what it wrote without being told. A number that the
+/// server has given to somebody else since only makes a notice go unheard.
 #[derive(Debug, Clone, Default)]
 struct Sessions(Arc<Mutex<VecDeque<u32>>>);
 
@@ -152,23 +158,26 @@ impl PostgresStore {
             .idle_timeout(None)
             .max_lifetime(None)
             .connect_lazy_with(options.clone());
-        let teller = Teller::start(pool.clone());
+        let teller = Notifier::start(pool.clone());
         Self { options, pool, appending, listening, sessions, care: Care::default(), teller }
     }
 
     /// Forget some of the entries up to position `to`; whether there were any.
     async fn forget_entries(&self, experiment: ExperimentId, to: i64) -> Result<bool, StoreError> {
-        let first: Option<i64> =
-            sqlx::query_scalar(sql::FIRST_ENTRY).bind(experiment).fetch_optional(&self.pool).await?;
+        let first: Option<i64> = sqlx::query_scalar(sql::FIRST_ENTRY)
+            .bind(experiment)
+            .fetch_optional(&self.pool)
+            .await?;
         let Some(first) = first.filter(|first| *first <= to) else { return Ok(false) };
-        let step =
-            sqlx::query(sql::FORGET_ENTRIES).bind(experiment).bind(to.min(first.saturating_add(PRUNE_STEP)));
+        let step = sqlx::query(sql::FORGET_ENTRIES)
+            .bind(experiment)
+            .bind(to.min(first.saturating_add(PRUNE_STEP)));
         step.execute(&self.pool).await?;
         Ok(true)
     }
 
-    /// Many entries at once, as [`Store::read`]: a row of a query costs the driver more than the server, a row of a copy
-    /// next to nothing.
+    /// Many entries at once, as [`Store::read`]: a row of a query costs the driver more than the
+    /// server, a row of a copy next to nothing.
     async fn read_copy(
         &self,
         experiment: ExperimentId,
@@ -221,10 +230,13 @@ fn pool_of(connections: u32, options: &PgConnectOptions, sessions: &Sessions) ->
     PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)
-        // what was in use a moment ago is taken to be well: a trip to find out costs as much as a short call
+        // what was in use a moment ago is taken to be well: a trip to find out costs as much as a
+        // short call
         .test_before_acquire(false)
         .before_acquire(|connection, state| {
-            Box::pin(async move { Ok(state.idle_for < ASK_FROM || connection.ping().await.is_ok()) })
+            Box::pin(
+                async move { Ok(state.idle_for < ASK_FROM || connection.ping().await.is_ok()) },
+            )
         })
         .after_connect(move |connection, _| {
             let sessions = sessions.clone();
@@ -246,8 +258,9 @@ impl Store for PostgresStore {
     }
 
     async fn migrate(&self) -> Result<(), StoreError> {
-        // On a connection of its own and without the limits of a session: whoever comes second waits on an advisory
-        // lock until the first is done, and a large table takes its time. Closing the connection gives up the lock.
+        // On a connection of its own and without the limits of a session: whoever comes second
+        // waits on an advisory lock until the first is done, and a large table takes its time.
+        // Closing the connection gives up the lock.
         let mut connection = self.options.connect().await?;
         require_supported_server(&mut connection).await?;
         connection.execute("set statement_timeout = 0; set lock_timeout = 0;").await?;
@@ -262,9 +275,10 @@ impl Store for PostgresStore {
         self.call(move || async move {
             let mut connection = self.pool.acquire().await?;
             require_supported_server(&mut connection).await?;
-            let migrated: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
-                .fetch_one(&mut *connection)
-                .await?;
+            let migrated: bool =
+                sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
+                    .fetch_one(&mut *connection)
+                    .await?;
             let applied = if migrated {
                 Some(sqlx::query_as(sql::MIGRATIONS).fetch_all(&mut *connection).await?)
             } else {
@@ -291,8 +305,10 @@ impl Store for PostgresStore {
                     Created::New(row.try_into()?)
                 }
                 None => {
-                    let row: ExperimentRow =
-                        sqlx::query_as(sql::EXPERIMENT).bind(&new.name).fetch_one(&mut *transaction).await?;
+                    let row: ExperimentRow = sqlx::query_as(sql::EXPERIMENT)
+                        .bind(&new.name)
+                        .fetch_one(&mut *transaction)
+                        .await?;
                     Created::Taken(row.try_into()?)
                 }
             };
@@ -321,7 +337,8 @@ impl Store for PostgresStore {
                 None => sqlx::query_as(sql::EXPERIMENTS),
                 Some(after) => sqlx::query_as(sql::EXPERIMENTS_AFTER).bind(after),
             };
-            let rows: Vec<ExperimentRow> = query.bind(i64::from(limit)).fetch_all(&self.pool).await?;
+            let rows: Vec<ExperimentRow> =
+                query.bind(i64::from(limit)).fetch_all(&self.pool).await?;
             records(rows)
         })
         .await
@@ -349,8 +366,10 @@ impl Store for PostgresStore {
         let event = &event;
         self.call(move || async move {
             let mut transaction = self.pool.begin().await?;
-            let row: Option<ExperimentRow> =
-                sqlx::query_as(LOCK_EXPERIMENT).bind(experiment).fetch_optional(&mut *transaction).await?;
+            let row: Option<ExperimentRow> = sqlx::query_as(LOCK_EXPERIMENT)
+                .bind(experiment)
+                .fetch_optional(&mut *transaction)
+                .await?;
             let Some(row) = row else { return Ok(Changed::Missing) };
             let before = ExperimentRecord::try_from(row)?;
             if before.version != expected_version {
@@ -369,7 +388,13 @@ impl Store for PostgresStore {
                 .execute(&mut *transaction)
                 .await?;
             let heads = BTreeMap::from([(experiment, after.head)]);
-            write_entries(&mut transaction, &[(experiment, after.head, event)], &heads, recorded_at).await?;
+            write_entries(
+                &mut transaction,
+                &[(experiment, after.head, event)],
+                &heads,
+                recorded_at,
+            )
+            .await?;
             access::postgres::add_notes(&mut transaction, &change.audit).await?;
             transaction.commit().await?;
             self.teller.tell(experiment, after.head);
@@ -416,11 +441,13 @@ impl Store for PostgresStore {
         nonces: &[Nonce],
     ) -> Result<Vec<Option<LogEntry>>, StoreError> {
         self.call(move || async move {
-            // as an append that finds everything there: the lock gives the commit something to wait for
+            // as an append that finds everything there: the lock gives the commit something to wait
+            // for
             let mut transaction = self.pool.begin().await?;
             sqlx::query(LOCK_HEADS).bind(vec![experiment]).execute(&mut *transaction).await?;
             let known =
-                known_nonces(&mut transaction, nonces.iter().map(|nonce| (experiment, *nonce))).await?;
+                known_nonces(&mut transaction, nonces.iter().map(|nonce| (experiment, *nonce)))
+                    .await?;
             transaction.commit().await?;
             Ok(in_order_of(nonces, known))
         })
@@ -503,7 +530,8 @@ impl Store for PostgresStore {
         let allowed = self
             .call(move || async move {
                 let mut transaction = self.pool.begin().await?;
-                let query = sqlx::query(sql::PRUNE).bind(experiment).bind(to).bind(i64::from(format));
+                let query =
+                    sqlx::query(sql::PRUNE).bind(experiment).bind(to).bind(i64::from(format));
                 if query.execute(&mut *transaction).await?.rows_affected() == 0 {
                     return Ok(false);
                 }
@@ -544,8 +572,10 @@ impl Store for PostgresStore {
             .fetch_optional(&mut *transaction)
             .await?;
         let Some(imported) = imported else {
-            let row: ExperimentRow =
-                sqlx::query_as(sql::EXPERIMENT).bind(&record.name).fetch_one(&mut *transaction).await?;
+            let row: ExperimentRow = sqlx::query_as(sql::EXPERIMENT)
+                .bind(&record.name)
+                .fetch_one(&mut *transaction)
+                .await?;
             return Ok(Imported::Taken(row.try_into()?));
         };
         let imported = ExperimentRecord::try_from(imported)?;
@@ -566,11 +596,16 @@ impl Store for PostgresStore {
                 let events: Vec<_> = together
                     .iter()
                     .map(|entry| {
-                        (entry.position, NewEvent { nonce: entry.nonce, event: entry.event.clone() })
+                        (
+                            entry.position,
+                            NewEvent { nonce: entry.nonce, event: entry.event.clone() },
+                        )
                     })
                     .collect();
-                let entries: Vec<_> =
-                    events.iter().map(|(position, event)| (imported.id, *position, event)).collect();
+                let entries: Vec<_> = events
+                    .iter()
+                    .map(|(position, event)| (imported.id, *position, event))
+                    .collect();
                 let heads = BTreeMap::from([(imported.id, record.head)]);
                 write_entries(&mut transaction, &entries, &heads, together[0].recorded_at).await?;
             }
@@ -587,7 +622,8 @@ impl Store for PostgresStore {
 
     async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
         self.call(move || async move {
-            let rows: Vec<SigningKeyRow> = sqlx::query_as(sql::SIGNING_KEYS).fetch_all(&self.pool).await?;
+            let rows: Vec<SigningKeyRow> =
+                sqlx::query_as(sql::SIGNING_KEYS).fetch_all(&self.pool).await?;
             records(rows)
         })
         .await
@@ -649,7 +685,8 @@ impl Store for PostgresStore {
 
     async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {
         self.call(move || async move {
-            let rows: Vec<ApiKeyRow> = sqlx::query_as(access::sql::API_KEYS).fetch_all(&self.pool).await?;
+            let rows: Vec<ApiKeyRow> =
+                sqlx::query_as(access::sql::API_KEYS).fetch_all(&self.pool).await?;
             records(rows)
         })
         .await
@@ -670,11 +707,19 @@ impl Store for PostgresStore {
         .await
     }
 
-    async fn revoke_api_key(&self, id: &str, at: i64, audit: &AuditNote) -> Result<bool, StoreError> {
+    async fn revoke_api_key(
+        &self,
+        id: &str,
+        at: i64,
+        audit: &AuditNote,
+    ) -> Result<bool, StoreError> {
         self.call(move || async move {
             let mut transaction = self.pool.begin().await?;
-            let revoked =
-                sqlx::query(access::sql::REVOKE_API_KEY).bind(id).bind(at).execute(&mut *transaction).await?;
+            let revoked = sqlx::query(access::sql::REVOKE_API_KEY)
+                .bind(id)
+                .bind(at)
+                .execute(&mut *transaction)
+                .await?;
             if revoked.rows_affected() == 0 {
                 return Ok(false);
             }
@@ -730,7 +775,8 @@ impl Store for PostgresStore {
     }
 }
 
-const HEADS: &str = "select id, version, head, archived_at_ms is not null as archived from experiment
+const HEADS: &str =
+    "select id, version, head, archived_at_ms is not null as archived from experiment
      where id = any($1) order by id";
 
 const LOCK_EXPERIMENT: &str =

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::types::Uuid;
 
 use super::AuditNote;
-use crate::interleave;
-use crate::policy::{Answer, PolicySpec};
+use dueling_bandits::{Answer, PolicySpec};
+use interleaving;
 
 /// An experiment's number in its database.
 pub type ExperimentId = i64;
@@ -33,8 +33,8 @@ pub struct ExperimentRecord {
     pub id: ExperimentId,
     /// Its name, unique for ever.
     pub name: String,
-    /// What it is, as canonical JSON: what it was created with, but for its policy and its rankers, which can be changed. The
-    /// store does not look inside.
+    /// What it is, as canonical JSON: what it was created with, but for its policy and its rankers,
+    /// which can be changed. The store does not look inside.
     pub spec: String,
     /// Seed of everything that is drawn while folding.
     pub seed: u64,
@@ -54,8 +54,8 @@ pub struct ExperimentRecord {
     pub archived_at: Option<i64>,
     /// Log entries up to this position were pruned; 0 while the log is whole.
     pub pruned_to: u64,
-    /// How rankings are interleaved, as JSON, where that was changed since it was created; the store does not look
-    /// inside.
+    /// How rankings are interleaved, as JSON, where that was changed since it was created; the
+    /// store does not look inside.
     pub interleaving: Option<String>,
 }
 
@@ -140,13 +140,14 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
-    /// The nonce after which this event is too late: that of the duel, for clicks that do not settle it.
-    pub fn unless(&self) -> Option<Nonce> {
+    /// The nonce after which this event is too late: that of the duel, for clicks that do not
+    /// settle it.
+    pub fn superseded_by(&self) -> Option<Nonce> {
         match &self.event {
-            Event::Other(OtherEvent::Clicks(clicks)) => {
+            Event::Control(ControlEvent::Clicks(clicks)) => {
                 Some(clicks.duel.as_u128()).filter(|duel| *duel != self.nonce)
             }
-            Event::Outcome(_) | Event::Other(_) => None,
+            Event::Outcome(_) | Event::Control(_) => None,
         }
     }
 }
@@ -170,7 +171,7 @@ pub enum Event {
     /// A duel was answered.
     Outcome(OutcomeEvent),
     /// Something rarer; kept as JSON.
-    Other(OtherEvent),
+    Control(ControlEvent),
 }
 
 /// A duel and its answer. All but the answer comes from the duel's token.
@@ -195,11 +196,11 @@ pub struct OutcomeEvent {
     pub issued_at: i64,
 }
 
-/// The rarer events. New kinds and new optional fields may be added; a program refuses a log with a kind it does not
-/// know rather than fold it wrongly.
+/// The rarer events. New kinds and new optional fields may be added; a program refuses a log with a
+/// kind it does not know rather than fold it wrongly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum OtherEvent {
+pub enum ControlEvent {
     /// Self-duels that were handed out since the last such event: pairs of ranker and count.
     SelfDuels {
         /// `[ranker, count]`, each ranker once, in ascending order.
@@ -246,10 +247,10 @@ pub enum OtherEvent {
         /// Its number; what the experiment was created with is 1.
         version: u32,
         /// The method.
-        method: interleave::Spec,
+        method: interleaving::Spec,
     },
-    /// Clicks on an interleaved page. Under the duel's nonce they settle it, with those that came before; under another
-    /// nonce they wait for what does.
+    /// Clicks on an interleaved page. Under the duel's nonce they settle it, with those that came
+    /// before; under another nonce they wait for what does.
     Clicks(Box<ClicksEvent>),
     /// Under a duel's nonce: the clicks that came before are its answer.
     Settled {},

@@ -1,17 +1,19 @@
 //! Rows as both databases have them, to and from records.
 //!
-//! Unsigned 64-bit numbers whose every bit counts (seed, ticket, the position a token claims) are kept as the signed
-//! number with the same bits. Those that a database counts or compares (positions, versions) are checked instead: they
-//! start at 0 and never reach 2^63.
+//! Unsigned 64-bit numbers whose every bit counts (seed, ticket, the position a token claims) are
+//! kept as the signed number with the same bits. Those that a database counts or compares
+//! (positions, versions) are checked instead: they start at 0 and never reach 2^63.
 
 use std::collections::HashMap;
 
 use sqlx::FromRow;
 use sqlx::types::Uuid;
 
-use super::{Event, ExperimentId, ExperimentRecord, Head, LogEntry, Nonce, OtherEvent, OutcomeEvent};
+use super::{
+    ControlEvent, Event, ExperimentId, ExperimentRecord, Head, LogEntry, Nonce, OutcomeEvent,
+};
 use super::{SigningKey, Snapshot, Status, StoreError};
-use crate::policy::Answer;
+use dueling_bandits::Answer;
 
 /// The columns of [`ExperimentRow`], for a `select` or a `returning`.
 macro_rules! experiment_columns {
@@ -71,18 +73,19 @@ pub(super) mod sql {
     pub const NEWEST_SNAPSHOT: &str =
         "select experiment_id, format, position, state, created_at_ms from snapshot
          where experiment_id = $1 and format = $2 order by position desc limit 1";
-    pub const SIGNING_KEYS: &str = "select id, secret, created_at_ms, active_from_ms from signing_key
+    pub const SIGNING_KEYS: &str =
+        "select id, secret, created_at_ms, active_from_ms from signing_key
          order by active_from_ms desc, created_at_ms desc, id desc";
-    pub const ENSURE_SIGNING_KEY: &str = "insert into signing_key (id, secret, created_at_ms, active_from_ms)
+    pub const ENSURE_SIGNING_KEY: &str =
+        "insert into signing_key (id, secret, created_at_ms, active_from_ms)
          select $1, $2, $3, $4 where not exists (select 1 from signing_key)";
-    pub const ADD_SIGNING_KEY: &str =
-        "insert into signing_key (id, secret, created_at_ms, active_from_ms) values ($1, $2, $3, $4)";
+    pub const ADD_SIGNING_KEY: &str = "insert into signing_key (id, secret, created_at_ms, active_from_ms) values ($1, $2, $3, $4)";
     pub const REMOVE_SIGNING_KEY: &str = "delete from signing_key where id = $1";
-    pub const MIGRATIONS: &str =
-        "select version, checksum, description from _sqlx_migrations where success order by version";
+    pub const MIGRATIONS: &str = "select version, checksum, description from _sqlx_migrations where success order by version";
     /// Every name, archived or not.
     pub const NAMES: &str = "select name from experiment where name > $1 order by name limit $2";
-    pub const SNAPSHOTS: &str = "select experiment_id, format, position, state, created_at_ms from snapshot
+    pub const SNAPSHOTS: &str =
+        "select experiment_id, format, position, state, created_at_ms from snapshot
          where experiment_id = $1 order by format, position";
     /// The guard is looked at again here: what was decided before the lock may have changed.
     pub const PRUNE: &str = "update experiment set pruned_to = $2
@@ -102,7 +105,9 @@ pub(super) mod sql {
 /// An unsigned number that a database counts or compares, as it keeps it.
 pub(super) fn counted(what: &str, value: u64) -> Result<i64, StoreError> {
     i64::try_from(value).map_err(|_| {
-        StoreError::Refused(sqlx::Error::Encode(format!("{what} {value} is beyond 2^63 - 1").into()))
+        StoreError::Refused(sqlx::Error::Encode(
+            format!("{what} {value} is beyond 2^63 - 1").into(),
+        ))
     })
 }
 
@@ -232,10 +237,11 @@ impl From<&Event> for EventColumns {
                 issued_at_ms: Some(outcome.issued_at),
                 detail: None,
             },
-            Event::Other(other) => Self {
+            Event::Control(other) => Self {
                 kind: OTHER,
                 detail: Some(
-                    serde_json::to_string(other).expect("numbers, lists and names always serialise"),
+                    serde_json::to_string(other)
+                        .expect("numbers, lists and names always serialise"),
                 ),
                 ..Self::default()
             },
@@ -250,8 +256,8 @@ impl EventColumns {
             OUTCOME => self.outcome().map(Event::Outcome),
             OTHER => {
                 let detail = self.detail.ok_or("it has no detail")?;
-                serde_json::from_str::<OtherEvent>(&detail)
-                    .map(Event::Other)
+                serde_json::from_str::<ControlEvent>(&detail)
+                    .map(Event::Control)
                     .map_err(|error| error.to_string())
             }
             kind => Err(format!("its kind is {kind}: was it written by a newer program?")),
@@ -302,7 +308,10 @@ impl TryFrom<LogRow> for LogEntry {
     fn try_from(row: LogRow) -> Result<Self, StoreError> {
         let position = count("position of a log entry", row.position)?;
         let event = row.event.event().map_err(|wrong| {
-            StoreError::Corrupt(format!("log entry {position} of experiment {}: {wrong}", row.experiment_id))
+            StoreError::Corrupt(format!(
+                "log entry {position} of experiment {}: {wrong}",
+                row.experiment_id
+            ))
         })?;
         Ok(Self { position, nonce: row.nonce.as_u128(), recorded_at: row.recorded_at_ms, event })
     }
@@ -348,7 +357,11 @@ impl TryFrom<SigningKeyRow> for SigningKey {
         Ok(Self {
             id: narrowed("id of a signing key", row.id)?,
             secret: row.secret.try_into().map_err(|secret: Vec<u8>| {
-                StoreError::Corrupt(format!("signing key {} has {} bytes, not 32", row.id, secret.len()))
+                StoreError::Corrupt(format!(
+                    "signing key {} has {} bytes, not 32",
+                    row.id,
+                    secret.len()
+                ))
             })?,
             created_at: row.created_at_ms,
             active_from: row.active_from_ms,
@@ -365,7 +378,10 @@ where
 }
 
 /// For each nonce the entry that carries it.
-pub(super) fn in_order_of(nonces: &[Nonce], entries: Vec<(ExperimentId, LogEntry)>) -> Vec<Option<LogEntry>> {
+pub(super) fn in_order_of(
+    nonces: &[Nonce],
+    entries: Vec<(ExperimentId, LogEntry)>,
+) -> Vec<Option<LogEntry>> {
     let by_nonce: HashMap<Nonce, LogEntry> =
         entries.into_iter().map(|(_, entry)| (entry.nonce, entry)).collect();
     nonces.iter().map(|nonce| by_nonce.get(nonce).cloned()).collect()

@@ -1,8 +1,9 @@
 //! Whether a database has the migrations of this program.
 //!
-//! During an upgrade a newer program has brought the schema forward while older ones still serve. They go on if every
-//! migration that they do not know only expands the schema, which is what a name such as `0007_expand_…` promises:
-//! new columns have defaults, and nothing that was there goes or changes its meaning.
+//! During an upgrade a newer program has brought the schema forward while older ones still serve.
+//! They go on if every migration that they do not know only expands the schema, which is what a
+//! name such as `0007_expand_…` promises: new columns have defaults, and nothing that was there
+//! goes or changes its meaning.
 
 use std::collections::HashMap;
 
@@ -11,8 +12,8 @@ use sqlx::migrate::Migrator;
 use super::StoreError;
 use super::error::{RUN_MIGRATE, altered, newer};
 
-/// How the description of a migration starts that older programs can live with. (The file `0007_expand_x.sql` has the
-/// description `expand x`.)
+/// How the description of a migration starts that older programs can live with. (The file
+/// `0007_expand_x.sql` has the description `expand x`.)
 const EXPAND: &str = "expand ";
 
 /// Compare what was applied (`None`: the database was never migrated) with what the program has.

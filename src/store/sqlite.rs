@@ -1,16 +1,18 @@
 //! The store in an SQLite file.
 //!
-//! The file is in write-ahead-log mode and every commit is synced (`synchronous=FULL`). Writes go through one
-//! connection, one transaction at a time; reads have connections of their own and wait for nobody. Every transaction
-//! that writes begins with `begin immediate`: one that reads first and writes then can be refused at once when another
-//! process has written in between, which no timeout waits for.
+//! The file is in write-ahead-log mode and every commit is synced (`synchronous=FULL`). Writes go
+//! through one connection, one transaction at a time; reads have connections of their own and wait
+//! for nobody. Every transaction that writes begins with `begin immediate`: one that reads first
+//! and writes then can be refused at once when another process has written in between, which no
+//! timeout waits for.
 //!
-//! Several processes on one machine may share the file: SQLite lets one of them write at a time and the others wait,
-//! so positions stay dense and a nonce still counts once. They must see one file on a local disk, not over a network
-//! file system.
+//! Several processes on one machine may share the file: SQLite lets one of them write at a time and
+//! the others wait, so positions stay dense and a nonce still counts once. They must see one file
+//! on a local disk, not over a network file system.
 //!
-//! A connection runs on a thread of its own and each statement is a trip there and back. What an append does to many
-//! rows is therefore done by statements over many rows, of a few sizes, so that each is prepared once.
+//! A connection runs on a thread of its own and each statement is a trip there and back. What an
+//! append does to many rows is therefore done by statements over many rows, of a few sizes, so that
+//! each is prepared once.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -21,7 +23,9 @@ use sqlx::error::BoxDynError;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::types::Uuid;
-use sqlx::{Arguments as _, AssertSqlSafe, Connection, Sqlite, SqliteConnection, SqlitePool, Transaction};
+use sqlx::{
+    Arguments as _, AssertSqlSafe, Connection, Sqlite, SqliteConnection, SqlitePool, Transaction,
+};
 
 use super::access::{self, ApiKeyRow, AuditRow};
 use super::append::{nonces_of, plan};
@@ -30,13 +34,14 @@ use super::row::{
     experiment_columns, in_order_of, log_columns, records, sql, status_name,
 };
 use super::{
-    ApiKeyRecord, Appended, AuditNote, AuditRecord, Change, Changed, Created, ExperimentId, ExperimentRecord,
-    Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notices, Pages, SigningKey, Snapshot, Store,
-    StoreError, schema,
+    ApiKeyRecord, Appended, AuditNote, AuditRecord, Change, Changed, Created, ExperimentId,
+    ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notices, Pages,
+    SigningKey, Snapshot, Store, StoreError, schema,
 };
 
 /// What is there and unknown is judged by [`schema::compare`].
-static MIGRATIONS: Migrator = Migrator { ignore_missing: true, ..sqlx::migrate!("migrations/sqlite") };
+static MIGRATIONS: Migrator =
+    Migrator { ignore_missing: true, ..sqlx::migrate!("migrations/sqlite") };
 
 /// How long a statement waits while another process writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -46,8 +51,8 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 const READERS: u32 = 4;
 /// How large the write-ahead log stays on disk once it has been copied into the database.
 const WAL_SIZE_LIMIT_BYTES: &str = "67108864";
-/// Page cache of the writing connection, in KiB (SQLite takes a negative number as KiB): nonces are random, so an
-/// append touches pages all over their index.
+/// Page cache of the writing connection, in KiB (SQLite takes a negative number as KiB): nonces are
+/// random, so an append touches pages all over their index.
 const WRITER_CACHE: &str = "-65536";
 
 /// Positions that one statement of a pruning forgets.
@@ -61,9 +66,12 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Open the file, and make it if the options say so. It is put into write-ahead-log mode here, once; the mode
-    /// stays with the file.
-    pub(super) async fn open(options: SqliteConnectOptions, read_only: bool) -> Result<Self, StoreError> {
+    /// Open the file, and make it if the options say so. It is put into write-ahead-log mode here,
+    /// once; the mode stays with the file.
+    pub(super) async fn open(
+        options: SqliteConnectOptions,
+        read_only: bool,
+    ) -> Result<Self, StoreError> {
         let options = options
             .read_only(read_only)
             .busy_timeout(BUSY_TIMEOUT)
@@ -81,8 +89,9 @@ impl SqliteStore {
         };
         let writer = pool()
             .max_connections(1)
-            // SQLite itself rolls back after some errors (a full disk, for one) and the driver then goes on believing
-            // in a transaction: such a connection is closed and the next call opens another
+            // SQLite itself rolls back after some errors (a full disk, for one) and the driver then
+            // goes on believing in a transaction: such a connection is closed and the next call
+            // opens another
             .after_release(|connection, _| {
                 Box::pin(async move {
                     connection.ping().await?;
@@ -96,14 +105,15 @@ impl SqliteStore {
             .connect_lazy_with(options.create_if_missing(false).pragma("query_only", "1"));
         if !read_only {
             enter_wal_mode(&writer).await?;
-            // a process that was killed between writing and syncing leaves a commit that can be read and is not yet
-            // durable; a checkpoint syncs it before anybody is told of it
+            // a process that was killed between writing and syncing leaves a commit that can be
+            // read and is not yet durable; a checkpoint syncs it before anybody is told of it
             sqlx::query("pragma wal_checkpoint(passive)").execute(&writer).await?;
         }
         Ok(Self { writer, readers })
     }
 
-    /// Many entries at once, as [`Store::read`]: a row costs the driver more than the database, a text next to nothing.
+    /// Many entries at once, as [`Store::read`]: a row costs the driver more than the database, a
+    /// text next to nothing.
     async fn read_together(
         &self,
         experiment: ExperimentId,
@@ -117,7 +127,9 @@ impl SqliteStore {
             .fetch_one(&self.readers)
             .await?;
         let unreadable = |error: serde_json::Error| {
-            StoreError::Corrupt(format!("the log of experiment {experiment} after position {after}: {error}"))
+            StoreError::Corrupt(format!(
+                "the log of experiment {experiment} after position {after}: {error}"
+            ))
         };
         let rows: Vec<JsonRow> = serde_json::from_str(&text).map_err(unreadable)?;
         rows.into_iter().map(|row| row.read(experiment)?.try_into()).collect()
@@ -128,8 +140,8 @@ impl SqliteStore {
     }
 }
 
-/// Changing the mode needs the file for itself, and the busy timeout does not wait for that: several processes that
-/// open a new file at once have to take turns.
+/// Changing the mode needs the file for itself, and the busy timeout does not wait for that:
+/// several processes that open a new file at once have to take turns.
 async fn enter_wal_mode(writer: &SqlitePool) -> Result<(), StoreError> {
     const PAUSE: Duration = Duration::from_millis(10);
     let mut pauses = BUSY_TIMEOUT.as_millis() / PAUSE.as_millis();
@@ -174,10 +186,11 @@ impl Store for SqliteStore {
     }
 
     async fn check(&self) -> Result<(), StoreError> {
-        let migrated: bool =
-            sqlx::query_scalar("select exists (select 1 from sqlite_schema where name = '_sqlx_migrations')")
-                .fetch_one(&self.readers)
-                .await?;
+        let migrated: bool = sqlx::query_scalar(
+            "select exists (select 1 from sqlite_schema where name = '_sqlx_migrations')",
+        )
+        .fetch_one(&self.readers)
+        .await?;
         let applied = if migrated {
             Some(sqlx::query_as(sql::MIGRATIONS).fetch_all(&self.readers).await?)
         } else {
@@ -200,7 +213,12 @@ impl Store for SqliteStore {
         }
         let taken: Option<ExperimentRow> = match created {
             Some(_) => None,
-            None => Some(sqlx::query_as(sql::EXPERIMENT).bind(&new.name).fetch_one(&mut *transaction).await?),
+            None => Some(
+                sqlx::query_as(sql::EXPERIMENT)
+                    .bind(&new.name)
+                    .fetch_one(&mut *transaction)
+                    .await?,
+            ),
         };
         transaction.commit().await?;
         match (created, taken) {
@@ -225,7 +243,8 @@ impl Store for SqliteStore {
             None => sqlx::query_as(sql::EXPERIMENTS),
             Some(after) => sqlx::query_as(sql::EXPERIMENTS_AFTER).bind(after),
         };
-        let rows: Vec<ExperimentRow> = query.bind(i64::from(limit)).fetch_all(&self.readers).await?;
+        let rows: Vec<ExperimentRow> =
+            query.bind(i64::from(limit)).fetch_all(&self.readers).await?;
         records(rows)
     }
 
@@ -246,8 +265,10 @@ impl Store for SqliteStore {
         recorded_at: i64,
     ) -> Result<Changed, StoreError> {
         let mut transaction = self.begin().await?;
-        let row: Option<ExperimentRow> =
-            sqlx::query_as(EXPERIMENT_BY_ID).bind(experiment).fetch_optional(&mut *transaction).await?;
+        let row: Option<ExperimentRow> = sqlx::query_as(EXPERIMENT_BY_ID)
+            .bind(experiment)
+            .fetch_optional(&mut *transaction)
+            .await?;
         let Some(row) = row else { return Ok(Changed::Missing) };
         let before = ExperimentRecord::try_from(row)?;
         if before.version != expected_version {
@@ -281,7 +302,8 @@ impl Store for SqliteStore {
         }
         let mut transaction = self.begin().await?;
         let ids = ascending(events.iter().map(|(experiment, _)| *experiment));
-        let rows: Vec<HeadRow> = sqlx::query_as(HEADS).bind(json(ids)).fetch_all(&mut *transaction).await?;
+        let rows: Vec<HeadRow> =
+            sqlx::query_as(HEADS).bind(json(ids)).fetch_all(&mut *transaction).await?;
         let heads = records::<_, Head>(rows)?;
         let nonces = nonces_of(events);
         let known = known_nonces(&mut transaction, nonces).await?;
@@ -319,7 +341,8 @@ impl Store for SqliteStore {
         nonces: &[Nonce],
     ) -> Result<Vec<Option<LogEntry>>, StoreError> {
         let mut connection = self.readers.acquire().await?;
-        let known = known_nonces(&mut connection, nonces.iter().map(|nonce| (experiment, *nonce))).await?;
+        let known =
+            known_nonces(&mut connection, nonces.iter().map(|nonce| (experiment, *nonce))).await?;
         Ok(in_order_of(nonces, known))
     }
 
@@ -367,7 +390,11 @@ impl Store for SqliteStore {
     }
 
     async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
-        Ok(sqlx::query_scalar(sql::NAMES).bind(after).bind(i64::from(limit)).fetch_all(&self.readers).await?)
+        Ok(sqlx::query_scalar(sql::NAMES)
+            .bind(after)
+            .bind(i64::from(limit))
+            .fetch_all(&self.readers)
+            .await?)
     }
 
     async fn prune(
@@ -387,8 +414,10 @@ impl Store for SqliteStore {
         transaction.commit().await?;
         // in steps, so that others can write in between; whoever is interrupted can start again
         loop {
-            let first: Option<i64> =
-                sqlx::query_scalar(sql::FIRST_ENTRY).bind(experiment).fetch_optional(&self.readers).await?;
+            let first: Option<i64> = sqlx::query_scalar(sql::FIRST_ENTRY)
+                .bind(experiment)
+                .fetch_optional(&self.readers)
+                .await?;
             let Some(first) = first.filter(|first| *first <= to) else { return Ok(true) };
             let step = sqlx::query(sql::FORGET_ENTRIES)
                 .bind(experiment)
@@ -421,8 +450,10 @@ impl Store for SqliteStore {
             .fetch_optional(&mut *transaction)
             .await?;
         let Some(imported) = imported else {
-            let row: ExperimentRow =
-                sqlx::query_as(sql::EXPERIMENT).bind(&record.name).fetch_one(&mut *transaction).await?;
+            let row: ExperimentRow = sqlx::query_as(sql::EXPERIMENT)
+                .bind(&record.name)
+                .fetch_one(&mut *transaction)
+                .await?;
             return Ok(Imported::Taken(row.try_into()?));
         };
         let imported = ExperimentRecord::try_from(imported)?;
@@ -443,11 +474,16 @@ impl Store for SqliteStore {
                 let events: Vec<_> = together
                     .iter()
                     .map(|entry| {
-                        (entry.position, NewEvent { nonce: entry.nonce, event: entry.event.clone() })
+                        (
+                            entry.position,
+                            NewEvent { nonce: entry.nonce, event: entry.event.clone() },
+                        )
                     })
                     .collect();
-                let entries: Vec<_> =
-                    events.iter().map(|(position, event)| (imported.id, *position, event)).collect();
+                let entries: Vec<_> = events
+                    .iter()
+                    .map(|(position, event)| (imported.id, *position, event))
+                    .collect();
                 insert_entries(&mut transaction, &entries, together[0].recorded_at).await?;
             }
         }
@@ -463,7 +499,8 @@ impl Store for SqliteStore {
     }
 
     async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
-        let rows: Vec<SigningKeyRow> = sqlx::query_as(sql::SIGNING_KEYS).fetch_all(&self.readers).await?;
+        let rows: Vec<SigningKeyRow> =
+            sqlx::query_as(sql::SIGNING_KEYS).fetch_all(&self.readers).await?;
         records(rows)
     }
 
@@ -505,7 +542,8 @@ impl Store for SqliteStore {
     }
 
     async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {
-        let rows: Vec<ApiKeyRow> = sqlx::query_as(access::sql::API_KEYS).fetch_all(&self.readers).await?;
+        let rows: Vec<ApiKeyRow> =
+            sqlx::query_as(access::sql::API_KEYS).fetch_all(&self.readers).await?;
         records(rows)
     }
 
@@ -521,10 +559,18 @@ impl Store for SqliteStore {
         Ok(transaction.commit().await?)
     }
 
-    async fn revoke_api_key(&self, id: &str, at: i64, audit: &AuditNote) -> Result<bool, StoreError> {
+    async fn revoke_api_key(
+        &self,
+        id: &str,
+        at: i64,
+        audit: &AuditNote,
+    ) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
-        let revoked =
-            sqlx::query(access::sql::REVOKE_API_KEY).bind(id).bind(at).execute(&mut *transaction).await?;
+        let revoked = sqlx::query(access::sql::REVOKE_API_KEY)
+            .bind(id)
+            .bind(at)
+            .execute(&mut *transaction)
+            .await?;
         if revoked.rows_affected() == 0 {
             return Ok(false);
         }
@@ -568,9 +614,11 @@ impl Store for SqliteStore {
     }
 }
 
-const EXPERIMENT_BY_ID: &str = concat!("select ", experiment_columns!(), " from experiment where id = $1");
+const EXPERIMENT_BY_ID: &str =
+    concat!("select ", experiment_columns!(), " from experiment where id = $1");
 
-const HEADS: &str = "select id, version, head, archived_at_ms is not null as archived from experiment
+const HEADS: &str =
+    "select id, version, head, archived_at_ms is not null as archived from experiment
      where id in (select value from json_each($1)) order by id";
 
 /// Statements over rows of parameters: `before (?, ?), (?, ?), … after`, one of each size.
@@ -666,7 +714,9 @@ impl JsonRow<'_> {
             detail,
         ) = self;
         let nonce = u128::from_str_radix(nonce, 16).map_err(|_| {
-            StoreError::Corrupt(format!("log entry {position} of experiment {experiment_id}: its nonce"))
+            StoreError::Corrupt(format!(
+                "log entry {position} of experiment {experiment_id}: its nonce"
+            ))
         })?;
         Ok(LogRow {
             experiment_id,
@@ -704,8 +754,9 @@ async fn known_nonces(
             arguments.add(experiment).map_err(sqlx::Error::Encode)?;
             arguments.add(Uuid::from_u128(*nonce)).map_err(sqlx::Error::Encode)?;
         }
-        let rows: Vec<LogRow> =
-            sqlx::query_as_with(AssertSqlSafe(statement), arguments).fetch_all(&mut *connection).await?;
+        let rows: Vec<LogRow> = sqlx::query_as_with(AssertSqlSafe(statement), arguments)
+            .fetch_all(&mut *connection)
+            .await?;
         for row in rows {
             known.push((row.experiment_id, row.try_into()?));
         }
@@ -720,8 +771,14 @@ async fn insert_entries(
 ) -> Result<(), StoreError> {
     for (statement, mut arguments, entries) in INSERT_ENTRIES.statements(entries) {
         for (experiment, position, new) in entries {
-            bind_entry(&mut arguments, *experiment, counted("position", *position)?, new, recorded_at)
-                .map_err(sqlx::Error::Encode)?;
+            bind_entry(
+                &mut arguments,
+                *experiment,
+                counted("position", *position)?,
+                new,
+                recorded_at,
+            )
+            .map_err(sqlx::Error::Encode)?;
         }
         sqlx::query_with(AssertSqlSafe(statement), arguments).execute(&mut *connection).await?;
     }
@@ -761,23 +818,34 @@ fn json(rows: impl Serialize) -> String {
 /// Here and not in the contract is what only the connection itself can be made to do.
 #[cfg(test)]
 mod tests {
-    use super::super::{Event, OtherEvent};
+    use super::super::{ControlEvent, Event};
     use super::*;
 
     async fn store(folder: &tempfile::TempDir) -> (SqliteStore, ExperimentId) {
-        let options =
-            SqliteConnectOptions::new().filename(folder.path().join("test.db")).create_if_missing(true);
+        let options = SqliteConnectOptions::new()
+            .filename(folder.path().join("test.db"))
+            .create_if_missing(true);
         let store = SqliteStore::open(options, false).await.unwrap();
         store.migrate().await.unwrap();
-        let new =
-            NewExperiment { name: "one".into(), spec: "{}".into(), seed: 0, created_at: 0, audit: None };
-        let Created::New(record) = store.create_experiment(&new).await.unwrap() else { panic!("it is new") };
+        let new = NewExperiment {
+            name: "one".into(),
+            spec: "{}".into(),
+            seed: 0,
+            created_at: 0,
+            audit: None,
+        };
+        let Created::New(record) = store.create_experiment(&new).await.unwrap() else {
+            panic!("it is new")
+        };
         (store, record.id)
     }
 
     /// An event of some pages.
     fn large_event(nonce: Nonce) -> NewEvent {
-        NewEvent { nonce, event: Event::Other(OtherEvent::SelfDuels { counts: vec![(0, 1); 1000] }) }
+        NewEvent {
+            nonce,
+            event: Event::Control(ControlEvent::SelfDuels { counts: vec![(0, 1); 1000] }),
+        }
     }
 
     #[tokio::test]

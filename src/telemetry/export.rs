@@ -1,25 +1,26 @@
-//! Spans to an OpenTelemetry collector, over OTLP/HTTP. Built with the feature `otel`; set up by the variables of the
-//! OpenTelemetry specification.
+//! Spans to an OpenTelemetry collector, over OTLP/HTTP. Built with the feature `otel`; set up by
+//! the variables of the OpenTelemetry specification.
 //!
-//! One span a request, named by its route. A duel has a span of its own, in a trace of its own, whose ids are a function of
-//! the duel's number: whoever has a `duel_id` knows them, so that nothing needs to be kept or carried for feedback to be
-//! linked to its duel, whatever trace the duel was asked for in. It links to the request that has asked for it.
+//! One span a request, named by its route. A duel has a span of its own, in a trace of its own,
+//! whose ids are a function of the duel's number: whoever has a `duel_id` knows them, so that
+//! nothing needs to be kept or carried for feedback to be linked to its duel, whatever trace the
+//! duel was asked for in. It links to the request that has asked for it.
 
 use std::cell::Cell;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use opentelemetry::trace::{
-    Link, Span as _, SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags,
-    TraceId, TraceState, Tracer as _, TracerProvider as _,
+    Link, Span as _, SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _,
+    TraceFlags, TraceId, TraceState, Tracer as _, TracerProvider as _,
 };
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_otlp::{Protocol, SpanExporter as Otlp, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
-    Config, IdGenerator, RandomIdGenerator, SamplingDecision, SamplingResult, SdkTracer, SdkTracerProvider,
-    ShouldSample, Span, SpanData, SpanExporter,
+    Config, IdGenerator, RandomIdGenerator, SamplingDecision, SamplingResult, SdkTracer,
+    SdkTracerProvider, ShouldSample, Span, SpanData, SpanExporter,
 };
 use sha2::{Digest, Sha256};
 
@@ -37,7 +38,8 @@ static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 pub struct Export(Option<SdkTracerProvider>);
 
 impl Export {
-    /// Start it where the environment names an endpoint. Not within a runtime: the exporter has threads of its own.
+    /// Start it where the environment names an endpoint. Not within a runtime: the exporter has
+    /// threads of its own.
     pub fn start() -> Result<Self, String> {
         let Some(endpoint) = endpoint() else { return Ok(Self(None)) };
         if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
@@ -53,10 +55,11 @@ impl Export {
         }
         let otlp = Otlp::builder().with_http().with_protocol(protocol()?).build();
         let otlp = otlp.map_err(|error| format!("spans cannot be exported: {error}"))?;
-        let mut resource =
-            Resource::builder().with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+        let mut resource = Resource::builder()
+            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
         if variable("OTEL_SERVICE_NAME").is_none()
-            && !variable("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|value| value.contains("service.name="))
+            && !variable("OTEL_RESOURCE_ATTRIBUTES")
+                .is_some_and(|value| value.contains("service.name="))
         {
             resource = resource.with_service_name("rankduel");
         }
@@ -88,12 +91,13 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn endpoint() -> Option<String> {
-    variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"))
+    variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+        .or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"))
 }
 
 fn protocol() -> Result<Protocol, String> {
-    let name =
-        variable("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL").or_else(|| variable("OTEL_EXPORTER_OTLP_PROTOCOL"));
+    let name = variable("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
+        .or_else(|| variable("OTEL_EXPORTER_OTLP_PROTOCOL"));
     match name.as_deref() {
         None | Some("http/protobuf") => Ok(Protocol::HttpBinary),
         Some("http/json") => Ok(Protocol::HttpJson),
@@ -121,8 +125,10 @@ impl RequestSpan {
             let context = SpanContext::new(trace, span, flags, true, TraceState::default());
             Context::new().with_remote_span_context(context)
         });
-        let attributes =
-            vec![KeyValue::new("http.request.method", method), KeyValue::new("http.route", route.to_owned())];
+        let attributes = vec![
+            KeyValue::new("http.request.method", method),
+            KeyValue::new("http.route", route.to_owned()),
+        ];
         let builder = SpanBuilder::from_name(format!("{method} {route}"))
             .with_kind(SpanKind::Server)
             .with_attributes(attributes);
@@ -195,7 +201,8 @@ fn context_of(duel: DuelNumber) -> SpanContext {
 }
 
 thread_local! {
-    /// The ids of the span that is being built on this thread, where they are not drawn: a builder cannot be told.
+    /// The ids of the span that is being built on this thread, where they are not drawn: a builder
+    /// cannot be told.
     static DUEL_IDS: Cell<Option<(TraceId, SpanId)>> = const { Cell::new(None) };
 }
 
@@ -228,7 +235,11 @@ impl ShouldSample for Sampling {
     ) -> SamplingResult {
         if DUEL_IDS.get().is_some() {
             let decision = SamplingDecision::RecordAndSample;
-            return SamplingResult { decision, attributes: Vec::new(), trace_state: TraceState::default() };
+            return SamplingResult {
+                decision,
+                attributes: Vec::new(),
+                trace_state: TraceState::default(),
+            };
         }
         self.0.should_sample(parent, trace, name, kind, attributes, links)
     }
@@ -238,11 +249,11 @@ impl ShouldSample for Sampling {
 #[derive(Debug)]
 struct Telling {
     otlp: Otlp,
-    told: Mutex<Told>,
+    told: Mutex<PendingNotices>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct PendingNotices {
     failing: bool,
     at: Option<Instant>,
     /// Spans lost that nobody was told of.
@@ -255,7 +266,7 @@ impl Telling {
         match result {
             Ok(()) if told.failing => {
                 tracing::info!(lost = told.lost, "spans are exported again");
-                *told = Told::default();
+                *told = PendingNotices::default();
             }
             Ok(()) => {}
             Err(error) => {

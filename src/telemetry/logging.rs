@@ -51,7 +51,11 @@ pub fn init(filter: &str, format: LogFormat) -> Result<(), LoggingError> {
         let backtrace = std::backtrace::Backtrace::capture();
         let backtrace =
             (backtrace.status() == std::backtrace::BacktraceStatus::Captured).then_some(backtrace);
-        tracing::error!(place, backtrace = backtrace.map(|trace| trace.to_string()), "panic: {message}");
+        tracing::error!(
+            place,
+            backtrace = backtrace.map(|trace| trace.to_string()),
+            "panic: {message}"
+        );
     }));
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! What is counted and measured, for Prometheus.
 //!
-//! One struct with a typed field for each metric, made once and handed around; nothing global, so every test reads its
-//! own numbers. Names have the prefix `rankduel_`, base units, and labels from small closed sets. What must be read
-//! when it is asked for (an experiment's log position, its regret) comes from a [`Collector`] that is registered
-//! with [`Metrics::register`].
+//! One struct with a typed field for each metric, made once and handed around; nothing global, so
+//! every test reads its own numbers. Names have the prefix `rankduel_`, base units, and labels from
+//! small closed sets. What must be read when it is asked for (an experiment's log position, its
+//! regret) comes from a [`Collector`] that is registered with [`Metrics::register`].
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicU64;
@@ -130,12 +130,15 @@ impl MetricConstructor<Histogram> for Seconds {
 }
 
 /// From 100 µs, because a duel takes less than a millisecond, to the time limit of a request.
-const SECONDS: [f64; 15] =
-    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+const SECONDS: [f64; 15] = [
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    10.0,
+];
 
 /// How long searchers take: from a tenth of a second to a day.
 pub const DELAY_SECONDS: [f64; 16] = [
-    0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 21_600.0, 86_400.0,
+    0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 21_600.0,
+    86_400.0,
 ];
 
 /// Events in one commit.
@@ -172,7 +175,8 @@ pub struct Metrics {
     pub queue_events: Gauge,
     /// From handing out a duel to having its answer in the log.
     pub feedback_delay_seconds: Histogram,
-    /// Entries that the log had and this process had not folded when it last looked, of the experiment with most.
+    /// Entries that the log had and this process had not folded when it last looked, of the
+    /// experiment with most.
     pub replica_lag_entries: Gauge,
     /// Unix time at which this process last saw all that others had appended.
     pub followed_timestamp_seconds: Gauge<f64, AtomicU64>,
@@ -195,7 +199,12 @@ impl Metrics {
             http_request_duration_seconds: {
                 let family = Family::new_with_constructor(Seconds);
                 let help = "Time from a request's head to its answer's head";
-                registry.register_with_unit("http_request_duration", help, Unit::Seconds, family.clone());
+                registry.register_with_unit(
+                    "http_request_duration",
+                    help,
+                    Unit::Seconds,
+                    family.clone(),
+                );
                 family
             },
             http_requests_in_flight: counted(
@@ -208,7 +217,11 @@ impl Metrics {
                 "http_requests_shed",
                 "Requests that were refused because too many were running",
             ),
-            panics: counted(&mut registry, "panics", "Panics that were caught and answered with 500"),
+            panics: counted(
+                &mut registry,
+                "panics",
+                "Panics that were caught and answered with 500",
+            ),
             duels: {
                 let family: Family<DuelLabels, Counter> =
                     counted(&mut registry, "duels", "Duels that were handed out");
@@ -227,16 +240,29 @@ impl Metrics {
             },
             commit_events: {
                 let histogram = Histogram::new(EVENTS);
-                registry.register("commit_events", "Events in one commit of the log", histogram.clone());
+                registry.register(
+                    "commit_events",
+                    "Events in one commit of the log",
+                    histogram.clone(),
+                );
                 histogram
             },
             commit_duration_seconds: {
                 let histogram = Histogram::new(SECONDS);
                 let help = "Time that a commit of the log took";
-                registry.register_with_unit("commit_duration", help, Unit::Seconds, histogram.clone());
+                registry.register_with_unit(
+                    "commit_duration",
+                    help,
+                    Unit::Seconds,
+                    histogram.clone(),
+                );
                 histogram
             },
-            commit_failures: counted(&mut registry, "commit_failures", "Commits of the log that failed"),
+            commit_failures: counted(
+                &mut registry,
+                "commit_failures",
+                "Commits of the log that failed",
+            ),
             log_regressions: counted(
                 &mut registry,
                 "log_regressions",
@@ -246,7 +272,12 @@ impl Metrics {
             feedback_delay_seconds: {
                 let histogram = Histogram::new(DELAY_SECONDS);
                 let help = "Time from handing out a duel to having its answer in the log";
-                registry.register_with_unit("feedback_delay", help, Unit::Seconds, histogram.clone());
+                registry.register_with_unit(
+                    "feedback_delay",
+                    help,
+                    Unit::Seconds,
+                    histogram.clone(),
+                );
                 histogram
             },
             replica_lag_entries: counted(
@@ -257,15 +288,20 @@ impl Metrics {
             followed_timestamp_seconds: {
                 let gauge = Gauge::default();
                 let help = "Unix time at which this process last saw what others had appended";
-                registry.register_with_unit("followed_timestamp", help, Unit::Seconds, gauge.clone());
+                registry.register_with_unit(
+                    "followed_timestamp",
+                    help,
+                    Unit::Seconds,
+                    gauge.clone(),
+                );
                 gauge
             },
             registry: Mutex::new(registry),
         }
     }
 
-    /// Add metrics that are read when they are asked for. Their descriptors' names get the prefix, too: a collector
-    /// says `experiment_log_position`.
+    /// Add metrics that are read when they are asked for. Their descriptors' names get the prefix,
+    /// too: a collector says `experiment_log_position`.
     pub fn register(&self, collector: Box<dyn Collector>) {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner).register_collector(collector);
     }

@@ -1,7 +1,8 @@
-//! What is known of a request while it is answered: the duels that it is about, and its span where spans are exported.
+//! What is known of a request while it is answered: the duels that it is about, and its span where
+//! spans are exported.
 //!
-//! Ambient, as tracing is: whoever learns of a duel says so ([`issued`], [`about`]), and the shell that has the request's
-//! log line and span takes it from here.
+//! Ambient, as tracing is: whoever learns of a duel says so ([`issued`], [`about`]), and the shell
+//! that has the request's log line and span takes it from here.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -37,13 +38,13 @@ pub struct Parent {
 }
 
 /// Most requests are about one duel, and keep it without an allocation.
-type Told = SmallVec<[(DuelNumber, bool); 1]>;
+type PendingNotices = SmallVec<[(DuelNumber, bool); 1]>;
 
 /// One request that is being answered.
 pub struct RequestTrace {
     span: RequestSpan,
     /// As they are told, and whether the request has handed them out.
-    told: Mutex<Told>,
+    told: Mutex<PendingNotices>,
 }
 
 /// The duels that a request is about.
@@ -102,7 +103,7 @@ impl RequestTrace {
         duels
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+    fn told(&self) -> std::sync::MutexGuard<'_, PendingNotices> {
         // whatever a panic has interrupted, each entry is whole
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }

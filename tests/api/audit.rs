@@ -22,10 +22,12 @@ async fn audit(client: &Client, query: &str) -> Value {
 
 async fn every_change_of_an_experiment_says_who_and_what(database: TestDatabase) {
     let shell = ShellSettings { keys: ApiKeys::parse(KEY).unwrap(), ..ShellSettings::default() };
-    let server = Server::with(database.store().await, Settings { shell, ..Settings::default() }).await;
+    let server =
+        Server::with(database.store().await, Settings { shell, ..Settings::default() }).await;
     let bearer = format!("Bearer {KEY}");
     let call = async |method: &str, path: &str, body: Value| {
-        let headers = [JSON, ("authorization", &bearer), ("if-match", "*"), ("x-request-id", "by-hand")];
+        let headers =
+            [JSON, ("authorization", &bearer), ("if-match", "*"), ("x-request-id", "by-hand")];
         server.send(method, path, &headers, body.to_string().into_bytes()).await
     };
     let search = json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}});
@@ -79,7 +81,9 @@ async fn the_audit_log_is_read_in_pages(database: TestDatabase) {
     let (mut query, mut seen) = ("?limit=2".to_owned(), Vec::new());
     loop {
         let page = audit(&server, &query).await;
-        seen.extend(page["entries"].as_array().unwrap().iter().map(|entry| entry["subject"].clone()));
+        seen.extend(
+            page["entries"].as_array().unwrap().iter().map(|entry| entry["subject"].clone()),
+        );
         assert!(page["entries"].as_array().unwrap().iter().all(|entry| entry["who"] == "anyone"));
         let Some(next) = page["next"].as_str() else { break };
         query = format!("?limit=2&cursor={next}");
@@ -87,9 +91,15 @@ async fn the_audit_log_is_read_in_pages(database: TestDatabase) {
     assert_eq!(seen, ["e4", "e3", "e2", "e1", "e0"]);
     assert_eq!(audit(&server, "?experiment=e3").await["entries"].as_array().unwrap().len(), 1);
     assert_eq!(audit(&server, "?experiment=nobody").await, json!({"entries": [], "next": null}));
-    for wrong in
-        ["?limit=0", "?limit=501", "?cursor=x", "?cursor=", "?experiment=%00", "?since=1", "?limit=x"]
-    {
+    for wrong in [
+        "?limit=0",
+        "?limit=501",
+        "?cursor=x",
+        "?cursor=",
+        "?experiment=%00",
+        "?since=1",
+        "?limit=x",
+    ] {
         server.get(&format!("/v1/audit{wrong}")).await.problem(ProblemKind::InvalidRequest);
     }
 }
@@ -99,8 +109,9 @@ async fn the_end_of_a_batch_is_noted_once_by_however_many_servers(database: Test
     let other = Server::start(database.connect().await).await;
     let policy = json!({"kind": "pcomp", "horizon": 200, "batches": 4});
     one.create(&json!({"name": "search", "rankers": ["a", "b"], "policy": policy})).await;
-    let open =
-        async |client: &Client| client.get("/v1/experiments/search/batch").await.json(200)["number"].clone();
+    let open = async |client: &Client| {
+        client.get("/v1/experiments/search/batch").await.json(200)["number"].clone()
+    };
     assert_eq!(open(&other).await, 1);
     for _ in 0..10_000 {
         if open(&one).await != 1 {
@@ -126,7 +137,10 @@ async fn the_end_of_a_batch_is_noted_once_by_however_many_servers(database: Test
     let all = async || {
         let page = audit(&other, "?experiment=search&limit=500").await;
         let entries = page["entries"].as_array().unwrap().clone();
-        entries.iter().filter(|entry| entry["what"] == "batch-closed" && entry["after"]["batch"] == 1).count()
+        entries
+            .iter()
+            .filter(|entry| entry["what"] == "batch-closed" && entry["after"]["batch"] == 1)
+            .count()
     };
     assert_eq!(all().await, 1);
     other.service.shutdown().await;

@@ -95,15 +95,22 @@ async fn bodies_that_are_no_json_are_refused(database: TestDatabase) {
         ("deep objects", deep("{\"x\":", "}")),
     ];
     // JSON, but none that could be read
-    let unreadable = ["a number beyond all", "half a surrogate pair", "deep arrays", "deep objects"];
+    let unreadable =
+        ["a number beyond all", "half a surrogate pair", "deep arrays", "deep objects"];
     for (method, path) in BODIES {
         for (what, body) in &cases {
-            let answer = untouched.server.send(method, path, &[JSON, ("if-match", "*")], body.clone()).await;
+            let answer =
+                untouched.server.send(method, path, &[JSON, ("if-match", "*")], body.clone()).await;
             let kind = match unreadable.contains(what) {
                 true => ProblemKind::InvalidRequest,
                 false => ProblemKind::MalformedJson,
             };
-            assert_eq!(answer.status, kind.status().as_u16(), "{what}: {method} {path}: {}", answer.text());
+            assert_eq!(
+                answer.status,
+                kind.status().as_u16(),
+                "{what}: {method} {path}: {}",
+                answer.text()
+            );
             answer.problem(kind);
         }
     }
@@ -128,7 +135,8 @@ async fn bodies_that_are_no_object_are_refused(database: TestDatabase) {
             "18446744073709551616",
         ] {
             let headers = [JSON, ("if-match", "*")];
-            let answer = untouched.server.send(method, path, &headers, body.as_bytes().to_vec()).await;
+            let answer =
+                untouched.server.send(method, path, &headers, body.as_bytes().to_vec()).await;
             answer.problem_at(ProblemKind::InvalidRequest, "");
         }
     }
@@ -141,16 +149,23 @@ async fn other_content_types_are_refused(database: TestDatabase) {
     for (method, path) in BODIES {
         let without = server.send(method, path, &[("if-match", "*")], b"{}".to_vec()).await;
         without.problem(ProblemKind::UnsupportedMediaType);
-        for kind in
-            ["text/plain", "application/x-www-form-urlencoded", "text/json", "", "json", "application/jsonx"]
-        {
+        for kind in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "text/json",
+            "",
+            "json",
+            "application/jsonx",
+        ] {
             let headers = [("content-type", kind), ("if-match", "*")];
             server
                 .send(method, path, &headers, b"{}".to_vec())
                 .await
                 .problem(ProblemKind::UnsupportedMediaType);
         }
-        for kind in ["application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.search+json"] {
+        for kind in
+            ["application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.search+json"]
+        {
             let headers = [("content-type", kind), ("if-match", "*")];
             let answer = server.send(method, path, &headers, b"{}".to_vec()).await;
             assert_eq!(answer.status, 422, "{kind} is JSON: {}", answer.text());
@@ -163,10 +178,13 @@ async fn bodies_that_are_too_large_are_refused(database: TestDatabase) {
     let shell = ShellSettings { body_limit_bytes: 1000, ..ShellSettings::default() };
     let untouched = Untouched::with(database, Settings { shell, ..Settings::default() }).await;
     for (method, path) in BODIES {
-        for (length, kind) in [(1000, ProblemKind::InvalidRequest), (1001, ProblemKind::PayloadTooLarge)] {
+        for (length, kind) in
+            [(1000, ProblemKind::InvalidRequest), (1001, ProblemKind::PayloadTooLarge)]
+        {
             let body = format!("{{\"x\":\"{}\"}}", "x".repeat(length - 8)).into_bytes();
             assert_eq!(body.len(), length);
-            let answer = untouched.server.send(method, path, &[JSON, ("if-match", "*")], body).await;
+            let answer =
+                untouched.server.send(method, path, &[JSON, ("if-match", "*")], body).await;
             answer.problem(kind);
         }
     }
@@ -187,7 +205,13 @@ fn changed(body: &Value, field: &str, value: &Option<Value>) -> Value {
 }
 
 /// Each change alone must be refused, at its place.
-async fn assert_refused(server: &Server, method: &str, path: &str, good: &Value, changes: &[Change]) {
+async fn assert_refused(
+    server: &Server,
+    method: &str,
+    path: &str,
+    good: &Value,
+    changes: &[Change],
+) {
     for (field, value, pointer) in changes {
         let body = changed(good, field, value).to_string().into_bytes();
         let answer = server.send(method, path, &[JSON, ("if-match", "*")], body).await;
@@ -195,8 +219,12 @@ async fn assert_refused(server: &Server, method: &str, path: &str, good: &Value,
         let shown: String = shown.chars().take(80).collect();
         assert_eq!(answer.status, 422, "{field} = {shown}: {}", answer.text());
         let problem = answer.problem(ProblemKind::InvalidRequest);
-        let places: Vec<_> =
-            problem["errors"].as_array().into_iter().flatten().map(|error| &error["pointer"]).collect();
+        let places: Vec<_> = problem["errors"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|error| &error["pointer"])
+            .collect();
         assert!(places.contains(&&json!(pointer)), "{field} = {shown}: {problem}");
     }
 }
@@ -255,10 +283,22 @@ async fn experiments_that_cannot_be_are_refused(database: TestDatabase) {
         ("policy", policy(json!({"kind": "pcomp", "horizon": 0})), "/policy/horizon"),
         ("policy", policy(json!({"kind": "pcomp", "horizon": 1})), "/policy/horizon"),
         ("policy", policy(json!({"kind": "pcomp", "horizon": 1000.5})), "/policy/horizon"),
-        ("policy", policy(json!({"kind": "pcomp", "horizon": 2_000_000_001u64})), "/policy/horizon"),
+        (
+            "policy",
+            policy(json!({"kind": "pcomp", "horizon": 2_000_000_001u64})),
+            "/policy/horizon",
+        ),
         ("policy", policy(json!({"kind": "pcomp", "horizon": u64::MAX})), "/policy/horizon"),
-        ("policy", policy(json!({"kind": "pcomp", "horizon": 1000, "batches": 0})), "/policy/batches"),
-        ("policy", policy(json!({"kind": "pcomp", "horizon": 1000, "batches": 1001})), "/policy/batches"),
+        (
+            "policy",
+            policy(json!({"kind": "pcomp", "horizon": 1000, "batches": 0})),
+            "/policy/batches",
+        ),
+        (
+            "policy",
+            policy(json!({"kind": "pcomp", "horizon": 1000, "batches": 1001})),
+            "/policy/batches",
+        ),
         (
             "policy",
             policy(json!({"kind": "pcomp", "horizon": 1000, "elimination": "x"})),
@@ -270,17 +310,25 @@ async fn experiments_that_cannot_be_are_refused(database: TestDatabase) {
         ("ties", some(json!(0.5)), "/ties"),
     ];
     for name in [
-        "", "A", "Search", "a b", "é", ".a", "-a", "_a", "a/b", "a\u{0}b", "a\nb", "a%20b", "ａ", "a'b",
-        "../a",
+        "", "A", "Search", "a b", "é", ".a", "-a", "_a", "a/b", "a\u{0}b", "a\nb", "a%20b", "ａ",
+        "a'b", "../a",
     ] {
         cases.push(("name", some(json!(name)), "/name"));
     }
-    for name in [json!("a".repeat(65)), json!(null), json!(7), json!(["a"]), json!({"a": 1}), json!(true)] {
+    for name in
+        [json!("a".repeat(65)), json!(null), json!(7), json!(["a"]), json!({"a": 1}), json!(true)]
+    {
         cases.push(("name", Some(name), "/name"));
     }
-    for seconds in
-        [json!(0), json!(-1), json!(1.5), json!(1e3), json!("60"), json!(2_592_001), json!(4_294_967_296u64)]
-    {
+    for seconds in [
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!(1e3),
+        json!("60"),
+        json!(2_592_001),
+        json!(4_294_967_296u64),
+    ] {
         cases.push(("duel_ttl_seconds", Some(seconds), "/duel_ttl_seconds"));
     }
     cases.push(("duel_ttl_seconds", some(json!(null)), "/duel_ttl_seconds"));
@@ -294,10 +342,14 @@ async fn experiments_that_cannot_be_are_refused(database: TestDatabase) {
         "name": "A", "rankers": ["a", "a", ""], "policy": {"kind": "pcomp", "horizon": 1},
         "duel_ttl_seconds": 0,
     });
-    let problem = untouched.server.post("/v1/experiments", &wrong).await.problem(ProblemKind::InvalidRequest);
+    let problem =
+        untouched.server.post("/v1/experiments", &wrong).await.problem(ProblemKind::InvalidRequest);
     let places: Vec<_> =
         problem["errors"].as_array().expect("errors").iter().map(|e| &e["pointer"]).collect();
-    assert_eq!(places, ["/name", "/rankers/1", "/rankers/2", "/policy/horizon", "/duel_ttl_seconds"]);
+    assert_eq!(
+        places,
+        ["/name", "/rankers/1", "/rankers/2", "/policy/horizon", "/duel_ttl_seconds"]
+    );
     untouched.assert().await;
 }
 
@@ -352,9 +404,15 @@ async fn feedback_that_cannot_be_is_refused(database: TestDatabase) {
     let clicks = json!({"duel_id": duel["duel_id"], "left_clicks": 1, "right_clicks": 2});
     let mut cases: Vec<Change> =
         vec![("left_clicks", None, "/left_clicks"), ("right_clicks", None, "/right_clicks")];
-    for count in
-        [json!(-1), json!(1.0), json!(0.5), json!("3"), json!(4_294_967_296u64), json!([1]), json!(true)]
-    {
+    for count in [
+        json!(-1),
+        json!(1.0),
+        json!(0.5),
+        json!("3"),
+        json!(4_294_967_296u64),
+        json!([1]),
+        json!(true),
+    ] {
         cases.push(("left_clicks", Some(count.clone()), "/left_clicks"));
         cases.push(("right_clicks", Some(count), "/right_clicks"));
     }
@@ -387,7 +445,9 @@ async fn results_that_cannot_be_are_refused(database: TestDatabase) {
         ("results", Some(json!([row, "a"])), "/results/1"),
         ("results", Some(json!([row, ["a", "c", 1, 1, 0]])), "/results/1"),
     ];
-    for batch in [json!(null), json!(-1), json!(1.0), json!("1"), json!(4_294_967_296u64), json!([1])] {
+    for batch in
+        [json!(null), json!(-1), json!(1.0), json!("1"), json!(4_294_967_296u64), json!([1])]
+    {
         cases.push(("batch", Some(batch), "/batch"));
     }
     for (field, value, pointer) in [
@@ -422,8 +482,10 @@ async fn wrong_methods_are_refused(database: TestDatabase) {
         ("/v1/experiments/search/batch/results", &["POST"]),
     ] {
         for method in all.iter().filter(|method| !allowed.contains(method)) {
-            let answer =
-                untouched.server.send(method, path, &[JSON, ("if-match", "*")], b"{}".to_vec()).await;
+            let answer = untouched
+                .server
+                .send(method, path, &[JSON, ("if-match", "*")], b"{}".to_vec())
+                .await;
             let allow = answer.header("allow").unwrap_or_default().to_owned();
             let mut said: Vec<_> = allow.split(',').map(str::trim).collect();
             said.sort_unstable();
@@ -503,7 +565,8 @@ async fn names_that_are_none_are_not_found(database: TestDatabase) {
         ] {
             let path = format!("/v1/experiments/{name}{rest}");
             let headers = [JSON, ("if-match", "*")];
-            let answer = untouched.server.send(method, &path, &headers, body.to_string().into_bytes()).await;
+            let answer =
+                untouched.server.send(method, &path, &headers, body.to_string().into_bytes()).await;
             answer.problem(ProblemKind::ExperimentNotFound);
         }
     }

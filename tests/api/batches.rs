@@ -82,7 +82,10 @@ async fn an_open_batch_says_what_it_needs(database: TestDatabase) {
     server.answer("search", &duels[0], "left").await;
     server.answer("search", &asked, "tie").await;
     let out = batch(&server).await;
-    assert_eq!((&out["in_flight"], &out["answered"], &out["position"]), (&json!(2), &json!(2), &json!(2)));
+    assert_eq!(
+        (&out["in_flight"], &out["answered"], &out["position"]),
+        (&json!(2), &json!(2), &json!(2))
+    );
     for row in out["pairs"].as_array().expect("pairs") {
         let is_of = |duel: &&Value| {
             let sides = [&duel["left"], &duel["right"]];
@@ -96,8 +99,13 @@ async fn an_open_batch_says_what_it_needs(database: TestDatabase) {
 async fn a_lease_hands_out_what_the_batch_needs(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search()).await;
-    for count in [json!(0), json!(1001), json!(-1), json!(1.5), json!("10"), json!(null), json!([1])] {
-        server.post(LEASE, &json!({"count": count})).await.problem_at(ProblemKind::InvalidRequest, "/count");
+    for count in
+        [json!(0), json!(1001), json!(-1), json!(1.5), json!("10"), json!(null), json!([1])]
+    {
+        server
+            .post(LEASE, &json!({"count": count}))
+            .await
+            .problem_at(ProblemKind::InvalidRequest, "/count");
     }
     let mut duels = lease(&server, 7).await;
     assert_eq!(duels.len(), 7);
@@ -121,7 +129,10 @@ async fn a_lease_hands_out_what_the_batch_needs(database: TestDatabase) {
     server.clock.advance_ms(2000);
     answer_all(&server, &duels, "left").await;
     let next = batch(&server).await;
-    assert_eq!((&next["number"], &next["opened_at"]), (&json!(2), &json!(rfc3339(START_MS + 2000))));
+    assert_eq!(
+        (&next["number"], &next["opened_at"]),
+        (&json!(2), &json!(rfc3339(START_MS + 2000)))
+    );
     assert_eq!((&next["answered"], &next["in_flight"]), (&json!(0), &json!(0)));
     assert_eq!(lease(&server, 1).await[0]["batch"], 2);
 }
@@ -151,7 +162,10 @@ async fn a_page_without_a_click_answers_no_comparison(database: TestDatabase) {
     let duels = lease(&server, 30).await;
     answer_all(&server, &duels, "none").await;
     let out = batch(&server).await;
-    assert_eq!((&out["number"], &out["answered"], &out["in_flight"]), (&json!(1), &json!(0), &json!(0)));
+    assert_eq!(
+        (&out["number"], &out["answered"], &out["in_flight"]),
+        (&json!(1), &json!(0), &json!(0))
+    );
     assert_eq!(lease(&server, 1000).await.len(), 30, "each of them is asked again");
 }
 
@@ -174,12 +188,17 @@ async fn surplus_answers_hold_nothing_up(database: TestDatabase) {
             (out["position"] == 60).then_some(out)
         })
         .await;
-        assert_eq!((&out["number"], &out["answered"]), (&json!(2), &json!(0)), "they are of batch 1");
+        assert_eq!(
+            (&out["number"], &out["answered"]),
+            (&json!(2), &json!(0)),
+            "they are of batch 1"
+        );
         assert_eq!(server.standings("search").await["duels"], 60, "and count");
     }
 }
 
-/// Results of the whole first batch: of ten, `a` wins 7 against `b` and 6 against `c`, and there are ties.
+/// Results of the whole first batch: of ten, `a` wins 7 against `b` and 6 against `c`, and there
+/// are ties.
 fn results() -> Value {
     let row = |left, right, left_wins, right_wins, ties| json!({"left": left, "right": right, "left_wins": left_wins, "right_wins": right_wins, "ties": ties});
     json!({"batch": 1, "results": [row("a", "b", 7, 2, 1), row("c", "a", 4, 6, 0), row("b", "c", 5, 5, 0)]})
@@ -194,7 +213,11 @@ async fn a_batch_that_was_run_elsewhere_counts_once(database: TestDatabase) {
     assert_eq!(standings["wins"], json!([[0, 7, 6], [2, 0, 5], [4, 5, 0]]));
     assert_eq!(standings["ties"], json!([[0, 1, 0], [1, 0, 0], [0, 0, 0]]));
     assert_eq!((&standings["duels"], &standings["leaders"]), (&json!(30), &json!(["a"])));
-    assert_eq!(standings["outcomes"], json!({"left": 0, "right": 0, "tie": 0, "none": 0}), "no sides");
+    assert_eq!(
+        standings["outcomes"],
+        json!({"left": 0, "right": 0, "tie": 0, "none": 0}),
+        "no sides"
+    );
     assert_eq!(batch(&server).await["number"], 2);
 
     let duplicate = json!({"status": "duplicate", "batch": 1, "position": 1});
@@ -207,9 +230,12 @@ async fn a_batch_that_was_run_elsewhere_counts_once(database: TestDatabase) {
     assert_eq!(server.post(RESULTS, &turned).await.json(200), duplicate, "said in other words");
 
     let mut changed = Vec::new();
-    for (row, field, value) in
-        [(0, "left_wins", json!(6)), (1, "ties", json!(1)), (2, "right", json!("a")), (2, "left", json!("x"))]
-    {
+    for (row, field, value) in [
+        (0, "left_wins", json!(6)),
+        (1, "ties", json!(1)),
+        (2, "right", json!("a")),
+        (2, "left", json!("x")),
+    ] {
         let mut other = results();
         other["results"][row][field] = value;
         changed.push(other);
@@ -266,8 +292,12 @@ async fn results_that_do_not_fit_are_refused(database: TestDatabase) {
     let before = server.standings("search").await;
 
     let too_few = detail_of(post(&|rows| rows[0]["left_wins"] = json!(6)).await, "/results/0");
-    assert!(too_few.contains("`a` and `b`") && too_few.contains('9') && too_few.contains("10"), "{too_few}");
-    let too_many = detail_of(post(&|rows| rows[1]["ties"] = json!(4_294_967_295u32)).await, "/results/1");
+    assert!(
+        too_few.contains("`a` and `b`") && too_few.contains('9') && too_few.contains("10"),
+        "{too_few}"
+    );
+    let too_many =
+        detail_of(post(&|rows| rows[1]["ties"] = json!(4_294_967_295u32)).await, "/results/1");
     assert!(too_many.contains("`c` and `a`"), "{too_many}");
     let unknown = detail_of(post(&|rows| rows[2]["left"] = json!("z")).await, "/results/2");
     assert!(unknown.contains("`z`") && unknown.contains("`b` and `c` is missing"), "{unknown}");
@@ -309,7 +339,9 @@ async fn a_lease_needs_a_running_experiment(database: TestDatabase) {
 
 async fn other_policies_have_no_batches(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    server.create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    server
+        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
+        .await;
     server.get(BATCH).await.problem(ProblemKind::NotABatchPolicy);
     server.post(LEASE, &json!({"count": 1})).await.problem(ProblemKind::NotABatchPolicy);
     server.post(RESULTS, &results()).await.problem(ProblemKind::NotABatchPolicy);
@@ -332,10 +364,11 @@ struct Done {
     turns: AtomicU64,
 }
 
-/// Run an experiment to its end with eight clients at once. They lose one duel in 20, send one answer in 10 twice,
-/// one page in 20 gets no click, and the clock moves on whenever one of them has to wait, so that what is lost
-/// expires, and perhaps what is slow. It stands still while requests run: an answer that comes in time and is written
-/// after it would be surplus. The lower index wins nine times in ten, but `equal` rankers take turns.
+/// Run an experiment to its end with eight clients at once. They lose one duel in 20, send one
+/// answer in 10 twice, one page in 20 gets no click, and the clock moves on whenever one of them
+/// has to wait, so that what is lost expires, and perhaps what is slow. It stands still while
+/// requests run: an answer that comes in time and is written after it would be surplus. The lower
+/// index wins nine times in ten, but `equal` rankers take turns.
 async fn run(database: &TestDatabase, kind: &str, equal: [usize; 2]) -> (Server, Arc<Done>) {
     let server = Server::start(database.store().await).await;
     let mut body = search();
@@ -348,8 +381,8 @@ async fn run(database: &TestDatabase, kind: &str, equal: [usize; 2]) -> (Server,
     let clients: Vec<_> = (0..CLIENTS)
         .map(|seed| {
             let (client, clock, done) = (server.client(), Arc::clone(&clock), Arc::clone(&done));
-            let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
-            tokio::spawn(async move { work(&client, &clock, &done, chance, equal).await })
+            let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+            tokio::spawn(async move { work(&client, &clock, &done, rng, equal).await })
         })
         .collect();
     for client in clients {
@@ -362,14 +395,14 @@ async fn work(
     client: &Client,
     clock: &RwLock<ManualClock>,
     done: &Done,
-    mut chance: Xoshiro256PlusPlus,
+    mut rng: Xoshiro256PlusPlus,
     equal: [usize; 2],
 ) {
     let mut lost = Vec::new();
     loop {
         let running = clock.read().await;
-        let duels = if chance.random_bool(0.5) {
-            lease(client, chance.random_range(1..30)).await
+        let duels = if rng.random_bool(0.5) {
+            lease(client, rng.random_range(1..30)).await
         } else {
             vec![client.next_duel("search").await]
         };
@@ -383,26 +416,28 @@ async fn work(
         }
         for duel in duels {
             done.batches.fetch_max(duel["batch"].as_u64().expect("a batch"), Ordering::Relaxed);
-            if chance.random_bool(0.05) {
+            if rng.random_bool(0.05) {
                 lost.push(duel);
                 continue;
             }
-            let index = |side: &str| RANKERS.iter().position(|id| duel[side] == *id).expect("a ranker");
+            let index =
+                |side: &str| RANKERS.iter().position(|id| duel[side] == *id).expect("a ranker");
             let (left, right) = (index("left"), index("right"));
-            let outcome = if chance.random_bool(0.05) {
+            let outcome = if rng.random_bool(0.05) {
                 "none"
             } else if equal == [left.min(right), left.max(right)] {
                 let turn = done.turns.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
                 if turn == (left < right) { "left" } else { "right" }
-            } else if chance.random_bool(0.9) == (left < right) {
+            } else if rng.random_bool(0.9) == (left < right) {
                 "left"
             } else {
                 "right"
             };
-            for _ in 0..1 + u32::from(chance.random_bool(0.1)) {
+            for _ in 0..1 + u32::from(rng.random_bool(0.1)) {
                 let item = json!({"duel_id": duel["duel_id"], "outcome": outcome});
                 let running = clock.read().await;
-                let receipts = client.feedback("search", &json!({"feedback": [item]})).await.json(200);
+                let receipts =
+                    client.feedback("search", &json!({"feedback": [item]})).await.json(200);
                 drop(running);
                 let counter = match receipts["results"][0]["status"].as_str() {
                     Some("recorded") if outcome == "none" => &done.no_signal,
@@ -425,8 +460,8 @@ async fn work(
     }
 }
 
-/// The server hands out no comparison twice while it may be answered, so that there is no surplus: what was answered
-/// is what the batches asked for.
+/// The server hands out no comparison twice while it may be answered, so that there is no surplus:
+/// what was answered is what the batches asked for.
 async fn assert_end(server: &Server, done: &Done) -> Value {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     assert!(count(&done.duplicates) > 0 && count(&done.no_signal) > 0 && count(&done.expired) > 0);
@@ -436,7 +471,10 @@ async fn assert_end(server: &Server, done: &Done) -> Value {
     // B = floor(log2 1000) = 9
     assert!(count(&done.batches) <= 19, "{} batches", count(&done.batches));
     let end = batch(server).await;
-    assert_eq!((&end["number"], &end["opened_at"], &end["pairs"]), (&Value::Null, &Value::Null, &json!([])));
+    assert_eq!(
+        (&end["number"], &end["opened_at"], &end["pairs"]),
+        (&Value::Null, &Value::Null, &json!([]))
+    );
     assert_eq!(lease(server, 10).await.len(), 0);
     let duel = server.next_duel("search").await;
     assert_eq!((&duel["left"], &duel["right"]), (&standings["champion"], &standings["champion"]));

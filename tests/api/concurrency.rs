@@ -23,7 +23,9 @@ on_both_databases! {
 }
 
 /// What all these calls answer, sent at once.
-async fn all(calls: impl Iterator<Item = impl Future<Output = Answer> + Send + 'static>) -> Vec<Answer> {
+async fn all(
+    calls: impl Iterator<Item = impl Future<Output = Answer> + Send + 'static>,
+) -> Vec<Answer> {
     let calls: Vec<_> = calls.collect();
     let barrier = Arc::new(tokio::sync::Barrier::new(calls.len()));
     let mut running = JoinSet::new();
@@ -124,10 +126,11 @@ async fn many_callers_of_one_pair_leave_no_gap(database: TestDatabase) {
 }
 
 async fn an_experiment_is_created_once(database: TestDatabase) {
-    let servers =
-        [Server::start(database.store().await).await, Server::start(database.connect().await).await];
-    let body =
-        |rankers: &[&str]| json!({"name": "search", "rankers": rankers, "policy": {"kind": "uniform"}});
+    let servers = [
+        Server::start(database.store().await).await,
+        Server::start(database.connect().await).await,
+    ];
+    let body = |rankers: &[&str]| json!({"name": "search", "rankers": rankers, "policy": {"kind": "uniform"}});
     let answers = all((0..32).map(|caller| {
         let client = servers[caller % 2].client();
         let body = body(if caller < 24 { &["a", "b"] } else { &["b", "a"] });
@@ -138,35 +141,44 @@ async fn an_experiment_is_created_once(database: TestDatabase) {
     assert_eq!(counts[&201], 1, "{counts:?}");
     assert!([(23, 8), (7, 24)].contains(&(counts[&200], counts[&409])), "{counts:?}");
     // and all who got it got the same, the seed that was drawn included
-    let mut created =
-        answers.iter().filter(|answer| answer.status < 300).map(|answer| answer.json(answer.status));
+    let mut created = answers
+        .iter()
+        .filter(|answer| answer.status < 300)
+        .map(|answer| answer.json(answer.status));
     let first = created.next().expect("at least one");
     assert!(created.all(|other| other == first));
 }
 
 async fn of_changes_at_one_version_one_is_made(database: TestDatabase) {
-    let servers =
-        [Server::start(database.store().await).await, Server::start(database.connect().await).await];
+    let servers = [
+        Server::start(database.store().await).await,
+        Server::start(database.connect().await).await,
+    ];
     servers[0].create(&steady("search", &["a", "b"])).await;
     let answers = all((0..16).map(|caller| {
         let client = servers[caller % 2].client();
         async move {
-            let body = json!({"status": (["paused", "concluded"][caller / 2 % 2])}).to_string().into_bytes();
-            client.send("PATCH", "/v1/experiments/search", &[JSON, ("if-match", "\"1\"")], body).await
+            let body = json!({"status": (["paused", "concluded"][caller / 2 % 2])})
+                .to_string()
+                .into_bytes();
+            client
+                .send("PATCH", "/v1/experiments/search", &[JSON, ("if-match", "\"1\"")], body)
+                .await
         }
     }))
     .await;
     assert_eq!(by_status(&answers), BTreeMap::from([(200, 1), (412, 15)]));
 
     // with * all of them are made, one after the other
-    let answers =
-        all((0..16).map(|caller| {
-            let client = servers[caller % 2].client();
-            async move {
-                client.patch("search", &json!({"status": (["paused", "running"][caller / 2 % 2])})).await
-            }
-        }))
-        .await;
+    let answers = all((0..16).map(|caller| {
+        let client = servers[caller % 2].client();
+        async move {
+            client
+                .patch("search", &json!({"status": (["paused", "running"][caller / 2 % 2])}))
+                .await
+        }
+    }))
+    .await;
     assert_eq!(by_status(&answers), BTreeMap::from([(200, 16)]));
     let versions = eventually("the same at both", async || {
         let one = servers[0].get("/v1/experiments/search").await.json(200);
@@ -174,14 +186,20 @@ async fn of_changes_at_one_version_one_is_made(database: TestDatabase) {
         (one == other).then(|| one["version"].as_u64().expect("a version"))
     })
     .await;
-    assert_eq!(database.count("select count(*) from log").await as u64, versions - 1, "each is in the log");
+    assert_eq!(
+        database.count("select count(*) from log").await as u64,
+        versions - 1,
+        "each is in the log"
+    );
 }
 
 /// Wait until both are at this position; they must agree then.
 async fn converge(servers: [&Server; 2], position: u64) -> Value {
     for server in servers {
-        eventually("the whole log", async || (server.position("search").await >= position).then_some(()))
-            .await;
+        eventually("the whole log", async || {
+            (server.position("search").await >= position).then_some(())
+        })
+        .await;
     }
     let standings = servers[0].standings("search").await;
     assert_eq!(standings["position"], position);
@@ -204,7 +222,8 @@ async fn two_servers_are_one_service(database: TestDatabase) {
             let mut positions = Vec::new();
             for _ in 0..10 {
                 let duel = from.next_duel("search").await;
-                positions.push(to.answer("search", &duel, ["left", "tie", "right"][caller % 3]).await);
+                positions
+                    .push(to.answer("search", &duel, ["left", "tie", "right"][caller % 3]).await);
             }
             positions
         });
@@ -236,7 +255,8 @@ async fn a_change_at_one_server_holds_at_the_other(database: TestDatabase) {
     for round in 0..10 {
         // decided on what one has just said, at a server that may not have heard of it
         let (here, there) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
-        let tag = here.get("/v1/experiments/search").await.header("etag").expect("a tag").to_owned();
+        let tag =
+            here.get("/v1/experiments/search").await.header("etag").expect("a tag").to_owned();
         let paused = patch(here, &tag, "paused").await;
         paused.json(200);
         let running = patch(there, paused.header("etag").expect("a tag"), "running").await;
@@ -262,8 +282,10 @@ async fn a_change_at_one_server_holds_at_the_other(database: TestDatabase) {
 }
 
 async fn two_servers_count_an_answer_once(database: TestDatabase) {
-    let servers =
-        [Server::start(database.store().await).await, Server::start(database.connect().await).await];
+    let servers = [
+        Server::start(database.store().await).await,
+        Server::start(database.connect().await).await,
+    ];
     servers[0].create(&steady("search", &["a", "b"])).await;
     let mut bodies = Vec::new();
     for number in 0..40 {

@@ -13,7 +13,9 @@ async fn the_feature_that_knows_the_grades_wins(database: TestDatabase) {
     let url = database.url.clone();
     let run = move || {
         Command::new(env!("CARGO_BIN_EXE_rankduel"))
-            .args(["demo", "--letor", letor, "--duels", "400", "--users", "8", "--clicks", "perfect"])
+            .args([
+                "demo", "--letor", letor, "--duels", "400", "--users", "8", "--clicks", "perfect",
+            ])
             .args(["--method", "probabilistic", "--database-url", &url])
             .output()
             .expect("the program starts")

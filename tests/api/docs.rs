@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use base64::Engine as _;
+use dueling_bandits::PolicySpec;
 use rankduel::http::{self, ProblemKind, ShellSettings};
-use rankduel::policy::PolicySpec;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -22,8 +22,8 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Vec<&'a str> {
 
 #[test]
 fn the_file_is_what_the_program_says() {
-    let file =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.yaml")).expect("openapi.yaml");
+    let file = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.yaml"))
+        .expect("openapi.yaml");
     let program = http::description().to_yaml().expect("YAML");
     let differs = file.lines().zip(program.lines()).position(|(file, program)| file != program);
     assert!(
@@ -46,8 +46,11 @@ fn every_reference_leads_somewhere_and_every_operation_is_described() {
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let tag = operation["tags"][0].as_str().unwrap_or_default();
-            let described =
-                document["tags"].as_array().unwrap().iter().any(|known| known["name"].as_str() == Some(tag));
+            let described = document["tags"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|known| known["name"].as_str() == Some(tag));
             assert!(described, "{method} {path}: the tag {tag:?} is not described");
             let summary = operation["summary"].as_str().unwrap_or_default();
             assert!(!summary.is_empty() && !summary.ends_with('.'), "{method} {path}: {summary:?}");
@@ -104,7 +107,9 @@ async fn the_page_shows_everything_and_needs_nothing_else() {
     let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(style[0]));
     assert!(policy.contains(&format!("style-src 'sha256-{hash}'")), "{policy}");
     assert!(policy.starts_with("default-src 'none';") && !policy.contains("unsafe"), "{policy}");
-    for needless in ["<script", "<form", "<iframe", " src=", " style=", " onclick", "url(", "@import"] {
+    for needless in
+        ["<script", "<form", "<iframe", " src=", " style=", " onclick", "url(", "@import"]
+    {
         assert!(!page.contains(needless), "{needless}");
     }
 

@@ -40,7 +40,10 @@ async fn a_duel_says_all_that_a_caller_needs(database: TestDatabase) {
             assert_eq!(answer.header("cache-control"), Some("no-store"));
             let duel = answer.json(200);
             let id = duel["duel_id"].as_str().expect("an id");
-            assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "{id}");
+            assert!(
+                id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)),
+                "{id}"
+            );
             assert!((40..=200).contains(&id.len()), "{id}");
             assert!(ids.insert(id.to_owned()), "{id} was handed out twice");
             for side in ["left", "right"] {
@@ -61,12 +64,14 @@ async fn a_duel_says_all_that_a_caller_needs(database: TestDatabase) {
     }
 }
 
-/// The uniform policy draws one of nine ordered pairs each time. That one of them is missing in 400 draws has a
-/// probability of at most 9 (8/9)^400 = 3e-20.
+/// The uniform policy draws one of nine ordered pairs each time. That one of them is missing in 400
+/// draws has a probability of at most 9 (8/9)^400 = 3e-20.
 async fn every_order_and_self_duels_occur(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server
-        .create(&json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}))
+        .create(
+            &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+        )
         .await;
     // one pair for ever, first ranker first: here the order comes from the service alone
     server.create(&steady("sides", &["a", "b"])).await;
@@ -96,7 +101,9 @@ async fn asking_writes_nothing(database: TestDatabase) {
 
 async fn self_duels_are_in_the_log_before_long(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    server.create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    server
+        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
+        .await;
     let mut shown = [0u64; 2];
     while shown.iter().sum::<u64>() < 20 {
         let duel = server.next_duel("search").await;

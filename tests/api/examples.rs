@@ -1,8 +1,10 @@
 //! `docs/api.md`: every example in it is sent, in order, and answered as it says.
 //!
-//! Blocks of ```` ```http ```` hold a request (`GET /path`) or the answer to the one before (`HTTP/1.1 200 OK`): headers, an empty line, JSON. In an
-//! answer, members that are left out may be there; texts with `…` stand for any text, `"…"` at the end of a list for what follows, and a number for any
-//! number. In a request, a text with `…` is what the last answer had under the name; `If-Match` likewise is the last `ETag`.
+//! Blocks of ```` ```http ```` hold a request (`GET /path`) or the answer to the one before
+//! (`HTTP/1.1 200 OK`): headers, an empty line, JSON. In an answer, members that are left out may
+//! be there; texts with `…` stand for any text, `"…"` at the end of a list for what follows, and a
+//! number for any number. In a request, a text with `…` is what the last answer had under the name;
+//! `If-Match` likewise is the last `ETag`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -34,15 +36,18 @@ fn blocks() -> Vec<Block<'static>> {
         if line != "```http" {
             continue;
         }
-        let inside: Vec<_> = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
+        let inside: Vec<_> =
+            lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
         let (head, body) = match inside.iter().position(|line| line.is_empty()) {
             Some(empty) => (&inside[..empty], inside[empty + 1..].join("\n")),
             None => (&inside[..], String::new()),
         };
         let body = (!body.is_empty()).then(|| {
-            serde_json::from_str(&body).unwrap_or_else(|error| panic!("docs/api.md:{}: {error}", at + 1))
+            serde_json::from_str(&body)
+                .unwrap_or_else(|error| panic!("docs/api.md:{}: {error}", at + 1))
         });
-        let headers = head[1..].iter().map(|line| line.split_once(": ").expect("a header")).collect();
+        let headers =
+            head[1..].iter().map(|line| line.split_once(": ").expect("a header")).collect();
         blocks.push(Block { line: at + 1, first: head[0], headers, body });
     }
     blocks
@@ -79,9 +84,10 @@ impl Seen {
     /// A request's body with what stands for `…`.
     fn fill(&self, value: &Value, name: &str, line: usize) -> Value {
         match value {
-            Value::Object(members) => {
-                members.iter().map(|(name, member)| (name.clone(), self.fill(member, name, line))).collect()
-            }
+            Value::Object(members) => members
+                .iter()
+                .map(|(name, member)| (name.clone(), self.fill(member, name, line)))
+                .collect(),
             Value::Array(items) => items.iter().map(|item| self.fill(item, name, line)).collect(),
             Value::String(text) if text.contains('…') => {
                 // a slot is named by the `token` of its answer
@@ -101,8 +107,9 @@ fn check(said: &Value, found: &Value, at: &str) {
     match (said, found) {
         (Value::Object(said), Value::Object(found)) => {
             for (name, said) in said {
-                let found =
-                    found.get(name).unwrap_or_else(|| panic!("{at}/{name} is missing from {found:?}"));
+                let found = found
+                    .get(name)
+                    .unwrap_or_else(|| panic!("{at}/{name} is missing from {found:?}"));
                 check(said, found, &format!("{at}/{name}"));
             }
         }
@@ -152,8 +159,9 @@ async fn every_example_is_answered_as_it_says(database: TestDatabase) {
             answer = Some(send(&server, &block, &seen).await);
             continue;
         };
-        let answer =
-            answer.take().unwrap_or_else(|| panic!("docs/api.md:{}: an answer to what?", block.line));
+        let answer = answer
+            .take()
+            .unwrap_or_else(|| panic!("docs/api.md:{}: an answer to what?", block.line));
         let at = format!("docs/api.md:{}: {}", block.line, answer.request);
         let said: u16 = status[..3].parse().expect("a status");
         assert_eq!(answer.status, said, "{at}: {}", String::from_utf8_lossy(&answer.bytes));
@@ -186,7 +194,10 @@ fn every_operation_has_an_example() {
             let parts: Vec<_> = path.split('/').collect();
             asked_method == method
                 && parts.len() == asked_path.len()
-                && parts.iter().zip(asked_path).all(|(part, asked)| part.starts_with('{') || part == asked)
+                && parts
+                    .iter()
+                    .zip(asked_path)
+                    .all(|(part, asked)| part.starts_with('{') || part == asked)
         })
     };
     let mut missing = Vec::new();

@@ -106,7 +106,10 @@ async fn another_request_for_a_taken_name_is_refused(database: TestDatabase) {
         let mut other = search();
         other[field] = value;
         let problem = server.post(EXPERIMENTS, &other).await.problem(ProblemKind::ExperimentExists);
-        assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("search")), "{problem}");
+        assert!(
+            problem["detail"].as_str().is_some_and(|detail| detail.contains("search")),
+            "{problem}"
+        );
     }
     assert_eq!(server.get("/v1/experiments/search").await.json(200), created);
 }
@@ -119,7 +122,8 @@ async fn names(server: &Server, limit: usize) -> Vec<String> {
         let page = server.get(&path).await.json(200);
         let experiments = page["experiments"].as_array().expect("a page");
         assert!(experiments.len() <= limit);
-        names.extend(experiments.iter().map(|one| one["name"].as_str().expect("a name").to_owned()));
+        names
+            .extend(experiments.iter().map(|one| one["name"].as_str().expect("a name").to_owned()));
         match page["next"].as_str() {
             Some(next) => {
                 assert_eq!(experiments.len(), limit, "only the last page is short");
@@ -135,9 +139,13 @@ async fn listing_goes_by_name_and_in_pages(database: TestDatabase) {
     assert_eq!(server.get(EXPERIMENTS).await.json(200), json!({"experiments": [], "next": null}));
     let mut expected = ["search", "a.b", "a-b", "a_b", "0", "ab", "zz", "search-2", "s"];
     for name in expected {
-        server.create(&json!({"name": name, "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+        server
+            .create(&json!({"name": name, "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
+            .await;
     }
-    server.create(&json!({"name": "gone", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    server
+        .create(&json!({"name": "gone", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
+        .await;
     server.patch("gone", &json!({"status": "concluded"})).await.json(200);
     let before = names(&server, 50).await;
     assert_eq!(server.send("DELETE", "/v1/experiments/gone", &[], Vec::new()).await.status, 204);
@@ -146,7 +154,11 @@ async fn listing_goes_by_name_and_in_pages(database: TestDatabase) {
     for limit in [1, 2, 3, 8, 9, 10, 500] {
         assert_eq!(names(&server, limit).await, expected, "in pages of {limit}");
     }
-    assert_eq!(before.len(), expected.len() + 1, "concluded ones are listed until they are archived");
+    assert_eq!(
+        before.len(),
+        expected.len() + 1,
+        "concluded ones are listed until they are archived"
+    );
 
     // what the list shows is what reading one shows
     let page = server.get(EXPERIMENTS).await.json(200);
@@ -157,7 +169,9 @@ async fn listing_goes_by_name_and_in_pages(database: TestDatabase) {
 
     // a cursor is a place in the order, whatever comes or goes
     let page = server.get(&format!("{EXPERIMENTS}?limit=2")).await.json(200);
-    server.create(&json!({"name": "00", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    server
+        .create(&json!({"name": "00", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
+        .await;
     let next = page["next"].as_str().expect("a next page");
     let second = server.get(&format!("{EXPERIMENTS}?limit=1&cursor={next}")).await.json(200);
     assert_eq!(second["experiments"][0]["name"], expected[2]);
@@ -181,10 +195,16 @@ async fn what_is_no_page_is_refused(database: TestDatabase) {
         ("page=2", "page"),
         ("limit=5&limit=6", ""), // twice: it is not known which one is wrong
     ] {
-        let problem =
-            server.get(&format!("{EXPERIMENTS}?{query}")).await.problem(ProblemKind::InvalidRequest);
+        let problem = server
+            .get(&format!("{EXPERIMENTS}?{query}"))
+            .await
+            .problem(ProblemKind::InvalidRequest);
         let error = &problem["errors"][0];
-        assert_eq!((&error["in"], &error["name"]), (&json!("query"), &json!(name)), "{query}: {problem}");
+        assert_eq!(
+            (&error["in"], &error["name"]),
+            (&json!("query"), &json!(name)),
+            "{query}: {problem}"
+        );
     }
 }
 
@@ -193,18 +213,28 @@ async fn a_change_needs_the_version_that_it_was_decided_on(database: TestDatabas
     let created = server.create(&search()).await;
     let path = "/v1/experiments/search";
     let patch = async |if_match: Option<&str>, body: Value| {
-        let headers: Vec<_> = [JSON].into_iter().chain(if_match.map(|tag| ("if-match", tag))).collect();
+        let headers: Vec<_> =
+            [JSON].into_iter().chain(if_match.map(|tag| ("if-match", tag))).collect();
         server.send("PATCH", path, &headers, body.to_string().into_bytes()).await
     };
     patch(None, json!({"status": "paused"})).await.problem(ProblemKind::PreconditionRequired);
     for stale in ["\"2\"", "\"0\"", "\"18446744073709551615\""] {
-        patch(Some(stale), json!({"status": "paused"})).await.problem(ProblemKind::PreconditionFailed);
+        patch(Some(stale), json!({"status": "paused"}))
+            .await
+            .problem(ProblemKind::PreconditionFailed);
     }
-    for no_tag in ["1", "\"\"", "W/\"1\"", "\"one\"", "\"1\", \"2\"", "\"-1\"", "\"99999999999999999999\""] {
-        let problem =
-            patch(Some(no_tag), json!({"status": "paused"})).await.problem(ProblemKind::InvalidRequest);
+    for no_tag in
+        ["1", "\"\"", "W/\"1\"", "\"one\"", "\"1\", \"2\"", "\"-1\"", "\"99999999999999999999\""]
+    {
+        let problem = patch(Some(no_tag), json!({"status": "paused"}))
+            .await
+            .problem(ProblemKind::InvalidRequest);
         let error = &problem["errors"][0];
-        assert_eq!((&error["in"], &error["name"]), (&json!("header"), &json!("if-match")), "{no_tag}");
+        assert_eq!(
+            (&error["in"], &error["name"]),
+            (&json!("header"), &json!("if-match")),
+            "{no_tag}"
+        );
     }
     assert_eq!(server.get(path).await.json(200), created);
     assert_eq!(server.position("search").await, 0);
@@ -220,11 +250,18 @@ async fn a_change_needs_the_version_that_it_was_decided_on(database: TestDatabas
     assert_eq!(patch(Some("\"2\""), json!({"status": "paused"})).await.json(200), paused.json(200));
     assert_eq!(server.position("search").await, 1);
     // the second of two people who decided on version 1
-    patch(Some("\"1\""), json!({"status": "concluded"})).await.problem(ProblemKind::PreconditionFailed);
+    patch(Some("\"1\""), json!({"status": "concluded"}))
+        .await
+        .problem(ProblemKind::PreconditionFailed);
     assert_eq!(patch(Some("*"), json!({"status": "running"})).await.json(200)["version"], 3);
 
     server
-        .send("PATCH", "/v1/experiments/none", &[JSON, ("if-match", "*")], br#"{"status":"paused"}"#.to_vec())
+        .send(
+            "PATCH",
+            "/v1/experiments/none",
+            &[JSON, ("if-match", "*")],
+            br#"{"status":"paused"}"#.to_vec(),
+        )
         .await
         .problem(ProblemKind::ExperimentNotFound);
 }
@@ -267,7 +304,10 @@ async fn a_concluded_experiment_shows_its_winner(database: TestDatabase) {
         }
     }
     // concluded already: it stays with the winner that it has
-    assert_eq!(server.patch("search", &json!({"status": "concluded"})).await.json(200)["winner"], "bm25");
+    assert_eq!(
+        server.patch("search", &json!({"status": "concluded"})).await.json(200)["winner"],
+        "bm25"
+    );
 
     // what was out still counts
     server.answer("search", &second, "right").await;
@@ -296,7 +336,8 @@ async fn only_a_concluded_experiment_is_archived(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search()).await;
     let path = "/v1/experiments/search";
-    let delete = async |headers: &[(&str, &str)]| server.send("DELETE", path, headers, Vec::new()).await;
+    let delete =
+        async |headers: &[(&str, &str)]| server.send("DELETE", path, headers, Vec::new()).await;
     delete(&[]).await.problem(ProblemKind::NotConcluded);
     server.patch("search", &json!({"status": "paused"})).await.json(200);
     delete(&[]).await.problem(ProblemKind::NotConcluded);
@@ -339,8 +380,9 @@ async fn an_archived_experiment_can_only_be_read(database: TestDatabase) {
             ("POST", "/v1/experiments/search/batch/lease", json!({"count": 1})),
             ("POST", "/v1/experiments/search/batch/results", results),
         ] {
-            let answer =
-                server.send(method, path, &[JSON, ("if-match", "*")], body.to_string().into_bytes()).await;
+            let answer = server
+                .send(method, path, &[JSON, ("if-match", "*")], body.to_string().into_bytes())
+                .await;
             answer.problem(ProblemKind::ExperimentArchived);
         }
         let read = server.get("/v1/experiments/search").await.json(200);
@@ -364,8 +406,10 @@ async fn texts_come_back_as_they_were(database: TestDatabase) {
         "../../etc/passwd",
         " spaces ",
     ];
-    let mut rankers: Vec<_> =
-        texts.iter().map(|text| json!({"id": text, "description": format!("{text}\n\t\u{0}")})).collect();
+    let mut rankers: Vec<_> = texts
+        .iter()
+        .map(|text| json!({"id": text, "description": format!("{text}\n\t\u{0}")}))
+        .collect();
     rankers.push(json!({"id": "x".repeat(128), "description": "é".repeat(1000)}));
     let body = json!({"name": "texts", "rankers": rankers, "policy": {"kind": "uniform"}});
     assert_eq!(server.create(&body).await["rankers"], json!(rankers));
@@ -375,7 +419,10 @@ async fn texts_come_back_as_they_were(database: TestDatabase) {
 
     let server = Server::start(database.connect().await).await;
     assert_eq!(server.get("/v1/experiments/texts").await.json(200)["rankers"], json!(rankers));
-    assert_eq!(server.get(EXPERIMENTS).await.json(200)["experiments"][0]["rankers"], json!(rankers));
+    assert_eq!(
+        server.get(EXPERIMENTS).await.json(200)["experiments"][0]["rankers"],
+        json!(rankers)
+    );
     let standings = server.standings("texts").await;
     assert_eq!(standings["leaders"], json!([duel["left"]]));
     for (row, ranker) in standings["rankers"].as_array().expect("rows").iter().zip(&rankers) {

@@ -37,14 +37,24 @@ struct Page {
 }
 
 async fn server() -> TestServer {
-    let router = Router::new()
-        .route(
-            "/body",
-            post(|JsonBody(body): JsonBody<Tournament>| async move { body.rankers.len().to_string() }),
-        )
-        .route("/query", get(|QueryOf(page): QueryOf<Page>| async move { format!("{:?}", page.limit) }))
-        .route("/path/{number}", get(|PathOf(number): PathOf<u8>| async move { number.to_string() }));
-    let app = middleware::wrap(router, &ShellSettings::default(), &Metrics::new().into()).expect("a shell");
+    let router =
+        Router::new()
+            .route(
+                "/body",
+                post(|JsonBody(body): JsonBody<Tournament>| async move {
+                    body.rankers.len().to_string()
+                }),
+            )
+            .route(
+                "/query",
+                get(|QueryOf(page): QueryOf<Page>| async move { format!("{:?}", page.limit) }),
+            )
+            .route(
+                "/path/{number}",
+                get(|PathOf(number): PathOf<u8>| async move { number.to_string() }),
+            );
+    let app = middleware::wrap(router, &ShellSettings::default(), &Metrics::new().into())
+        .expect("a shell");
     TestServer::start(app, ConnectionSettings::default()).await
 }
 
@@ -58,7 +68,11 @@ async fn refusal(response: reqwest::Response) -> (u16, Value) {
 async fn a_body_is_refused_with_the_place_of_its_error() {
     let server = server().await;
     let send = |body: &'static str| {
-        Client::new().post(server.url("/body")).header("content-type", "application/json").body(body).send()
+        Client::new()
+            .post(server.url("/body"))
+            .header("content-type", "application/json")
+            .body(body)
+            .send()
     };
     assert_eq!(send(r#"{"rankers": [{"id": "a"}]}"#).await.unwrap().text().await.unwrap(), "1");
 
@@ -74,7 +88,11 @@ async fn a_body_is_refused_with_the_place_of_its_error() {
     ];
     for (body, pointer, what) in invalid {
         let (status, problem) = refusal(send(body).await.unwrap()).await;
-        assert_eq!((status, problem["type"].as_str()), (422, Some("/problems/invalid-request")), "{body}");
+        assert_eq!(
+            (status, problem["type"].as_str()),
+            (422, Some("/problems/invalid-request")),
+            "{body}"
+        );
         assert_eq!(problem["errors"][0]["in"], "body", "{body}");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}: {problem}");
         let detail = problem["errors"][0]["detail"].as_str().unwrap();
@@ -122,9 +140,12 @@ async fn a_body_must_say_that_it_is_json() {
         }
         request.send().await.unwrap()
     };
-    for fine in
-        ["application/json", "application/json; charset=utf-8", "Application/JSON", "application/foo+json"]
-    {
+    for fine in [
+        "application/json",
+        "application/json; charset=utf-8",
+        "Application/JSON",
+        "application/foo+json",
+    ] {
         assert_eq!(send(Some(fine)).await.status(), 200, "{fine}");
     }
     for wrong in [
@@ -157,13 +178,21 @@ async fn a_query_and_a_path_are_refused_by_the_name_of_the_parameter() {
     ];
     for (path, place, name) in cases {
         let (status, problem) = refusal(server.get(path).await).await;
-        assert_eq!((status, problem["type"].as_str()), (422, Some("/problems/invalid-request")), "{path}");
+        assert_eq!(
+            (status, problem["type"].as_str()),
+            (422, Some("/problems/invalid-request")),
+            "{path}"
+        );
         assert_eq!(problem["errors"][0]["in"], place, "{path}");
         assert_eq!(problem["errors"][0]["name"], name, "{path}: {problem}");
     }
     assert_eq!(server.get("/path/7").await.text().await.unwrap(), "7");
     for path in ["/path/300", "/path/x", "/path/%ff"] {
         let (status, problem) = refusal(server.get(path).await).await;
-        assert_eq!((status, &problem["errors"][0]["in"]), (422, &json!("path")), "{path}: {problem}");
+        assert_eq!(
+            (status, &problem["errors"][0]["in"]),
+            (422, &json!("path")),
+            "{path}: {problem}"
+        );
     }
 }

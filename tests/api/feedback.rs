@@ -58,7 +58,10 @@ async fn outcomes_and_clicks_count_for_what_was_shown(database: TestDatabase) {
         shown[outcome] += 1;
         let standings = server.standings("search").await;
         let [left, right, tie, none] = shown;
-        assert_eq!(standings["outcomes"], json!({"left": left, "right": right, "tie": tie, "none": none}));
+        assert_eq!(
+            standings["outcomes"],
+            json!({"left": left, "right": right, "tie": tie, "none": none})
+        );
         assert_eq!(standings["wins"], json!(wins), "{answer}");
         assert_eq!(standings["ties"], json!([[0, tie], [tie, 0]]));
         assert_eq!(standings["rankers"][0]["no_signal"], none);
@@ -101,9 +104,13 @@ async fn a_late_answer_does_not_count(database: TestDatabase) {
     server.answer("search", &in_time, "left").await;
     server.clock.advance_ms(1);
     let standings = server.standings("search").await;
-    let problem = post(&server, &late, &json!({"outcome": "left"})).await.problem(ProblemKind::DuelExpired);
+    let problem =
+        post(&server, &late, &json!({"outcome": "left"})).await.problem(ProblemKind::DuelExpired);
     let expired_at = rankduel::clock::rfc3339(START_MS + 1000);
-    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains(&expired_at)), "{problem}");
+    assert!(
+        problem["detail"].as_str().is_some_and(|detail| detail.contains(&expired_at)),
+        "{problem}"
+    );
     let many = json!({"feedback": [{"duel_id": late["duel_id"], "outcome": "left"}]});
     let receipts = server.feedback("search", &many).await.json(200);
     assert_eq!(receipts["results"][0]["status"], "expired");
@@ -206,7 +213,11 @@ async fn every_item_of_many_gets_its_own_answer(database: TestDatabase) {
         (json!("left"), "invalid", None),
         (json!(null), "invalid", None),
         (json!([fresh[1], "left", null, null]), "invalid", None),
-        (json!({"duel_id": fresh[1], "left_clicks": 0, "right_clicks": 0}), "recorded", Some(first + 2)),
+        (
+            json!({"duel_id": fresh[1], "left_clicks": 0, "right_clicks": 0}),
+            "recorded",
+            Some(first + 2),
+        ),
         // the same duel twice in one request
         (json!({"duel_id": fresh[1], "outcome": "none"}), "duplicate", Some(first + 2)),
         (json!({"duel_id": fresh[2], "outcome": "tie"}), "recorded", Some(first + 3)),
@@ -217,7 +228,11 @@ async fn every_item_of_many_gets_its_own_answer(database: TestDatabase) {
     let receipts = receipts["results"].as_array().expect("results");
     assert_eq!(receipts.len(), items.len());
     for (receipt, (item, status, position)) in receipts.iter().zip(&items) {
-        assert_eq!((&receipt["status"], receipt["position"].as_u64()), (&json!(status), *position), "{item}");
+        assert_eq!(
+            (&receipt["status"], receipt["position"].as_u64()),
+            (&json!(status), *position),
+            "{item}"
+        );
         let wants_detail = ["conflict", "expired", "invalid"].contains(status);
         assert_eq!(receipt["detail"].is_string(), wants_detail, "{item}: {receipt}");
     }
@@ -228,7 +243,11 @@ async fn every_item_of_many_gets_its_own_answer(database: TestDatabase) {
         again["results"].as_array().expect("results").iter().zip(&items)
     {
         let status = if *status == "recorded" { "duplicate" } else { status };
-        assert_eq!((&receipt["status"], receipt["position"].as_u64()), (&json!(status), *position), "{item}");
+        assert_eq!(
+            (&receipt["status"], receipt["position"].as_u64()),
+            (&json!(status), *position),
+            "{item}"
+        );
     }
     assert_eq!(server.position("search").await, first + 3);
 }
@@ -236,7 +255,8 @@ async fn every_item_of_many_gets_its_own_answer(database: TestDatabase) {
 async fn many_are_one_to_a_thousand(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &RANKERS)).await;
-    let leased = server.post("/v1/experiments/search/batch/lease", &json!({"count": 1000})).await.json(200);
+    let leased =
+        server.post("/v1/experiments/search/batch/lease", &json!({"count": 1000})).await.json(200);
     let duels = leased["duels"].as_array().expect("duels");
     let item = |duel: &Value| json!({"duel_id": duel["duel_id"], "outcome": "right"});
     let mut many: Vec<_> = duels.iter().map(item).collect();

@@ -71,7 +71,8 @@ async fn sql_in_any_string_is_text(database: TestDatabase) {
             (&read["rankers"][0]["id"], &read["rankers"][0]["description"]),
             (&json!(sql), &json!(sql))
         );
-        let concluded = server.patch(&name, &json!({"status": "concluded", "winner": sql})).await.json(200);
+        let concluded =
+            server.patch(&name, &json!({"status": "concluded", "winner": sql})).await.json(200);
         assert_eq!(concluded["winner"], sql);
 
         // where it may not, it is refused
@@ -83,7 +84,9 @@ async fn sql_in_any_string_is_text(database: TestDatabase) {
                     &json!({"name": "x", "rankers": ["a", "b"], "policy": {"kind": sql}}),
                 )
                 .await,
-            server.post("/v1/experiments", &json!({"name": "x", "rankers": ["a", "b"], "ties": sql})).await,
+            server
+                .post("/v1/experiments", &json!({"name": "x", "rankers": ["a", "b"], "ties": sql}))
+                .await,
             server.feedback("search", &json!({"duel_id": sql, "outcome": "left"})).await,
             server.feedback("search", &json!({"duel_id": duel["duel_id"], "outcome": sql})).await,
             server.feedback("search", &json!({sql: 1, "outcome": "left"})).await,
@@ -99,8 +102,9 @@ async fn sql_in_any_string_is_text(database: TestDatabase) {
         // neither is it a place in the list
         let after = server.get(&format!("/v1/experiments?cursor={encoded}")).await;
         assert!(matches!(after.status, 422), "{}", after.text());
-        let conditional =
-            server.send("GET", "/v1/experiments/search/standings", &[("if-none-match", sql)], vec![]).await;
+        let conditional = server
+            .send("GET", "/v1/experiments/search/standings", &[("if-none-match", sql)], vec![])
+            .await;
         assert_eq!(conditional.status, 200);
     }
     assert_eq!(server.standings("search").await, standings);
@@ -108,7 +112,8 @@ async fn sql_in_any_string_is_text(database: TestDatabase) {
     assert_eq!(database.count("select count(*) from experiment").await, 1 + SQL.len() as i64);
 }
 
-/// Ten thousand of them are in the database; each page of the list is one, and those that are asked for are served.
+/// Ten thousand of them are in the database; each page of the list is one, and those that are asked
+/// for are served.
 async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) {
     const COUNT: usize = 10_000;
     let server = Server::start(database.store().await).await;
@@ -143,7 +148,10 @@ async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) 
 #[tokio::test]
 async fn a_body_that_never_ends_is_given_up() {
     for kind in KINDS {
-        let shell = ShellSettings { request_timeout: Duration::from_millis(300), ..ShellSettings::default() };
+        let shell = ShellSettings {
+            request_timeout: Duration::from_millis(300),
+            ..ShellSettings::default()
+        };
         let api = Api::start(kind, &shell).await;
         let mut stream = TcpStream::connect(&api.server.address).await.expect("a connection");
         let head = "POST /v1/experiments HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n";
@@ -155,8 +163,10 @@ async fn a_body_that_never_ends_is_given_up() {
             }
         });
         let mut answer = vec![0; 1024];
-        let length =
-            tokio::time::timeout(PATIENCE, from.read(&mut answer)).await.expect("an answer").expect("bytes");
+        let length = tokio::time::timeout(PATIENCE, from.read(&mut answer))
+            .await
+            .expect("an answer")
+            .expect("bytes");
         let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
         assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
         dripping.abort();
@@ -172,11 +182,15 @@ async fn a_flood_of_headers_is_refused() {
         let mut stream = TcpStream::connect(&api.server.address).await.expect("a connection");
         // the server may hang up before it has read it all
         let _ = stream
-            .write_all(format!("GET /v1/experiments HTTP/1.1\r\nhost: x\r\n{headers}\r\n").as_bytes())
+            .write_all(
+                format!("GET /v1/experiments HTTP/1.1\r\nhost: x\r\n{headers}\r\n").as_bytes(),
+            )
             .await;
         let mut answer = vec![0; 64];
-        let length =
-            tokio::time::timeout(PATIENCE, stream.read(&mut answer)).await.expect("an answer").unwrap_or(0);
+        let length = tokio::time::timeout(PATIENCE, stream.read(&mut answer))
+            .await
+            .expect("an answer")
+            .unwrap_or(0);
         let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{count}: {answer}");
     }

@@ -41,7 +41,8 @@ async fn with_keys_everything_but_probes_and_documentation_needs_one() {
         (Method::GET, "/problems"),
     ];
     for (method, path) in closed {
-        let response = Client::new().request(method.clone(), api.server.url(path)).send().await.unwrap();
+        let response =
+            Client::new().request(method.clone(), api.server.url(path)).send().await.unwrap();
         assert_eq!(response.status(), 401, "{method} {path}");
         assert_eq!(response.headers()["www-authenticate"], "Bearer realm=\"rankduel\"");
         let problem: Value = response.json().await.unwrap();
@@ -56,7 +57,8 @@ async fn any_of_the_keys_will_do_and_nothing_else() {
         let request = Client::new().get(api.server.url("/v1/experiments"));
         request.header("authorization", authorization).send().await.unwrap()
     };
-    for fine in [format!("Bearer {KEY}"), format!("bearer {OTHER_KEY}"), format!("BEARER   {KEY}")] {
+    for fine in [format!("Bearer {KEY}"), format!("bearer {OTHER_KEY}"), format!("BEARER   {KEY}")]
+    {
         assert_eq!(send(&fine).await.status(), 200, "{fine}");
     }
     let wrong = [
@@ -76,7 +78,10 @@ async fn any_of_the_keys_will_do_and_nothing_else() {
         assert!(response.headers().contains_key("www-authenticate"));
     }
     let unknown = send("Bearer no-such-key-0123456789").await;
-    assert_eq!(unknown.headers()["www-authenticate"], "Bearer realm=\"rankduel\", error=\"invalid_token\"");
+    assert_eq!(
+        unknown.headers()["www-authenticate"],
+        "Bearer realm=\"rankduel\", error=\"invalid_token\""
+    );
 }
 
 #[tokio::test]
@@ -141,9 +146,13 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
         assert_eq!(status(key, "/v1/experiments").await, 200, "both are good for a while");
     }
     let (_, list, _) = keys(&database, &["list"]);
-    let line = |id: &str| list.lines().find(|line| line.starts_with(id)).expect("the key").to_owned();
+    let line =
+        |id: &str| list.lines().find(|line| line.starts_with(id)).expect("the key").to_owned();
     for id in [&reader_id, &newer_id] {
-        assert!(line(id).contains("good") && line(id).contains("relevance team, for search"), "{list}");
+        assert!(
+            line(id).contains("good") && line(id).contains("relevance team, for search"),
+            "{list}"
+        );
     }
     assert!(line(&newer_id).contains("never"), "{list}");
     assert!(!list.contains(&reader) && !list.contains(&admin), "no list shows a key");
@@ -158,12 +167,16 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
     let (_, again, _) = keys(&database, &["revoke", &newer_id]);
     assert!(again.contains("revoked before"), "{again}");
     let bearer = format!("Bearer {admin}");
-    let log = client.send("GET", "/v1/audit", &[("authorization", &bearer)], Vec::new()).await.json(200);
+    let log =
+        client.send("GET", "/v1/audit", &[("authorization", &bearer)], Vec::new()).await.json(200);
     let entries = log["entries"].as_array().expect("entries");
     let said: Vec<_> = entries
         .iter()
         .map(|entry| {
-            (entry["what"].as_str().unwrap_or_default(), entry["subject"].as_str().unwrap_or_default())
+            (
+                entry["what"].as_str().unwrap_or_default(),
+                entry["subject"].as_str().unwrap_or_default(),
+            )
         })
         .collect();
     assert_eq!(
@@ -209,6 +222,7 @@ async fn a_server_without_any_key_asks_for_one_once_there_is_one() {
     })
     .await;
     let bearer = format!("Bearer {}", key.trim_end());
-    let answer = client.send("GET", "/v1/experiments", &[("authorization", &bearer)], Vec::new()).await;
+    let answer =
+        client.send("GET", "/v1/experiments", &[("authorization", &bearer)], Vec::new()).await;
     assert_eq!(answer.status, 200);
 }

@@ -33,7 +33,10 @@ fn samples(text: &str) -> Samples {
                 (name.to_owned(), value.trim_end_matches('"').to_owned())
             })
             .collect();
-        samples.entry(name.to_owned()).or_default().push((labels, value.parse().expect("a number")));
+        samples
+            .entry(name.to_owned())
+            .or_default()
+            .push((labels, value.parse().expect("a number")));
     }
     samples
 }
@@ -111,8 +114,9 @@ fn expressions() -> Vec<String> {
         .expect("groups")
         .iter()
         .flat_map(|group| group["rules"].as_array().expect("rules"));
-    let text =
-        |rule: &Value, key: &str| rule[key].as_str().unwrap_or_else(|| panic!("no {key}: {rule}")).to_owned();
+    let text = |rule: &Value, key: &str| {
+        rule[key].as_str().unwrap_or_else(|| panic!("no {key}: {rule}")).to_owned()
+    };
     let mut expressions: Vec<String> = rules
         .map(|rule| {
             let told = ["summary", "description"].map(|key| text(&rule["annotations"], key));
@@ -141,17 +145,25 @@ async fn alerts_and_dashboards_ask_for_metrics_that_there_are() {
     let mut names = 0;
     for expression in &expressions {
         let asked = asked(expression);
-        assert!(!asked.is_empty() || expression.starts_with("up"), "{expression} asks for nothing of ours");
+        assert!(
+            !asked.is_empty() || expression.starts_with("up"),
+            "{expression} asks for nothing of ours"
+        );
         for (name, labels) in asked {
             names += 1;
-            let series =
-                there.get(&name).unwrap_or_else(|| panic!("there is no metric {name}: {expression}"));
+            let series = there
+                .get(&name)
+                .unwrap_or_else(|| panic!("there is no metric {name}: {expression}"));
             for label in labels {
                 let has = series.iter().any(|(own, _)| own.contains_key(&label));
                 assert!(has, "{name} has no label {label}: {expression}");
             }
         }
-        assert_eq!(expression.matches('(').count(), expression.matches(')').count(), "{expression}");
+        assert_eq!(
+            expression.matches('(').count(),
+            expression.matches(')').count(),
+            "{expression}"
+        );
     }
     assert!(names > 25, "only {names} names were found: does the test read the files?");
 }
@@ -159,9 +171,12 @@ async fn alerts_and_dashboards_ask_for_metrics_that_there_are() {
 #[test]
 fn every_alert_and_every_alarm_is_in_the_runbook() {
     let alerts = ALERTS.lines().filter_map(|line| line.trim().strip_prefix("- alert: "));
-    let alarms = rankduel::experiment::alarms::KINDS.iter().map(|kind| kind.slug);
+    let alarms = rankduel::service::reports::alarms::KINDS.iter().map(|kind| kind.slug);
     for name in alerts.chain(alarms) {
-        assert!(RUNBOOK.contains(&format!("| `{name}` |")), "docs/operations.md says nothing of {name}");
+        assert!(
+            RUNBOOK.contains(&format!("| `{name}` |")),
+            "docs/operations.md says nothing of {name}"
+        );
     }
 }
 
@@ -202,10 +217,17 @@ async fn an_experiment_is_measured_as_it_is_told(database: TestDatabase) {
     for duel in &duels[..4] {
         server.answer("search", duel, "left").await;
     }
-    let body = |duel: &Value, outcome: &str| json!({"duel_id": duel["duel_id"], "outcome": outcome});
-    assert_eq!(server.feedback("search", &body(&duels[0], "left")).await.json(200)["status"], "duplicate");
+    let body =
+        |duel: &Value, outcome: &str| json!({"duel_id": duel["duel_id"], "outcome": outcome});
+    assert_eq!(
+        server.feedback("search", &body(&duels[0], "left")).await.json(200)["status"],
+        "duplicate"
+    );
     assert_eq!(server.feedback("search", &body(&duels[1], "right")).await.status, 409);
-    assert_eq!(server.feedback("search", &json!({"duel_id": "x", "outcome": "left"})).await.status, 422);
+    assert_eq!(
+        server.feedback("search", &json!({"duel_id": "x", "outcome": "left"})).await.status,
+        422
+    );
     server.clock.advance_ms(2 * 3600 * 1000);
     assert_eq!(server.feedback("search", &body(&duels[4], "left")).await.status, 410);
 
@@ -214,7 +236,10 @@ async fn an_experiment_is_measured_as_it_is_told(database: TestDatabase) {
         told["feedback"],
         json!({"recorded": 4, "duplicate": 1, "conflict": 1, "expired": 1, "late": 0, "invalid": 1})
     );
-    assert_eq!((&told["pairs"], &told["in_flight"], &told["unanswered"]), (&json!(7), &json!(0), &json!(3)));
+    assert_eq!(
+        (&told["pairs"], &told["in_flight"], &told["unanswered"]),
+        (&json!(7), &json!(0), &json!(3))
+    );
     assert_eq!(
         told["delay"],
         json!({"answers": 4, "p50_seconds": 5.0, "p90_seconds": 5.0, "p99_seconds": 5.0})
@@ -228,14 +253,23 @@ async fn an_experiment_is_measured_as_it_is_told(database: TestDatabase) {
         let series = there.get(name).unwrap_or_else(|| panic!("no {name}"));
         let of_search = |labels: &Labels| {
             labels.get("experiment").is_none_or(|name| name == "search")
-                && label.is_none_or(|(name, value)| labels.get(name).is_some_and(|own| own == value))
+                && label
+                    .is_none_or(|(name, value)| labels.get(name).is_some_and(|own| own == value))
         };
         series.iter().filter(|(labels, _)| of_search(labels)).map(|(_, value)| value).sum::<f64>()
     };
-    for (status, count) in
-        [("recorded", 4.0), ("duplicate", 1.0), ("conflict", 1.0), ("expired", 1.0), ("invalid", 1.0)]
-    {
-        assert_eq!(value("rankduel_experiment_feedback_total", Some(("status", status))), count, "{status}");
+    for (status, count) in [
+        ("recorded", 4.0),
+        ("duplicate", 1.0),
+        ("conflict", 1.0),
+        ("expired", 1.0),
+        ("invalid", 1.0),
+    ] {
+        assert_eq!(
+            value("rankduel_experiment_feedback_total", Some(("status", status))),
+            count,
+            "{status}"
+        );
         assert_eq!(value("rankduel_feedback_total", Some(("status", status))), count, "{status}");
     }
     assert_eq!(value("rankduel_experiment_duels_total", None), 7.0);
@@ -243,7 +277,10 @@ async fn an_experiment_is_measured_as_it_is_told(database: TestDatabase) {
     assert_eq!(value("rankduel_feedback_delay_seconds_count", None), 4.0);
     assert_eq!(value("rankduel_feedback_delay_seconds_sum", None), 12.0);
     let regret = server.get("/v1/experiments/search/regret").await.json(200);
-    assert_eq!(json!(value("rankduel_experiment_copeland_regret", None)), regret["copeland_regret"]);
+    assert_eq!(
+        json!(value("rankduel_experiment_copeland_regret", None)),
+        regret["copeland_regret"]
+    );
 }
 
 #[tokio::test]
@@ -254,7 +291,8 @@ async fn an_alarm_is_told_to_people_and_to_prometheus() {
     assert_eq!(alarm["kind"], "invalid-feedback");
     assert!(alarm["cause"].as_str().is_some_and(|text| text.len() > 20), "{alarm}");
     let there = metrics(&client).await;
-    let on: Vec<_> = there["rankduel_experiment_alarm"].iter().filter(|(_, value)| *value == 1.0).collect();
+    let on: Vec<_> =
+        there["rankduel_experiment_alarm"].iter().filter(|(_, value)| *value == 1.0).collect();
     assert_eq!(on.len(), 1);
     assert_eq!((&*on[0].0["experiment"], &*on[0].0["kind"]), ("search", "invalid-feedback"));
 }

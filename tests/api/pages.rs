@@ -45,7 +45,8 @@ async fn ask(server: &Server, body: &Value) -> Answer {
     server.post("/v1/experiments/search/interleave", body).await
 }
 
-/// A new duel of [`LEFT`] and [`RIGHT`] with its page of eight: nothing is shared, so that a document's letter is its side.
+/// A new duel of [`LEFT`] and [`RIGHT`] with its page of eight: nothing is shared, so that a
+/// document's letter is its side.
 async fn page(server: &Server) -> Value {
     let duel = server.next_duel("search").await;
     ask(server, &lists(&duel, &LEFT, &RIGHT, 0, 8)).await.json(200)
@@ -86,9 +87,12 @@ async fn a_page_is_the_same_on_every_server_and_cut_anywhere(database: TestDatab
         let mut all = documents(&whole);
         firsts.insert(all[0].clone());
         // by the name of the duel, and by that of the page before
-        let first = ask(&other, &lists(&duel, &LEFT, &["r1", "l2", "r3", "l1"], 0, 2)).await.json(200);
-        let second = ask(&server, &lists(&first, &LEFT, &["r1", "l2", "r3", "l1"], 2, 4)).await.json(200);
-        let again = ask(&other, &lists(&duel, &LEFT, &["r1", "l2", "r3", "l1"], 2, 4)).await.json(200);
+        let first =
+            ask(&other, &lists(&duel, &LEFT, &["r1", "l2", "r3", "l1"], 0, 2)).await.json(200);
+        let second =
+            ask(&server, &lists(&first, &LEFT, &["r1", "l2", "r3", "l1"], 2, 4)).await.json(200);
+        let again =
+            ask(&other, &lists(&duel, &LEFT, &["r1", "l2", "r3", "l1"], 2, 4)).await.json(200);
         assert_eq!(second, again);
         let slots: Vec<_> =
             [&first, &second].iter().flat_map(|page| page["slots"].as_array().unwrap()).collect();
@@ -110,11 +114,13 @@ async fn a_page_says_nothing_about_whose_slot_is_whose(database: TestDatabase) {
         assert_eq!(members, ["document", "position", "token"]);
         assert_eq!(slot["token"].as_str().unwrap().len(), 12);
     }
-    let tokens: HashSet<_> = one["slots"].as_array().unwrap().iter().map(|slot| &slot["token"]).collect();
+    let tokens: HashSet<_> =
+        one["slots"].as_array().unwrap().iter().map(|slot| &slot["token"]).collect();
     assert_eq!(tokens.len(), 8);
     // the same list under another duel has other tokens
     let two = page(&server).await;
-    let again: HashSet<_> = two["slots"].as_array().unwrap().iter().map(|slot| &slot["token"]).collect();
+    let again: HashSet<_> =
+        two["slots"].as_array().unwrap().iter().map(|slot| &slot["token"]).collect();
     assert!(tokens.is_disjoint(&again));
     // whatever is changed of the name is noticed
     let id = one["duel_id"].as_str().unwrap();
@@ -122,7 +128,9 @@ async fn a_page_says_nothing_about_whose_slot_is_whose(database: TestDatabase) {
         let mut forged = id.as_bytes().to_vec();
         forged[place] = if forged[place] == b'A' { b'B' } else { b'A' };
         let forged = json!({"duel_id": String::from_utf8(forged).unwrap()});
-        clicks(&server, &forged, json!([0]), None).await.problem_at(ProblemKind::InvalidDuel, "/duel_id");
+        clicks(&server, &forged, json!([0]), None)
+            .await
+            .problem_at(ProblemKind::InvalidDuel, "/duel_id");
         ask(&server, &lists(&forged, &LEFT, &RIGHT, 0, 8)).await.problem(ProblemKind::InvalidDuel);
     }
 }
@@ -132,8 +140,10 @@ async fn clicks_come_as_positions_documents_or_slots(database: TestDatabase) {
     let mut expected = [0; 4];
     for round in 0..16 {
         let page = page(&server).await;
-        let place =
-            documents(&page).iter().position(|id| id == if round % 2 == 0 { "l1" } else { "r2" }).unwrap();
+        let place = documents(&page)
+            .iter()
+            .position(|id| id == if round % 2 == 0 { "l1" } else { "r2" })
+            .unwrap();
         let slot = &page["slots"][place];
         let click = match round / 2 % 4 {
             0 => json!(place),
@@ -148,7 +158,9 @@ async fn clicks_come_as_positions_documents_or_slots(database: TestDatabase) {
         let receipt = clicks(&server, &page, json!([click]), last).await.json(200);
         assert_eq!(receipt, json!({"status": "duplicate", "position": round + 1}));
     }
-    for (said, outcome) in [(json!(["l1", "r1"]), 2), (json!([]), 3), (json!(["l1", "r1", "r2"]), 1)] {
+    for (said, outcome) in
+        [(json!(["l1", "r1"]), 2), (json!([]), 3), (json!(["l1", "r1", "r2"]), 1)]
+    {
         let page = page(&server).await;
         assert_eq!(clicks(&server, &page, said, None).await.json(200)["status"], "recorded");
         expected[outcome] += 1;
@@ -240,21 +252,29 @@ async fn pieces_are_settled_after_a_while(database: TestDatabase) {
     clicks(&server, &second, json!(["r1"]), Some(false)).await.json(200);
     assert_eq!(server.position("search").await, 3);
     server.clock.advance_ms(1);
-    eventually("both are settled", async || (server.position("search").await == 5).then_some(())).await;
+    eventually("both are settled", async || (server.position("search").await == 5).then_some(()))
+        .await;
     assert_eq!(outcomes(&server).await, [0, 1, 1, 0]);
     let late = clicks(&server, &first, json!(["l2"]), Some(false)).await.json(200);
     assert_eq!(late["status"], "late");
     // a first piece after the time of settling counts, as long as the duel's time is not over
     clicks(&server, &never, json!(["l1"]), Some(false)).await.json(200);
-    eventually("it is settled", async || (server.position("search").await == 7).then_some(())).await;
+    eventually("it is settled", async || (server.position("search").await == 7).then_some(()))
+        .await;
     assert_eq!(outcomes(&server).await, [1, 1, 1, 0]);
     let open = page(&server).await;
     server.clock.advance_ms(120_001);
     clicks(&server, &open, json!(["l1"]), Some(false)).await.problem(ProblemKind::DuelExpired);
     clicks(&server, &open, json!(["l1"]), None).await.problem(ProblemKind::DuelExpired);
     // repeats and late ones are told what they are, however late
-    assert_eq!(clicks(&server, &first, json!(["l1"]), Some(false)).await.json(200)["status"], "duplicate");
-    assert_eq!(clicks(&server, &first, json!(["l3"]), Some(false)).await.json(200)["status"], "late");
+    assert_eq!(
+        clicks(&server, &first, json!(["l1"]), Some(false)).await.json(200)["status"],
+        "duplicate"
+    );
+    assert_eq!(
+        clicks(&server, &first, json!(["l3"]), Some(false)).await.json(200)["status"],
+        "late"
+    );
     assert_eq!(clicks(&server, &first, json!([]), Some(true)).await.json(200)["status"], "late");
     assert_eq!(server.position("search").await, 7);
 }
@@ -265,7 +285,10 @@ async fn an_outcome_settles_what_has_pieces(database: TestDatabase) {
     clicks(&server, &page, json!(["l1"]), Some(false)).await.json(200);
     server.answer("search", &page, "right").await;
     assert_eq!(outcomes(&server).await, [0, 1, 0, 0]);
-    assert_eq!(clicks(&server, &page, json!(["l2"]), Some(false)).await.json(200)["status"], "late");
+    assert_eq!(
+        clicks(&server, &page, json!(["l2"]), Some(false)).await.json(200)["status"],
+        "late"
+    );
     assert_eq!(clicks(&server, &page, json!([]), Some(true)).await.json(200)["status"], "late");
     server.clock.advance_ms(3_600_000);
     assert_eq!(outcomes(&server).await, [0, 1, 0, 0]);
@@ -296,8 +319,12 @@ async fn ubi_events_are_taken_as_they_are(database: TestDatabase) {
         json!(3),
     ]});
     let receipts = server.post(path, &body).await.json(200);
-    let statuses: Vec<_> =
-        receipts["results"].as_array().unwrap().iter().map(|one| one["status"].as_str().unwrap()).collect();
+    let statuses: Vec<_> = receipts["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["status"].as_str().unwrap())
+        .collect();
     assert_eq!(
         statuses,
         [
@@ -334,7 +361,8 @@ async fn a_duel_with_its_page_in_one_call(database: TestDatabase) {
     let server = start(&database).await;
     let path = "/v1/experiments/search/next-duel";
     let rankings = json!({"a": ["a1", "a2"], "b": ["b1", "b2"]});
-    let body = json!({"rankings": rankings, "length": 4, "pinned": [{"document": "ad", "position": 1}]});
+    let body =
+        json!({"rankings": rankings, "length": 4, "pinned": [{"document": "ad", "position": 1}]});
     let mut winners = [0; 2];
     for _ in 0..12 {
         let both = server.post(path, &body).await.json(200);
@@ -348,7 +376,10 @@ async fn a_duel_with_its_page_in_one_call(database: TestDatabase) {
         // the left ranker's first document is on the page, and a click on it is the left ranker's
         let first = format!("{}1", both["left"].as_str().unwrap());
         assert!(shown.contains(&first), "{both}");
-        assert_eq!(clicks(&server, &both, json!([first]), None).await.json(200)["status"], "recorded");
+        assert_eq!(
+            clicks(&server, &both, json!([first]), None).await.json(200)["status"],
+            "recorded"
+        );
     }
     assert_eq!(outcomes(&server).await, [12, 0, 0, 0]);
     assert!(winners.iter().all(|&count| count > 0), "{winners:?}");
@@ -381,30 +412,41 @@ async fn a_new_method_is_a_new_version(database: TestDatabase) {
     let path = "/v1/experiments/search";
     let created = server.get(path).await.json(200);
     let team_draft = json!({"kind": "team-draft", "shared": "collapse", "depth_policy": "min"});
-    assert_eq!((&created["interleaving"], &created["interleaving_version"]), (&team_draft, &json!(1)));
+    assert_eq!(
+        (&created["interleaving"], &created["interleaving_version"]),
+        (&team_draft, &json!(1))
+    );
     let before = server.next_duel("search").await;
     let before_page = ask(&server, &lists(&before, &LEFT, &RIGHT, 0, 8)).await.json(200);
     assert_eq!(other.get(path).await.json(200)["interleaving_version"], 1);
 
     // the same again changes nothing
-    let same = server.patch("search", &json!({"interleaving": {"kind": "team-draft"}})).await.json(200);
+    let same =
+        server.patch("search", &json!({"interleaving": {"kind": "team-draft"}})).await.json(200);
     assert_eq!(same, created);
     let change = json!({"interleaving": {"kind": "balanced", "depth_policy": "max"}});
     let changed = server.patch("search", &change).await.json(200);
     let balanced = json!({"kind": "balanced", "depth_policy": "max"});
-    assert_eq!((&changed["interleaving"], &changed["interleaving_version"]), (&balanced, &json!(2)));
+    assert_eq!(
+        (&changed["interleaving"], &changed["interleaving_version"]),
+        (&balanced, &json!(2))
+    );
     assert_eq!(changed["version"], 2);
     let listed = server.get("/v1/experiments").await.json(200);
     assert_eq!(listed["experiments"][0], changed);
     // another server hears of it
-    eventually("the change", async || (other.get(path).await.json(200) == changed).then_some(())).await;
+    eventually("the change", async || (other.get(path).await.json(200) == changed).then_some(()))
+        .await;
 
     for server in [&server, &other] {
         // a duel from before keeps its method
         assert_eq!(ask(server, &lists(&before, &LEFT, &RIGHT, 0, 8)).await.json(200), before_page);
         let after = page(server).await;
         assert_eq!(after["interleaving_version"], 2);
-        assert_eq!(clicks(server, &after, json!(["l1"]), None).await.json(200)["status"], "recorded");
+        assert_eq!(
+            clicks(server, &after, json!(["l1"]), None).await.json(200)["status"],
+            "recorded"
+        );
     }
     clicks(&server, &before_page, json!(["l1"]), None).await.json(200);
     assert_eq!(outcomes(&server).await, [3, 0, 0, 0]);
@@ -435,19 +477,27 @@ async fn hostile_rankings(database: TestDatabase) {
     let duel = server.next_duel("search").await;
     let with = |left: Value, right: Value| json!({"duel_id": duel["duel_id"], "left": left, "right": right, "length": 5});
     // repeats are dropped and counted
-    let page = ask(&server, &with(json!(["x", "x", "y", "x"]), json!(["y", "z", "y"]))).await.json(200);
+    let page =
+        ask(&server, &with(json!(["x", "x", "y", "x"]), json!(["y", "z", "y"]))).await.json(200);
     assert_eq!(page["repeats"], json!({"left": 2, "right": 1}));
     assert_eq!(documents(&page).iter().collect::<HashSet<_>>().len(), documents(&page).len());
     // nothing on one side, or on both
     let page = ask(&server, &with(json!([]), json!(["y", "z"]))).await.json(200);
-    assert_eq!((documents(&page), &page["informative"]), (vec!["y".into(), "z".into()], &json!(false)));
+    assert_eq!(
+        (documents(&page), &page["informative"]),
+        (vec!["y".into(), "z".into()], &json!(false))
+    );
     let page = ask(&server, &with(json!([]), json!([]))).await.json(200);
     assert_eq!((&page["slots"], &page["total"]), (&json!([]), &json!(0)));
     // the same on both
     let page = ask(&server, &with(json!(["y", "z"]), json!(["y", "z"]))).await.json(200);
-    assert_eq!((documents(&page), &page["informative"]), (vec!["y".into(), "z".into()], &json!(false)));
+    assert_eq!(
+        (documents(&page), &page["informative"]),
+        (vec!["y".into(), "z".into()], &json!(false))
+    );
     // ids of any kind come back as they went in, and can be clicked
-    let odd = ["quote\" and 'quote'", "line\nfeed\r\u{0}", "ünï\u{1f600}", " ", "\\u0000", "</script>"];
+    let odd =
+        ["quote\" and 'quote'", "line\nfeed\r\u{0}", "ünï\u{1f600}", " ", "\\u0000", "</script>"];
     let page = ask(&server, &with(json!(odd), json!(["plain"]))).await.json(200);
     assert!(documents(&page).contains(&odd[0].to_owned()), "{page}");
     let duel_of_odd = server.next_duel("search").await;
@@ -463,8 +513,12 @@ async fn hostile_rankings(database: TestDatabase) {
     let many = |count: usize| json!((0..count).map(|n| format!("d{n}")).collect::<Vec<_>>());
     let page = ask(&server, &with(many(10_000), json!(["d9999", "y"]))).await.json(200);
     assert_eq!(documents(&page).len(), 4);
-    ask(&server, &with(many(10_001), json!([]))).await.problem_at(ProblemKind::InvalidRequest, "/left");
-    ask(&server, &with(json!([]), many(10_001))).await.problem_at(ProblemKind::InvalidRequest, "/right");
+    ask(&server, &with(many(10_001), json!([])))
+        .await
+        .problem_at(ProblemKind::InvalidRequest, "/left");
+    ask(&server, &with(json!([]), many(10_001)))
+        .await
+        .problem_at(ProblemKind::InvalidRequest, "/right");
     // deep pages: what is beyond the end is empty
     let mut deep = with(many(2000), many(2000));
     (deep["offset"], deep["length"]) = (json!(990), json!(10));
@@ -511,7 +565,9 @@ async fn hostile_rankings(database: TestDatabase) {
         (json!("a"), "/left"),
         (json!({"a": 1}), "/left"),
     ] {
-        ask(&server, &with(left, json!(["y"]))).await.problem_at(ProblemKind::InvalidRequest, pointer);
+        ask(&server, &with(left, json!(["y"])))
+            .await
+            .problem_at(ProblemKind::InvalidRequest, pointer);
     }
     let alone = json!({"duel_id": duel["duel_id"], "left": ["x"], "length": 5});
     ask(&server, &alone).await.problem_at(ProblemKind::InvalidRequest, "/right");
@@ -551,7 +607,9 @@ async fn what_cannot_be_clicked(database: TestDatabase) {
         clicks(&server, &page, said, None).await.problem_at(ProblemKind::InvalidRequest, pointer);
     }
     let duel = server.next_duel("search").await;
-    clicks(&server, &duel, json!([0]), None).await.problem_at(ProblemKind::InvalidRequest, "/duel_id");
+    clicks(&server, &duel, json!([0]), None)
+        .await
+        .problem_at(ProblemKind::InvalidRequest, "/duel_id");
     for (wrong, pointer) in [
         (json!({"clicks": [0], "outcome": "left"}), "/clicks"),
         (json!({"clicks": [0], "left_clicks": 1, "right_clicks": 0}), "/clicks"),
@@ -578,7 +636,10 @@ async fn a_ranker_alone_is_shown_and_earns_nothing(database: TestDatabase) {
     );
     assert_eq!(page["informative"], false);
     assert_eq!(ask(&server, &lists(&duel, &LEFT, &RIGHT, 0, 3)).await.json(200), page);
-    assert_eq!(clicks(&server, &page, json!([0, "l2"]), None).await.json(200)["status"], "recorded");
+    assert_eq!(
+        clicks(&server, &page, json!([0, "l2"]), None).await.json(200)["status"],
+        "recorded"
+    );
     assert_eq!(outcomes(&server).await, [0; 4]);
     let rankings = json!({"rankings": {"a": ["a1"], "b": ["b1", "b2"]}, "length": 3});
     let page = server.post("/v1/experiments/search/next-duel", &rankings).await.json(200);
@@ -602,7 +663,9 @@ async fn page_rules_are_checked(database: TestDatabase) {
         (
             with(
                 "event_weights",
-                json!((0..33).map(|n| (format!("e{n}"), json!(1))).collect::<serde_json::Map<_, _>>()),
+                json!(
+                    (0..33).map(|n| (format!("e{n}"), json!(1))).collect::<serde_json::Map<_, _>>()
+                ),
             ),
             "/event_weights",
         ),
@@ -612,7 +675,10 @@ async fn page_rules_are_checked(database: TestDatabase) {
         (with("canary", json!(["a", "a"])), "/canary"),
         (with("canary", json!(["a"])), "/canary"),
     ] {
-        server.post("/v1/experiments", &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
+        server
+            .post("/v1/experiments", &body)
+            .await
+            .problem_at(ProblemKind::InvalidRequest, pointer);
     }
     let mut body = steady("search", &RANKERS);
     body["interleaving"] = json!({"kind": "probabilistic", "tau": 2.5});
@@ -621,7 +687,10 @@ async fn page_rules_are_checked(database: TestDatabase) {
     let created = server.create(&body).await;
     let probabilistic = json!({"kind": "probabilistic", "tau": 2.5, "credit": "more-clicks", "verdict": "sign", "depth_policy": "min"});
     assert_eq!(created["interleaving"], probabilistic);
-    assert_eq!((&created["canary"], &created["settle_after_seconds"]), (&json!(["b", "a"]), &json!(60)));
+    assert_eq!(
+        (&created["canary"], &created["settle_after_seconds"]),
+        (&json!(["b", "a"]), &json!(60))
+    );
     assert_eq!(server.post("/v1/experiments", &body).await.json(200), created);
     let page = page(&server).await;
     assert_eq!(documents(&page).len(), 8);
@@ -688,7 +757,10 @@ async fn statistics_are_kept_apart_by_method(database: TestDatabase) {
             && delta < pair["interval"]["high"].as_f64().unwrap()
     );
     let balance = &version["pages"];
-    assert_eq!((&balance["pages"], &balance["left_share"]), (&json!(5), &json!(lefts as f64 / 5.0)));
+    assert_eq!(
+        (&balance["pages"], &balance["left_share"]),
+        (&json!(5), &json!(lefts as f64 / 5.0))
+    );
     assert_eq!(balance["competitive_share"], json!(32.0 / 36.0));
 
     server.patch("search", &json!({"interleaving": {"kind": "balanced"}})).await.json(200);
@@ -708,7 +780,8 @@ async fn statistics_are_kept_apart_by_method(database: TestDatabase) {
     assert_eq!(statistics["versions"][0]["pairs"][0]["ties"], 1);
     assert_eq!(statistics["versions"][0]["pages"]["left_share"], null);
 
-    // a canary that sings: one of the two ids wins every time, whoever has won the three pages before
+    // a canary that sings: one of the two ids wins every time, whoever has won the three pages
+    // before
     assert_eq!(statistics["canary"]["alarm"], false);
     for _ in 0..40 {
         let duel = server.next_duel("search").await;

@@ -1,7 +1,8 @@
-//! What the API says of every kind of policy: what it assumes, what it still needs, and why it cannot serve.
+//! What the API says of every kind of policy: what it assumes, what it still needs, and why it
+//! cannot serve.
 
+use dueling_bandits::PolicySpec;
 use rankduel::http::ProblemKind;
-use rankduel::policy::PolicySpec;
 use serde_json::json;
 
 use crate::support::TestDatabase;
@@ -15,8 +16,10 @@ async fn every_kind_says_what_it_assumes_and_what_it_needs(database: TestDatabas
     let server = Server::start(database.store().await).await;
     let mut incomplete = 0;
     for (kind, description) in PolicySpec::KINDS {
-        let mut body = json!({"name": kind, "rankers": ["a", "b", "c", "d"], "policy": {"kind": kind}});
-        for needed in description.parameters.iter().filter(|parameter| parameter.default.is_none()) {
+        let mut body =
+            json!({"name": kind, "rankers": ["a", "b", "c", "d"], "policy": {"kind": kind}});
+        for needed in description.parameters.iter().filter(|parameter| parameter.default.is_none())
+        {
             let pointer = format!("/policy/{}", needed.name);
             let answer = server.post("/v1/experiments", &body).await;
             let problem = answer.problem_at(ProblemKind::InvalidRequest, &pointer);
@@ -33,7 +36,10 @@ async fn every_kind_says_what_it_assumes_and_what_it_needs(database: TestDatabas
                 let problem = answer.problem_at(ProblemKind::InvalidRequest, "/policy/kind");
                 let detail = problem["errors"][0]["detail"].as_str().expect("a detail");
                 assert!(detail.contains(kind) && detail.contains(reason), "{detail:?}");
-                server.get(&format!("/v1/experiments/{kind}")).await.problem(ProblemKind::ExperimentNotFound);
+                server
+                    .get(&format!("/v1/experiments/{kind}"))
+                    .await
+                    .problem(ProblemKind::ExperimentNotFound);
             }
             None => {
                 let created = answer.json(201);

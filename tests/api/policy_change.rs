@@ -1,8 +1,9 @@
-//! Another policy for an experiment that runs: the log stays, and the new policy has learnt from all of it.
+//! Another policy for an experiment that runs: the log stays, and the new policy has learnt from
+//! all of it.
 
 use rankduel::access::Actor;
-use rankduel::experiment::audit::audit;
 use rankduel::http::ProblemKind;
+use rankduel::service::verify::audit;
 use rankduel::store::AuditNote;
 use serde_json::{Value, json};
 
@@ -32,8 +33,8 @@ async fn play(server: &Server, duels: usize) {
 /// The bytes of the state, once everything in the log is folded.
 async fn state(server: &Server, position: u64) -> Vec<u8> {
     eventually("the state", async || {
-        let live = server.service.experiment("search").await.expect("an experiment");
-        let fold = live.fold().expect("a fold");
+        let loaded = server.service.experiment("search").await.expect("an experiment");
+        let fold = loaded.fold().expect("a fold");
         (fold.position() >= position).then(|| fold.policy().save())
     })
     .await
@@ -67,7 +68,8 @@ async fn a_new_policy_goes_on_from_the_log(database: TestDatabase) {
     assert_eq!(server.post("/v1/experiments", &body).await.json(200)["policy"]["kind"], "rucb");
     server.get("/v1/experiments/search/batch").await.problem(ProblemKind::NotABatchPolicy);
 
-    // a policy in batches begins with its own first batch, and takes its results; so does the next one
+    // a policy in batches begins with its own first batch, and takes its results; so does the next
+    // one
     for horizon in [300, 400] {
         change(&server, json!({"kind": "pcomp", "horizon": horizon, "batches": 2})).await.json(200);
         let batch = server.get("/v1/experiments/search/batch").await.json(200);
@@ -120,9 +122,9 @@ async fn every_replica_and_every_start_has_the_new_policy(database: TestDatabase
     let third = Server::start(database.connect().await).await;
     let position = third.position("search").await;
     let from_log = state(&third, position).await;
-    let live = third.service.experiment("search").await.expect("an experiment");
-    let snapshot = live.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
-    drop(live);
+    let loaded = third.service.experiment("search").await.expect("an experiment");
+    let snapshot = loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    drop(loaded);
     third.stop().await;
     let store = database.connect().await;
     store.save_snapshot(&snapshot).await.expect("it is kept");
@@ -135,7 +137,9 @@ async fn every_replica_and_every_start_has_the_new_policy(database: TestDatabase
 
 async fn a_change_that_cannot_be_is_refused(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    server.create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    server
+        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
+        .await;
     for (policy, pointer) in [
         (json!({"kind": "no-such"}), "/policy/kind"),
         (json!({"kind": "scomp2"}), "/policy/horizon"),
@@ -147,21 +151,27 @@ async fn a_change_that_cannot_be_is_refused(database: TestDatabase) {
     server.patch("search", &both).await.problem_at(ProblemKind::InvalidRequest, "/policy");
     let body = json!({"policy": {"kind": "d-ts"}}).to_string().into_bytes();
     let path = "/v1/experiments/search";
-    server.send("PATCH", path, &[JSON], body.clone()).await.problem(ProblemKind::PreconditionRequired);
+    server
+        .send("PATCH", path, &[JSON], body.clone())
+        .await
+        .problem(ProblemKind::PreconditionRequired);
     let stale = [JSON, ("if-match", "\"7\"")];
     server.send("PATCH", path, &stale, body).await.problem(ProblemKind::PreconditionFailed);
     assert_eq!(server.get(path).await.json(200)["version"], 1);
 
     play(&server, 2).await;
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
-    let live = server.service.experiment("search").await.expect("an experiment");
-    let snapshot = live.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    let loaded = server.service.experiment("search").await.expect("an experiment");
+    let snapshot = loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
     let store = database.connect().await;
     store.save_snapshot(&snapshot).await.expect("it is kept");
     let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);
-    assert!(store.prune(live.id, 1, snapshot.format, &note).await.expect("an answer"));
+    assert!(store.prune(loaded.id, 1, snapshot.format, &note).await.expect("an answer"));
     let problem = change(&server, json!({"kind": "d-ts"})).await.problem(ProblemKind::CannotReplay);
-    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")), "{problem}");
+    assert!(
+        problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")),
+        "{problem}"
+    );
     assert_eq!(server.send("DELETE", path, &[], Vec::new()).await.status, 204);
     change(&server, json!({"kind": "d-ts"})).await.problem(ProblemKind::ExperimentArchived);
 }

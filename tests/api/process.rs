@@ -44,18 +44,28 @@ async fn what_hangs_at_the_deadline_is_cut_off_and_said() {
     stream.write_all(head.as_bytes()).await.unwrap();
     let in_flight = async {
         loop {
-            let text = reqwest::get(format!("{}/metrics", process.url)).await.unwrap().text().await.unwrap();
+            let text = reqwest::get(format!("{}/metrics", process.url))
+                .await
+                .unwrap()
+                .text()
+                .await
+                .unwrap();
             // That request, and the one that asks.
             if text.lines().any(|line| line == "rankduel_http_requests_in_flight 2") {
                 break;
             }
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(60), in_flight).await.expect("the request inside");
+    tokio::time::timeout(std::time::Duration::from_secs(60), in_flight)
+        .await
+        .expect("the request inside");
     process.signal("TERM");
     let (code, log) = process.wait();
     assert_eq!(code, Some(1), "{log}");
-    assert!(log.contains("1 connection(s) were still busy 1 s after the signal and were cut off"), "{log}");
+    assert!(
+        log.contains("1 connection(s) were still busy 1 s after the signal and were cut off"),
+        "{log}"
+    );
     drop(stream);
 }
 
@@ -90,8 +100,10 @@ async fn the_log_tells_requests_and_no_secrets() {
     for secret in [KEY, "wrong-key", "in body", "secret-in-query"] {
         assert!(!log.contains(secret), "{log}");
     }
-    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON lines")).collect();
-    let access: Vec<&Value> = lines.iter().filter(|line| line["target"] == "rankduel::access").collect();
+    let lines: Vec<Value> =
+        log.lines().map(|line| serde_json::from_str(line).expect("JSON lines")).collect();
+    let access: Vec<&Value> =
+        lines.iter().filter(|line| line["target"] == "rankduel::access").collect();
     assert_eq!(access.len(), 2, "a probe that went well is no news: {log}");
     assert_eq!(access[0]["request_id"], "the-one");
     assert_eq!(access[0]["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
@@ -162,7 +174,10 @@ async fn what_fails_at_the_start_is_said_in_one_line() {
         assert_eq!(code, Some(1), "{arguments:?}: {stderr}");
         assert_eq!(stdout, "");
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
-        assert!(stderr.starts_with("rankduel: ") && stderr.contains(says), "{arguments:?}: {stderr}");
+        assert!(
+            stderr.starts_with("rankduel: ") && stderr.contains(says),
+            "{arguments:?}: {stderr}"
+        );
     }
 }
 
@@ -187,7 +202,8 @@ async fn migrating_beforehand_is_enough_and_can_be_repeated() {
 #[tokio::test]
 async fn keys_or_insecure_open_it_to_other_machines() {
     let database = fresh_database(Kind::Sqlite).await;
-    let everywhere = || rankduel(&["serve", "--listen", "0.0.0.0:0", "--database-url", &database.url]);
+    let everywhere =
+        || rankduel(&["serve", "--listen", "0.0.0.0:0", "--database-url", &database.url]);
     let mut keyed = everywhere();
     keyed.env("RANKDUEL_API_KEYS", KEY);
     let mut insecure = everywhere();

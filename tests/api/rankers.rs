@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use rankduel::experiment::audit::audit;
-use rankduel::experiment::transfer::{Import, export, import};
 use rankduel::http::ProblemKind;
+use rankduel::service::transfer::{Import, export, import};
+use rankduel::service::verify::audit;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -57,12 +57,14 @@ async fn play(server: &Server, duels: usize) {
     }
 }
 
-/// Take `duels` duels as they come, and answer those that are not of one ranker alone in the same way.
+/// Take `duels` duels as they come, and answer those that are not of one ranker alone in the same
+/// way.
 async fn go_on(server: &Server, duels: usize) {
     for _ in 0..duels {
         let duel = server.next_duel("search").await;
         if duel["self_duel"] == false {
-            let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
+            let outcome =
+                if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
             server.answer("search", &duel, outcome).await;
         }
     }
@@ -95,12 +97,16 @@ async fn a_ranker_comes_while_duels_are_out(database: TestDatabase) {
     let answer = enlist(&server, json!({"id": "d", "description": "two towers"})).await;
     assert_eq!(answer.header("etag"), Some("\"2\""));
     let experiment = answer.json(200);
-    let listed = json!([{"id": "a"}, {"id": "b"}, {"id": "c"}, {"id": "d", "description": "two towers"}]);
+    let listed =
+        json!([{"id": "a"}, {"id": "b"}, {"id": "c"}, {"id": "d", "description": "two towers"}]);
     assert_eq!((&experiment["rankers"], &experiment["version"]), (&listed, &json!(2)));
     // the same again is no change; the order it was created with still creates it
     let again = json!({"id": "d", "description": "two towers"});
     assert_eq!(enlist(&server, again).await.json(200)["version"], 2);
-    assert_eq!(server.post("/v1/experiments", &search("uniform")).await.json(200)["rankers"], listed);
+    assert_eq!(
+        server.post("/v1/experiments", &search("uniform")).await.json(200)["rankers"],
+        listed
+    );
 
     let standings = server.standings("search").await;
     assert_eq!(standings["duels"], 20, "the log stays");
@@ -145,7 +151,10 @@ async fn a_ranker_goes_and_its_duels_still_count_once(database: TestDatabase) {
         }
         let out = out.expect("a duel of b");
         let answer = server.patch(policy, &json!({"retire": "b"})).await.json(200);
-        assert_eq!(answer["rankers"], json!([{"id": "a"}, {"id": "b", "retired": true}, {"id": "c"}]));
+        assert_eq!(
+            answer["rankers"],
+            json!([{"id": "a"}, {"id": "b", "retired": true}, {"id": "c"}])
+        );
         assert_eq!(
             server.patch(policy, &json!({"retire": "b"})).await.json(200)["version"],
             2,
@@ -157,9 +166,13 @@ async fn a_ranker_goes_and_its_duels_still_count_once(database: TestDatabase) {
         }
         let left = out["left"] == "b";
         let position = server.answer(policy, &out, if left { "left" } else { "right" }).await;
-        let body = json!({"duel_id": out["duel_id"], "outcome": if left { "left" } else { "right" }});
+        let body =
+            json!({"duel_id": out["duel_id"], "outcome": if left { "left" } else { "right" }});
         let repeat = server.feedback(policy, &body).await.json(200);
-        assert_eq!((&repeat["status"], &repeat["position"]), (&json!("duplicate"), &json!(position)));
+        assert_eq!(
+            (&repeat["status"], &repeat["position"]),
+            (&json!("duplicate"), &json!(position))
+        );
         let standings = server.standings(policy).await;
         assert_eq!(
             (&standings["duels"], &standings["rankers"][1]["wins"]),
@@ -179,8 +192,8 @@ async fn a_ranker_goes_and_its_duels_still_count_once(database: TestDatabase) {
 /// What is known of the experiment: the folded state as bytes, and every estimate.
 async fn all(server: &Server, position: u64) -> (Vec<u8>, Vec<Value>) {
     let state = eventually("the state", async || {
-        let live = server.service.experiment("search").await.expect("an experiment");
-        let fold = live.fold().expect("a fold");
+        let loaded = server.service.experiment("search").await.expect("an experiment");
+        let fold = loaded.fold().expect("a fold");
         (fold.position() == position).then(|| fold.save())
     })
     .await;
@@ -197,8 +210,8 @@ async fn the_state_is_the_same_after_every_start_and_at_every_replica(database: 
     server.create(&search("d-ts-plus")).await;
     go_on(&server, 15).await;
     let early = {
-        let live = server.service.experiment("search").await.expect("an experiment");
-        live.snapshot_if_due(0, 0).expect("a state").expect("a snapshot")
+        let loaded = server.service.experiment("search").await.expect("an experiment");
+        loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot")
     };
     let out_there = second.pair("search").await;
     enlist(&server, json!("d")).await.json(200);
@@ -225,11 +238,13 @@ async fn the_state_is_the_same_after_every_start_and_at_every_replica(database: 
     let position = third.position("search").await.max(position);
     let expected = all(&third, position).await;
     assert_eq!(expected.1[0]["version"], 4);
-    let live = third.service.experiment("search").await.expect("an experiment");
-    assert!(live.fold().expect("a fold").roster().retired() == [0]);
-    drop(live);
+    let loaded = third.service.experiment("search").await.expect("an experiment");
+    assert!(loaded.fold().expect("a fold").roster().retired() == [0]);
+    drop(loaded);
     third.stop().await;
-    for (snapshots, what) in [(None, "from the log alone"), (Some(&early), "from a snapshot of before")] {
+    for (snapshots, what) in
+        [(None, "from the log alone"), (Some(&early), "from a snapshot of before")]
+    {
         database.execute("delete from snapshot").await;
         let store = database.connect().await;
         if let Some(snapshot) = snapshots {
@@ -278,7 +293,10 @@ async fn what_cannot_be_is_refused_with_the_reason(database: TestDatabase) {
     }
     let path = "/v1/experiments/search";
     let body = json!({"enlist": "d"}).to_string().into_bytes();
-    server.send("PATCH", path, &[JSON], body.clone()).await.problem(ProblemKind::PreconditionRequired);
+    server
+        .send("PATCH", path, &[JSON], body.clone())
+        .await
+        .problem(ProblemKind::PreconditionRequired);
     let stale = [JSON, ("if-match", "\"7\"")];
     server.send("PATCH", path, &stale, body).await.problem(ProblemKind::PreconditionFailed);
     let other = enlist(&server, json!({"id": "a", "description": "another"})).await;
@@ -325,7 +343,10 @@ async fn the_verdict_and_all_scores_are_of_those_who_take_part(database: TestDat
     retire(&server, "a").await.json(200);
     let after = verdict(&server).await;
     assert_eq!((&after["state"], &after["winners"]), (&json!("decided"), &json!(["b"])), "{after}");
-    assert_eq!(after["sentence"], "`b` is the best ranker: it beats the other one. That is 95 % sure.");
+    assert_eq!(
+        after["sentence"],
+        "`b` is the best ranker: it beats the other one. That is 95 % sure."
+    );
     assert_eq!((&after["leader"], &after["possible"]), (&json!("b"), &json!(["b"])));
     let row = &after["rankers"][0];
     assert_eq!(
@@ -337,7 +358,11 @@ async fn the_verdict_and_all_scores_are_of_those_who_take_part(database: TestDat
     assert_eq!((&standings["leaders"], &standings["champion"]), (&json!(["b"]), &json!("b")));
     let scores: Vec<_> =
         (0..3).map(|i| standings["rankers"][i]["copeland_score"].as_f64().unwrap()).collect();
-    assert_eq!(scores, [1.0, 1.0, 0.0], "the retired one by those that it beats, the others without it");
+    assert_eq!(
+        scores,
+        [1.0, 1.0, 0.0],
+        "the retired one by those that it beats, the others without it"
+    );
     let winners = server.get("/v1/experiments/search/winners").await.json(200);
     assert_eq!((&winners["pairs"], &winners["agree"]), (&json!(1), &json!(true)), "{winners}");
     assert_eq!(winners["notions"][0]["winners"], json!(["b"]));
@@ -351,7 +376,10 @@ async fn the_verdict_and_all_scores_are_of_those_who_take_part(database: TestDat
     .await;
     let of_c = standings["rankers"][2]["appearances"].as_f64().unwrap();
     assert_eq!(regret["copeland_regret"].as_f64(), Some(of_c / 2.0), "{regret}");
-    assert_eq!(regret["uniform_copeland_regret"].as_f64(), Some(regret["steps"].as_f64().unwrap() / 2.0));
+    assert_eq!(
+        regret["uniform_copeland_regret"].as_f64(),
+        Some(regret["steps"].as_f64().unwrap() / 2.0)
+    );
     assert_eq!(regret["condorcet"]["winner"], "b");
 
     // one who comes opens the question again, and the pairs of those before stay settled
@@ -367,7 +395,11 @@ async fn the_verdict_and_all_scores_are_of_those_who_take_part(database: TestDat
     assert_eq!(server.get("/v1/experiments/search/winners").await.json(200)["pairs"], 3);
     play(&server, 120).await;
     let decided = verdict(&server).await;
-    assert_eq!((&decided["state"], &decided["winners"]), (&json!("decided"), &json!(["0"])), "{decided}");
+    assert_eq!(
+        (&decided["state"], &decided["winners"]),
+        (&json!("decided"), &json!(["0"])),
+        "{decided}"
+    );
 }
 
 async fn an_experiment_concludes_on_one_who_takes_part(database: TestDatabase) {
@@ -383,7 +415,10 @@ async fn an_experiment_concludes_on_one_who_takes_part(database: TestDatabase) {
     // all of the answers are of duels that were out when the best one went
     for duel in &out {
         let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
-        server.feedback("search", &json!({"duel_id": duel["duel_id"], "outcome": outcome})).await.json(200);
+        server
+            .feedback("search", &json!({"duel_id": duel["duel_id"], "outcome": outcome}))
+            .await
+            .json(200);
     }
     let concluded = eventually("the end", async || {
         let experiment = server.get("/v1/experiments/search").await.json(200);
@@ -400,11 +435,16 @@ async fn rankings_are_needed_of_those_who_take_part(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search("uniform")).await;
     let ask = async |rankers: &[&str]| {
-        let rankings: serde_json::Map<_, _> =
-            rankers.iter().map(|id| ((*id).to_owned(), json!([format!("{id}1"), "shared"]))).collect();
-        server.post("/v1/experiments/search/next-duel", &json!({"rankings": rankings, "length": 2})).await
+        let rankings: serde_json::Map<_, _> = rankers
+            .iter()
+            .map(|id| ((*id).to_owned(), json!([format!("{id}1"), "shared"])))
+            .collect();
+        server
+            .post("/v1/experiments/search/next-duel", &json!({"rankings": rankings, "length": 2}))
+            .await
     };
-    // of one that is not there yet it may be sent before; where one is missing, a wrong name is said
+    // of one that is not there yet it may be sent before; where one is missing, a wrong name is
+    // said
     ask(&["a", "b", "c", "d"]).await.json(200);
     ask(&["a", "b", "d"]).await.problem_at(ProblemKind::InvalidRequest, "/rankings/c");
     ask(&["a", "b", "d"]).await.problem_at(ProblemKind::InvalidRequest, "/rankings/d");
@@ -415,7 +455,8 @@ async fn rankings_are_needed_of_those_who_take_part(database: TestDatabase) {
     ask(&["b", "c", "d"]).await.json(200);
     ask(&["a", "b", "c", "d"]).await.json(200);
     // what was handed out before is interleaved and answered as ever
-    let again = json!({"duel_id": page["duel_id"], "left": ["x", "y"], "right": ["y", "x"], "length": 2});
+    let again =
+        json!({"duel_id": page["duel_id"], "left": ["x", "y"], "right": ["y", "x"], "length": 2});
     server.post("/v1/experiments/search/interleave", &again).await.json(200);
     let clicks = json!({"duel_id": page["duel_id"], "clicks": [page["slots"][0]["document"]]});
     assert_eq!(server.feedback("search", &clicks).await.json(200)["status"], "recorded");
@@ -436,7 +477,10 @@ async fn an_export_holds_who_came_and_went(database: TestDatabase) {
     let mut file = Vec::new();
     export(&*store, "search", &mut file).await.expect("an export");
     assert_eq!(import(&*store, &mut &*file, None, None).await.expect("the same"), Import::Same);
-    assert_eq!(import(&*store, &mut &*early, None, None).await.expect("the same, earlier"), Import::Same);
+    assert_eq!(
+        import(&*store, &mut &*early, None, None).await.expect("the same, earlier"),
+        Import::Same
+    );
     let new = import(&*store, &mut &*file, Some("copy"), None).await.expect("a copy");
     assert!(matches!(new, Import::New { .. }), "{new:?}");
     let findings = audit(&*store, "copy").await.expect("an answer");
@@ -448,7 +492,8 @@ async fn an_export_holds_who_came_and_went(database: TestDatabase) {
     }
     assert_eq!(copy, original);
     // a first line that does not fit its log is found out, and nothing of it is kept
-    let text = String::from_utf8(file).expect("text").replacen("\"retired\":[1]", "\"retired\":[2]", 1);
+    let text =
+        String::from_utf8(file).expect("text").replacen("\"retired\":[1]", "\"retired\":[2]", 1);
     let error = import(&*database.connect().await, &mut text.as_bytes(), Some("wrong"), None).await;
     assert!(error.is_err());
     again.get("/v1/experiments/wrong").await.problem(ProblemKind::ExperimentNotFound);

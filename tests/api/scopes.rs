@@ -64,7 +64,13 @@ async fn key(store: &SharedStore, scopes: &[Scope], experiments: Option<&[&str]>
     key.text
 }
 
-async fn send(client: &Client, key: Option<&str>, method: &str, path: &str, body: Option<&Value>) -> Answer {
+async fn send(
+    client: &Client,
+    key: Option<&str>,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> Answer {
     let bearer = key.map(|key| format!("Bearer {key}"));
     let mut headers: Vec<_> = bearer.iter().map(|bearer| ("authorization", &**bearer)).collect();
     headers.extend(body.map(|_| JSON));
@@ -80,7 +86,11 @@ fn search() -> Value {
 fn every_operation_names_its_scope() {
     let (mut open, closed) = operations();
     open.sort();
-    assert_eq!(open, ["get /livez", "get /readyz"], "what needs no key tells nothing of an experiment");
+    assert_eq!(
+        open,
+        ["get /livez", "get /readyz"],
+        "what needs no key tells nothing of an experiment"
+    );
     assert!(closed.len() >= 10);
     for Operation { method, path, scope } in closed {
         assert!(
@@ -101,7 +111,8 @@ async fn every_operation_lets_in_who_may_and_nobody_else() {
     }
     let given = "given-at-the-start-0123456789";
     keys.push((Some(Scope::Admin), Some(given.to_owned())));
-    let shell = ShellSettings { keys: ApiKeys::parse(given).expect("a key"), ..ShellSettings::default() };
+    let shell =
+        ShellSettings { keys: ApiKeys::parse(given).expect("a key"), ..ShellSettings::default() };
     let server = Server::with(store, Settings { shell, ..Settings::default() }).await;
     let created = send(&server, Some(given), "POST", "/v1/experiments", Some(&search())).await;
     assert_eq!(created.status, 201);
@@ -113,7 +124,12 @@ async fn every_operation_lets_in_who_may_and_nobody_else() {
             match has {
                 None => drop(answer.problem(ProblemKind::Unauthorized)),
                 Some(has) if *has == needed || *has == Scope::Admin => {
-                    assert!(![401, 403].contains(&answer.status), "{}: {}", answer.request, answer.text());
+                    assert!(
+                        ![401, 403].contains(&answer.status),
+                        "{}: {}",
+                        answer.request,
+                        answer.text()
+                    );
                     assert!(answer.status < 500, "{}: {}", answer.request, answer.text());
                 }
                 Some(has) => {
@@ -161,12 +177,15 @@ async fn a_key_for_one_experiment_has_to_do_with_no_other() {
         call(&one, method, path, None).await.problem(ProblemKind::Forbidden);
     }
     let page = call(&one, "GET", "/v1/experiments", None).await.json(200);
-    let names: Vec<_> = page["experiments"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    let names: Vec<_> =
+        page["experiments"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
     assert_eq!(names, ["search"]);
     assert_eq!(call(&one, "GET", "/v1/audit?experiment=search", None).await.status, 200);
     let body = |name| json!({"name": name, "rankers": ["a", "b"]});
     assert_eq!(call(&one, "POST", "/v1/experiments", Some(&body("next"))).await.status, 201);
-    call(&one, "POST", "/v1/experiments", Some(&body("another"))).await.problem(ProblemKind::Forbidden);
+    call(&one, "POST", "/v1/experiments", Some(&body("another")))
+        .await
+        .problem(ProblemKind::Forbidden);
 }
 
 async fn a_key_ends_when_it_expires_or_is_revoked(database: TestDatabase) {
@@ -198,8 +217,14 @@ async fn a_key_ends_when_it_expires_or_is_revoked(database: TestDatabase) {
 
     // a key that was made since is known at once; with it the end of another is learned
     assert_eq!(list(&admin).await.status, 200);
-    let id =
-        store.api_keys().await.unwrap().into_iter().find(|key| key.scopes.allow(Scope::Admin)).unwrap().id;
+    let id = store
+        .api_keys()
+        .await
+        .unwrap()
+        .into_iter()
+        .find(|key| key.scopes.allow(Scope::Admin))
+        .unwrap()
+        .id;
     let note = AuditNote::new(&Actor::command_line(), "key-revoked", &id, START_MS);
     assert!(store.revoke_api_key(&id, START_MS, &note).await.unwrap());
     let newer = key(&store, &[Scope::Read], None).await;

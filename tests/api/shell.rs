@@ -27,7 +27,8 @@ const LONG: Duration = Duration::from_secs(60);
 const TRACE_ID: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// A route that says when a request is in it, and keeps it until it is let go, or until it is dropped.
+/// A route that says when a request is in it, and keeps it until it is let go, or until it is
+/// dropped.
 #[derive(Default)]
 struct Gate {
     entered: Notify,
@@ -114,12 +115,19 @@ async fn problem(response: Response, kind: ProblemKind) -> Value {
     assert_eq!(body["instance"], path);
     assert_eq!(body["request_id"], headers["x-request-id"].to_str().unwrap());
     assert!(body["detail"].as_str().is_some_and(|detail| detail.ends_with('.')), "{body}");
-    assert_eq!(headers.contains_key("retry-after"), kind.retry_after_seconds().is_some(), "{headers:?}");
+    assert_eq!(
+        headers.contains_key("retry-after"),
+        kind.retry_after_seconds().is_some(),
+        "{headers:?}"
+    );
     body
 }
 
 fn counted(metrics: &Metrics, method: &'static str, route: &str, status: u16) -> u64 {
-    metrics.http_requests.get_or_create(&RequestLabels { method, route: route.to_owned(), status }).get()
+    metrics
+        .http_requests
+        .get_or_create(&RequestLabels { method, route: route.to_owned(), status })
+        .get()
 }
 
 #[tokio::test]
@@ -185,14 +193,18 @@ async fn a_panic_is_answered_counted_and_survived() {
 
 #[tokio::test]
 async fn what_takes_too_long_is_given_up() {
-    let settings = ShellSettings { request_timeout: Duration::from_millis(20), ..ShellSettings::default() };
+    let settings =
+        ShellSettings { request_timeout: Duration::from_millis(20), ..ShellSettings::default() };
     let Shell { server, metrics, .. } = shell(&settings, ConnectionSettings::default()).await;
     problem(server.get("/never").await, ProblemKind::Timeout).await;
     assert_eq!(counted(&metrics, "GET", "/never", 504), 1);
 
     // A body that never comes is as slow as a handler that never answers.
     let mut stream = TcpStream::connect(&server.address).await.unwrap();
-    stream.write_all(b"POST /bytes HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nhalf").await.unwrap();
+    stream
+        .write_all(b"POST /bytes HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nhalf")
+        .await
+        .unwrap();
     let mut answer = [0; 12];
     tokio::time::timeout(LONG, stream.read_exact(&mut answer)).await.expect("an answer").unwrap();
     assert_eq!(&answer, b"HTTP/1.1 504");
@@ -224,7 +236,8 @@ async fn too_many_at_once_are_refused_but_never_the_probes() {
 async fn a_body_may_be_as_large_as_the_limit_and_not_larger() {
     let settings = ShellSettings { body_limit_bytes: 4096, ..ShellSettings::default() };
     let Shell { server, .. } = shell(&settings, ConnectionSettings::default()).await;
-    let send = |bytes: usize| Client::new().post(server.url("/bytes")).body(vec![b'x'; bytes]).send();
+    let send =
+        |bytes: usize| Client::new().post(server.url("/bytes")).body(vec![b'x'; bytes]).send();
     assert_eq!(send(4096).await.unwrap().text().await.unwrap(), "4096");
     problem(send(4097).await.unwrap(), ProblemKind::PayloadTooLarge).await;
 
@@ -252,8 +265,9 @@ async fn the_default_limit_is_the_documented_one_and_not_the_frameworks() {
 #[tokio::test]
 async fn large_headers_are_a_problem() {
     let Shell { server, .. } = plain_shell().await;
-    let send =
-        |bytes: usize| Client::new().get(server.url("/fine/1")).header("cookie", "x".repeat(bytes)).send();
+    let send = |bytes: usize| {
+        Client::new().get(server.url("/fine/1")).header("cookie", "x".repeat(bytes)).send()
+    };
     assert_eq!(send(15 * 1024).await.unwrap().status(), 200);
     problem(send(17 * 1024).await.unwrap(), ProblemKind::HeaderFieldsTooLarge).await;
 }
@@ -287,8 +301,9 @@ async fn a_sane_request_id_is_kept_and_any_other_replaced() {
 #[tokio::test]
 async fn a_trace_is_told_in_the_answer_and_in_problems() {
     let Shell { server, .. } = plain_shell().await;
-    let send =
-        |path: &str, trace: &str| Client::new().get(server.url(path)).header("traceparent", trace).send();
+    let send = |path: &str, trace: &str| {
+        Client::new().get(server.url(path)).header("traceparent", trace).send()
+    };
     let fine = send("/fine/1", TRACEPARENT).await.unwrap();
     assert_eq!(fine.headers()["traceparent"], TRACEPARENT);
     let body = problem(send("/nothing", TRACEPARENT).await.unwrap(), ProblemKind::NotFound).await;
@@ -303,7 +318,8 @@ async fn a_trace_is_told_in_the_answer_and_in_problems() {
 #[tokio::test]
 async fn only_what_is_large_is_compressed_and_only_what_has_an_etag_may_be_kept() {
     let Shell { server, .. } = plain_shell().await;
-    let send = |path: &str| Client::new().get(server.url(path)).header("accept-encoding", "gzip").send();
+    let send =
+        |path: &str| Client::new().get(server.url(path)).header("accept-encoding", "gzip").send();
     let large = send("/large").await.unwrap();
     assert_eq!(large.headers()["content-encoding"], "gzip");
     assert_eq!(large.headers()["cache-control"], "no-store");
@@ -334,8 +350,10 @@ async fn a_caller_who_goes_away_is_counted_and_holds_nothing() {
 
 #[tokio::test]
 async fn half_a_head_does_not_keep_a_connection() {
-    let connections =
-        ConnectionSettings { head_within: Duration::from_millis(20), ..ConnectionSettings::default() };
+    let connections = ConnectionSettings {
+        head_within: Duration::from_millis(20),
+        ..ConnectionSettings::default()
+    };
     let Shell { server, .. } = shell(&ShellSettings::default(), connections).await;
     let answer = tokio::time::timeout(LONG, server.raw("GET /fine/1 HTTP/1.1\r\nhos")).await;
     assert!(!answer.expect("the end of the connection").contains("200"));
@@ -361,8 +379,10 @@ async fn stopping_lets_running_requests_finish_and_takes_no_new_ones() {
 
 #[tokio::test]
 async fn stopping_cuts_off_what_does_not_finish() {
-    let connections =
-        ConnectionSettings { drain_within: Duration::from_millis(20), ..ConnectionSettings::default() };
+    let connections = ConnectionSettings {
+        drain_within: Duration::from_millis(20),
+        ..ConnectionSettings::default()
+    };
     let Shell { server, gate, .. } = shell(&ShellSettings::default(), connections).await;
     let url = server.url("/gate");
     let cut_off = tokio::spawn(async move { reqwest::get(url).await });

@@ -62,7 +62,11 @@ impl Count {
 
     fn appearances(&self, i: usize) -> u64 {
         let sum = |row: &[u64]| row.iter().sum::<u64>();
-        sum(&self.wins[i]) + self.losses(i) + sum(&self.ties[i]) + sum(&self.none[i]) + 2 * self.self_duels[i]
+        sum(&self.wins[i])
+            + self.losses(i)
+            + sum(&self.ties[i])
+            + sum(&self.none[i])
+            + 2 * self.self_duels[i]
     }
 
     /// Opponents beaten more often than not, where a tie is worth `tie` wins to both.
@@ -89,7 +93,7 @@ fn assert_close(found: &Value, expected: f64, what: &str) {
 
 /// Ask and answer at random, `duels` times.
 async fn play(server: &Server, name: &str, ids: &[&str], duels: usize, seed: u64) -> Count {
-    let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut count = Count::of(ids.len());
     let index = |id: &Value| ids.iter().position(|known| id == known).expect("a ranker");
     for _ in 0..duels {
@@ -99,7 +103,7 @@ async fn play(server: &Server, name: &str, ids: &[&str], duels: usize, seed: u64
             count.self_duels[left] += 1;
             continue;
         }
-        let outcome = match chance.random_range(0..10) {
+        let outcome = match rng.random_range(0..10) {
             0 => 3,
             1 | 2 => 2,
             // the lower index is the better ranker
@@ -123,7 +127,10 @@ async fn standings_with_self_duels(server: &Server, name: &str, count: &Count) -
 fn assert_standings(standings: &Value, count: &Count, ids: &[&str], tie: f64) {
     let k = ids.len();
     let [left, right, tied, none] = count.shown;
-    assert_eq!(standings["outcomes"], json!({"left": left, "right": right, "tie": tied, "none": none}));
+    assert_eq!(
+        standings["outcomes"],
+        json!({"left": left, "right": right, "tie": tied, "none": none})
+    );
     assert_eq!(standings["duels"], count.shown.iter().sum::<u64>());
     assert_eq!(standings["wins"], json!(count.wins));
     assert_eq!(standings["ties"], json!(count.ties));
@@ -157,11 +164,20 @@ fn assert_standings(standings: &Value, count: &Count, ids: &[&str], tie: f64) {
 async fn standings_are_what_was_answered(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let ids = ["a", "b", "c", "d"];
-    server.create(&json!({"name": "search", "rankers": ids, "policy": {"kind": "uniform"}, "seed": 1})).await;
+    server
+        .create(
+            &json!({"name": "search", "rankers": ids, "policy": {"kind": "uniform"}, "seed": 1}),
+        )
+        .await;
     let nothing = Count::of(4);
     assert_standings(&server.standings("search").await, &nothing, &ids, 0.0);
     let count = play(&server, "search", &ids, 150, 1).await;
-    assert_standings(&standings_with_self_duels(&server, "search", &count).await, &count, &ids, 0.0);
+    assert_standings(
+        &standings_with_self_duels(&server, "search", &count).await,
+        &count,
+        &ids,
+        0.0,
+    );
 
     // the same from the log alone
     server.stop().await;
@@ -210,8 +226,11 @@ async fn an_answer_that_is_known_is_not_sent_again(database: TestDatabase) {
         let tag = answer.header("etag").expect("an ETag").to_owned();
         assert_eq!(tag, format!("\"{position}\""));
         assert_eq!(answer.json(200)["position"], position);
-        for known in [&tag, "*", &format!("W/{tag}"), &format!("\"7\", {tag}"), &format!("W/\"0\",W/{tag}")] {
-            let unchanged = server.send("GET", &path, &[("if-none-match", known)], Vec::new()).await;
+        for known in
+            [&tag, "*", &format!("W/{tag}"), &format!("\"7\", {tag}"), &format!("W/\"0\",W/{tag}")]
+        {
+            let unchanged =
+                server.send("GET", &path, &[("if-none-match", known)], Vec::new()).await;
             assert_eq!((unchanged.status, unchanged.bytes.len()), (304, 0), "{known}");
             assert_eq!(unchanged.header("etag"), Some(&*tag));
         }
@@ -223,15 +242,16 @@ async fn an_answer_that_is_known_is_not_sent_again(database: TestDatabase) {
     let tag = format!("\"{position}\"");
     let duel = server.next_duel("search").await;
     server.answer("search", &duel, "left").await;
-    let answer =
-        server.send("GET", "/v1/experiments/search/standings", &[("if-none-match", &tag)], Vec::new()).await;
+    let answer = server
+        .send("GET", "/v1/experiments/search/standings", &[("if-none-match", &tag)], Vec::new())
+        .await;
     assert_eq!(answer.json(200)["position"], position + 1);
     assert_eq!(answer.header("etag"), Some(&*format!("\"{}\"", position + 1)));
 }
 
-/// `a` beats `b` four times and `c` twice; `b` and `c` do not meet. Scores 1, 0, 0 of 1, so a place on a page costs
-/// 0, 1, 1. There were 6, 4 and 2 of them, two to a step: (0 + 4 + 2) / 2 = 3 over 6 steps. Uniform pairs show
-/// `b` or `c` two times in three: 6 · 2/3 = 4. A quarter is saved.
+/// `a` beats `b` four times and `c` twice; `b` and `c` do not meet. Scores 1, 0, 0 of 1, so a place
+/// on a page costs 0, 1, 1. There were 6, 4 and 2 of them, two to a step: (0 + 4 + 2) / 2 = 3 over
+/// 6 steps. Uniform pairs show `b` or `c` two times in three: 6 · 2/3 = 4. A quarter is saved.
 async fn regret_of_a_small_example_is_right(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b", "c"])).await;
@@ -245,12 +265,16 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
         }),
     );
     assert_eq!((&before["recent"], &before["series"]), (&json!(null), &json!([])));
-    assert_eq!(before["posterior"]["copeland_regret"], json!({"mean": 0.0, "low": 0.0, "high": 0.0}));
+    assert_eq!(
+        before["posterior"]["copeland_regret"],
+        json!({"mean": 0.0, "low": 0.0, "high": 0.0})
+    );
     assert_eq!(before["condorcet"]["winner"], json!(null));
     let mut wanted = BTreeMap::from([("b".to_owned(), 4), ("c".to_owned(), 2)]);
     while wanted.values().any(|missing| *missing > 0) {
         let duel = server.next_duel("search").await;
-        let [left, right] = ["left", "right"].map(|side| duel[side].as_str().expect("a ranker").to_owned());
+        let [left, right] =
+            ["left", "right"].map(|side| duel[side].as_str().expect("a ranker").to_owned());
         let (other, outcome) = match (&*left, &*right) {
             ("a", other) => (other, "left"),
             (other, "a") => (other, "right"),
@@ -271,7 +295,10 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
         }),
     );
     // in its counts `a` always wins, so its lead over both is 1/2: (4 + 2) / 2 · 1/2
-    assert_eq!((&found["condorcet"]["winner"], &found["condorcet"]["regret"]), (&json!("a"), &json!(1.5)));
+    assert_eq!(
+        (&found["condorcet"]["winner"], &found["condorcet"]["regret"]),
+        (&json!("a"), &json!(1.5))
+    );
     assert_posterior_of_the_small_example(&found);
     // a page without a click was shown all the same: one more step with the best ranker and another
     let duel = loop {
@@ -293,8 +320,9 @@ fn assert_plug_in(found: &Value, expected: &Value) {
     }
 }
 
-/// `a` is better than `b` with probability 31/32 (four wins and no loss) and than `c` with 7/8; of `b` and `c` nobody knows.
-/// The scores of the eight tournaments, with their probabilities, give the mean.
+/// `a` is better than `b` with probability 31/32 (four wins and no loss) and than `c` with 7/8; of
+/// `b` and `c` nobody knows. The scores of the eight tournaments, with their probabilities, give
+/// the mean.
 fn assert_posterior_of_the_small_example(found: &Value) {
     let shown = [6.0, 4.0, 2.0];
     let mut mean = 0.0;
@@ -314,7 +342,10 @@ fn assert_posterior_of_the_small_example(found: &Value) {
     let draws = posterior["draws"].as_u64().expect("a number") as f64;
     let near = |found: &Value, expected: f64, spread: f64| {
         let found = found.as_f64().expect("a number");
-        assert!((found - expected).abs() < 5.0 * spread / draws.sqrt(), "{found} instead of {expected}");
+        assert!(
+            (found - expected).abs() < 5.0 * spread / draws.sqrt(),
+            "{found} instead of {expected}"
+        );
     };
     near(&posterior["copeland_regret"]["mean"], mean, 1.0);
     near(&found["condorcet"]["probability"], condorcet, 0.5);
@@ -324,7 +355,8 @@ fn assert_posterior_of_the_small_example(found: &Value) {
     assert_eq!((&last["steps"], &last["plug_in"]), (&json!(6), &json!(3.0)));
     assert_eq!(last["mean"], posterior["copeland_regret"]["mean"], "the same draws");
     for point in series {
-        let [low, mean, high] = ["low", "mean", "high"].map(|end| point[end].as_f64().expect("a number"));
+        let [low, mean, high] =
+            ["low", "mean", "high"].map(|end| point[end].as_f64().expect("a number"));
         assert!(low <= mean && mean <= high, "{point}");
     }
     let recent = &found["recent"];
@@ -341,7 +373,8 @@ async fn regret_of_uniform_pairs_is_priced_alike(database: TestDatabase) {
     let best = *scores.iter().max().expect("rankers");
     let losses: Vec<_> = scores.iter().map(|score| (best - score) as f64 / 3.0).collect();
     let steps = 120.0;
-    let cost: f64 = losses.iter().enumerate().map(|(i, loss)| loss * count.appearances(i) as f64 / 2.0).sum();
+    let cost: f64 =
+        losses.iter().enumerate().map(|(i, loss)| loss * count.appearances(i) as f64 / 2.0).sum();
     let uniform = losses.iter().sum::<f64>() / 4.0 * steps;
     let regret = server.get("/v1/experiments/search/regret").await.json(200);
     assert_eq!(regret["steps"], 120);

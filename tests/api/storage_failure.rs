@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rankduel::experiment::ServiceSettings;
 use rankduel::http::ProblemKind;
 use rankduel::http::ShellSettings;
-use rankduel::store::{Event, OtherEvent, Store};
+use rankduel::service::ServiceSettings;
+use rankduel::store::{ControlEvent, Event, Store};
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -32,8 +32,8 @@ struct Setup {
     server: Server,
 }
 
-/// A server whose database can be made to fail, with an experiment `search` of one long batch, an experiment
-/// `batches` of short ones, and a concluded one, `old`.
+/// A server whose database can be made to fail, with an experiment `search` of one long batch, an
+/// experiment `batches` of short ones, and a concluded one, `old`.
 async fn setup(database: &TestDatabase, settings: Settings) -> Setup {
     let store = FailingStore::new(database.store().await);
     let server = Server::with(store.clone(), settings).await;
@@ -54,7 +54,8 @@ fn results() -> Value {
     json!({"batch": 1, "results": [row]})
 }
 
-/// Every request that writes, but feedback: method, path, body, and what its first success and its repeat answer.
+/// Every request that writes, but feedback: method, path, body, and what its first success and its
+/// repeat answer.
 fn writes() -> Vec<(&'static str, &'static str, Value, u16, u16)> {
     vec![
         ("POST", "/v1/experiments", new_experiment("new"), 201, 200),
@@ -170,8 +171,14 @@ async fn a_database_that_fails_after_it_has_committed_counts_once(database: Test
 
 async fn a_database_that_hangs_is_not_waited_for(database: TestDatabase) {
     let settings = Settings {
-        service: ServiceSettings { commit_within: Duration::from_millis(500), ..ServiceSettings::default() },
-        shell: ShellSettings { request_timeout: Duration::from_secs(2), ..ShellSettings::default() },
+        service: ServiceSettings {
+            commit_within: Duration::from_millis(500),
+            ..ServiceSettings::default()
+        },
+        shell: ShellSettings {
+            request_timeout: Duration::from_secs(2),
+            ..ShellSettings::default()
+        },
     };
     let Setup { store, server } = setup(&database, settings).await;
     let duels = duels(&server, 2).await;
@@ -185,7 +192,8 @@ async fn a_database_that_hangs_is_not_waited_for(database: TestDatabase) {
     while let Some(answered) = waiting.join_next().await {
         let (path, answer) = answered.expect("an answer");
         // the writer gives up by itself, and the rest is given up by the time limit of requests
-        let kind = if path.ends_with("results") { ProblemKind::Unavailable } else { ProblemKind::Timeout };
+        let kind =
+            if path.ends_with("results") { ProblemKind::Unavailable } else { ProblemKind::Timeout };
         answer.problem(kind);
     }
     server.feedback("search", &one).await.problem(ProblemKind::Unavailable);
@@ -201,7 +209,9 @@ async fn a_database_that_hangs_is_not_waited_for(database: TestDatabase) {
     assert_eq!(server.standings("batches").await["duels"], 10);
 }
 
-async fn an_experiment_that_takes_longer_to_read_than_a_request_may_is_read(database: TestDatabase) {
+async fn an_experiment_that_takes_longer_to_read_than_a_request_may_is_read(
+    database: TestDatabase,
+) {
     let first = Server::start(database.store().await).await;
     first.create(&steady("search", &["a", "b"])).await;
     let duel = first.pair("search").await;
@@ -228,7 +238,8 @@ async fn reads_are_served_from_memory(database: TestDatabase) {
     let Setup { store, server } = setup(&database, Settings::default()).await;
     let duel = server.pair("search").await;
     server.answer("search", &duel, "left").await;
-    let paths = ["", "/standings", "/regret", "/batch"].map(|path| format!("/v1/experiments/search{path}"));
+    let paths =
+        ["", "/standings", "/regret", "/batch"].map(|path| format!("/v1/experiments/search{path}"));
     let mut before = Vec::new();
     for path in &paths {
         before.push(server.get(path).await.json(200));
@@ -240,11 +251,13 @@ async fn reads_are_served_from_memory(database: TestDatabase) {
     for _ in 0..20 {
         assert_eq!(server.next_duel("search").await["batch"], 1);
     }
-    let leased = server.post("/v1/experiments/search/batch/lease", &json!({"count": 5})).await.json(200);
+    let leased =
+        server.post("/v1/experiments/search/batch/lease", &json!({"count": 5})).await.json(200);
     assert_eq!(leased["duels"].as_array().map(Vec::len), Some(5));
     assert_eq!(server.next_duel("old").await["self_duel"], true);
     // what is not in memory is not known
-    for path in ["/v1/experiments", "/v1/experiments/unknown", "/v1/experiments/unknown/standings"] {
+    for path in ["/v1/experiments", "/v1/experiments/unknown", "/v1/experiments/unknown/standings"]
+    {
         server.get(path).await.problem(ProblemKind::Unavailable);
     }
     store.set(Mode::Fine);
@@ -270,7 +283,7 @@ async fn logged_self_duels(store: &dyn Store, name: &str) -> u64 {
     let record = store.experiment(name).await.expect("a store").expect("an experiment");
     let log = store.read(record.id, 0, 10_000).await.expect("its log");
     let counts = log.iter().filter_map(|entry| match &entry.event {
-        Event::Other(OtherEvent::SelfDuels { counts }) => {
+        Event::Control(ControlEvent::SelfDuels { counts }) => {
             Some(counts.iter().map(|(_, count)| count).sum::<u64>())
         }
         _ => None,
@@ -288,14 +301,17 @@ async fn show_self_duels(server: &Server, count: u64) {
 
 async fn self_duels_survive_failures(database: TestDatabase) {
     let Setup { store, server } = setup(&database, Settings::default()).await;
-    server.create(&json!({"name": "alone", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    server
+        .create(&json!({"name": "alone", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
+        .await;
     let mut expected = 0;
     for mode in [Mode::FailsBefore, Mode::FailsAfter, Mode::FailsAfter] {
         store.set(mode);
         show_self_duels(&server, 10).await;
         expected += 10;
         let tried = store.appends();
-        eventually("an attempt to write them", async || (store.appends() > tried).then_some(())).await;
+        eventually("an attempt to write them", async || (store.appends() > tried).then_some(()))
+            .await;
     }
     store.set(Mode::Fine);
     eventually("all of them", async || {
@@ -307,7 +323,9 @@ async fn self_duels_survive_failures(database: TestDatabase) {
 
 async fn self_duels_survive_a_failure_just_before_the_end(database: TestDatabase) {
     let Setup { store, server } = setup(&database, Settings::default()).await;
-    server.create(&json!({"name": "alone", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    server
+        .create(&json!({"name": "alone", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
+        .await;
     show_self_duels(&server, 10).await;
     store.set(Mode::FailsBefore);
     let tried = store.appends();

@@ -16,7 +16,9 @@ fn traceparent(trace: &str) -> String {
 /// The log lines of requests of this route, in order.
 fn lines<'a>(log: &'a [Value], route: &str) -> Vec<&'a Value> {
     let path = format!("/v1/experiments/{{name}}/{route}");
-    log.iter().filter(|line| line["target"] == "rankduel::access" && line["route"] == path.as_str()).collect()
+    log.iter()
+        .filter(|line| line["target"] == "rankduel::access" && line["route"] == path.as_str())
+        .collect()
 }
 
 #[tokio::test]
@@ -44,20 +46,26 @@ async fn feedback_and_its_duel_have_one_number_in_the_log() {
         client.send("POST", &path, &headers, body.to_string().into_bytes()).await
     };
     // with its page, which is another `duel_id` of the same duel
-    let rankings = json!({"duel_id": duel["duel_id"], "left": ["1", "2"], "right": ["2", "1"], "length": 2});
+    let rankings =
+        json!({"duel_id": duel["duel_id"], "left": ["1", "2"], "right": ["2", "1"], "length": 2});
     let page = send("interleave", rankings).await.json(200);
     send("feedback", json!({"duel_id": page["duel_id"], "clicks": [0]})).await.json(200);
     send("feedback", json!({"duel_id": duel["duel_id"], "outcome": "none"})).await;
     // two at once, one of them twice, and one that is none
     let more = [client.next_duel("search").await, client.next_duel("search").await];
     let answer = |duel: &Value| json!({"duel_id": duel["duel_id"], "outcome": "left"});
-    let many =
-        [answer(&more[0]), answer(&more[1]), answer(&more[0]), json!({"duel_id": "AAAA", "outcome": "left"})];
+    let many = [
+        answer(&more[0]),
+        answer(&more[1]),
+        answer(&more[0]),
+        json!({"duel_id": "AAAA", "outcome": "left"}),
+    ];
     send("feedback", json!({"feedback": many})).await.json(200);
     send("feedback", json!({"duel_id": "AAAA", "outcome": "left"})).await;
     process.signal("TERM");
     let (_, log) = process.wait();
-    let log: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON lines")).collect();
+    let log: Vec<Value> =
+        log.lines().map(|line| serde_json::from_str(line).expect("JSON lines")).collect();
 
     let issued = lines(&log, "next-duel");
     let number = issued[0]["duel"].as_str().expect("a duel");
@@ -65,7 +73,11 @@ async fn feedback_and_its_duel_have_one_number_in_the_log() {
     assert_eq!(number.len(), 32, "{number}");
     let feedback = lines(&log, "feedback");
     for line in [&lines(&log, "interleave")[0], &feedback[0], &feedback[1]] {
-        assert_eq!((&line["duel"], &line["trace_id"]), (&json!(number), &json!(FEEDBACKS_TRACE)), "{line}");
+        assert_eq!(
+            (&line["duel"], &line["trace_id"]),
+            (&json!(number), &json!(FEEDBACKS_TRACE)),
+            "{line}"
+        );
     }
     assert_eq!(feedback[1]["status"], 409, "refused feedback names its duel too");
     // of several, how many there are; and a line for each
@@ -79,7 +91,8 @@ async fn feedback_and_its_duel_have_one_number_in_the_log() {
     assert_eq!((feedback[3].get("duel"), feedback[3].get("duels")), (None, None));
 
     // the same number stands in the log that is exported
-    let (code, exported, error) = outcome(rankduel(&["export", "search", "--database-url", &database.url]));
+    let (code, exported, error) =
+        outcome(rankduel(&["export", "search", "--database-url", &database.url]));
     assert_eq!(code, Some(0), "{error}");
     assert!(exported.contains(number), "{number}: {exported}");
 }
@@ -90,7 +103,8 @@ async fn feedback_and_its_duel_have_one_number_in_the_log() {
 async fn an_export_that_was_not_built_is_said() {
     let database = fresh_database(Kind::Sqlite).await;
     let said = async |variable: Option<&str>| {
-        let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--database-url", &database.url]);
+        let mut command =
+            rankduel(&["serve", "--listen", "127.0.0.1:0", "--database-url", &database.url]);
         command.envs(variable.map(|name| (name, "http://127.0.0.1:4318")));
         let process = Process::start(command);
         assert_eq!(Client::new(&process.url).get("/readyz").await.status, 200);

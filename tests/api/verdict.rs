@@ -47,10 +47,14 @@ async fn a_verdict_goes_from_nothing_known_to_decided(database: TestDatabase) {
 
     play(&server, "search", 15).await;
     let open = verdict(&server, "search").await;
-    assert_eq!((&open["state"], &open["leader"], &open["duels"]), (&json!("open"), &json!("a"), &json!(15)));
+    assert_eq!(
+        (&open["state"], &open["leader"], &open["duels"]),
+        (&json!("open"), &json!("a"), &json!(15))
+    );
     assert_eq!(open["deciding_pairs"][0]["left"], "a", "the leader's pairs first, seen from it");
     assert!(open["duels_to_go"]["estimate"].as_u64().is_some_and(|duels| duels > 0), "{open}");
-    let chances: f64 = (0..3).map(|i| open["rankers"][i]["condorcet_probability"].as_f64().unwrap()).sum();
+    let chances: f64 =
+        (0..3).map(|i| open["rankers"][i]["condorcet_probability"].as_f64().unwrap()).sum();
     assert!(
         chances <= 1.0 + 1e-9 && open["rankers"][0]["condorcet_probability"].as_f64() > Some(0.7),
         "{open}"
@@ -63,15 +67,25 @@ async fn a_verdict_goes_from_nothing_known_to_decided(database: TestDatabase) {
     let decided = answer.json(200);
     assert_eq!((&decided["state"], &decided["winners"]), (&json!("decided"), &json!(["a"])));
     assert_eq!(decided["rankers"][0]["certain_wins"], 2);
-    assert_eq!((&decided["deciding_pairs"], &decided["duels_to_go"]["estimate"]), (&json!([]), &json!(0)));
-    assert_eq!(decided["sentence"], "`a` is the best ranker: it beats all 2 others. That is 95 % sure.");
+    assert_eq!(
+        (&decided["deciding_pairs"], &decided["duels_to_go"]["estimate"]),
+        (&json!([]), &json!(0))
+    );
+    assert_eq!(
+        decided["sentence"],
+        "`a` is the best ranker: it beats all 2 others. That is 95 % sure."
+    );
     let known = |tag: &str| vec![("if-none-match".to_owned(), tag.to_owned())];
     let headers = known(&tag);
-    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let headers: Vec<(&str, &str)> =
+        headers.iter().map(|(name, value)| (&**name, &**value)).collect();
     let path = "/v1/experiments/search/verdict";
     assert_eq!(server.send("GET", path, &headers, Vec::new()).await.status, 304);
     let other = format!("{path}?confidence=0.999");
-    assert_eq!(server.send("GET", &other, &headers, Vec::new()).await.json(200)["confidence"], 0.999);
+    assert_eq!(
+        server.send("GET", &other, &headers, Vec::new()).await.json(200)["confidence"],
+        0.999
+    );
 
     // who is concluded on shows in the verdict, though the log's answers are the same
     server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
@@ -137,7 +151,8 @@ async fn decided_as(server: &Client, name: &str) {
     let mut body = steady(name, &["a", "b"]);
     body["conclude_at"] = json!({"confidence": 0.95});
     server.create(&body).await;
-    // answered at once, for it may conclude after some of them, and there is nothing to ask for then
+    // answered at once, for it may conclude after some of them, and there is nothing to ask for
+    // then
     let mut answers = Vec::new();
     for _ in 0..25 {
         let duel = server.pair(name).await;
@@ -180,7 +195,9 @@ async fn an_experiment_concludes_by_itself_once(database: TestDatabase) {
     let duel = server.next_duel("search").await;
     assert_eq!((&duel["left"], &duel["right"]), (&json!("a"), &json!("a")));
     assert_eq!(
-        database.count("select count(*) from log where kind = 1 and detail like '%concluded%'").await,
+        database
+            .count("select count(*) from log where kind = 1 and detail like '%concluded%'")
+            .await,
         1,
         "one event"
     );
@@ -223,7 +240,10 @@ async fn one_that_cannot_conclude_keeps_no_other_from_it(database: TestDatabase)
     decided(&server).await;
     concluded(&server).await;
     for name in stuck {
-        assert_eq!(server.get(&format!("/v1/experiments/{name}")).await.json(200)["status"], "running");
+        assert_eq!(
+            server.get(&format!("/v1/experiments/{name}")).await.json(200)["status"],
+            "running"
+        );
     }
     database.execute(allow).await;
     for name in stuck {
@@ -255,7 +275,13 @@ async fn winners_under_every_notion(database: TestDatabase) {
     }
     let found = server.get(path).await.json(200);
     let notion = |name: &str| {
-        found["notions"].as_array().unwrap().iter().find(|row| row["notion"] == name).unwrap().clone()
+        found["notions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["notion"] == name)
+            .unwrap()
+            .clone()
     };
     for name in ["copeland", "condorcet", "borda", "random-walk", "von-neumann"] {
         assert_eq!(notion(name)["winners"], json!(["a"]), "{name}");

@@ -30,7 +30,10 @@ async fn play(server: &Server, name: &str, duels: usize) {
 }
 
 async fn replay(server: &Server, name: &str, policy: Value) -> Value {
-    server.post(&format!("/v1/experiments/{name}/replay"), &json!({"policy": policy})).await.json(200)
+    server
+        .post(&format!("/v1/experiments/{name}/replay"), &json!({"policy": policy}))
+        .await
+        .json(200)
 }
 
 async fn a_replay_under_its_own_policy_is_the_state_that_is_served(database: TestDatabase) {
@@ -52,9 +55,9 @@ async fn a_replay_under_its_own_policy_is_the_state_that_is_served(database: Tes
         play(&server, &name, 40).await;
         let found = replay(&server, &name, policy.clone()).await;
         assert_eq!(found["own_policy"], true);
-        let live = server.service.experiment(&name).await.expect("an experiment");
+        let loaded = server.service.experiment(&name).await.expect("an experiment");
         let (position, saved, champion) = {
-            let fold = live.fold().expect("a fold");
+            let fold = loaded.fold().expect("a fold");
             (fold.position(), fold.policy().save(), fold.policy().champion())
         };
         if position != found["position"] {
@@ -96,12 +99,18 @@ async fn a_replay_under_another_policy_says_what_it_would_do(database: TestDatab
     assert!((100..=420).contains(&steps), "{found}");
     // uniform pairs cost what uniform pairs cost: within five deviations of the mean of twenty runs
     let [mean, deviation, uniform] =
-        [&regret["replayed"]["mean"], &regret["deviation"], &regret["uniform"]].map(|v| v.as_f64().unwrap());
-    assert!((mean - uniform).abs() < 5.0 * deviation / 20.0_f64.sqrt() + 0.02 * uniform, "{regret}");
+        [&regret["replayed"]["mean"], &regret["deviation"], &regret["uniform"]]
+            .map(|v| v.as_f64().unwrap());
+    assert!(
+        (mean - uniform).abs() < 5.0 * deviation / 20.0_f64.sqrt() + 0.02 * uniform,
+        "{regret}"
+    );
 
     // a log of one pair says nothing of the others
     server
-        .create(&json!({"name": "narrow", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}))
+        .create(
+            &json!({"name": "narrow", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+        )
         .await;
     let mut answered = 0;
     while answered < 120 {
@@ -126,7 +135,11 @@ async fn a_replay_under_another_policy_says_what_it_would_do(database: TestDatab
             .env("RANKDUEL_DATABASE_URL", &database.url)
             .output()
             .expect("the program runs");
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).expect("text")
     };
     let of = |text: String| serde_json::from_str::<Value>(&text).expect("JSON");
@@ -137,7 +150,10 @@ async fn a_replay_under_another_policy_says_what_it_would_do(database: TestDatab
     command(&["export", "search", "--out", &file]);
     let mut expected = found;
     expected["experiment"] = json!("replayed");
-    assert_eq!(of(command(&[&["replay", "--file", &file], &options[..]].concat())), json!([expected]));
+    assert_eq!(
+        of(command(&[&["replay", "--file", &file], &options[..]].concat())),
+        json!([expected])
+    );
     let own = command(&["replay", "search"]);
     assert!(own.contains("(the experiment's own)") && own.contains("Copeland regret"), "{own}");
 }
@@ -154,24 +170,35 @@ async fn a_replay_that_cannot_be_is_refused(database: TestDatabase) {
     ] {
         server.post(path, &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
     }
-    for body in [json!({}), json!({"policy": "d-ts"}), json!({"policy": {"kind": "d-ts"}, "more": 1})] {
+    for body in
+        [json!({}), json!({"policy": "d-ts"}), json!({"policy": {"kind": "d-ts"}, "more": 1})]
+    {
         server.post(path, &body).await.problem(ProblemKind::InvalidRequest);
     }
     let body = json!({"policy": {"kind": "d-ts"}});
-    server.post("/v1/experiments/nobody/replay", &body).await.problem(ProblemKind::ExperimentNotFound);
+    server
+        .post("/v1/experiments/nobody/replay", &body)
+        .await
+        .problem(ProblemKind::ExperimentNotFound);
     play(&server, "search", 3).await;
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
-    let live = server.service.experiment("search").await.expect("an experiment");
-    let snapshot = live.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    let loaded = server.service.experiment("search").await.expect("an experiment");
+    let snapshot = loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
     let store = database.connect().await;
     store.save_snapshot(&snapshot).await.expect("it is kept");
     let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);
-    assert!(store.prune(live.id, 2, snapshot.format, &note).await.expect("an answer"), "it is pruned");
-    drop(live);
+    assert!(
+        store.prune(loaded.id, 2, snapshot.format, &note).await.expect("an answer"),
+        "it is pruned"
+    );
+    drop(loaded);
     server.stop().await;
     let server = Server::start(store).await;
     let problem = server.post(path, &body).await.problem(ProblemKind::CannotReplay);
-    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")), "{problem}");
+    assert!(
+        problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")),
+        "{problem}"
+    );
 }
 
 async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
@@ -179,7 +206,11 @@ async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
     let wins = json!([[0, 500, 480], [20, 0, 300], [10, 250, 0]]);
     let choose = async |body: Value| server.post("/v1/next-duel", &body).await.json(200);
     let found = choose(json!({"wins": wins, "seed": 7})).await;
-    assert_eq!(found, choose(json!({"wins": wins, "seed": 7})).await, "the same seed, the same pair");
+    assert_eq!(
+        found,
+        choose(json!({"wins": wins, "seed": 7})).await,
+        "the same seed, the same pair"
+    );
     assert_eq!((&found["champion"], &found["seed"]), (&json!(0), &json!(7)));
     // the first has certainly won against both
     for policy in [json!({"kind": "d-ts"}), json!({"kind": "d-ts-plus", "alpha": 0.6})] {
@@ -192,7 +223,8 @@ async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
         }
     }
     // with so many steps nothing is certain any more
-    let later = json!({"wins": [[0, 9], [3, 0]], "policy": {"kind": "d-ts"}, "steps": 1_000_000_000_u64});
+    let later =
+        json!({"wins": [[0, 9], [3, 0]], "policy": {"kind": "d-ts"}, "steps": 1_000_000_000_u64});
     let mut seen = std::collections::BTreeSet::new();
     for seed in 0..40 {
         let mut body = later.clone();
@@ -228,8 +260,12 @@ async fn counts_that_cannot_be_are_refused(database: TestDatabase) {
     ] {
         server.post("/v1/next-duel", &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
     }
-    for body in [json!({}), json!({"wins": [[0, -1], [1, 0]]}), json!({"wins": even, "seed": -1}), json!([])]
-    {
+    for body in [
+        json!({}),
+        json!({"wins": [[0, -1], [1, 0]]}),
+        json!({"wins": even, "seed": -1}),
+        json!([]),
+    ] {
         server.post("/v1/next-duel", &body).await.problem(ProblemKind::InvalidRequest);
     }
 }

@@ -57,13 +57,16 @@ fn the_report_adds_up() {
         let count = |name: &str| pair[name].as_u64().unwrap();
         let parts = ["wins", "losses", "ties", "no_click", "no_signal"].map(count);
         assert_eq!(parts.iter().sum::<u64>(), 500);
-        let half = (count("wins") as f64 + (500 - count("wins") - count("losses")) as f64 / 2.0) / 500.0;
+        let half =
+            (count("wins") as f64 + (500 - count("wins") - count("losses")) as f64 / 2.0) / 500.0;
         assert!((pair["preference"].as_f64().unwrap() - half).abs() < 1e-12);
         let gap = (half - 0.5).abs();
         assert_eq!(pair["within_noise"], gap < 3.0 * pair["standard_error"].as_f64().unwrap());
         undecided += parts[2] + parts[3] + parts[4];
     }
-    assert!((report["rates"]["undecided"].as_f64().unwrap() - undecided as f64 / 5000.0).abs() < 1e-12);
+    assert!(
+        (report["rates"]["undecided"].as_f64().unwrap() - undecided as f64 / 5000.0).abs() < 1e-12
+    );
     // a feature that knows the grade beats the same feature turned round, whatever else
     assert!(pair(&report, [1, 6])["preference"].as_f64().unwrap() > 0.6);
     let ndcg = |at: usize| report["rankers"][at]["ndcg"].as_f64().unwrap();
@@ -101,17 +104,27 @@ fn exchanged_features_have_exchanged_entries_within_their_errors() {
             (pair["preference"].as_f64().unwrap(), pair["standard_error"].as_f64().unwrap())
         };
         let ((here, error), (there, other)) = (run("1,3"), run("3,1"));
-        assert!((here + there - 1.0).abs() < 4.0 * error.hypot(other), "{method}: {here} and {there}");
+        assert!(
+            (here + there - 1.0).abs() < 4.0 * error.hypot(other),
+            "{method}: {here} and {there}"
+        );
     }
 }
 
 #[test]
 fn entries_are_what_the_model_says() {
-    // One query, a good and a bad document, one ranker right and one wrong: the page is one of two orders, the good document is
-    // the first ranker's. Users read from the top: c the click on the good one, d on the bad, s and t stops after them.
+    // One query, a good and a bad document, one ranker right and one wrong: the page is one of two
+    // orders, the good document is the first ranker's. Users read from the top: c the click on the
+    // good one, d on the bad, s and t stops after them.
     let (_folder, path) = file("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n");
-    let report =
-        json(&["--letor", path.to_str().unwrap(), "--comparisons", "2e4", "--clicks", "navigational"]);
+    let report = json(&[
+        "--letor",
+        path.to_str().unwrap(),
+        "--comparisons",
+        "2e4",
+        "--clicks",
+        "navigational",
+    ]);
     let (c, d, s, t) = (0.95, 0.05, 0.9, 0.2);
     let good_first =
         [c * (s + (1.0 - s) * (1.0 - d)), (1.0 - c) * d, c * (1.0 - s) * d, (1.0 - c) * (1.0 - d)];
@@ -121,7 +134,10 @@ fn entries_are_what_the_model_says() {
         let wanted = f64::midpoint(good_first[at], bad_first[at]);
         let found = report["pairs"][0][name].as_f64().unwrap() / 2e4;
         let four_errors = 4.0 * (wanted * (1.0 - wanted) / 2e4).sqrt();
-        assert!((found - wanted).abs() < four_errors, "{name}: {found}, not {wanted} ± {four_errors}");
+        assert!(
+            (found - wanted).abs() < four_errors,
+            "{name}: {found}, not {wanted} ± {four_errors}"
+        );
     }
 }
 
@@ -154,16 +170,21 @@ fn the_matrix_is_what_simulate_reads() {
     let output = estimate(&["--letor", SMALL, "--comparisons", "300", "--out", path]);
     assert!(output.status.success());
     let table = String::from_utf8(output.stdout).unwrap();
-    for expected in
-        ["12 queries, 96 documents, 3 grades", "because they rank nothing: features 4", "undecided 0."]
-    {
+    for expected in [
+        "12 queries, 96 documents, 3 grades",
+        "because they rank nothing: features 4",
+        "undecided 0.",
+    ] {
         assert!(table.contains(expected), "{table}");
     }
     let csv = fs::read_to_string(path).unwrap();
     let digest = "5c423feab44081a692939a23b018feb1792b01861e1ec99294229f79c86bd692";
-    for expected in
-        [digest, "# features: 1 2 3 5 6", "# method: team-draft", "# users: navigational:stop_on=click"]
-    {
+    for expected in [
+        digest,
+        "# features: 1 2 3 5 6",
+        "# method: team-draft",
+        "# users: navigational:stop_on=click",
+    ] {
         assert!(csv.contains(expected), "{csv}");
     }
     let simulated = rankduel(&[
@@ -179,7 +200,9 @@ fn the_matrix_is_what_simulate_reads() {
     ]);
     assert!(simulated.status.success(), "{}", String::from_utf8_lossy(&simulated.stderr));
     let printed = estimate(&["--letor", SMALL, "--comparisons", "300", "--format", "csv"]);
-    let rows = |text: &str| text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+    let rows = |text: &str| {
+        text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
+    };
     assert_eq!(rows(&csv), rows(&String::from_utf8(printed.stdout).unwrap()));
 }
 

@@ -3,7 +3,7 @@
 use std::fs::read_to_string;
 use std::path::Path;
 
-use rankduel::simulate::figures::{Content, FIGURES};
+use lab::simulate::figures::{Content, FIGURES};
 
 use super::rankduel;
 
@@ -58,7 +58,10 @@ fn a_stand_in_is_named_and_a_given_matrix_is_used() {
         "{said}"
     );
     let said = make(&out, "1", &["copeland-2"]);
-    assert!(said.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full takes"), "{said}");
+    assert!(
+        said.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full takes"),
+        "{said}"
+    );
 
     let data = folder.path().join("data");
     std::fs::create_dir(&data).unwrap();
@@ -82,7 +85,8 @@ fn subsets_of_an_order_always_have_a_condorcet_winner_and_a_cycle_has_none() {
     let shares = |matrix: &str| {
         make(folder.path(), "40", &["copeland-4", "--matrix", matrix]);
         let csv = read_to_string(folder.path().join("copeland-4.csv")).unwrap();
-        let rows = csv.lines().skip(1).map(|line| line.split(',').map(|n| n.parse().unwrap()).collect());
+        let rows =
+            csv.lines().skip(1).map(|line| line.split(',').map(|n| n.parse().unwrap()).collect());
         rows.collect::<Vec<Vec<u64>>>()
     };
     for row in shares("btl:20:1") {
@@ -100,7 +104,10 @@ fn all_notions_of_winner_agree_on_a_strong_order() {
     for notion in ["Copeland", "von Neumann", "Borda", "random walk"] {
         assert!(table.contains(&format!("{notion},100.00,100.00,100.00,100.00")), "{table}");
     }
-    assert!(table.contains("all Copeland winners within the von Neumann support,100.00"), "{table}");
+    assert!(
+        table.contains("all Copeland winners within the von Neumann support,100.00"),
+        "{table}"
+    );
 }
 
 #[test]

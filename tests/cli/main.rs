@@ -9,5 +9,8 @@ use std::process::{Command, Output};
 
 /// Run the program to its end.
 fn rankduel(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankduel")).args(arguments).output().expect("the program starts")
+    Command::new(env!("CARGO_BIN_EXE_rankduel"))
+        .args(arguments)
+        .output()
+        .expect("the program starts")
 }

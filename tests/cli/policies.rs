@@ -1,6 +1,6 @@
 //! `rankduel policies`: every kind, in full.
 
-use rankduel::policy::PolicySpec;
+use dueling_bandits::PolicySpec;
 use serde_json::Value;
 
 use super::rankduel;
@@ -17,7 +17,10 @@ fn every_kind_is_listed_with_all_that_it_takes() {
         assert_eq!(told["summary"], description.summary);
         assert_eq!(told["assumes"], description.assumes);
         assert_eq!(told["fixed_rankers"].as_str(), description.fixed_rankers, "{kind}");
-        assert!(text.contains(&format!("{kind}\n  {}\n", description.summary)), "{kind} in:\n{text}");
+        assert!(
+            text.contains(&format!("{kind}\n  {}\n", description.summary)),
+            "{kind} in:\n{text}"
+        );
         let parameters = told["parameters"].as_array().unwrap();
         assert_eq!(parameters.len(), description.parameters.len());
         for (told, parameter) in parameters.iter().zip(description.parameters) {
@@ -31,9 +34,14 @@ fn every_kind_is_listed_with_all_that_it_takes() {
 #[test]
 fn whose_rankers_may_come_and_go_is_said() {
     let text = |kind: &str| String::from_utf8(rankduel(&["policies", kind]).stdout).unwrap();
-    assert!(text("d-ts-plus").contains("  rankers: may come and go in mid-run\n"), "{}", text("d-ts-plus"));
+    assert!(
+        text("d-ts-plus").contains("  rankers: may come and go in mid-run\n"),
+        "{}",
+        text("d-ts-plus")
+    );
     assert!(text("scb").contains("  rankers: stay as they are: its rounds"), "{}", text("scb"));
-    let open = PolicySpec::KINDS.iter().filter(|(_, description)| description.fixed_rankers.is_none());
+    let open =
+        PolicySpec::KINDS.iter().filter(|(_, description)| description.fixed_rankers.is_none());
     let open: Vec<_> = open.map(|(kind, _)| *kind).collect();
     assert_eq!(open, ["uniform", "d-ts", "d-ts-plus", "ccb", "rucb", "rcs"]);
 }

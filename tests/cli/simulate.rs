@@ -43,8 +43,16 @@ fn without_times(mut report: Value) -> Value {
 
 #[test]
 fn the_report_has_its_documented_shape() {
-    let report =
-        json(&["--policy", "uniform", "--preferences", "arxiv-6", "--horizon", "2_500", "--runs", "3"]);
+    let report = json(&[
+        "--policy",
+        "uniform",
+        "--preferences",
+        "arxiv-6",
+        "--horizon",
+        "2_500",
+        "--runs",
+        "3",
+    ]);
     assert_eq!(report["matrix"], "arxiv-6");
     assert_eq!(report["horizon"], 2500);
     assert_eq!(report["runs"], 3);
@@ -78,7 +86,8 @@ fn several_matrices_make_an_array_in_their_order() {
         "--runs",
         "2",
     ]);
-    let names: Vec<&Value> = reports.as_array().unwrap().iter().map(|report| &report["matrix"]).collect();
+    let names: Vec<&Value> =
+        reports.as_array().unwrap().iter().map(|report| &report["matrix"]).collect();
     assert_eq!(names, ["cyclic-4", "btl:5:1"]);
 }
 
@@ -89,7 +98,16 @@ fn a_seed_gives_the_same_numbers_on_any_number_of_threads() {
         for policy in ["uniform", "d-ts", "d-ts-plus", "ccb", "scb", "sparring", "scomp2"] {
             arguments.extend(["--policy", policy]);
         }
-        arguments.extend(["--ties", "0.1", "--delay", "geometric:5", "--threads", threads, "--seed", seed]);
+        arguments.extend([
+            "--ties",
+            "0.1",
+            "--delay",
+            "geometric:5",
+            "--threads",
+            threads,
+            "--seed",
+            seed,
+        ]);
         without_times(json(&arguments))
     };
     let one = run("1", "3");
@@ -100,7 +118,8 @@ fn a_seed_gives_the_same_numbers_on_any_number_of_threads() {
 
 /// Regret of `policy` on six rankers after 2000 steps, with its standard error, over 30 runs.
 fn after_2000(policy: &str, more: &[&str]) -> (f64, f64) {
-    let common = ["--policy", policy, "--preferences", "arxiv-6", "--horizon", "2000", "--runs", "30"];
+    let common =
+        ["--policy", policy, "--preferences", "arxiv-6", "--horizon", "2000", "--runs", "30"];
     last(&json(&[&common, more].concat()), 0)
 }
 
@@ -139,15 +158,20 @@ fn worse_feedback_costs_more() {
     for more in worse {
         let (worse, its_error) = after_2000("d-ts", more);
         let four_errors = 4.0 * (error * error + its_error * its_error).sqrt();
-        assert!(worse > mean + four_errors, "{more:?}: {worse} ± {its_error}, not over {mean} ± {error}");
+        assert!(
+            worse > mean + four_errors,
+            "{more:?}: {worse} ± {its_error}, not over {mean} ± {error}"
+        );
     }
 }
 
 #[test]
 fn settings_that_change_nothing_change_nothing() {
-    let plain = after_2000("d-ts", &[]);
-    for more in [["--delay", "0"], ["--in-flight", "1"], ["--feedback-batch", "1"], ["--tie-rule", "coin"]] {
-        assert_eq!(plain, after_2000("d-ts", &more), "{more:?}");
+    let reference = after_2000("d-ts", &[]);
+    for more in
+        [["--delay", "0"], ["--in-flight", "1"], ["--feedback-batch", "1"], ["--tie-rule", "coin"]]
+    {
+        assert_eq!(reference, after_2000("d-ts", &more), "{more:?}");
     }
 }
 
@@ -184,17 +208,21 @@ fn uniform_pairs_cost_their_closed_form() {
         assert_eq!(report["regret"], regret);
         let (mean, error) = last(&report, 0);
         let expected = a_step * 1e4;
-        assert!(error > 0.0 && (mean - expected).abs() < 4.0 * error, "{mean} ± {error}, not {expected}");
+        assert!(
+            error > 0.0 && (mean - expected).abs() < 4.0 * error,
+            "{mean} ± {error}, not {expected}"
+        );
     }
 }
 
 #[test]
 fn the_uniform_policy_does_not_care_about_feedback() {
     let run = |more: &[&str]| {
-        let common = ["--policy", "uniform", "--preferences", "arxiv-6", "--horizon", "1000", "--runs", "5"];
+        let common =
+            ["--policy", "uniform", "--preferences", "arxiv-6", "--horizon", "1000", "--runs", "5"];
         without_times(json(&[&common, more].concat()))
     };
-    let plain = run(&[]);
+    let reference = run(&[]);
     let settings: [&[&str]; 7] = [
         &["--loss", "1"],
         &["--ties", "0.5", "--tie-rule", "coin"],
@@ -205,7 +233,7 @@ fn the_uniform_policy_does_not_care_about_feedback() {
         &["--feedback-batch", "250"],
     ];
     for more in settings {
-        assert_eq!(plain, run(more), "{more:?}");
+        assert_eq!(reference, run(more), "{more:?}");
     }
 }
 
@@ -233,7 +261,9 @@ fn the_table_names_what_it_shows() {
     let output = simulate(&["--policy", "uniform", "--preferences", "arxiv-6", "--horizon", "1e3"]);
     assert!(output.status.success());
     let table = String::from_utf8(output.stdout).unwrap();
-    for expected in ["arxiv-6", "Copeland regret", "20 runs", "t = 100", "t = 1000", "uniform", "µs/step"] {
+    for expected in
+        ["arxiv-6", "Copeland regret", "20 runs", "t = 100", "t = 1000", "uniform", "µs/step"]
+    {
         assert!(table.contains(expected), "{expected} in:\n{table}");
     }
 }
@@ -266,10 +296,16 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
     for report in reports.as_array().unwrap() {
         for point in report["policies"][0]["checkpoints"].as_array().unwrap() {
             let row = rows.next().unwrap();
-            assert_eq!((row[0].as_str(), row[1].as_str()), (report["matrix"].as_str().unwrap(), "uniform"));
-            for (at, name) in ["step", "mean", "standard_error", "standard_deviation"].iter().enumerate() {
+            assert_eq!(
+                (row[0].as_str(), row[1].as_str()),
+                (report["matrix"].as_str().unwrap(), "uniform")
+            );
+            for (at, name) in
+                ["step", "mean", "standard_error", "standard_deviation"].iter().enumerate()
+            {
                 // the JSON reader of this test may be off by the last digit
-                let (written, told) = (row[2 + at].parse::<f64>().unwrap(), point[name].as_f64().unwrap());
+                let (written, told) =
+                    (row[2 + at].parse::<f64>().unwrap(), point[name].as_f64().unwrap());
                 assert!((written - told).abs() <= 1e-12 * told, "{name}: {written}, {told}");
             }
         }
@@ -308,7 +344,10 @@ fn each_malformed_matrix_is_refused_by_name_and_place() {
     }
     let wide = directory.path().join("wide.csv");
     std::fs::write(&wide, vec!["0.5"; 1025].join(",")).unwrap();
-    refused(&["--policy", "uniform", "--preferences", wide.to_str().unwrap()], "more than 1024 columns");
+    refused(
+        &["--policy", "uniform", "--preferences", wide.to_str().unwrap()],
+        "more than 1024 columns",
+    );
     refused(&["--policy", "uniform", "--preferences", "absent.csv"], "cannot open");
     refused(&["--policy", "uniform", "--preferences", "btl:1:1"], "`1` is not a number of rankers");
 }
@@ -317,7 +356,8 @@ fn each_malformed_matrix_is_refused_by_name_and_place() {
 fn a_matrix_in_a_file_is_the_matrix_of_that_name() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cyclic.csv");
-    std::fs::write(&path, "0.5,0.6,0.6,0.6\n0.4,0.5,0.9,0.1\n0.4,0.1,0.5,0.9\n0.4,0.9,0.1,0.5\n").unwrap();
+    std::fs::write(&path, "0.5,0.6,0.6,0.6\n0.4,0.5,0.9,0.1\n0.4,0.1,0.5,0.9\n0.4,0.9,0.1,0.5\n")
+        .unwrap();
     let run = |preferences: &str| {
         let mut report = without_times(json(&[
             "--policy",
@@ -346,12 +386,16 @@ fn condorcet_regret_needs_a_condorcet_winner() {
 
 #[test]
 fn wrong_calls_are_refused() {
-    let with =
-        |more: &'static [&'static str]| [&["--policy", "uniform", "--preferences", "arxiv-6"], more].concat();
+    let with = |more: &'static [&'static str]| {
+        [&["--policy", "uniform", "--preferences", "arxiv-6"], more].concat()
+    };
     refused(&["--policy", "uniform"], "--preferences");
     refused(&["--preferences", "arxiv-6"], "--policy");
     refused(&["--policy", "no-such", "--preferences", "arxiv-6"], "there is no policy `no-such`");
-    refused(&["--policy", "uniform:alpha=1", "--preferences", "arxiv-6"], "has no parameter `alpha`");
+    refused(
+        &["--policy", "uniform:alpha=1", "--preferences", "arxiv-6"],
+        "has no parameter `alpha`",
+    );
     refused(&with(&["--horizon", "0"]), "whole number from 1");
     refused(&with(&["--horizon", "1.5"]), "whole number from 1");
     refused(&with(&["--runs", "0"]), "whole number from 1");
@@ -380,7 +424,8 @@ fn ctrl_c_reports_what_is_done() {
         .spawn()
         .unwrap();
     let pid = child.id();
-    // until it handles SIGINT (the second bit of the mask of caught signals) and has worked for 50 ms
+    // until it handles SIGINT (the second bit of the mask of caught signals) and has worked for 50
+    // ms
     loop {
         let status = read_to_string(format!("/proc/{pid}/status")).unwrap();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
@@ -394,7 +439,9 @@ fn ctrl_c_reports_what_is_done() {
         }
         std::thread::yield_now();
     }
-    assert!(Command::new("sh").args(["-c", &format!("kill -INT {pid}")]).status().unwrap().success());
+    assert!(
+        Command::new("sh").args(["-c", &format!("kill -INT {pid}")]).status().unwrap().success()
+    );
     let output = child.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}");

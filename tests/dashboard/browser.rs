@@ -52,8 +52,9 @@ async fn pages_show_what_the_api_says_and_complain_of_nothing() {
     let (_database, server, browser) = stage().await;
     let base = server.base().to_owned();
     browser.open(&base).await;
-    let listed =
-        browser.run("return [...document.querySelectorAll('tbody th a')].map((a) => a.textContent)").await;
+    let listed = browser
+        .run("return [...document.querySelectorAll('tbody th a')].map((a) => a.textContent)")
+        .await;
     let mut names = EXPERIMENTS;
     names.sort_unstable();
     assert_eq!(listed, json!(names));
@@ -73,8 +74,12 @@ async fn pages_show_what_the_api_says_and_complain_of_nothing() {
                  cell.querySelector('.small:last-child') ? cell.querySelector('.small:last-child').textContent : '')])",
             )
             .await;
-        let ids: Vec<&str> =
-            standings["rankers"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+        let ids: Vec<&str> = standings["rankers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["id"].as_str().unwrap())
+            .collect();
         let index = |id: &str| ids.iter().position(|own| *own == id).expect("a ranker");
         let rows = cells.as_array().unwrap();
         assert_eq!(rows.len(), if ids.len() > 16 { 0 } else { ids.len() }, "{name}");
@@ -116,7 +121,12 @@ async fn pages_show_what_the_api_says_and_complain_of_nothing() {
 }
 
 /// The tables of the pairs that meet and of interleaved pages.
-async fn pairs_are_those_of_the_api(browser: &Browser, standings: &Value, statistics: &Value, name: &str) {
+async fn pairs_are_those_of_the_api(
+    browser: &Browser,
+    standings: &Value,
+    statistics: &Value,
+    name: &str,
+) {
     let rows = |title: &str| {
         format!(
             "return [...document.querySelectorAll('section[aria-labelledby={title}] tbody tr')].map((row) => \
@@ -124,9 +134,12 @@ async fn pairs_are_those_of_the_api(browser: &Browser, standings: &Value, statis
         )
     };
     let met = browser.run(&rows("pairs-title")).await;
-    let decided: u64 =
-        ["left", "right", "tie"].iter().map(|key| standings["outcomes"][key].as_u64().unwrap()).sum();
-    let shown: u64 = met.as_array().unwrap().iter().map(|row| count(row[1].as_str().unwrap())).sum();
+    let decided: u64 = ["left", "right", "tie"]
+        .iter()
+        .map(|key| standings["outcomes"][key].as_u64().unwrap())
+        .sum();
+    let shown: u64 =
+        met.as_array().unwrap().iter().map(|row| count(row[1].as_str().unwrap())).sum();
     assert_eq!(shown, decided, "{name}: duels with a result");
 
     let pages = browser.run(&rows("interleaved-title")).await;
@@ -142,7 +155,12 @@ async fn pairs_are_those_of_the_api(browser: &Browser, standings: &Value, statis
             .iter()
             .flat_map(|one| one["pairs"].as_array().unwrap());
         let is_row = |pair: &&Value| {
-            row[0] == format!("{} : {}", pair["ranker"].as_str().unwrap(), pair["against"].as_str().unwrap())
+            row[0]
+                == format!(
+                    "{} : {}",
+                    pair["ranker"].as_str().unwrap(),
+                    pair["against"].as_str().unwrap()
+                )
         };
         let pair = pairs.clone().find(is_row).expect("a pair of the API");
         let delta = row[1].as_str().unwrap().replace('−', "-").parse::<f64>().unwrap();
@@ -150,8 +168,9 @@ async fn pairs_are_those_of_the_api(browser: &Browser, standings: &Value, statis
         let won = format!("{}:{} ({})", pair["wins"], pair["losses"], pair["ties"]);
         assert_eq!(row[3], won, "{name}");
     }
-    let canary =
-        browser.run("return document.body.textContent.includes('The canary, two ids of one ranker')").await;
+    let canary = browser
+        .run("return document.body.textContent.includes('The canary, two ids of one ranker')")
+        .await;
     assert_eq!(canary, json!(!statistics["canary"].is_null()), "{name}");
 }
 
@@ -188,7 +207,10 @@ async fn pages_fit_every_width_and_are_readable_in_both_themes() {
         .await;
     assert_eq!(unnamed, json!(0), "pictures without words");
     browser.press("\u{e004}").await; // Tab
-    assert_eq!(browser.run("return document.activeElement.textContent").await, "Skip to the content");
+    assert_eq!(
+        browser.run("return document.activeElement.textContent").await,
+        "Skip to the content"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,18 +229,24 @@ async fn a_page_brings_itself_up_to_date_and_needs_no_script() {
     })
     .await;
     assert_eq!(
-        browser.run("return [document.getElementById('words').open, document.activeElement.id]").await,
+        browser
+            .run("return [document.getElementById('words').open, document.activeElement.id]")
+            .await,
         json!([true, "pause"])
     );
     assert_eq!(browser.run("return document.querySelector('#ranker').value").await, "neural");
     // paused, it stays as it is; what is said is said for screen readers, too
     browser.press("\u{e007}").await; // Enter
-    eventually("the pause", async || (browser.text("#updated").await == "Paused").then_some(())).await;
+    eventually("the pause", async || (browser.text("#updated").await == "Paused").then_some(()))
+        .await;
     assert_eq!(browser.console().await, [""; 0]);
 
     browser.devtools("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;
     browser.open(&page).await;
     browser.devtools("Emulation.setScriptExecutionDisabled", json!({"value": false})).await;
     assert_eq!(count(&browser.text("#duels").await), before + 1);
-    assert_eq!(browser.run("return document.getElementById('updates').hidden").await, Value::Bool(true));
+    assert_eq!(
+        browser.run("return document.getElementById('updates').hidden").await,
+        Value::Bool(true)
+    );
 }

@@ -19,7 +19,11 @@ on_both_databases! {
 
 const ADMIN: &str = "given-at-the-start-0123456789";
 
-async fn key(store: &SharedStore, scope: Scope, experiments: Option<Vec<String>>) -> (String, String) {
+async fn key(
+    store: &SharedStore,
+    scope: Scope,
+    experiments: Option<Vec<String>>,
+) -> (String, String) {
     let key = NewKey::generate().expect("randomness");
     let id = key.id.as_str().to_owned();
     let record = ApiKeyRecord {
@@ -40,7 +44,8 @@ async fn key(store: &SharedStore, scope: Scope, experiments: Option<Vec<String>>
 }
 
 async fn serve(store: SharedStore) -> Server {
-    let shell = ShellSettings { keys: ApiKeys::parse(ADMIN).expect("a key"), ..ShellSettings::default() };
+    let shell =
+        ShellSettings { keys: ApiKeys::parse(ADMIN).expect("a key"), ..ShellSettings::default() };
     Server::with(store, Settings { shell, ..Settings::default() }).await
 }
 
@@ -68,25 +73,37 @@ fn cookie(response: &Response) -> (String, String) {
 }
 
 async fn page(server: &Server, path: &str, cookie: &str) -> Response {
-    client().get(format!("{}{path}", server.base())).header("cookie", cookie).send().await.expect("an answer")
+    client()
+        .get(format!("{}{path}", server.base()))
+        .header("cookie", cookie)
+        .send()
+        .await
+        .expect("an answer")
 }
 
 async fn create(server: &Server, name: &str) {
     let bearer = format!("Bearer {ADMIN}");
     let body = json!({"name": name, "rankers": ["a", "b"]}).to_string().into_bytes();
-    let answer = server.send("POST", "/v1/experiments", &[JSON, ("authorization", &bearer)], body).await;
+    let answer =
+        server.send("POST", "/v1/experiments", &[JSON, ("authorization", &bearer)], body).await;
     assert_eq!(answer.status, 201, "{}", answer.text());
 }
 
-async fn a_session_opens_pages_at_every_server_until_its_key_or_its_time_ends(database: TestDatabase) {
+async fn a_session_opens_pages_at_every_server_until_its_key_or_its_time_ends(
+    database: TestDatabase,
+) {
     let store = database.store().await;
     let (reader, id) = key(&store, Scope::Read, None).await;
-    let (one, other) = (serve(database.connect().await).await, serve(database.connect().await).await);
+    let (one, other) =
+        (serve(database.connect().await).await, serve(database.connect().await).await);
     create(&one, "search").await;
     let asked = page(&one, "/experiments/search?ranker=b", "").await;
     assert_eq!(
         (asked.status(), &asked.headers()["location"]),
-        (303.try_into().unwrap(), &"/login?next=%2Fexperiments%2Fsearch%3Franker%3Db".parse().unwrap())
+        (
+            303.try_into().unwrap(),
+            &"/login?next=%2Fexperiments%2Fsearch%3Franker%3Db".parse().unwrap()
+        )
     );
 
     let answer = log_in(&one, &reader, &[]).await;
@@ -113,9 +130,11 @@ async fn a_session_opens_pages_at_every_server_until_its_key_or_its_time_ends(da
         assert_eq!(missing.status(), 404);
         assert!(missing.text().await.unwrap().contains("No such experiment"));
     }
-    for changed in
-        [session.replace('=', "=A"), session[..session.len() - 1].to_owned(), "rankduel-session=".to_owned()]
-    {
+    for changed in [
+        session.replace('=', "=A"),
+        session[..session.len() - 1].to_owned(),
+        "rankduel-session=".to_owned(),
+    ] {
         assert_eq!(page(&one, "/", &changed).await.status(), 303, "{changed}");
     }
     // its time
@@ -155,7 +174,8 @@ async fn only_who_may_read_gets_in_and_only_from_the_site_itself() {
     assert!(list.contains("/experiments/search") && !list.contains("/experiments/other"));
     // an API key opens pages as well, for who scripts them
     let bearer = format!("Bearer {ADMIN}");
-    let answer = server.send("GET", "/experiments/other", &[("authorization", &bearer)], Vec::new()).await;
+    let answer =
+        server.send("GET", "/experiments/other", &[("authorization", &bearer)], Vec::new()).await;
     assert_eq!(answer.status, 200);
 
     // forms of other sites are refused, whoever sends them
@@ -179,13 +199,20 @@ async fn only_who_may_read_gets_in_and_only_from_the_site_itself() {
         );
     }
     // logging out takes the cookie away
-    let out = client().post(format!("{origin}/logout")).header("cookie", &session).send().await.unwrap();
-    assert_eq!((out.status().as_u16(), &out.headers()["location"]), (303, &"/login".parse().unwrap()));
+    let out =
+        client().post(format!("{origin}/logout")).header("cookie", &session).send().await.unwrap();
+    assert_eq!(
+        (out.status().as_u16(), &out.headers()["location"]),
+        (303, &"/login".parse().unwrap())
+    );
     assert!(cookie(&out).1.contains("Max-Age=0"));
     // an open server has nothing to log in to
     let open = Server::start(fresh_database(Kind::Sqlite).await.store().await).await;
     let login = page(&open, "/login?next=//evil.example", "").await;
-    assert_eq!((login.status().as_u16(), &login.headers()["location"]), (303, &"/".parse().unwrap()));
+    assert_eq!(
+        (login.status().as_u16(), &login.headers()["location"]),
+        (303, &"/".parse().unwrap())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,7 +232,9 @@ async fn somebody_logs_in_with_a_browser_and_out_again() {
     submit("wrong-key").await;
     let wrong = crate::support::client::eventually("what is wrong", async || {
         let text = browser
-            .run("const wrong = document.getElementById('wrong'); return wrong && wrong.textContent")
+            .run(
+                "const wrong = document.getElementById('wrong'); return wrong && wrong.textContent",
+            )
             .await;
         text.as_str().map(str::to_owned)
     })
@@ -220,8 +249,10 @@ async fn somebody_logs_in_with_a_browser_and_out_again() {
     .await;
     assert_eq!(browser.run("return document.cookie").await, "", "no script reads the session");
     browser.run("document.querySelector('form[action=\"/logout\"] button').click()").await;
-    crate::support::client::eventually("the way out", async || (place().await == "/login").then_some(()))
-        .await;
+    crate::support::client::eventually("the way out", async || {
+        (place().await == "/login").then_some(())
+    })
+    .await;
     browser.open(&format!("{}/", server.base())).await;
     assert_eq!(place().await, "/login");
     assert_eq!(browser.console().await, [""; 0]);

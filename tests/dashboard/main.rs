@@ -1,4 +1,5 @@
-//! The dashboard, as people see it: in a browser, and over HTTP where the browser would hide what matters.
+//! The dashboard, as people see it: in a browser, and over HTTP where the browser would hide what
+//! matters.
 
 #[macro_use]
 #[path = "../support/mod.rs"]

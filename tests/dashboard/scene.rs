@@ -4,8 +4,11 @@ use rand::{RngExt as _, SeedableRng as _};
 use std::time::Duration;
 
 use rankduel::access::Actor;
-use rankduel::experiment::receive::Said;
-use rankduel::experiment::{ExperimentSpec, Feedback, ServiceSettings, ShownOutcome};
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::service::ServiceSettings;
+use rankduel::service::feedback::Feedback;
+use rankduel::service::feedback::FeedbackContent;
+use rankduel::service::feedback::ShownOutcome;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -32,7 +35,8 @@ pub fn rankers(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// Create an experiment and answer so many duels of it; some are never answered, some twice, some by nobody's id.
+/// Create an experiment and answer so many duels of it; some are never answered, some twice, some
+/// by nobody's id.
 pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duels: usize) {
     let spec: ExperimentSpec = serde_json::from_value(json!({
         "rankers": rankers(count).into_iter().map(|id| json!({"id": id})).collect::<Vec<_>>(),
@@ -44,8 +48,9 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
     .expect("a spec");
     let service = &server.service;
     service.create(name, &spec, &Actor::anyone()).await.expect("an experiment");
-    let position = |id: &str| spec.rankers.iter().position(|ranker| ranker.id == id).expect("a ranker");
-    let mut chance = rand::rngs::StdRng::seed_from_u64(7);
+    let position =
+        |id: &str| spec.rankers.iter().position(|ranker| ranker.id == id).expect("a ranker");
+    let mut rng = rand::rngs::StdRng::seed_from_u64(7);
     let mut feedback = Vec::new();
     for _ in 0..duels {
         let duel = service.next_duel(name).await.expect("a duel");
@@ -55,29 +60,30 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
             service.receive(name, &feedback).await.expect("receipts");
             feedback.clear();
         }
-        if duel.self_duel || chance.random_bool(0.04) {
+        if duel.self_duel || rng.random_bool(0.04) {
             continue;
         }
         let (left, right) = (position(&duel.left), position(&duel.right));
         let left_wins = if left < right { wins(left, right) } else { 1.0 - wins(right, left) };
-        let outcome = match chance.random::<f64>() {
+        let outcome = match rng.random::<f64>() {
             draw if draw < 0.08 => ShownOutcome::None,
             draw if draw < 0.12 => ShownOutcome::Tie,
-            _ if chance.random_bool(left_wins) => ShownOutcome::Left,
+            _ if rng.random_bool(left_wins) => ShownOutcome::Left,
             _ => ShownOutcome::Right,
         };
-        feedback.push(Feedback { duel_id: duel.duel_id, said: Said::Outcome(outcome) });
-        if chance.random_bool(0.05) {
+        feedback.push(Feedback { duel_id: duel.duel_id, said: FeedbackContent::Outcome(outcome) });
+        if rng.random_bool(0.05) {
             feedback.push(feedback[feedback.len() - 1].clone());
         }
     }
     service.receive(name, &feedback).await.expect("receipts");
-    let orphan = Feedback { duel_id: "nobody's".into(), said: Said::Outcome(ShownOutcome::Left) };
+    let orphan =
+        Feedback { duel_id: "nobody's".into(), said: FeedbackContent::Outcome(ShownOutcome::Left) };
     service.receive(name, &[orphan.clone(), orphan]).await.expect("receipts");
 }
 
-/// Create an experiment whose pages are interleaved, with a canary, and click on so many of them: a document of `bm25` is what
-/// people want two times in three.
+/// Create an experiment whose pages are interleaved, with a canary, and click on so many of them: a
+/// document of `bm25` is what people want two times in three.
 pub async fn merged(server: &Server, name: &str, pages: usize) {
     let spec = json!({
         "name": name,
@@ -86,7 +92,7 @@ pub async fn merged(server: &Server, name: &str, pages: usize) {
         "canary": ["tf-idf", "tf-idf-again"],
     });
     server.create(&spec).await;
-    let mut chance = rand::rngs::StdRng::seed_from_u64(11);
+    let mut rng = rand::rngs::StdRng::seed_from_u64(11);
     let of = |ranker: &Value| -> Vec<String> {
         let id = ranker.as_str().expect("an id");
         (0..5).map(|place| format!("{id} {place}")).collect()
@@ -98,23 +104,31 @@ pub async fn merged(server: &Server, name: &str, pages: usize) {
             continue;
         }
         let body = json!({"duel_id": duel["duel_id"], "left": of(&duel["left"]), "right": of(&duel["right"]), "length": 10});
-        let page = server.post(&format!("/v1/experiments/{name}/interleave"), &body).await.json(200);
-        let wanted = if chance.random_bool(2.0 / 3.0) { "bm25" } else { "tf-idf" };
+        let page =
+            server.post(&format!("/v1/experiments/{name}/interleave"), &body).await.json(200);
+        let wanted = if rng.random_bool(2.0 / 3.0) { "bm25" } else { "tf-idf" };
         let slots = page["slots"].as_array().expect("slots");
-        let is_wanted = |slot: &Value| slot["document"].as_str().is_some_and(|id| id.starts_with(wanted));
+        let is_wanted =
+            |slot: &Value| slot["document"].as_str().is_some_and(|id| id.starts_with(wanted));
         let click = slots.iter().position(is_wanted).unwrap_or(0);
-        server.feedback(name, &json!({"duel_id": page["duel_id"], "clicks": [click]})).await.json(200);
+        server
+            .feedback(name, &json!({"duel_id": page["duel_id"], "clicks": [click]}))
+            .await
+            .json(200);
         clicked += 1;
     }
 }
 
-/// A server on this database with experiments of 2, 7, 10 and 136 rankers, one in batches, one whose pages are interleaved, one
-/// without a duel.
+/// A server on this database with experiments of 2, 7, 10 and 136 rankers, one in batches, one
+/// whose pages are interleaved, one without a duel.
 pub async fn server(database: &TestDatabase) -> Server {
     // hours pass while the scene is set, and nothing may be dropped from memory meanwhile
-    let service =
-        ServiceSettings { idle_after: Duration::from_secs(30 * 24 * 3600), ..ServiceSettings::default() };
-    let server = Server::with(database.store().await, Settings { service, ..Settings::default() }).await;
+    let service = ServiceSettings {
+        idle_after: Duration::from_secs(30 * 24 * 3600),
+        ..ServiceSettings::default()
+    };
+    let server =
+        Server::with(database.store().await, Settings { service, ..Settings::default() }).await;
     fill(&server, "checkout", 7, json!({"kind": "d-ts-plus"}), 3000).await;
     fill(&server, "two", 2, json!({"kind": "d-ts-plus"}), 200).await;
     fill(&server, "ten", 10, json!({"kind": "rucb"}), 800).await;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rankduel::experiment::token::Keyring;
-use rankduel::policy::Answer;
-use rankduel::store::{Event, LogEntry, Nonce, OtherEvent, SharedStore, connect};
+use dueling_bandits::Answer;
+use rankduel::store::{ControlEvent, Event, LogEntry, Nonce, SharedStore, connect};
+use rankduel::tokens::duel_token::SigningKeySet;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
 
@@ -14,8 +14,8 @@ use crate::report::Row;
 use crate::scene::{NAMES, Scene};
 use crate::support::client::{Client, eventually};
 
-/// Send the callers home, look at the log and at what every process says of it, and keep the row of the table. `url`:
-/// the database itself, not what stands before it.
+/// Send the callers home, look at the log and at what every process says of it, and keep the row of
+/// the table. `url`: the database itself, not what stands before it.
 pub async fn audit(mut scene: Scene, url: &str, fault: &'static str, times: u64) {
     scene.close().await;
     let store = connect(url).await.expect("a store");
@@ -55,7 +55,11 @@ pub async fn audit(mut scene: Scene, url: &str, fault: &'static str, times: u64)
     execute(url, "delete from snapshot").await;
     scene.start(0);
     for (name, restored) in NAMES.into_iter().zip(restored) {
-        assert_eq!(scene.client(0).standings(name).await, restored, "{name}: a fold from the start");
+        assert_eq!(
+            scene.client(0).standings(name).await,
+            restored,
+            "{name}: a fold from the start"
+        );
         agrees_with_the_log(&scene.client(0), &store, name).await;
     }
     scene.stop(0);
@@ -74,7 +78,7 @@ struct Findings {
 }
 
 async fn compare_with_the_log(scene: &Scene, store: &dyn rankduel::store::Store) -> Findings {
-    let keys = Keyring::new(&store.signing_keys().await.expect("keys")).expect("a key");
+    let keys = SigningKeySet::new(&store.signing_keys().await.expect("keys")).expect("a key");
     let mut findings = Findings::default();
     let mut entries: BTreeMap<Nonce, Vec<LogEntry>> = BTreeMap::new();
     for name in NAMES {
@@ -97,7 +101,8 @@ async fn compare_with_the_log(scene: &Scene, store: &dyn rankduel::store::Store)
                 outcome.answer == said(told.outcome, token.first_left)
                     && (outcome.first, outcome.second) == (token.first, token.second)
             };
-            let is_there = |position| found.iter().any(|entry| entry.position == position && as_said(entry));
+            let is_there =
+                |position| found.iter().any(|entry| entry.position == position && as_said(entry));
             match told.fate {
                 Fate::Acknowledged(position) => findings.lost += u64::from(!is_there(position)),
                 Fate::Open if found.iter().all(as_said) => {}
@@ -120,7 +125,8 @@ fn said(outcome: &str, first_left: bool) -> Answer {
     }
 }
 
-/// A process's standings are what is counted in the log up to the same position, and it gets to the log's end.
+/// A process's standings are what is counted in the log up to the same position, and it gets to the
+/// log's end.
 async fn agrees_with_the_log(client: &Client, store: &SharedStore, name: &str) {
     let head = log(&**store, name).await.len() as u64;
     let standings = eventually("a replica that has followed", async || {
@@ -142,7 +148,8 @@ async fn agrees_with_the_log(client: &Client, store: &SharedStore, name: &str) {
 fn count(entries: &[LogEntry], rankers: usize) -> Value {
     let mut wins = vec![vec![0; rankers]; rankers];
     let mut ties = wins.clone();
-    let mut shown: BTreeMap<&str, u64> = ["left", "right", "tie", "none"].map(|side| (side, 0)).into();
+    let mut shown: BTreeMap<&str, u64> =
+        ["left", "right", "tie", "none"].map(|side| (side, 0)).into();
     let (mut duels, mut self_duels) = (0, 0);
     for entry in entries {
         match &entry.event {
@@ -166,10 +173,10 @@ fn count(entries: &[LogEntry], rankers: usize) -> Value {
                     Answer::None => {}
                 }
             }
-            Event::Other(OtherEvent::SelfDuels { counts }) => {
+            Event::Control(ControlEvent::SelfDuels { counts }) => {
                 self_duels += counts.iter().map(|(_, count)| count).sum::<u64>();
             }
-            Event::Other(other) => panic!("nobody has asked for {other:?}"),
+            Event::Control(other) => panic!("nobody has asked for {other:?}"),
         }
     }
     json!({"duels": duels, "self_duels": self_duels, "outcomes": shown, "wins": wins, "ties": ties})
@@ -215,7 +222,11 @@ async fn an_outcome_that_is_gone_or_there_twice_is_found() {
     let store = connect(&url).await.expect("a store");
     assert_eq!(compare_with_the_log(&scene, &*store).await, Findings::default());
 
-    execute(&url, "update log set answer = (answer + 1) % 4 where (experiment_id, position) = (1, 2)").await;
+    execute(
+        &url,
+        "update log set answer = (answer + 1) % 4 where (experiment_id, position) = (1, 2)",
+    )
+    .await;
     let findings = compare_with_the_log(&scene, &*store).await;
     assert_eq!(
         (findings.lost + findings.wrong.len() as u64, findings.double_counted),

@@ -1,6 +1,7 @@
 //! The wall clock jumps, and two processes do not agree on what time it is.
 //!
-//! The program is the one that is shipped; it asks the system for the time, and libfaketime answers in its place.
+//! The program is the one that is shipped; it asks the system for the time, and libfaketime answers
+//! in its place.
 
 use std::path::PathBuf;
 
@@ -64,7 +65,8 @@ async fn clocks_jump(url: &str) {
     scene.open();
     let expired = |scene: &Scene| scene.office.know(|memory| memory.expired());
     let mut round = 0;
-    // a duel has to be out when the clocks jump ahead, and on a busy machine callers may be between two
+    // a duel has to be out when the clocks jump ahead, and on a busy machine callers may be between
+    // two
     while round < times || (expired(&scene) == 0 && round < 10 * times) {
         scene.acknowledges(20).await;
         some_moment(100).await;

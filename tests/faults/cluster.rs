@@ -17,7 +17,8 @@ use crate::support::client::PATIENCE;
 /// How to end a server without asking it.
 #[derive(Debug, Clone, Copy)]
 pub enum End {
-    /// SIGQUIT: what `pg_ctl stop -m immediate` sends. No checkpoint; the next start recovers from the log.
+    /// SIGQUIT: what `pg_ctl stop -m immediate` sends. No checkpoint; the next start recovers from
+    /// the log.
     Immediate,
     /// SIGKILL of the postmaster: nobody is left to tell the others.
     Kill,
@@ -40,14 +41,19 @@ impl Cluster {
         cluster
     }
 
-    /// A new one, not yet running, in this folder: a copy of the first, because making one takes as long as breaking it.
+    /// A new one, not yet running, in this folder: a copy of the first, because making one takes as
+    /// long as breaking it.
     pub fn in_folder(folder: PathBuf) -> Self {
         static TEMPLATE: OnceLock<PathBuf> = OnceLock::new();
         let template = TEMPLATE.get_or_init(make_template);
         let cluster = Self { folder, _owned: None, running: None };
         give_away(&cluster.folder);
-        let status =
-            Command::new("cp").arg("--archive").arg(template).arg(cluster.data()).status().expect("cp");
+        let status = Command::new("cp")
+            .arg("--archive")
+            .arg(template)
+            .arg(cluster.data())
+            .status()
+            .expect("cp");
         assert!(status.success(), "{} cannot be copied", template.display());
         cluster
     }
@@ -55,7 +61,8 @@ impl Cluster {
     /// A standby of this server, running and following it; a commit waits for it.
     pub async fn standby(&self) -> Self {
         let owned = temporary_folder();
-        let mut standby = Self { folder: owned.path().to_owned(), _owned: Some(owned), running: None };
+        let mut standby =
+            Self { folder: owned.path().to_owned(), _owned: Some(owned), running: None };
         give_away(&standby.folder);
         let made = program("pg_basebackup", &standby.folder)
             .args([
@@ -75,7 +82,8 @@ impl Cluster {
         standby.start_again().await;
         self.execute("alter system set synchronous_standby_names = 'standby'").await;
         self.execute("select pg_reload_conf()").await;
-        self.until("select exists (select 1 from pg_stat_replication where sync_state = 'sync')").await;
+        self.until("select exists (select 1 from pg_stat_replication where sync_state = 'sync')")
+            .await;
         standby
     }
 
@@ -147,7 +155,10 @@ impl Cluster {
 
     /// Whether it has ended by itself. It can then be started again.
     pub fn has_ended(&mut self) -> bool {
-        let ended = self.running.as_mut().is_none_or(|child| child.try_wait().expect("its state").is_some());
+        let ended = self
+            .running
+            .as_mut()
+            .is_none_or(|child| child.try_wait().expect("its state").is_some());
         if ended {
             self.running = None;
         }
@@ -184,7 +195,11 @@ impl Cluster {
     pub async fn until(&self, condition: &'static str) {
         let mut connection = self.connection().await;
         let deadline = Instant::now() + PATIENCE;
-        while !sqlx::query_scalar::<_, bool>(condition).fetch_one(&mut connection).await.expect("an answer") {
+        while !sqlx::query_scalar::<_, bool>(condition)
+            .fetch_one(&mut connection)
+            .await
+            .expect("an answer")
+        {
             assert!(Instant::now() < deadline, "it never came: {condition}: {}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -218,20 +233,30 @@ impl Drop for Cluster {
     }
 }
 
-/// The data folder of a server that was never started, beside the server of the whole test run and gone with it.
+/// The data folder of a server that was never started, beside the server of the whole test run and
+/// gone with it.
 fn make_template() -> PathBuf {
-    let url =
-        std::env::var(POSTGRES_URL).unwrap_or_else(|_| panic!("{POSTGRES_URL} is not set: run scripts/test"));
+    let url = std::env::var(POSTGRES_URL)
+        .unwrap_or_else(|_| panic!("{POSTGRES_URL} is not set: run scripts/test"));
     let (_, beside) = url.split_once("host=").expect("a server on a Unix socket: run scripts/test");
     let data = Path::new(beside).join("template");
     let made = program("initdb", Path::new(beside))
-        .args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"])
+        .args([
+            "--username=postgres",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--no-locale",
+            "--no-sync",
+        ])
         .args(["--wal-segsize=1", "--pgdata"])
         .arg(&data)
         .output()
         .expect("initdb");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    configure(&data, "max_connections = 60\nshared_buffers = 8MB\nmin_wal_size = 2MB\nmax_wal_size = 8MB\n");
+    configure(
+        &data,
+        "max_connections = 60\nshared_buffers = 8MB\nmin_wal_size = 2MB\nmax_wal_size = 8MB\n",
+    );
     data
 }
 
@@ -270,7 +295,8 @@ fn give_away(folder: &Path) {
 
 /// Send a signal to a process.
 pub fn signal(name: &str, id: u32) {
-    let status = Command::new("kill").arg(format!("-{name}")).arg(id.to_string()).status().expect("kill");
+    let status =
+        Command::new("kill").arg(format!("-{name}")).arg(id.to_string()).status().expect("kill");
     assert!(status.success(), "SIG{name}");
 }
 

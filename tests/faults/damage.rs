@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use rankduel::experiment::ExperimentSpec;
-use rankduel::experiment::fold::Fold;
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
 use rankduel::store::{Event, Snapshot, connect};
 use serde_json::json;
 
 use crate::audit::{audit, log};
-use crate::load::{Fate, Told};
+use crate::load::{Fate, PendingNotices};
 use crate::report::Row;
 use crate::rounds;
 use crate::scene::{NAMES, Scene};
@@ -52,7 +52,8 @@ async fn snapshots_are_poisoned(database: TestDatabase) {
                 _ => state.rotate_left(1),
             }
             let (format, position) = (fold.format(), fold.position());
-            let snapshot = Snapshot { experiment: record.id, position, format, state, created_at: 0 };
+            let snapshot =
+                Snapshot { experiment: record.id, position, format, state, created_at: 0 };
             store.save_snapshot(&snapshot).await.expect("a snapshot that is kept");
         }
         scene.start(0);
@@ -102,8 +103,10 @@ impl Left {
 
     /// What was acknowledged: experiment, duel, outcome and position.
     fn acknowledged(&self) -> Vec<(String, String, &'static str, u64)> {
-        let acknowledged = |(id, told): (&String, &Told)| match told.fate {
-            Fate::Acknowledged(position) => Some((told.name.clone(), id.clone(), told.outcome, position)),
+        let acknowledged = |(id, told): (&String, &PendingNotices)| match told.fate {
+            Fate::Acknowledged(position) => {
+                Some((told.name.clone(), id.clone(), told.outcome, position))
+            }
             _ => None,
         };
         self.scene.office.know(|memory| memory.duels.iter().filter_map(acknowledged).collect())
@@ -139,8 +142,8 @@ fn start(path: &Path) -> (Process, Client) {
     (process, client)
 }
 
-/// The file is shorter than it was: the program says so and does not start, or says so of what it cannot read. It never
-/// takes what was acknowledged for new.
+/// The file is shorter than it was: the program says so and does not start, or says so of what it
+/// cannot read. It never takes what was acknowledged for new.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sqlite_file_is_cut_off() {
     let times = rounds(6);
@@ -171,8 +174,8 @@ async fn the_sqlite_file_is_cut_off() {
     left.keep_row("SQLite file cut off (refused)", times);
 }
 
-/// What a commit wrote to the write-ahead log is cut off. SQLite takes what is left for all there was; the first answer of
-/// a duel that is newer than that is the sign that it was not.
+/// What a commit wrote to the write-ahead log is cut off. SQLite takes what is left for all there
+/// was; the first answer of a duel that is newer than that is the sign that it was not.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_write_ahead_log_is_cut_off() {
     let times = rounds(4);

@@ -1,7 +1,8 @@
 //! The disk is full, or takes no writes.
 //!
-//! A small file system of its own (tmpfs) is filled by a file beside the database, so that there is room again when that
-//! file goes. Mounting needs root, or sudo that asks nothing; without either these tests fail and say so.
+//! A small file system of its own (tmpfs) is filled by a file beside the database, so that there is
+//! room again when that file goes. Mounting needs root, or sudo that asks nothing; without either
+//! these tests fail and say so.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -141,7 +142,8 @@ async fn postgres_takes_no_writes() {
     audit(scene, &url, "read-only", times).await;
 }
 
-/// A file system that went read-only lets no process start, and what was acknowledged before is there afterwards.
+/// A file system that went read-only lets no process start, and what was acknowledged before is
+/// there afterwards.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_disk_of_sqlite_takes_no_writes() {
     let times = rounds(2);
@@ -158,7 +160,10 @@ async fn the_disk_of_sqlite_takes_no_writes() {
         serve.env("RANKDUEL_DATABASE_URL", &url);
         let (code, _, error) = outcome(serve);
         assert_eq!(code, Some(1), "{error}");
-        assert!(error.contains("readonly database") && error.trim_end().lines().count() == 1, "{error}");
+        assert!(
+            error.contains("readonly database") && error.trim_end().lines().count() == 1,
+            "{error}"
+        );
         disk.remount("rw");
         scene.start(0);
     }

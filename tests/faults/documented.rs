@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::support::client::Answer;
 
-/// For each operation (`POST /v1/experiments/{name}/feedback`) and status the problems that it may be, by slug; none
-/// where the answer is no problem.
+/// For each operation (`POST /v1/experiments/{name}/feedback`) and status the problems that it may
+/// be, by slug; none where the answer is no problem.
 #[derive(Debug)]
 pub struct Documented(BTreeMap<(String, u16), BTreeSet<String>>);
 
@@ -29,8 +29,8 @@ impl Documented {
         Self(answers)
     }
 
-    /// What is wrong with this answer to this operation, if something is. A failure of the server itself (500) is
-    /// documented, and wrong all the same.
+    /// What is wrong with this answer to this operation, if something is. A failure of the server
+    /// itself (500) is documented, and wrong all the same.
     pub fn wrong(&self, operation: &str, answer: &Answer) -> Option<String> {
         let told = || format!("{}: {} {}", answer.request, answer.status, answer.text());
         let Some(slugs) = self.0.get(&(operation.to_owned(), answer.status)) else {
@@ -43,15 +43,18 @@ impl Documented {
             return None;
         }
         let problem: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
-        let slug =
-            problem["type"].as_str().and_then(|uri| uri.strip_prefix("/problems/")).unwrap_or_default();
+        let slug = problem["type"]
+            .as_str()
+            .and_then(|uri| uri.strip_prefix("/problems/"))
+            .unwrap_or_default();
         (!slugs.contains(slug)).then(|| format!("undocumented problem: {}", told()))
     }
 }
 
 /// The problems that a response may be: it has an example of each.
 fn slugs(api: &Value, response: &Value) -> BTreeSet<String> {
-    let response = match response["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
+    let response = match response["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'))
+    {
         Some(pointer) => api.pointer(pointer).expect("what it refers to"),
         None => response,
     };

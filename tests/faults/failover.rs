@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rankduel::policy::Answer;
+use dueling_bandits::Answer;
 use rankduel::store::{Appended, Created, Event, NewEvent, NewExperiment, OutcomeEvent, connect};
 
 use crate::audit::audit;
@@ -40,14 +40,21 @@ async fn a_standby_takes_over() {
     audit(scene, &primary.url("rankduel"), "failover to a synchronous standby", times).await;
 }
 
-/// A commit that waits for the standby in vain and is then broken off is in the primary's log, where all can read it, and
-/// nowhere else. A repeat must not be told that it counts: it would be gone with the primary.
+/// A commit that waits for the standby in vain and is then broken off is in the primary's log,
+/// where all can read it, and nowhere else. A repeat must not be told that it counts: it would be
+/// gone with the primary.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeat_counts_no_sooner_than_the_standby_has_it() {
     let mut primary = Cluster::start().await;
     let store = connect(&primary.database("rankduel").await).await.expect("a store");
     store.migrate().await.expect("a schema");
-    let new = NewExperiment { name: "search".into(), spec: "{}".into(), seed: 1, created_at: 0, audit: None };
+    let new = NewExperiment {
+        name: "search".into(),
+        spec: "{}".into(),
+        seed: 1,
+        created_at: 0,
+        audit: None,
+    };
     let Created::New(record) = store.create_experiment(&new).await.expect("a store") else {
         panic!("it was there")
     };
@@ -70,15 +77,23 @@ async fn a_repeat_counts_no_sooner_than_the_standby_has_it() {
         tokio::time::timeout(PATIENCE, store.append(&events, 0)).await.is_err(),
         "nobody has confirmed it"
     );
-    primary.execute("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'").await;
+    primary
+        .execute("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'")
+        .await;
     let visible = eventually("the commit", async || {
         let log = store.read(record.id, 0, 10).await.expect("the log");
         (!log.is_empty()).then_some(log)
     })
     .await;
     assert_eq!(visible.len(), 1);
-    assert!(tokio::time::timeout(PATIENCE, store.append(&events, 0)).await.is_err(), "told of a repeat");
-    assert!(tokio::time::timeout(PATIENCE, store.find(record.id, &[7])).await.is_err(), "told when late");
+    assert!(
+        tokio::time::timeout(PATIENCE, store.append(&events, 0)).await.is_err(),
+        "told of a repeat"
+    );
+    assert!(
+        tokio::time::timeout(PATIENCE, store.find(record.id, &[7])).await.is_err(),
+        "told when late"
+    );
 
     standby.start_again().await;
     assert_eq!(store.append(&events, 0).await.expect("an answer"), [Appended::Duplicate(1)]);

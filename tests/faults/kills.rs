@@ -24,7 +24,8 @@ async fn replica_is_killed(database: TestDatabase) {
     for round in 0..times {
         scene.acknowledges(20).await;
         some_moment(100).await;
-        let victims = if round % 3 == 2 { 0..2 } else { (round % 2) as usize..(round % 2) as usize + 1 };
+        let victims =
+            if round % 3 == 2 { 0..2 } else { (round % 2) as usize..(round % 2) as usize + 1 };
         for victim in victims.clone() {
             scene.kill(victim);
         }

@@ -1,4 +1,5 @@
-//! Callers that ask, answer, repeat and contradict whatever happens to the servers, and remember what they were told.
+//! Callers that ask, answer, repeat and contradict whatever happens to the servers, and remember
+//! what they were told.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// What was said of a duel, and what the service said to that.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct PendingNotices {
     /// The experiment.
     pub name: String,
     /// What was said.
@@ -41,7 +42,7 @@ pub enum Fate {
 #[derive(Debug, Default)]
 pub struct Memory {
     /// By `duel_id`.
-    pub duels: BTreeMap<String, Told>,
+    pub duels: BTreeMap<String, PendingNotices>,
     /// How often they were told to come again.
     pub told_to_retry: u64,
     /// Requests whose answer never came.
@@ -83,7 +84,8 @@ impl Office {
         })
     }
 
-    /// Let so many callers loose on these experiments. They end when the office is [closed](Self::close).
+    /// Let so many callers loose on these experiments. They end when the office is
+    /// [closed](Self::close).
     pub fn open(self: &Arc<Self>, callers: usize, names: &[&str]) -> JoinSet<()> {
         self.closed.store(false, Ordering::SeqCst);
         let mut set = JoinSet::new();
@@ -113,7 +115,8 @@ impl Office {
         servers.get(turn % servers.len().max(1)).cloned()
     }
 
-    /// Send a request to one of the servers: its answer, once it is one that stands. `None`: come again.
+    /// Send a request to one of the servers: its answer, once it is one that stands. `None`: come
+    /// again.
     pub async fn ask(
         &self,
         turn: usize,
@@ -170,7 +173,7 @@ async fn call(office: Arc<Office>, name: String, caller: usize) {
         }
         office.know(|memory| {
             for (id, outcome) in &items {
-                let told = Told { name: name.clone(), outcome, fate: Fate::Open };
+                let told = PendingNotices { name: name.clone(), outcome, fate: Fate::Open };
                 memory.duels.insert(id.clone(), told);
             }
         });
@@ -231,7 +234,9 @@ pub async fn send(
             std::mem::replace(&mut told.fate, fate)
         });
         // what was late may be in time again, by a clock that was set back
-        if matches!(before, Fate::Acknowledged(_)) && (before != fate || receipt["status"] == "recorded") {
+        if matches!(before, Fate::Acknowledged(_))
+            && (before != fate || receipt["status"] == "recorded")
+        {
             office.wonder(&answer, &format!("{before:?} was said before"));
         }
     }

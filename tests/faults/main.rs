@@ -1,10 +1,12 @@
 //! Real processes, a real PostgreSQL, and everything that can be broken between and below them.
 //!
-//! Each test breaks one thing again and again while callers ask for duels and answer them, and ends in an audit
-//! ([`audit`]): every acknowledged outcome is in the log exactly once and where it was said to be, every replica's
-//! standings are the fold of that log from its start, and nobody was told anything that `openapi.yaml` does not say.
+//! Each test breaks one thing again and again while callers ask for duels and answer them, and ends
+//! in an audit ([`audit`]): every acknowledged outcome is in the log exactly once and where it was
+//! said to be, every replica's standings are the fold of that log from its start, and nobody was
+//! told anything that `openapi.yaml` does not say.
 //!
-//! `scripts/test` runs the short form. `scripts/faults --rounds 20` breaks each thing twenty times, and prints the table.
+//! `scripts/test` runs the short form. `scripts/faults --rounds 20` breaks each thing twenty times,
+//! and prints the table.
 
 #[macro_use]
 #[path = "../support/mod.rs"]
@@ -27,7 +29,8 @@ mod storms;
 
 use std::time::Duration;
 
-/// How often a test breaks what it breaks: `short` times, or as often as RANKDUEL_FAULT_ROUNDS says.
+/// How often a test breaks what it breaks: `short` times, or as often as RANKDUEL_FAULT_ROUNDS
+/// says.
 fn rounds(short: u64) -> u64 {
     match std::env::var("RANKDUEL_FAULT_ROUNDS") {
         Ok(rounds) => rounds.parse().expect("RANKDUEL_FAULT_ROUNDS is a number"),

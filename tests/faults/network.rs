@@ -53,7 +53,8 @@ async fn connections_break_after_a_commit() {
     cut_at_commits(Mode::CutAfterCommit, "connection cut after a commit", times).await;
 }
 
-/// Every commit is cut for a while, then none: the callers come again until they are told that it counts.
+/// Every commit is cut for a while, then none: the callers come again until they are told that it
+/// counts.
 async fn cut_at_commits(mode: Mode, fault: &'static str, times: u64) {
     let Way { cluster, proxy, scene } = way().await;
     while proxy.cut_at_commits() < times {

@@ -1,4 +1,5 @@
-//! What stands between rankduel and PostgreSQL in these tests, and does to their conversation what networks do.
+//! What stands between rankduel and PostgreSQL in these tests, and does to their conversation what
+//! networks do.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -100,8 +101,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// What a client sends that makes something durable: `COMMIT`, or an append of few entries, which is one statement and has a
-/// list of nonces (no nulls, type 2950: `uuid`).
+/// What a client sends that makes something durable: `COMMIT`, or an append of few entries, which
+/// is one statement and has a list of nonces (no nulls, type 2950: `uuid`).
 const ASKED: [&[u8]; 2] = [b"COMMIT", b"\0\0\0\0\0\0\x0b\x86"];
 /// The tags of these when they are done.
 const DONE: [&[u8]; 2] = [b"COMMIT\0", b"UPDATE 1\0"];
@@ -117,8 +118,9 @@ async fn converse(
     let _ = client.set_nodelay(true);
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
-    let broken =
-        async |mut mode: watch::Receiver<Mode>| mode.wait_for(|mode| *mode == Mode::Cut).await.is_ok();
+    let broken = async |mut mode: watch::Receiver<Mode>| {
+        mode.wait_for(|mode| *mode == Mode::Cut).await.is_ok()
+    };
     tokio::select! {
         () = pump(&mut from_client, &mut to_server, mode.clone(), Mode::CutBeforeCommit, &ASKED, cut) => {}
         () = pump(&mut from_server, &mut to_client, mode.clone(), Mode::CutAfterCommit, &DONE, cut) => {}
@@ -127,8 +129,8 @@ async fn converse(
     }
 }
 
-/// Carry bytes from one to the other, as the mode wants it; return to break the connection, as at `cut_at`, when
-/// one of the `commits` comes by.
+/// Carry bytes from one to the other, as the mode wants it; return to break the connection, as at
+/// `cut_at`, when one of the `commits` comes by.
 async fn pump(
     from: &mut (impl tokio::io::AsyncRead + Unpin),
     to: &mut (impl tokio::io::AsyncWrite + Unpin),
@@ -146,7 +148,8 @@ async fn pump(
         if let Mode::Slow(milliseconds) = now {
             tokio::time::sleep(Duration::from_millis(milliseconds)).await;
         }
-        let comes_by = |commit: &&[u8]| bytes[..length].windows(commit.len()).any(|window| window == *commit);
+        let comes_by =
+            |commit: &&[u8]| bytes[..length].windows(commit.len()).any(|window| window == *commit);
         if now == cut_at && commits.iter().any(comes_by) {
             cut.fetch_add(1, Ordering::SeqCst);
             return;

@@ -1,4 +1,5 @@
-//! The table of the suite: a row a fault, kept as JSON under `target/tmp/faults`, where `scripts/faults` finds it.
+//! The table of the suite: a row a fault, kept as JSON under `target/tmp/faults`, where
+//! `scripts/faults` finds it.
 
 use std::path::Path;
 

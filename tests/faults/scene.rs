@@ -9,8 +9,8 @@ use crate::load::Office;
 use crate::support::client::{Client, eventually, steady};
 use crate::support::server::{Process, rankduel};
 
-/// The experiments of every scene: one without self-duels, one that draws at random, one that draws bounds, one in small
-/// batches, and one of two rankers.
+/// The experiments of every scene: one without self-duels, one that draws at random, one that draws
+/// bounds, one in small batches, and one of two rankers.
 pub const NAMES: [&str; 5] = ["steady", "thompson", "bounds", "batches", "pair"];
 
 const CALLERS: usize = 8;
@@ -31,13 +31,16 @@ impl Scene {
         Self::set_with(url, replicas, &[]).await
     }
 
-    /// The same, with these variables in the environment of the processes. `{replica}` in a value becomes the number of
-    /// the process's place.
+    /// The same, with these variables in the environment of the processes. `{replica}` in a value
+    /// becomes the number of the process's place.
     pub async fn set_with(url: &str, replicas: usize, variables: &[(&str, &str)]) -> Self {
         let mut scene = Self {
             office: Office::new(),
             url: url.to_owned(),
-            variables: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            variables: variables
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).into()))
+                .collect(),
             replicas: (0..replicas).map(|_| None).collect(),
             callers: JoinSet::new(),
         };
@@ -53,7 +56,11 @@ impl Scene {
             ("bounds", json!({"kind": "rucb"})),
             ("batches", json!({"kind": "scomp2", "horizon": 20_000})),
         ] {
-            client.create(&json!({"name": name, "rankers": rankers, "policy": policy, "ties": "coin"})).await;
+            client
+                .create(
+                    &json!({"name": name, "rankers": rankers, "policy": policy, "ties": "coin"}),
+                )
+                .await;
         }
         scene
     }
@@ -110,7 +117,8 @@ impl Scene {
     }
 
     fn announce(&self) {
-        let clients = self.replicas.iter().flatten().map(|process| Client::new(&process.url)).collect();
+        let clients =
+            self.replicas.iter().flatten().map(|process| Client::new(&process.url)).collect();
         *self.office.servers.write().expect("servers") = clients;
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::audit::audit;
-use crate::load::{Fate, Office, Told};
+use crate::load::{Fate, Office, PendingNotices};
 use crate::rounds;
 use crate::scene::Scene;
 use crate::support::{Kind, TestDatabase, fresh_database};
@@ -41,7 +41,7 @@ async fn the_same_answer_comes_from_everybody(database: TestDatabase) {
             assert_eq!(count(receipts, "recorded"), 1, "{receipts:?}");
             assert_eq!(count(receipts, "duplicate"), CLIENTS - 1, "{receipts:?}");
             let fate = Fate::Acknowledged(positions[0]);
-            let told = Told { name: "steady".into(), outcome: "left", fate };
+            let told = PendingNotices { name: "steady".into(), outcome: "left", fate };
             scene.office.know(|memory| memory.duels.insert(duel.clone(), told));
         }
         for replica in 0..2 {
@@ -82,7 +82,8 @@ async fn storm(office: &Arc<Office>, duels: &[String]) -> Vec<Vec<Value>> {
                 let body = json!({"duel_id": duel, "outcome": "left"});
                 let feedback = "POST /v1/experiments/{name}/feedback";
                 receipts.push(loop {
-                    if let Some(answer) = office.ask(client, feedback, "steady", Some(&body)).await {
+                    if let Some(answer) = office.ask(client, feedback, "steady", Some(&body)).await
+                    {
                         break answer.json(200);
                     }
                 });
@@ -91,7 +92,9 @@ async fn storm(office: &Arc<Office>, duels: &[String]) -> Vec<Vec<Value>> {
         });
     }
     let by_client = clients.join_all().await;
-    (0..duels.len()).map(|duel| by_client.iter().map(|receipts| receipts[duel].clone()).collect()).collect()
+    (0..duels.len())
+        .map(|duel| by_client.iter().map(|receipts| receipts[duel].clone()).collect())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,13 +1,14 @@
-//! A whole experiment under each policy: answers of every kind, clicks in pieces, batches run elsewhere, a change of the
-//! method, rankers that come and go, and a change of the policy.
+//! A whole experiment under each policy: answers of every kind, clicks in pieces, batches run
+//! elsewhere, a change of the method, rankers that come and go, and a change of the policy.
 
-use rankduel::experiment::fold::Fold;
-use rankduel::experiment::page_rules::PageRules;
-use rankduel::experiment::shown::sheet_to_text;
-use rankduel::experiment::{ExperimentSpec, Ranker};
-use rankduel::interleave::{self, Sheet, SheetSlot, Team};
-use rankduel::policy::{Answer, InFlight, PolicySpec, Selection, TieRule, fold_chance};
+use dueling_bandits::{Answer, InFlight, PolicySpec, Selection, TieRule, step_rng};
+use interleaving::{self, CreditSheet, CreditSlot, Team};
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::experiment_spec::Ranker;
+use rankduel::engine::fold::Fold;
+use rankduel::engine::page_rules::PageRules;
 use rankduel::store::*;
+use rankduel::tokens::page_payload::sheet_to_text;
 use uuid::Uuid;
 
 use crate::pin::{Pin, assert_pinned, digest, every_policy, selections};
@@ -19,7 +20,8 @@ const STEPS: u64 = 400;
 const RANKERS: usize = 4;
 const SLOTS: u16 = 6;
 
-/// The experiment as it stands after its log: with the rankers that came and went and the policies it had.
+/// The experiment as it stands after its log: with the rankers that came and went and the policies
+/// it had.
 pub struct Played {
     pub spec: ExperimentSpec,
     pub log: Vec<LogEntry>,
@@ -39,26 +41,27 @@ fn experiment(policy: PolicySpec) -> ExperimentSpec {
         seed: Some(SEED),
         conclude_at: None,
         former_policies: Vec::new(),
-        comings: Default::default(),
+        roster_changes: Default::default(),
         pages: PageRules::default(),
     }
 }
 
 fn sheet() -> String {
-    let slot = |place: u16| SheetSlot {
+    let slot = |place: u16| CreditSlot {
         ranks: [u32::from(place) + 1, u32::from(place ^ 1) + 1],
         team: Some([Team::Left, Team::Right, Team::Both][usize::from(place) % 3]),
         competitive: place % 3 < 2,
     };
     let slots = (0..SLOTS).map(slot).collect();
-    sheet_to_text(&Sheet { depths: [10, 10], informative: true, fell_back: false, slots })
+    sheet_to_text(&CreditSheet { depths: [10, 10], informative: true, fell_back: false, slots })
 }
 
 fn clicks(selection: Selection, duel: Nonce, method: u32, script: &mut Script) -> Event {
-    let mut clicks: Vec<_> = (0..script.below(3)).map(|_| (script.below(SLOTS.into()) as u16, 1)).collect();
+    let mut clicks: Vec<_> =
+        (0..script.below(3)).map(|_| (script.below(SLOTS.into()) as u16, 1)).collect();
     clicks.sort_unstable();
     clicks.dedup();
-    Event::Other(OtherEvent::Clicks(Box::new(ClicksEvent {
+    Event::Control(ControlEvent::Clicks(Box::new(ClicksEvent {
         duel: Uuid::from_u128(duel),
         first: selection.duel.first as u16,
         second: selection.duel.second as u16,
@@ -83,7 +86,8 @@ impl Writing {
     fn write(&mut self, nonce: Option<Nonce>, event: Event) {
         let position = self.log.len() as u64 + 1;
         let recorded_at = CREATED_AT + 1000 * position as i64;
-        let entry = LogEntry { position, nonce: nonce.unwrap_or(position.into()), recorded_at, event };
+        let entry =
+            LogEntry { position, nonce: nonce.unwrap_or(position.into()), recorded_at, event };
         self.fold.apply(&entry).expect("an entry that follows");
         self.log.push(entry);
     }
@@ -99,22 +103,29 @@ pub fn played(policy: &PolicySpec) -> Played {
         let rankers = writing.fold.roster().rankers();
         if step == 100 && !fixed {
             spec = spec.with_enlisted(ranker(rankers));
-            let event =
-                OtherEvent::RankerEnlisted { ranker: rankers as u16, id: format!("ranker-{rankers}") };
-            writing.write(None, Event::Other(event));
+            let event = ControlEvent::RankerEnlisted {
+                ranker: rankers as u16,
+                id: format!("ranker-{rankers}"),
+            };
+            writing.write(None, Event::Control(event));
         }
         if step == 200 && !fixed {
             spec = spec.with_retired(1);
-            writing.write(None, Event::Other(OtherEvent::RankerRetired { ranker: 1 }));
+            writing.write(None, Event::Control(ControlEvent::RankerRetired { ranker: 1 }));
         }
         if step == 150 {
-            let method = interleave::Spec::from_text("probabilistic:verdict=drawn").expect("a method");
-            writing.write(None, Event::Other(OtherEvent::Interleaving { version: 2, method }));
+            let method =
+                interleaving::Spec::from_text("probabilistic:verdict=drawn").expect("a method");
+            writing.write(None, Event::Control(ControlEvent::Interleaving { version: 2, method }));
         }
         if step == 250 {
-            let event =
-                OtherEvent::Status { status: Status::Paused, winner: None, archived: false, reason: None };
-            writing.write(None, Event::Other(event));
+            let event = ControlEvent::Status {
+                status: Status::Paused,
+                winner: None,
+                archived: false,
+                reason: None,
+            };
+            writing.write(None, Event::Control(event));
         }
         next(&mut writing, step, &mut script);
     }
@@ -122,14 +133,14 @@ pub fn played(policy: &PolicySpec) -> Played {
 }
 
 fn next(writing: &mut Writing, step: u64, script: &mut Script) {
-    let selection = writing.fold.policy().select(&InFlight::new(), &mut fold_chance(7, step));
+    let selection = writing.fold.policy().select(&InFlight::new(), &mut step_rng(7, step));
     let duel = (1 << 100) + Nonce::from(step);
     let method = writing.fold.methods().len() as u32;
     match script.below(12) {
         0 => {
             let ranker = script.below(writing.fold.roster().rankers()) as u16;
             let counts = vec![(ranker, 1 + script.below(9) as u64)];
-            writing.write(None, Event::Other(OtherEvent::SelfDuels { counts }));
+            writing.write(None, Event::Control(ControlEvent::SelfDuels { counts }));
         }
         1 => {
             let pieces = script.below(3);
@@ -142,7 +153,9 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
                     let event = clicks(selection, duel, method, script);
                     writing.write(Some(duel), event);
                 }
-                1 if pieces > 0 => writing.write(Some(duel), Event::Other(OtherEvent::Settled {})),
+                1 if pieces > 0 => {
+                    writing.write(Some(duel), Event::Control(ControlEvent::Settled {}))
+                }
                 _ => {}
             }
         }
@@ -163,7 +176,7 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
                     }
                 })
                 .collect();
-            writing.write(None, Event::Other(OtherEvent::BatchResults { batch, results }));
+            writing.write(None, Event::Control(ControlEvent::BatchResults { batch, results }));
         }
         _ => {
             let (first, second) = (selection.duel.first, selection.duel.second);
@@ -191,7 +204,8 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
     }
 }
 
-/// The log of a uniform policy, which then gives way to `policy`: it folds the same log from its beginning.
+/// The log of a uniform policy, which then gives way to `policy`: it folds the same log from its
+/// beginning.
 pub fn after_a_policy_change(policy: &PolicySpec) -> (ExperimentSpec, Fold) {
     let before = PolicySpec::from_text("uniform").expect("a policy");
     let Played { mut spec, mut log, .. } = played(&before);
@@ -201,17 +215,19 @@ pub fn after_a_policy_change(policy: &PolicySpec) -> (ExperimentSpec, Fold) {
             let mentions = |ranker: u16| usize::from(ranker) >= RANKERS;
             match &entry.event {
                 Event::Outcome(outcome) => !mentions(outcome.first) && !mentions(outcome.second),
-                Event::Other(OtherEvent::SelfDuels { counts }) => {
+                Event::Control(ControlEvent::SelfDuels { counts }) => {
                     !counts.iter().any(|(ranker, _)| mentions(*ranker))
                 }
-                Event::Other(OtherEvent::Interleaving { .. } | OtherEvent::Status { .. }) => true,
-                Event::Other(_) => false,
+                Event::Control(ControlEvent::Interleaving { .. } | ControlEvent::Status { .. }) => {
+                    true
+                }
+                Event::Control(_) => false,
             }
         });
         spec = experiment(before.clone());
     }
     spec = ExperimentSpec { policy: policy.clone(), former_policies: vec![before], ..spec };
-    let event = Event::Other(OtherEvent::Policy { policy: policy.clone() });
+    let event = Event::Control(ControlEvent::Policy { policy: policy.clone() });
     log.push(LogEntry { position: 0, nonce: 1 << 90, recorded_at: CREATED_AT, event });
     let mut fold = Fold::start(&spec, SEED, CREATED_AT);
     for (position, entry) in (1..).zip(log) {
@@ -230,7 +246,12 @@ fn every_experiment_folds_and_selects_as_pinned() {
                 fold.apply(entry).expect("an entry that follows");
                 fold
             });
-            assert_eq!(again.save(), fold.save(), "{}: with all its rankers in the spec", policy.kind());
+            assert_eq!(
+                again.save(),
+                fold.save(),
+                "{}: with all its rankers in the spec",
+                policy.kind()
+            );
             (policy.kind().to_string(), digest(&fold.save()), selections(fold.policy()))
         })
         .collect();

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use rankduel::experiment::fold::Fold;
-use rankduel::experiment::{ExperimentSpec, ServiceSettings};
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
+use rankduel::service::ServiceSettings;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -48,7 +49,8 @@ async fn a_batch_opens_and_closes_once(database: TestDatabase) {
     let handed_out = Arc::new(Mutex::new(HandedOut::default()));
     let mut callers = JoinSet::new();
     for caller in 0..12 {
-        let (from, to) = (servers[caller % SERVERS].client(), servers[(caller / 2) % SERVERS].client());
+        let (from, to) =
+            (servers[caller % SERVERS].client(), servers[(caller / 2) % SERVERS].client());
         let handed_out = Arc::clone(&handed_out);
         callers.spawn(async move {
             loop {
@@ -62,11 +64,16 @@ async fn a_batch_opens_and_closes_once(database: TestDatabase) {
                         let key = pair(&batch["number"], &row["left"], &row["right"]);
                         let needed = row["needed"].as_u64().expect("a count");
                         let before = known.needed.insert(key, needed);
-                        assert!(before.is_none_or(|before| before == needed), "one batch, one need");
+                        assert!(
+                            before.is_none_or(|before| before == needed),
+                            "one batch, one need"
+                        );
                     }
                 }
-                let lease =
-                    from.post("/v1/experiments/search/batch/lease", &json!({"count": 7})).await.json(200);
+                let lease = from
+                    .post("/v1/experiments/search/batch/lease", &json!({"count": 7}))
+                    .await
+                    .json(200);
                 for duel in lease["duels"].as_array().expect("duels") {
                     let key = pair(&duel["batch"], &duel["left"], &duel["right"]);
                     *handed_out.lock().expect("a memory").comparisons.entry(key).or_default() += 1;
@@ -74,19 +81,24 @@ async fn a_batch_opens_and_closes_once(database: TestDatabase) {
                     let left_first = duel["left"].as_str() < duel["right"].as_str();
                     let position = duel["state"].as_u64().expect("a position") as usize;
                     let wins = !(caller + position).is_multiple_of(3);
-                    to.answer("search", duel, if left_first == wins { "left" } else { "right" }).await;
+                    to.answer("search", duel, if left_first == wins { "left" } else { "right" })
+                        .await;
                 }
             }
         });
     }
     callers.join_all().await;
-    let handed_out = Arc::into_inner(handed_out).expect("all have ended").into_inner().expect("a memory");
+    let handed_out =
+        Arc::into_inner(handed_out).expect("all have ended").into_inner().expect("a memory");
 
     // every server has come to the same end
     let head = database.count("select head from experiment").await as u64;
     let mut ends = Vec::new();
     for server in &servers {
-        eventually("the whole log", async || (server.position("search").await == head).then_some(())).await;
+        eventually("the whole log", async || {
+            (server.position("search").await == head).then_some(())
+        })
+        .await;
         ends.push(server.standings("search").await);
     }
     assert!(ends.windows(2).all(|pair| pair[0] == pair[1]));
@@ -108,8 +120,10 @@ async fn a_batch_opens_and_closes_once(database: TestDatabase) {
     assert_eq!(opened, in_order);
     assert!(last >= 2, "there were batches: {opened:?}");
 
-    // and no server alone has handed out more than the batch needs: with three, three times as many is the bound
-    let batches: BTreeSet<u64> = handed_out.comparisons.keys().map(|(batch, _, _)| *batch).collect();
+    // and no server alone has handed out more than the batch needs: with three, three times as many
+    // is the bound
+    let batches: BTreeSet<u64> =
+        handed_out.comparisons.keys().map(|(batch, _, _)| *batch).collect();
     assert_eq!(batches.len() as u32, last);
     for (key, count) in &handed_out.comparisons {
         let needed = handed_out.needed[key];

@@ -50,11 +50,13 @@ async fn being_told_alone_is_enough_on_postgresql() {
     both_follow(&database, &NEVER_LOOKS).await;
 }
 
-/// The connection that listens is cut again and again; what was told meanwhile is looked for when it is back.
+/// The connection that listens is cut again and again; what was told meanwhile is looked for when
+/// it is back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_cut_is_made_again() {
     let database = fresh_database(Kind::Postgres).await;
-    let ((_one, one), (_other, other)) = (serve(&database, &NEVER_LOOKS), serve(&database, &NEVER_LOOKS));
+    let ((_one, one), (_other, other)) =
+        (serve(&database, &NEVER_LOOKS), serve(&database, &NEVER_LOOKS));
     one.create(&steady("search", &["a", "b"])).await;
     assert_eq!(other.position("search").await, 0);
     for position in 1..=3 {

@@ -1,8 +1,8 @@
-//! The database goes back under servers that are running: an old backup, a standby that was behind. They say so, and
-//! fold anew what there is.
+//! The database goes back under servers that are running: an old backup, a standby that was behind.
+//! They say so, and fold anew what there is.
 
-use rankduel::experiment::ExperimentSpec;
-use rankduel::experiment::fold::Fold;
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
 use rankduel::store::Snapshot;
 
 use crate::support::TestDatabase;
@@ -29,12 +29,19 @@ async fn answer(client: &Client, count: u64, outcome: &str, after: u64) {
 
 async fn regressions(client: &Client) -> u64 {
     let metrics = client.get("/metrics").await.text();
-    let line = metrics.lines().find_map(|line| line.strip_prefix("rankduel_log_regressions_total "));
+    let line =
+        metrics.lines().find_map(|line| line.strip_prefix("rankduel_log_regressions_total "));
     line.expect("a counter").parse().expect("a number")
 }
 
-/// What the server says is what one says that folds the log from its start, and its log has the loss once.
-async fn says_what_is_there(database: &TestDatabase, process: Process, client: &Client, position: u64) {
+/// What the server says is what one says that folds the log from its start, and its log has the
+/// loss once.
+async fn says_what_is_there(
+    database: &TestDatabase,
+    process: Process,
+    client: &Client,
+    position: u64,
+) {
     let standings = client.standings("search").await;
     assert_eq!(standings["position"], position);
     assert_eq!(regressions(client).await, 1);
@@ -52,7 +59,8 @@ async fn says_what_is_there(database: &TestDatabase, process: Process, client: &
 }
 
 async fn looking_finds_it(database: TestDatabase) {
-    let (process, client) = serve(&database, &["--no-listen", "--poll-milliseconds", "20", "--log", "error"]);
+    let (process, client) =
+        serve(&database, &["--no-listen", "--poll-milliseconds", "20", "--log", "error"]);
     client.create(&steady("search", &["a", "b", "c"])).await;
     answer(&client, 10, "left", 0).await;
     database.execute(GO_BACK).await;

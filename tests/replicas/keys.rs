@@ -1,4 +1,5 @@
-//! Signing keys take turns while two servers are busy, and no server refuses what the other has signed.
+//! Signing keys take turns while two servers are busy, and no server refuses what the other has
+//! signed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ on_both_databases! {
 
 /// The key that a duel is signed with.
 fn key_of(duel: &Value) -> u32 {
-    let bytes = URL_SAFE_NO_PAD.decode(duel["duel_id"].as_str().expect("an id")).expect("base64url");
+    let bytes =
+        URL_SAFE_NO_PAD.decode(duel["duel_id"].as_str().expect("an id")).expect("base64url");
     u32::from_be_bytes(bytes[1..5].try_into().expect("four bytes"))
 }
 
@@ -40,8 +42,11 @@ async fn no_duel_is_refused_while_keys_take_turns(database: TestDatabase) {
     let wanted = Arc::new(AtomicU32::new(0));
     let mut callers = JoinSet::new();
     for caller in 0..4 {
-        let (from, to) =
-            if caller % 2 == 0 { (one.clone(), other.clone()) } else { (other.clone(), one.clone()) };
+        let (from, to) = if caller % 2 == 0 {
+            (one.clone(), other.clone())
+        } else {
+            (other.clone(), one.clone())
+        };
         let wanted = Arc::clone(&wanted);
         callers.spawn(async move {
             let mut keys = BTreeSet::new();

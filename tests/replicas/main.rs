@@ -1,4 +1,5 @@
-//! Several servers on one database: they follow each other, drop what is idle, take turns with keys, and go one by one.
+//! Several servers on one database: they follow each other, drop what is idle, take turns with
+//! keys, and go one by one.
 
 #[macro_use]
 #[path = "../support/mod.rs"]

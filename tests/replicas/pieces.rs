@@ -29,7 +29,8 @@ async fn pieces_at_two_servers_are_one_outcome(database: &TestDatabase) {
     let mut body = steady("search", &["a", "b"]);
     body["settle_after_seconds"] = json!(8);
     one.create(&body).await;
-    // half of them are settled by what comes last, at whichever server; the others by their time, at both servers at once
+    // half of them are settled by what comes last, at whichever server; the others by their time,
+    // at both servers at once
     let mut pages = Vec::new();
     for number in 0..10 {
         let page = page(&one, &other).await;

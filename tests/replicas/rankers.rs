@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rankduel::experiment::audit::audit;
 use rankduel::http::ProblemKind;
+use rankduel::service::verify::audit;
 use serde_json::{Value, json};
 
 use crate::support::client::{Client, eventually};
@@ -63,7 +63,10 @@ async fn agree(database: &TestDatabase, clients: &[&Client], duels: u64) {
 async fn all_serve_while_rankers_come_and_go(database: TestDatabase) {
     let flags = ["--poll-milliseconds", "20"];
     let ((_one, one), (_other, other)) = (serve(&database, &flags), serve(&database, &flags));
-    one.create(&json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}})).await;
+    one.create(
+        &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+    )
+    .await;
     let stop = AtomicBool::new(false);
     // every duel is answered at the server that has not handed it out
     let changes = async {
@@ -90,11 +93,16 @@ async fn all_serve_while_rankers_come_and_go(database: TestDatabase) {
     assert_eq!(retired(&one).await, retired(&other).await);
 }
 
-/// Two servers that hear nothing of each other. The first has let `d` in and `a` go since the other has read the experiment.
+/// Two servers that hear nothing of each other. The first has let `d` in and `a` go since the other
+/// has read the experiment.
 async fn one_knows_more(database: &TestDatabase) -> ((Process, Client), (Process, Client)) {
     let deaf = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
     let (one, other) = (serve(database, &deaf), serve(database, &deaf));
-    one.1.create(&json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}})).await;
+    one.1
+        .create(
+            &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+        )
+        .await;
     assert_eq!(other.1.position("search").await, 0, "the other has it in memory");
     change(&one.1, json!({"enlist": "d"})).await;
     change(&one.1, json!({"retire": "a"})).await;
@@ -134,7 +142,7 @@ async fn a_server_that_has_not_heard_of_it_lags_and_does_no_harm(database: TestD
 
 /// The winner is one that takes part, whatever the server that is told knew before.
 async fn a_change_is_judged_by_the_rankers_there_are(database: TestDatabase) {
-    let ((_one, one), (_other, other)) = one_knows_more(&database).await;
+    let ((_one, _), (_other, other)) = one_knows_more(&database).await;
     let concluded = |winner: &str| json!({"status": "concluded", "winner": winner});
     other.patch("search", &concluded("a")).await.problem_at(ProblemKind::InvalidRequest, "/winner");
     let experiment = other.patch("search", &concluded("d")).await.json(200);
@@ -147,11 +155,18 @@ async fn a_change_is_judged_by_the_rankers_there_are(database: TestDatabase) {
 #[tokio::test(flavor = "multi_thread")]
 async fn being_told_is_enough_on_postgresql() {
     let database = fresh_database(Kind::Postgres).await;
-    let ((_one, one), (_other, other)) = (serve(&database, &NEVER_LOOKS), serve(&database, &NEVER_LOOKS));
-    one.create(&json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}})).await;
+    let ((_one, one), (_other, other)) =
+        (serve(&database, &NEVER_LOOKS), serve(&database, &NEVER_LOOKS));
+    one.create(
+        &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+    )
+    .await;
     other.standings("search").await;
     change(&one, json!({"retire": "b"})).await;
-    eventually("who has gone at the other", async || (retired(&other).await == ["b"]).then_some(())).await;
+    eventually("who has gone at the other", async || {
+        (retired(&other).await == ["b"]).then_some(())
+    })
+    .await;
     for _ in 0..100 {
         assert!(!shows(&other.next_duel("search").await, "b"));
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rankduel::experiment::ServiceSettings;
+use rankduel::service::ServiceSettings;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -22,8 +22,11 @@ fn settings(idle_after: Duration, memory_bytes: u64) -> Settings {
 }
 
 async fn what_is_idle_is_dropped_and_comes_back_as_it_was(database: TestDatabase) {
-    let server = Server::with(database.store().await, settings(Duration::from_secs(60), 1 << 30)).await;
-    server.create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "d-ts"}})).await;
+    let server =
+        Server::with(database.store().await, settings(Duration::from_secs(60), 1 << 30)).await;
+    server
+        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "d-ts"}}))
+        .await;
     server.create(&steady("batch", &["a", "b"])).await;
     let mut self_duels = 0;
     while self_duels < 10 {
@@ -37,7 +40,10 @@ async fn what_is_idle_is_dropped_and_comes_back_as_it_was(database: TestDatabase
     let out = server.pair("batch").await;
     // one that is asked for is not idle
     server.clock.advance_ms(61_000);
-    eventually("the end of what is idle", async || (server.service.loaded().len() == 1).then_some(())).await;
+    eventually("the end of what is idle", async || {
+        (server.service.loaded().len() == 1).then_some(())
+    })
+    .await;
     assert_eq!(server.service.loaded()[0].name, "batch", "a comparison of its batch is out");
     assert_eq!(database.count("select count(*) from snapshot").await, 1);
 
@@ -55,8 +61,11 @@ async fn what_is_idle_is_dropped_and_comes_back_as_it_was(database: TestDatabase
 
 /// Everything is idle all the time, and callers ask and answer all the same.
 async fn what_is_asked_for_while_it_is_dropped_is_not_lost(database: TestDatabase) {
-    let server = Server::with(database.store().await, settings(Duration::from_millis(1), 1 << 30)).await;
-    server.create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "d-ts"}})).await;
+    let server =
+        Server::with(database.store().await, settings(Duration::from_millis(1), 1 << 30)).await;
+    server
+        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "d-ts"}}))
+        .await;
     let mut callers = JoinSet::new();
     for _ in 0..4 {
         let client = server.client();
@@ -88,13 +97,17 @@ async fn what_is_asked_for_while_it_is_dropped_is_not_lost(database: TestDatabas
     assert_eq!(database.count("select count(*) from log where kind = 0").await, answers);
     let server = Server::start(database.connect().await).await;
     let standings = server.standings("search").await;
-    assert_eq!((&standings["duels"], &standings["self_duels"]), (&json!(answers), &json!(self_duels)));
+    assert_eq!(
+        (&standings["duels"], &standings["self_duels"]),
+        (&json!(answers), &json!(self_duels))
+    );
 }
 
 async fn memory_is_bounded(database: TestDatabase) {
     // 64 rankers take 16 KiB, 1 KiB each, and 34 bytes for each of 64² pairs: 7 of 20 fit
     const LIMIT: u64 = 3 << 19;
-    let server = Server::with(database.store().await, settings(Duration::from_secs(3600), LIMIT)).await;
+    let server =
+        Server::with(database.store().await, settings(Duration::from_secs(3600), LIMIT)).await;
     let rankers: Vec<_> = (0..64).map(|number| format!("r{number}")).collect();
     let rankers: Vec<&str> = rankers.iter().map(String::as_str).collect();
     for number in 0..20 {
@@ -104,7 +117,7 @@ async fn memory_is_bounded(database: TestDatabase) {
         assert_eq!(server.answer(&name, &duel, "left").await, 1);
     }
     eventually("room", async || {
-        let bytes: u64 = server.service.loaded().iter().map(|live| live.bytes()).sum();
+        let bytes: u64 = server.service.loaded().iter().map(|loaded| loaded.bytes()).sum();
         (bytes <= LIMIT).then_some(())
     })
     .await;

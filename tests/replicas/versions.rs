@@ -37,7 +37,8 @@ async fn only_it_is_refused(client: &Client, name: &str, reason: &str) {
 /// What the metric of experiments that cannot be read says.
 async fn unreadable(client: &Client) -> String {
     let metrics = client.get("/metrics").await.text();
-    let line = metrics.lines().find_map(|line| line.strip_prefix("rankduel_experiments_unreadable "));
+    let line =
+        metrics.lines().find_map(|line| line.strip_prefix("rankduel_experiments_unreadable "));
     line.expect("the metric").to_owned()
 }
 
@@ -62,7 +63,10 @@ async fn a_spec_of_a_newer_version_is_refused(database: TestDatabase) {
     only_it_is_refused(&client, "newer", "newer version").await;
     let page = client.get("/v1/experiments").await.json(200);
     assert_eq!(page["experiments"].as_array().expect("a list").len(), 1);
-    assert_eq!((&page["experiments"][0]["name"], &page["unreadable"]), (&json!("other"), &json!(["newer"])));
+    assert_eq!(
+        (&page["experiments"][0]["name"], &page["unreadable"]),
+        (&json!("other"), &json!(["newer"]))
+    );
     process.signal("TERM");
     let (code, log) = process.wait();
     assert_eq!(code, Some(0));

@@ -24,7 +24,8 @@ async fn repeat(client: &Client, answers: &[(String, &'static str)]) -> Vec<Valu
     receipts
 }
 
-/// The server is killed at rest, four times in a storm (as soon as it has begun, and later and later), and at rest.
+/// The server is killed at rest, four times in a storm (as soon as it has begun, and later and
+/// later), and at rest.
 async fn what_was_acknowledged_is_in_the_log_exactly_once(database: TestDatabase) {
     let memory = Shared::default();
     let (process, client) = serve(&database);
@@ -55,7 +56,8 @@ async fn what_was_acknowledged_is_in_the_log_exactly_once(database: TestDatabase
 
     let (process, client) = serve(&database);
     // each acknowledged answer is where it was said to be
-    let answers: Vec<_> = acknowledged.iter().map(|(id, (outcome, _))| (id.clone(), *outcome)).collect();
+    let answers: Vec<_> =
+        acknowledged.iter().map(|(id, (outcome, _))| (id.clone(), *outcome)).collect();
     for (receipt, (_, place)) in repeat(&client, &answers).await.iter().zip(acknowledged.values()) {
         assert_eq!((&receipt["status"], position(receipt)), (&json!("duplicate"), *place));
     }

@@ -1,4 +1,5 @@
-//! The program, killed and stopped in the middle of its work: what it has acknowledged is there when it comes back.
+//! The program, killed and stopped in the middle of its work: what it has acknowledged is there
+//! when it comes back.
 
 #[macro_use]
 #[path = "../support/mod.rs"]
@@ -36,7 +37,8 @@ fn stop(process: Process) {
 async fn answer_many(client: &Client, name: &str) {
     for round in 0..11 {
         let lease = serde_json::json!({"count": 1000});
-        let leased = client.post(&format!("/v1/experiments/{name}/batch/lease"), &lease).await.json(200);
+        let leased =
+            client.post(&format!("/v1/experiments/{name}/batch/lease"), &lease).await.json(200);
         let items: Vec<_> = leased["duels"]
             .as_array()
             .expect("duels")
@@ -47,7 +49,8 @@ async fn answer_many(client: &Client, name: &str) {
                 serde_json::json!({"duel_id": duel["duel_id"], "outcome": outcome})
             })
             .collect();
-        let receipts = client.feedback(name, &serde_json::json!({"feedback": items})).await.json(200);
+        let receipts =
+            client.feedback(name, &serde_json::json!({"feedback": items})).await.json(200);
         for receipt in receipts["results"].as_array().expect("results") {
             assert_eq!(receipt["status"], "recorded");
         }

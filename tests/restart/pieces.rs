@@ -14,7 +14,8 @@ const LEFT: [&str; 4] = ["l1", "l2", "l3", "l4"];
 const RIGHT: [&str; 4] = ["r1", "r2", "r3", "r4"];
 const PAGES: usize = 24;
 
-/// The pieces of one page, and whether the last of them settles it; the others are settled by one that says no more.
+/// The pieces of one page, and whether the last of them settles it; the others are settled by one
+/// that says no more.
 fn pieces(number: usize) -> (Vec<Value>, bool) {
     let pieces = match number % 6 {
         0 => vec![json!(["l1"]), json!(["r1"]), json!(["r2"])],
@@ -33,7 +34,8 @@ async fn create(client: &Client, name: &str) -> Vec<Value> {
     for _ in 0..PAGES {
         let duel = client.next_duel(name).await;
         let body = json!({"duel_id": duel["duel_id"], "left": LEFT, "right": RIGHT, "length": 8});
-        let page = client.post(&format!("/v1/experiments/{name}/interleave"), &body).await.json(200);
+        let page =
+            client.post(&format!("/v1/experiments/{name}/interleave"), &body).await.json(200);
         pages.push(page);
     }
     pages
@@ -57,7 +59,9 @@ async fn settled(client: &Client, name: &str, pages: &[Value]) -> Value {
     standings["outcomes"].clone()
 }
 
-async fn what_was_clicked_in_pieces_comes_to_the_same_with_and_without_a_kill(database: TestDatabase) {
+async fn what_was_clicked_in_pieces_comes_to_the_same_with_and_without_a_kill(
+    database: TestDatabase,
+) {
     let (mut process, mut client) = serve(&database);
     let undisturbed = create(&client, "undisturbed").await;
     let killed = create(&client, "killed").await;
@@ -72,12 +76,13 @@ async fn what_was_clicked_in_pieces_comes_to_the_same_with_and_without_a_kill(da
             let (pieces, last) = pieces(number);
             let last = last && turn == 2;
             let (sent, page, piece) = (client.clone(), page.clone(), pieces[turn].clone());
-            // some in the moment of the kill: nobody knows whether they were kept, so they are sent again
+            // some in the moment of the kill: nobody knows whether they were kept, so they are sent
+            // again
             if number % 8 == 5 {
                 let (page, piece) = (page.clone(), piece.clone());
                 let sending = tokio::spawn(async move {
-                    let body =
-                        json!({"duel_id": page["duel_id"], "clicks": piece, "final": last}).to_string();
+                    let body = json!({"duel_id": page["duel_id"], "clicks": piece, "final": last})
+                        .to_string();
                     let path = "/v1/experiments/killed/feedback";
                     let headers = [crate::support::client::JSON];
                     drop(sent.try_send("POST", path, &headers, body.into_bytes()).await);

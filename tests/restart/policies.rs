@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use dueling_bandits::parameters::Description;
+use dueling_bandits::{Duel, InFlight, PolicyRng, PolicySpec};
 use rand::SeedableRng as _;
-use rankduel::experiment::ExperimentSpec;
-use rankduel::experiment::fold::Fold;
-use rankduel::policy::spec::Description;
-use rankduel::policy::{Chance, Duel, InFlight, PolicySpec};
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -19,8 +19,8 @@ on_both_databases! {
 }
 
 const RANKERS: [&str; 4] = ["a", "b", "c", "d"];
-/// Duels of each experiment in each of the two processes: some batches of the batch policies, and more than the
-/// initial phase of those that have one.
+/// Duels of each experiment in each of the two processes: some batches of the batch policies, and
+/// more than the initial phase of those that have one.
 const DUELS: usize = 40;
 const HORIZON: u64 = 200;
 
@@ -86,13 +86,13 @@ async fn folded(database: &TestDatabase, kind: &str) -> Fold {
     fold
 }
 
-/// Every pair that a state may hand out next when nothing is in flight, and the batch of it: one alone for a policy that
-/// draws nothing while it selects.
+/// Every pair that a state may hand out next when nothing is in flight, and the batch of it: one
+/// alone for a policy that draws nothing while it selects.
 fn next(fold: &Fold) -> BTreeSet<(usize, usize, Option<u32>)> {
-    let mut chance = Chance::seed_from_u64(1);
+    let mut rng = PolicyRng::seed_from_u64(1);
     let idle = InFlight::new();
     let select = |_| {
-        let selection = fold.policy().select(&idle, &mut chance);
+        let selection = fold.policy().select(&idle, &mut rng);
         (selection.duel.first, selection.duel.second, selection.batch)
     };
     (0..2000).map(select).collect()
@@ -120,7 +120,10 @@ async fn every_policy_goes_on_where_it_was(database: TestDatabase) {
         for same in ["outcomes", "leaders", "wins", "ties", "duels"] {
             assert_eq!(after[same], before[same], "{kind}: {same}");
         }
-        assert_eq!((&after["duels"], &after["self_duels"]), (&seen.duels.into(), &seen.self_duels.into()));
+        assert_eq!(
+            (&after["duels"], &after["self_duels"]),
+            (&seen.duels.into(), &seen.self_duels.into())
+        );
         assert_eq!(after["position"], fold.position(), "{kind}");
         assert_eq!(after["champion"], RANKERS[fold.policy().champion()], "{kind}");
         if fold.policy().runs_in_batches() {
@@ -149,7 +152,10 @@ async fn every_policy_goes_on_where_it_was(database: TestDatabase) {
             client.answer(kind, &duel, "none").await;
         }
     }
-    assert!(told_apart >= 10, "only {told_apart} policies say by their next duel that they know anything");
+    assert!(
+        told_apart >= 10,
+        "only {told_apart} policies say by their next duel that they know anything"
+    );
 
     // and each goes on: what its log then means is what it says
     live_all(&client).await;

@@ -1,8 +1,8 @@
 //! What a start does with the snapshots that it finds.
 
-use rankduel::experiment::ExperimentSpec;
-use rankduel::experiment::fold::Fold;
-use rankduel::policy::Answer;
+use dueling_bandits::Answer;
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
 use rankduel::store::{Event, ExperimentRecord, SharedStore, Snapshot};
 use serde_json::Value;
 
@@ -38,7 +38,8 @@ async fn kept(database: &TestDatabase) -> Kept {
     let record = store.experiment("search").await.expect("a store").expect("an experiment");
     let spec: ExperimentSpec = serde_json::from_str(&record.spec).expect("a spec");
     let format = Fold::start(&spec, record.seed, 0).format();
-    let snapshot = store.newest_snapshot(record.id, format).await.expect("a store").expect("a snapshot");
+    let snapshot =
+        store.newest_snapshot(record.id, format).await.expect("a store").expect("a snapshot");
     assert!(snapshot.position >= 10_000);
     Kept { store, record, spec, snapshot, standings }
 }
@@ -63,7 +64,8 @@ async fn a_start_begins_with_the_snapshot(database: TestDatabase) {
     assert_eq!(same, kept.standings);
 
     let mut fold = Fold::start(&kept.spec, kept.record.seed, kept.record.created_at);
-    let log = kept.store.read(kept.record.id, 0, kept.snapshot.position as u32).await.expect("the log");
+    let log =
+        kept.store.read(kept.record.id, 0, kept.snapshot.position as u32).await.expect("the log");
     for mut entry in log {
         if let Event::Outcome(outcome) = &mut entry.event {
             outcome.answer = Answer::First;
@@ -93,7 +95,10 @@ async fn a_snapshot_that_cannot_be_read_is_ignored(database: TestDatabase) {
         ("nothing", Snapshot { state: vec![], ..good.clone() }),
         ("nonsense", Snapshot { state: vec![0x5a; 5000], ..good.clone() }),
         ("another position", Snapshot { position: good.position - 1, ..good.clone() }),
-        ("an unknown layout", Snapshot { format: good.format + 1, state: vec![1, 2, 3], ..good.clone() }),
+        (
+            "an unknown layout",
+            Snapshot { format: good.format + 1, state: vec![1, 2, 3], ..good.clone() },
+        ),
     ] {
         assert_eq!(start_with(&database, &kept, snapshot).await, kept.standings, "{what}");
     }

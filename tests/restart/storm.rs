@@ -74,7 +74,11 @@ async fn call(client: Client, name: String, caller: usize, memory: Shared) {
 }
 
 /// Send answers, one as one and more as many; `None` when nothing came back.
-pub async fn send(client: &Client, name: &str, items: &[(String, &'static str)]) -> Option<Vec<Value>> {
+pub async fn send(
+    client: &Client,
+    name: &str,
+    items: &[(String, &'static str)],
+) -> Option<Vec<Value>> {
     let item = |(id, outcome): &(String, &str)| json!({"duel_id": id, "outcome": outcome});
     let body = match items {
         [one] => item(one),
@@ -82,7 +86,8 @@ pub async fn send(client: &Client, name: &str, items: &[(String, &'static str)])
     };
     let path = format!("/v1/experiments/{name}/feedback");
     let headers = [crate::support::client::JSON];
-    let answer = client.try_send("POST", &path, &headers, body.to_string().into_bytes()).await.ok()?;
+    let answer =
+        client.try_send("POST", &path, &headers, body.to_string().into_bytes()).await.ok()?;
     let receipts = answer.json(200);
     Some(match receipts["results"].as_array() {
         Some(results) => results.clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rankduel::store::{Event, OtherEvent};
+use rankduel::store::{ControlEvent, Event};
 use serde_json::json;
 
 use crate::storm::{Memory, Shared, acknowledged, position, send, storm};
@@ -18,7 +18,9 @@ async fn a_stop_under_load_loses_nothing(database: TestDatabase) {
     let memory = Shared::default();
     let (process, client) = serve(&database);
     client.create(&steady("search", &["a", "b", "c"])).await;
-    client.create(&json!({"name": "live", "rankers": ["a", "b"], "policy": {"kind": "uniform"}})).await;
+    client
+        .create(&json!({"name": "live", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
+        .await;
     let searching = storm(&client, &["search"], &memory);
     let alone = Shared::default();
     let living = storm(&client, &["live"], &alone);
@@ -28,25 +30,29 @@ async fn a_stop_under_load_loses_nothing(database: TestDatabase) {
     searching.join_all().await;
     living.join_all().await;
 
-    let Memory { acknowledged, .. } = Arc::into_inner(memory).expect("ended").into_inner().expect("a memory");
-    let answers: Vec<_> = acknowledged.iter().map(|(id, (outcome, _))| (id.clone(), *outcome)).collect();
+    let Memory { acknowledged, .. } =
+        Arc::into_inner(memory).expect("ended").into_inner().expect("a memory");
+    let answers: Vec<_> =
+        acknowledged.iter().map(|(id, (outcome, _))| (id.clone(), *outcome)).collect();
     let (process, client) = serve(&database);
-    for (items, places) in answers.chunks(500).zip(acknowledged.values().collect::<Vec<_>>().chunks(500)) {
+    for (items, places) in
+        answers.chunks(500).zip(acknowledged.values().collect::<Vec<_>>().chunks(500))
+    {
         let receipts = send(&client, "search", items).await.expect("an answer");
         for (receipt, (_, place)) in receipts.iter().zip(places) {
             assert_eq!((&receipt["status"], position(receipt)), (&json!("duplicate"), *place));
         }
     }
 
-    // every self-duel that was shown is in the log, though nobody has acknowledged one; those that were on their way
-    // to a caller who was cut off may be there, too
+    // every self-duel that was shown is in the log, though nobody has acknowledged one; those that
+    // were on their way to a caller who was cut off may be there, too
     let shown = alone.lock().expect("a memory").self_duels;
     assert!(shown > 0);
     let store = database.connect().await;
     let record = store.experiment("live").await.expect("a store").expect("an experiment");
     let mut logged = 0;
     for entry in store.read(record.id, 0, 100_000).await.expect("its log") {
-        if let Event::Other(OtherEvent::SelfDuels { counts }) = entry.event {
+        if let Event::Control(ControlEvent::SelfDuels { counts }) = entry.event {
             logged += counts.iter().map(|(_, count)| count).sum::<u64>();
         }
     }

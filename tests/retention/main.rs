@@ -1,4 +1,5 @@
-//! The commands that keep a database in order: export, import, prune, verify. Each is run as a process.
+//! The commands that keep a database in order: export, import, prune, verify. Each is run as a
+//! process.
 
 #[macro_use]
 #[path = "../support/mod.rs"]
@@ -8,8 +9,8 @@ mod pruning;
 mod transfer;
 mod verifying;
 
-use rankduel::experiment::ExperimentSpec;
-use rankduel::experiment::fold::Fold;
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
 use rankduel::store::Snapshot;
 use serde_json::{Value, json};
 use support::TestDatabase;
@@ -35,8 +36,8 @@ fn succeed(database: &TestDatabase, arguments: &[&str]) -> String {
     stdout
 }
 
-/// A database with two experiments, `search` concluded and `young` running, whose logs hold events of every kind, and a
-/// snapshot in the middle of `search`. What the server said of `search` last.
+/// A database with two experiments, `search` concluded and `young` running, whose logs hold events
+/// of every kind, and a snapshot in the middle of `search`. What the server said of `search` last.
 async fn filled(database: &TestDatabase) -> Value {
     let server = Server::start(database.store().await).await;
     server.clock.advance_ms(LONG_AGO_MS - support::service::START_MS);

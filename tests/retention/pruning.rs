@@ -24,12 +24,22 @@ async fn what_is_pruned_is_gone_and_the_standings_stay(database: TestDatabase) {
     let (code, _, error) = run(&database, &["prune", "search"]);
     assert_eq!(code, Some(2));
     let position = &before["position"];
-    assert!(error.contains(&format!("forget {position} log entries")) && error.contains("--yes"), "{error}");
-    assert_eq!(database.count("select count(*) from log").await, entries, "nothing is forgotten silently");
+    assert!(
+        error.contains(&format!("forget {position} log entries")) && error.contains("--yes"),
+        "{error}"
+    );
+    assert_eq!(
+        database.count("select count(*) from log").await,
+        entries,
+        "nothing is forgotten silently"
+    );
 
     let said = succeed(&database, &["prune", "search", "--yes"]);
     assert!(said.contains(&format!("forgot {position} log entries")), "{said}");
-    assert_eq!(database.count("select count(*) from log").await, entries - position.as_i64().expect("one"));
+    assert_eq!(
+        database.count("select count(*) from log").await,
+        entries - position.as_i64().expect("one")
+    );
     assert_eq!(standings(&database).await, before);
     succeed(&database, &["verify"]);
     let (code, _, error) = run(&database, &["prune", "search", "--yes"]);
@@ -56,8 +66,10 @@ async fn a_layout_that_is_not_known_is_refused(database: TestDatabase) {
     succeed(&database, &["prune", "search", "--yes"]);
     database.execute("update snapshot set format = format + 1").await;
     let server = Server::start(database.connect().await).await;
-    let problem =
-        server.get("/v1/experiments/search/standings").await.problem(ProblemKind::ExperimentUnreadable);
+    let problem = server
+        .get("/v1/experiments/search/standings")
+        .await
+        .problem(ProblemKind::ExperimentUnreadable);
     assert!(problem["detail"].as_str().expect("a detail").contains("was pruned"), "{problem}");
     server.next_duel("young").await;
     server.stop().await;
@@ -86,11 +98,15 @@ async fn what_could_still_be_answered_stays(database: TestDatabase) {
     assert!(error.contains("forget 1 log entries") && error.contains("position 1"), "{error}");
     succeed(&database, &["prune", "search", "--yes"]);
     assert_eq!(database.count("select min(position) from log").await, 2);
-    let repeat = |duel: &serde_json::Value, outcome| json!({"duel_id": duel["duel_id"], "outcome": outcome});
+    let repeat =
+        |duel: &serde_json::Value, outcome| json!({"duel_id": duel["duel_id"], "outcome": outcome});
     for outcome in ["left", "right"] {
         server.feedback("search", &repeat(&old, outcome)).await.problem(ProblemKind::DuelExpired);
     }
-    assert_eq!(server.feedback("search", &repeat(&young, "left")).await.json(200)["status"], "duplicate");
+    assert_eq!(
+        server.feedback("search", &repeat(&young, "left")).await.json(200)["status"],
+        "duplicate"
+    );
     let standings = server.standings("search").await;
     assert_eq!(standings["duels"], 2);
     server.stop().await;

@@ -51,7 +51,10 @@ async fn what_is_exported_comes_in_as_it_was(database: TestDatabase) {
     assert_eq!(other.count("select count(*) from experiment").await, 2);
     // what has the name and is not the same stays
     for (statement, what) in [
-        ("update log set answer = 0 where position = 20 and answer <> 0 or position = 18", "log entry"),
+        (
+            "update log set answer = 0 where position = 20 and answer <> 0 or position = 18",
+            "log entry",
+        ),
         ("update experiment set head = 9 where name = 'search'", "9 of the"),
         ("update experiment set seed = 8 where name = 'search'", "another seed"),
     ] {
@@ -82,11 +85,23 @@ async fn a_file_that_is_not_whole_brings_in_nothing(database: TestDatabase) {
         ("a gap", without(7), "cannot follow"),
         ("no last entry", without(last - 1), "line"),
         ("half of it", text[..text.len() / 2].to_owned(), "line"),
-        ("another answer", text.replacen("\"answer\":\"tie\"", "\"answer\":\"first\"", 1), "was changed"),
+        (
+            "another answer",
+            text.replacen("\"answer\":\"tie\"", "\"answer\":\"first\"", 1),
+            "was changed",
+        ),
         ("another seed", text.replacen("\"seed\":7", "\"seed\":8", 2), "was changed"),
-        ("an unknown event", text.replacen("\"kind\":\"status\"", "\"kind\":\"enlisted\"", 1), "enlisted"),
+        (
+            "an unknown event",
+            text.replacen("\"kind\":\"status\"", "\"kind\":\"enlisted\"", 1),
+            "enlisted",
+        ),
         ("an unknown policy", text.replacen("pcomp", "pcomp-of-tomorrow", 1), "pcomp-of-tomorrow"),
-        ("a newer format", text.replacen("\"rankduel_export\":1", "\"rankduel_export\":2", 1), "format 2"),
+        (
+            "a newer format",
+            text.replacen("\"rankduel_export\":1", "\"rankduel_export\":2", 1),
+            "format 2",
+        ),
         ("a ranker too many", text.replacen("\"first\":0", "\"first\":9", 1), "out of range"),
         ("more after the end", text.clone() + "{}\n", "after the digest"),
     ] {

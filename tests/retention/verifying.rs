@@ -59,7 +59,8 @@ async fn each_damage_is_named(database: TestDatabase) {
         let (code, said, error) = run(&database, &["verify"]);
         assert!(said.contains(word), "{damage}: {said}{error}");
         assert!(
-            said.contains("young: 1 log entries, 0 snapshot(s), all well") || damage.contains("update log")
+            said.contains("young: 1 log entries, 0 snapshot(s), all well")
+                || damage.contains("update log")
         );
         if word == "pruning was interrupted" {
             assert_eq!(code, Some(0), "worth knowing, and not wrong: {said}");

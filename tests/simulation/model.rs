@@ -1,6 +1,6 @@
 //! What must be, in as few words as possible: each duel has one answer or none.
 
-use rankduel::experiment::Received;
+use rankduel::service::feedback::Received;
 
 use crate::op::Outcome;
 
@@ -36,7 +36,11 @@ impl Duel {
             (None, Received::Recorded(position)) if !self.is_late(now) => *position,
             (Some(counted), Received::Duplicate(position)) if counted == outcome => *position,
             (Some(counted), Received::Conflict(position)) if counted != outcome => *position,
-            _ => return Err(format!("{outcome:?} at {now} of {self:?} was answered with {received:?}")),
+            _ => {
+                return Err(format!(
+                    "{outcome:?} at {now} of {self:?} was answered with {received:?}"
+                ));
+            }
         };
         if self.position.is_some_and(|before| before != position) {
             return Err(format!("{self:?} has moved to position {position}"));

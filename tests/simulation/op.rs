@@ -1,14 +1,14 @@
 //! What can happen, as text and by chance.
 
 use proptest::prelude::*;
-use rankduel::experiment::ShownOutcome;
+use rankduel::service::feedback::ShownOutcome;
 use serde::{Deserialize, Serialize};
 
 /// The processes. They share a database and nothing else.
 pub const REPLICAS: usize = 2;
 
-/// One thing that happens. Duels are named by the order in which they were handed out; a number beyond them counts from
-/// the first again.
+/// One thing that happens. Duels are named by the order in which they were handed out; a number
+/// beyond them counts from the first again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
@@ -34,7 +34,8 @@ pub enum Op {
     Reload { replica: usize },
     /// A ranker is enlisted at a process, in the experiment whose policy takes it.
     Enlist { replica: usize },
-    /// A ranker is retired at a process, in the same experiment; perhaps one that was before, or that has to stay.
+    /// A ranker is retired at a process, in the same experiment; perhaps one that was before, or
+    /// that has to stay.
     Retire { replica: usize, ranker: usize },
 }
 
@@ -76,7 +77,9 @@ pub fn write(ops: &[Op]) -> String {
 /// The way back of [`write`]; lines that begin with `#` are for people.
 pub fn read(text: &str) -> Vec<Op> {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))).collect()
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")))
+        .collect()
 }
 
 fn outcome() -> impl Strategy<Value = Outcome> {
@@ -92,8 +95,8 @@ fn commit() -> impl Strategy<Value = Commit> {
     prop_oneof![Just(Commit::Before), Just(Commit::After)]
 }
 
-/// Lists of operations. Which kinds are common and which never happen is drawn for each list anew: equal shares would
-/// seldom do much of one thing.
+/// Lists of operations. Which kinds are common and which never happen is drawn for each list anew:
+/// equal shares would seldom do much of one thing.
 pub fn lists() -> impl Strategy<Value = Vec<Op>> {
     let weight = || prop_oneof![Just(0u32), Just(1), Just(8)];
     let weights = (prop::array::uniform8(weight()), 4u32..20);

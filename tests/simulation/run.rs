@@ -1,18 +1,24 @@
-//! Runs a list of operations on the real service and holds what it says, and what is left, against the model.
+//! Runs a list of operations on the real service and holds what it says, and what is left, against
+//! the model.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dueling_bandits::Answer;
 use rankduel::access::Actor;
 use rankduel::clock::{Clock as _, ManualClock};
-use rankduel::experiment::audit::audit;
-use rankduel::experiment::token::Keyring;
-use rankduel::experiment::{
-    ExperimentSpec, Feedback, Ranker, Received, Said, Service, ServiceError, ServiceSettings,
-};
-use rankduel::policy::Answer;
+use rankduel::engine::error::ServiceError;
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::experiment_spec::Ranker;
+use rankduel::service::Service;
+use rankduel::service::ServiceSettings;
+use rankduel::service::feedback::Feedback;
+use rankduel::service::feedback::FeedbackContent;
+use rankduel::service::feedback::Received;
+use rankduel::service::verify::audit;
 use rankduel::store::{Event, SharedStore, Snapshot, connect};
 use rankduel::telemetry::metrics::Metrics;
+use rankduel::tokens::duel_token::SigningKeySet;
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
@@ -60,18 +66,24 @@ struct World {
     known: [usize; REPLICAS],
 }
 
-/// Run `ops` on a store that is [`Mode::Fine`] or has a defect. The error says what was not as it must be.
+/// Run `ops` on a store that is [`Mode::Fine`] or has a defect. The error says what was not as it
+/// must be.
 pub fn run(ops: &[Op], defect: Mode) -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         // in memory where that is possible: nothing here is about the disk
         let memory = std::path::Path::new("/dev/shm");
-        let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let folder =
+            if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
         let folder = folder.expect("a folder");
         let url = format!("sqlite://{}/rankduel.db", folder.path().display());
         let mut world = World::begin(&url, defect).await;
         for (number, op) in ops.iter().enumerate() {
-            world.step(op).await.map_err(|wrong| format!("operation {}, {op:?}: {wrong}", number + 1))?;
+            world
+                .step(op)
+                .await
+                .map_err(|wrong| format!("operation {}, {op:?}: {wrong}", number + 1))?;
         }
         let ended = world.audit(&url).await;
         world.store.close().await;
@@ -104,7 +116,8 @@ impl World {
         let store = FailingStore::new(Arc::clone(&self.store));
         let metrics = Arc::new(Metrics::new());
         let shared = Arc::new(clock.clone());
-        let service = Service::start(store.clone(), shared, metrics, ServiceSettings::default()).await;
+        let service =
+            Service::start(store.clone(), shared, metrics, ServiceSettings::default()).await;
         let service = service.expect("a service");
         for name in NAMES {
             service.create(name, &spec(name), &Actor::anyone()).await.expect("an experiment");
@@ -117,36 +130,45 @@ impl World {
         match op {
             Op::Duel { replica, experiment } => self.duel(*replica, *experiment).await?,
             Op::Answer { replica, answers } => self.answer(*replica, answers, None).await?,
-            Op::Fail { replica, answers, commit } => self.answer(*replica, answers, Some(*commit)).await?,
+            Op::Fail { replica, answers, commit } => {
+                self.answer(*replica, answers, Some(*commit)).await?
+            }
             Op::Crash { replica, answers, commit } => {
                 self.answer(*replica, answers, Some(*commit)).await?;
                 self.replace(*replica).await;
             }
             Op::Race { duel, outcomes } => self.race(*duel, *outcomes).await?,
-            Op::Clock { replica, milliseconds } => self.replicas[*replica].clock.advance_ms(*milliseconds),
+            Op::Clock { replica, milliseconds } => {
+                self.replicas[*replica].clock.advance_ms(*milliseconds)
+            }
             Op::Follow { replica } => self.follow(*replica).await?,
             Op::Snapshot { replica } => {
-                for live in self.replicas[*replica].service.loaded() {
-                    let snapshot = live.snapshot_if_due(1, 0).map_err(said)?;
+                for loaded in self.replicas[*replica].service.loaded() {
+                    let snapshot = loaded.snapshot_if_due(1, 0).map_err(said)?;
                     if let Some(snapshot) = snapshot {
                         self.store.save_snapshot(&snapshot).await.expect("a snapshot");
-                        live.snapshot_kept(snapshot.position);
+                        loaded.snapshot_kept(snapshot.position);
                     }
                 }
             }
             Op::Poison => {
-                for live in self.replicas[0].service.loaded() {
-                    let format = live.fold().map_err(said)?.format();
-                    if let Some(kept) = self.store.newest_snapshot(live.id, format).await.expect("a store") {
+                for loaded in self.replicas[0].service.loaded() {
+                    let format = loaded.fold().map_err(said)?.format();
+                    if let Some(kept) =
+                        self.store.newest_snapshot(loaded.id, format).await.expect("a store")
+                    {
                         let state = kept.state.iter().map(|byte| byte ^ 0x55).collect();
-                        self.store.save_snapshot(&Snapshot { state, ..kept }).await.expect("a snapshot");
+                        self.store
+                            .save_snapshot(&Snapshot { state, ..kept })
+                            .await
+                            .expect("a snapshot");
                     }
                 }
             }
             Op::Reload { replica } => {
                 // what a stop writes is written; the store stays, for the others use it
-                for live in self.replicas[*replica].service.loaded() {
-                    live.catch_up(&*self.store).await.map_err(said)?;
+                for loaded in self.replicas[*replica].service.loaded() {
+                    loaded.catch_up(&*self.store).await.map_err(said)?;
                 }
                 self.replace(*replica).await;
             }
@@ -168,7 +190,10 @@ impl World {
         let service = &self.replicas[replica].service;
         // the second time it is there already
         for _ in 0..2 {
-            service.enlist(NAMES[OPEN], None, ranker.clone(), &Actor::anyone()).await.map_err(said)?;
+            service
+                .enlist(NAMES[OPEN], None, ranker.clone(), &Actor::anyone())
+                .await
+                .map_err(said)?;
         }
         self.rankers.push(id);
         self.known[replica] = self.retired.len();
@@ -188,13 +213,16 @@ impl World {
                 }
                 self.known[replica] = self.retired.len();
             }
-            other => return Err(format!("to retire `{id}` was answered with {:?}", other.map(drop))),
+            other => {
+                return Err(format!("to retire `{id}` was answered with {:?}", other.map(drop)));
+            }
         }
         Ok(())
     }
 
     async fn duel(&mut self, replica: usize, experiment: usize) -> Result<(), String> {
-        let duel = self.replicas[replica].service.next_duel(NAMES[experiment]).await.map_err(said)?;
+        let duel =
+            self.replicas[replica].service.next_duel(NAMES[experiment]).await.map_err(said)?;
         if experiment == OPEN {
             let gone = &self.retired[..self.known[replica]];
             let may_be = |id: &String| self.rankers.contains(id) && !gone.contains(id);
@@ -212,7 +240,8 @@ impl World {
     /// The duels that are meant, all of the first one's experiment.
     fn meant(&self, answers: &[(usize, Outcome)]) -> Vec<(usize, Outcome)> {
         let meant = |(duel, outcome): &(usize, Outcome)| (duel % self.duels.len(), *outcome);
-        let mut meant: Vec<_> = answers.iter().filter(|_| !self.duels.is_empty()).map(meant).collect();
+        let mut meant: Vec<_> =
+            answers.iter().filter(|_| !self.duels.is_empty()).map(meant).collect();
         if let Some((first, _)) = meant.first() {
             let experiment = self.duels[*first].experiment;
             meant.retain(|(duel, _)| self.duels[*duel].experiment == experiment);
@@ -240,7 +269,8 @@ impl World {
         if fails.is_some() {
             store.set(self.defect);
         }
-        // a late answer is only looked up, and the loss of what follows a commit does no harm to that
+        // a late answer is only looked up, and the loss of what follows a commit does no harm to
+        // that
         let is_late = |(duel, _): &(usize, Outcome)| self.duels[*duel].is_late(now);
         let must_fail = match fails {
             None => false,
@@ -301,8 +331,8 @@ impl World {
     }
 
     async fn follow(&mut self, replica: usize) -> Result<(), String> {
-        for live in self.replicas[replica].service.loaded() {
-            live.catch_up(&*self.store).await.map_err(said)?;
+        for loaded in self.replicas[replica].service.loaded() {
+            loaded.catch_up(&*self.store).await.map_err(said)?;
         }
         self.known[replica] = self.retired.len();
         Ok(())
@@ -316,17 +346,18 @@ impl World {
                 return Err(format!("{name}: {:?}", findings.wrong));
             }
         }
-        let live = self.replicas[0].service.experiment(NAMES[OPEN]).await.map_err(said)?;
-        let id = |index: usize| &live.spec.rankers[index].id;
-        let rankers: Vec<_> = (0..live.spec.rankers.len()).map(id).collect();
-        let retired: Vec<_> = live.spec.comings.retired.iter().map(|&index| id(index.into())).collect();
+        let loaded = self.replicas[0].service.experiment(NAMES[OPEN]).await.map_err(said)?;
+        let id = |index: usize| &loaded.spec.rankers[index].id;
+        let rankers: Vec<_> = (0..loaded.spec.rankers.len()).map(id).collect();
+        let retired: Vec<_> =
+            loaded.spec.roster_changes.retired.iter().map(|&index| id(index.into())).collect();
         if !rankers.into_iter().eq(&self.rankers) || !retired.into_iter().eq(&self.retired) {
             return Err(format!(
                 "it has {:?}, the model {:?} less {:?}",
-                live.spec, self.rankers, self.retired
+                loaded.spec, self.rankers, self.retired
             ));
         }
-        let active = live.fold().map_err(said)?.roster().active().len();
+        let active = loaded.fold().map_err(said)?.roster().active().len();
         if active != self.rankers.len() - self.retired.len() {
             return Err(format!("{active} rankers take part"));
         }
@@ -335,14 +366,18 @@ impl World {
 
     /// The log is what the model counted, and every process's state is the fold of it.
     async fn audit(&mut self, url: &str) -> Result<(), String> {
-        let keys = Keyring::new(&self.store.signing_keys().await.expect("keys")).expect("a key");
+        let keys =
+            SigningKeySet::new(&self.store.signing_keys().await.expect("keys")).expect("a key");
         for (experiment, name) in NAMES.iter().enumerate() {
-            let record = self.store.experiment(name).await.expect("a store").expect("an experiment");
+            let record =
+                self.store.experiment(name).await.expect("a store").expect("an experiment");
             let log = self.store.read(record.id, 0, 10_000).await.expect("the log");
             let mut seen = BTreeSet::new();
             for (place, entry) in (1..).zip(&log) {
                 if entry.position != place || !seen.insert(entry.nonce) {
-                    return Err(format!("{name}: at position {place} of the log there is {entry:?}"));
+                    return Err(format!(
+                        "{name}: at position {place} of the log there is {entry:?}"
+                    ));
                 }
             }
             for duel in self.duels.iter().filter(|duel| duel.experiment == experiment) {
@@ -351,16 +386,18 @@ impl World {
                 seen.remove(&token.nonce);
                 let answer = found.map(|entry| match &entry.event {
                     Event::Outcome(outcome) => shown(outcome.answer, token.first_left),
-                    Event::Other(other) => panic!("{other:?}"),
+                    Event::Control(other) => panic!("{other:?}"),
                 });
                 let place = found.map(|entry| entry.position);
-                if answer != duel.counted || duel.position.is_some_and(|position| place != Some(position)) {
+                if answer != duel.counted
+                    || duel.position.is_some_and(|position| place != Some(position))
+                {
                     return Err(format!("{name}: {duel:?} is in the log as {found:?}"));
                 }
             }
-            let unknown = log
-                .iter()
-                .find(|entry| seen.contains(&entry.nonce) && matches!(entry.event, Event::Outcome(_)));
+            let unknown = log.iter().find(|entry| {
+                seen.contains(&entry.nonce) && matches!(entry.event, Event::Outcome(_))
+            });
             if let Some(unknown) = unknown {
                 return Err(format!("{name}: nobody has sent {unknown:?}"));
             }
@@ -373,14 +410,17 @@ impl World {
         connection.close().await.expect("its end");
         self.audit_rankers().await?;
         let fresh = self.process(ManualClock::at(START_MS)).await;
-        for live in fresh.service.loaded() {
-            let folded = serde_json::to_value(live.standings().map_err(said)?).expect("JSON");
+        for loaded in fresh.service.loaded() {
+            let folded = serde_json::to_value(loaded.standings().map_err(said)?).expect("JSON");
             for replica in &self.replicas {
-                let live = replica.service.experiment(&live.name).await.map_err(said)?;
-                live.catch_up(&*self.store).await.map_err(said)?;
-                let standings = serde_json::to_value(live.standings().map_err(said)?).expect("JSON");
+                let loaded = replica.service.experiment(&loaded.name).await.map_err(said)?;
+                loaded.catch_up(&*self.store).await.map_err(said)?;
+                let standings =
+                    serde_json::to_value(loaded.standings().map_err(said)?).expect("JSON");
                 if standings != folded && standings["position"] == folded["position"] {
-                    return Err(format!("a process says {standings}, a fold from the start {folded}"));
+                    return Err(format!(
+                        "a process says {standings}, a fold from the start {folded}"
+                    ));
                 }
             }
         }
@@ -398,7 +438,7 @@ async fn receive(
         .iter()
         .map(|(duel, outcome)| Feedback {
             duel_id: duels[*duel].id.clone(),
-            said: Said::Outcome((*outcome).into()),
+            said: FeedbackContent::Outcome((*outcome).into()),
         })
         .collect();
     service.receive(name, &feedback).await

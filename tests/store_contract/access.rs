@@ -52,30 +52,40 @@ async fn keys_come_back_as_they_were(database: TestDatabase) {
         expires_at: Some(NOW + 1),
         ..record("Søk ✓")
     };
-    let plain = record("plain");
-    for key in [&full, &plain] {
+    let reference = record("plain");
+    for key in [&full, &reference] {
         store.add_api_key(key, None, &note("key-created", &key.id)).await.unwrap();
     }
-    let mut wanted = vec![full.clone(), plain];
+    let mut wanted = vec![full.clone(), reference];
     wanted.sort_by(|one, other| one.id.cmp(&other.id));
     assert_eq!(store.api_keys().await.unwrap(), wanted);
     let again = ApiKeyRecord { name: "another".into(), ..full };
     let refused = store.add_api_key(&again, None, &note("key-created", &again.id)).await;
     assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
-    assert_eq!(store.audit(None, i64::MAX, 10).await.unwrap().len(), 2, "what failed is not in the log");
+    assert_eq!(
+        store.audit(None, i64::MAX, 10).await.unwrap().len(),
+        2,
+        "what failed is not in the log"
+    );
 }
 
 async fn a_key_is_revoked_once(database: TestDatabase) {
     let store = database.store().await;
     let one = record("one");
     store.add_api_key(&one, None, &note("key-created", &one.id)).await.unwrap();
-    let revoke = async |id: &str, at| store.revoke_api_key(id, at, &note("key-revoked", id)).await.unwrap();
+    let revoke =
+        async |id: &str, at| store.revoke_api_key(id, at, &note("key-revoked", id)).await.unwrap();
     assert!(revoke(&one.id, NOW + 5).await);
     assert!(!revoke(&one.id, NOW + 6).await, "it was before");
     assert!(!revoke("ffffffff", NOW).await, "there is none");
     assert_eq!(key(&store, &one.id).await.revoked_at, Some(NOW + 5));
-    let whats: Vec<_> =
-        store.audit(None, i64::MAX, 10).await.unwrap().into_iter().map(|entry| entry.what).collect();
+    let whats: Vec<_> = store
+        .audit(None, i64::MAX, 10)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|entry| entry.what)
+        .collect();
     assert_eq!(whats, ["key-revoked", "key-created"]);
 }
 
@@ -86,7 +96,10 @@ async fn a_rotation_shortens_a_life_and_lengthens_none(database: TestDatabase) {
     for old in [&for_ever, &short] {
         store.add_api_key(old, None, &note("key-created", &old.id)).await.unwrap();
         let new = ApiKeyRecord { replaces: Some(old.id.clone()), ..record("new") };
-        store.add_api_key(&new, Some((&old.id, NOW + 100)), &note("key-rotated", &old.id)).await.unwrap();
+        store
+            .add_api_key(&new, Some((&old.id, NOW + 100)), &note("key-rotated", &old.id))
+            .await
+            .unwrap();
         assert_eq!(key(&store, &new.id).await, new);
     }
     assert_eq!(key(&store, &for_ever.id).await.expires_at, Some(NOW + 100));
@@ -109,7 +122,12 @@ async fn the_audit_log_is_read_in_pages_from_the_newest(database: TestDatabase) 
     let notes: Vec<_> = (0..7)
         .map(|number| AuditNote {
             before: (number % 2 == 0).then(|| json!({"number": number})),
-            ..AuditNote::of_experiment(&by, "batch-closed", ["one", "other"][number % 2], NOW + number as i64)
+            ..AuditNote::of_experiment(
+                &by,
+                "batch-closed",
+                ["one", "other"][number % 2],
+                NOW + number as i64,
+            )
         })
         .collect();
     store.add_audit(&notes).await.unwrap();
@@ -124,7 +142,10 @@ async fn the_audit_log_is_read_in_pages_from_the_newest(database: TestDatabase) 
     assert_eq!(seen.len(), notes.len());
     for (entry, note) in seen.iter().zip(&notes) {
         assert_eq!((entry.at, &*entry.what, &entry.subject), (note.at, note.what, &note.subject));
-        assert_eq!((&entry.experiment, &entry.before, &entry.after), (&note.experiment, &note.before, &None));
+        assert_eq!(
+            (&entry.experiment, &entry.before, &entry.after),
+            (&note.experiment, &note.before, &None)
+        );
         assert_eq!((&*entry.who, entry.request_id.as_deref()), ("service", Some("the-request")));
     }
     let of_other = store.audit(Some("other"), i64::MAX, 10).await.unwrap();
@@ -139,13 +160,25 @@ async fn a_change_and_its_note_are_one(database: TestDatabase) {
         spec: "{}".into(),
         seed: 1,
         created_at: NOW,
-        audit: Some(AuditNote::of_experiment(&Actor::anyone(), "experiment-created", "search", NOW)),
+        audit: Some(AuditNote::of_experiment(
+            &Actor::anyone(),
+            "experiment-created",
+            "search",
+            NOW,
+        )),
     };
-    let Created::New(search) = store.create_experiment(&new).await.unwrap() else { panic!("it is new") };
+    let Created::New(search) = store.create_experiment(&new).await.unwrap() else {
+        panic!("it is new")
+    };
     store.create_experiment(&new).await.unwrap(); // changes nothing
     let pause = |version| Change {
         status: Some(Status::Paused),
-        audit: Some(AuditNote::of_experiment(&Actor::anyone(), "experiment-changed", "search", version)),
+        audit: Some(AuditNote::of_experiment(
+            &Actor::anyone(),
+            "experiment-changed",
+            "search",
+            version,
+        )),
         ..Change::default()
     };
     let event = new_event(1, 1);
@@ -182,8 +215,14 @@ async fn rows_of_keys_that_no_program_wrote_are_named(database: TestDatabase) {
     store.add_api_key(&one, None, &note("key-created", &one.id)).await.unwrap();
     database.execute("update api_key set experiments = 'not JSON'").await;
     let error = store.api_keys().await.unwrap_err();
-    assert!(matches!(error, StoreError::Corrupt(_)) && error.to_string().contains(&one.id), "{error}");
+    assert!(
+        matches!(error, StoreError::Corrupt(_)) && error.to_string().contains(&one.id),
+        "{error}"
+    );
     database.execute("update audit set after = '{'").await;
     let error = store.audit(None, i64::MAX, 1).await.unwrap_err();
-    assert!(matches!(error, StoreError::Corrupt(_)) && error.to_string().contains("audit"), "{error}");
+    assert!(
+        matches!(error, StoreError::Corrupt(_)) && error.to_string().contains("audit"),
+        "{error}"
+    );
 }

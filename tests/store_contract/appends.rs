@@ -1,4 +1,5 @@
-//! Appends of every size and make answer as a plain model does, whichever way a database takes for them.
+//! Appends of every size and make answer as a plain model does, whichever way a database takes for
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +84,9 @@ async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
     let missing = there.iter().max().expect("some") + 1;
     for round in 0..4 {
         for size in [1, 2, 40, 255, 256, 512, 513, 900] {
-            for (count, oddity) in [(1, None), (3, Some(50)), (16, None), (17, Some(500)), (30, None)] {
+            for (count, oddity) in
+                [(1, None), (3, Some(50)), (16, None), (17, Some(500)), (30, None)]
+            {
                 let mut experiments = there[..count].to_vec();
                 if round == 2 && size == 40 {
                     experiments.push(missing);
@@ -93,10 +96,12 @@ async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
                     let change = Change { archived_at: Some(NOW), ..Change::default() };
                     let event = NewEvent {
                         nonce: 1,
-                        event: Event::Other(OtherEvent::SelfDuels { counts: vec![(0, 1)] }),
+                        event: Event::Control(ControlEvent::SelfDuels { counts: vec![(0, 1)] }),
                     };
-                    let changed =
-                        store.change_experiment(first, 1, &change, event.clone(), NOW).await.unwrap();
+                    let changed = store
+                        .change_experiment(first, 1, &change, event.clone(), NOW)
+                        .await
+                        .unwrap();
                     assert!(matches!(changed, Changed::Done(_)), "{changed:?}");
                     model.logs.get_mut(&first).expect("there").push(event);
                     model.archived.push(first);
@@ -107,15 +112,20 @@ async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
                 let newcomer = database.connect().await;
                 let by = if rng.random() { &store } else { &newcomer };
                 let answers = by.append(&events, NOW).await.unwrap();
-                assert_eq!(answers, expected, "{size} events of {count} experiments, round {round}");
+                assert_eq!(
+                    answers, expected,
+                    "{size} events of {count} experiments, round {round}"
+                );
                 newcomer.close().await;
             }
         }
     }
     for (experiment, events) in &model.logs {
         let log = whole_log(&store, *experiment).await;
-        let log: Vec<_> =
-            log.into_iter().map(|entry| NewEvent { nonce: entry.nonce, event: entry.event }).collect();
+        let log: Vec<_> = log
+            .into_iter()
+            .map(|entry| NewEvent { nonce: entry.nonce, event: entry.event })
+            .collect();
         assert_eq!(log, *events);
     }
 }
@@ -129,7 +139,9 @@ async fn what_fails_half_way_leaves_nothing(database: TestDatabase) {
     database.execute_text(format!("update experiment set head = 0 where id = {other}")).await;
     for size in [1, 300, 600] {
         let events: Vec<_> = (0..size)
-            .flat_map(|number| [(one, new_event(100 + number, 1)), (other, new_event(100 + number, 1))])
+            .flat_map(|number| {
+                [(one, new_event(100 + number, 1)), (other, new_event(100 + number, 1))]
+            })
             .collect();
         assert!(matches!(store.append(&events, NOW).await, Err(StoreError::Refused(_))));
         assert_eq!(whole_log(&store, one).await, []);
@@ -153,7 +165,9 @@ async fn new_events_of_two_processes_at_once_all_count(database: TestDatabase) {
                         0 => experiments.clone(),
                         _ => experiments.iter().rev().copied().collect(),
                     };
-                    order.into_iter().map(move |experiment| (experiment, new_event(nonce(number), 5)))
+                    order
+                        .into_iter()
+                        .map(move |experiment| (experiment, new_event(nonce(number), 5)))
                 })
                 .collect();
             let answers = store.append(&events, NOW).await.unwrap();

@@ -1,4 +1,5 @@
-//! What each database does when it is broken, locked, read-only or gone; and that its commits are durable.
+//! What each database does when it is broken, locked, read-only or gone; and that its commits are
+//! durable.
 
 use rankduel::store::*;
 
@@ -79,8 +80,9 @@ async fn postgres_reads_no_more_of_a_young_log_than_a_page_holds() {
     database.execute("alter table log set (autovacuum_enabled = off)").await;
     let id = create(&store, "one").await.id;
     let ids = [id, create(&store, "two").await.id, create(&store, "three").await.id];
-    let events: Vec<_> =
-        (0..30_000).map(|number| (ids[number as usize % 3], new_event(number.into(), number))).collect();
+    let events: Vec<_> = (0..30_000)
+        .map(|number| (ids[number as usize % 3], new_event(number.into(), number)))
+        .collect();
     store.append(&events, NOW).await.unwrap();
 
     let reader = database.connect().await;
@@ -207,7 +209,8 @@ async fn sqlite_waits_for_another_writer() {
 #[tokio::test]
 async fn sqlite_says_when_a_file_is_not_a_database() {
     let database = fresh_database(Kind::Sqlite).await;
-    std::fs::write(database.path(), "not a database, but long enough to be looked at ".repeat(200)).unwrap();
+    std::fs::write(database.path(), "not a database, but long enough to be looked at ".repeat(200))
+        .unwrap();
     match connect(&database.url).await {
         Err(ConnectError::File { path, error }) => {
             assert_eq!(path, database.path());

@@ -14,7 +14,7 @@ mod urls;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rankduel::policy::Answer;
+use dueling_bandits::Answer;
 use rankduel::store::*;
 use support::TestDatabase;
 use uuid::Uuid;
@@ -71,7 +71,13 @@ fn new_event(nonce: Nonce, number: u64) -> NewEvent {
 }
 
 async fn create(store: &SharedStore, name: &str) -> ExperimentRecord {
-    let new = NewExperiment { name: name.into(), spec: "{}".into(), seed: 1, created_at: NOW, audit: None };
+    let new = NewExperiment {
+        name: name.into(),
+        spec: "{}".into(),
+        seed: 1,
+        created_at: NOW,
+        audit: None,
+    };
     match store.create_experiment(&new).await.unwrap() {
         Created::New(record) => record,
         Created::Taken(record) => panic!("{record:?} was there before"),
@@ -82,7 +88,11 @@ async fn create(store: &SharedStore, name: &str) -> ExperimentRecord {
 async fn whole_log(store: &SharedStore, experiment: ExperimentId) -> Vec<LogEntry> {
     let log = store.read(experiment, 0, u32::MAX).await.unwrap();
     let positions: Vec<u64> = log.iter().map(|entry| entry.position).collect();
-    assert_eq!(positions, (1..=log.len() as u64).collect::<Vec<_>>(), "the log is dense and in order");
+    assert_eq!(
+        positions,
+        (1..=log.len() as u64).collect::<Vec<_>>(),
+        "the log is dense and in order"
+    );
     let heads = store.heads(&[experiment]).await.unwrap();
     assert_eq!(heads[0].head, log.len() as u64, "the head is the last position");
     log
@@ -97,7 +107,9 @@ async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase)
         created_at: NOW,
         audit: None,
     };
-    let Created::New(record) = store.create_experiment(&new).await.unwrap() else { panic!("it is new") };
+    let Created::New(record) = store.create_experiment(&new).await.unwrap() else {
+        panic!("it is new")
+    };
     assert_eq!(
         record,
         ExperimentRecord {
@@ -119,7 +131,11 @@ async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase)
     let again = NewExperiment { spec: "{}".into(), seed: 2, created_at: NOW + 1, ..new };
     assert_eq!(store.create_experiment(&again).await.unwrap(), Created::Taken(record.clone()));
     assert_eq!(store.experiment("search").await.unwrap(), Some(record.clone()));
-    assert_eq!(store.experiment("Search").await.unwrap(), None, "names are compared by their bytes");
+    assert_eq!(
+        store.experiment("Search").await.unwrap(),
+        None,
+        "names are compared by their bytes"
+    );
     assert_ne!(create(&store, "other").await.id, record.id);
 }
 
@@ -137,7 +153,10 @@ async fn a_log_is_dense_and_ordered(database: TestDatabase) {
     let recorded: Vec<_> = [1, 1, 2, 3, 2].map(Appended::Recorded).into();
     assert_eq!(store.append(&call, NOW).await.unwrap(), recorded);
     let more = [(two, new_event(6, 6)), (one, new_event(7, 7))];
-    assert_eq!(store.append(&more, NOW + 9).await.unwrap(), [Appended::Recorded(3), Appended::Recorded(4)]);
+    assert_eq!(
+        store.append(&more, NOW + 9).await.unwrap(),
+        [Appended::Recorded(3), Appended::Recorded(4)]
+    );
 
     let entry = |position, nonce: Nonce, recorded_at| LogEntry {
         position,
@@ -149,7 +168,10 @@ async fn a_log_is_dense_and_ordered(database: TestDatabase) {
         whole_log(&store, one).await,
         [entry(1, 1, NOW), entry(2, 3, NOW), entry(3, 4, NOW), entry(4, 7, NOW + 9)]
     );
-    assert_eq!(whole_log(&store, two).await, [entry(1, 2, NOW), entry(2, 5, NOW), entry(3, 6, NOW + 9)]);
+    assert_eq!(
+        whole_log(&store, two).await,
+        [entry(1, 2, NOW), entry(2, 5, NOW), entry(3, 6, NOW + 9)]
+    );
     let record = store.experiment("one").await.unwrap().unwrap();
     assert_eq!(
         (record.head, record.version, record.updated_at),
@@ -221,7 +243,10 @@ async fn a_nonce_is_an_experiments_own(database: TestDatabase) {
         store.append(&call, NOW).await.unwrap(),
         [Appended::Recorded(1), Appended::Recorded(1), Appended::Conflict(1)]
     );
-    assert_eq!(store.append(&[(two, new_event(1, 2))], NOW).await.unwrap(), [Appended::Duplicate(1)]);
+    assert_eq!(
+        store.append(&[(two, new_event(1, 2))], NOW).await.unwrap(),
+        [Appended::Duplicate(1)]
+    );
     assert_eq!(whole_log(&store, one).await[0].event, outcome(1));
     assert_eq!(whole_log(&store, two).await[0].event, outcome(2));
 }
@@ -230,7 +255,8 @@ async fn unknown_experiments_are_missing(database: TestDatabase) {
     let store = database.store().await;
     let id = create(&store, "one").await.id;
     let nobody = id + 1000;
-    let call = [(nobody, new_event(1, 1)), (id, new_event(1, 1)), (ExperimentId::MIN, new_event(2, 2))];
+    let call =
+        [(nobody, new_event(1, 1)), (id, new_event(1, 1)), (ExperimentId::MIN, new_event(2, 2))];
     assert_eq!(
         store.append(&call, NOW).await.unwrap(),
         [Appended::Missing, Appended::Recorded(1), Appended::Missing]
@@ -244,7 +270,8 @@ async fn unknown_experiments_are_missing(database: TestDatabase) {
         "each known one once"
     );
     assert_eq!(store.heads(&[]).await.unwrap(), []);
-    let change = store.change_experiment(nobody, 1, &Change::default(), new_event(9, 9), NOW).await.unwrap();
+    let change =
+        store.change_experiment(nobody, 1, &Change::default(), new_event(9, 9), NOW).await.unwrap();
     assert_eq!(change, Changed::Missing);
     assert_eq!(store.newest_snapshot(nobody, 1).await.unwrap(), None);
 }
@@ -274,25 +301,40 @@ fn every_event() -> Vec<Event> {
         let Event::Outcome(outcome) = events[0] else { unreachable!() };
         events.push(Event::Outcome(OutcomeEvent { ticket, batch: Some(0), ..outcome }));
     }
-    let pair =
-        PairResult { first: 0, second: u16::MAX, first_wins: u32::MAX, second_wins: 0, ties: u32::MAX };
+    let pair = PairResult {
+        first: 0,
+        second: u16::MAX,
+        first_wins: u32::MAX,
+        second_wins: 0,
+        ties: u32::MAX,
+    };
     for other in [
-        OtherEvent::SelfDuels { counts: vec![] },
-        OtherEvent::SelfDuels { counts: vec![(0, 1), (u16::MAX, u64::MAX)] },
-        OtherEvent::RankerEnlisted { ranker: u16::MAX, id: "naïve \u{1f50d} \"x\"".into() },
-        OtherEvent::RankerRetired { ranker: 0 },
-        OtherEvent::BatchResults { batch: 0, results: vec![] },
-        OtherEvent::BatchResults { batch: u32::MAX, results: vec![pair; 1000] },
-        OtherEvent::Status { status: Status::Running, winner: None, archived: false, reason: None },
-        OtherEvent::Status { status: Status::Paused, winner: Some(0), archived: true, reason: None },
-        OtherEvent::Status {
+        ControlEvent::SelfDuels { counts: vec![] },
+        ControlEvent::SelfDuels { counts: vec![(0, 1), (u16::MAX, u64::MAX)] },
+        ControlEvent::RankerEnlisted { ranker: u16::MAX, id: "naïve \u{1f50d} \"x\"".into() },
+        ControlEvent::RankerRetired { ranker: 0 },
+        ControlEvent::BatchResults { batch: 0, results: vec![] },
+        ControlEvent::BatchResults { batch: u32::MAX, results: vec![pair; 1000] },
+        ControlEvent::Status {
+            status: Status::Running,
+            winner: None,
+            archived: false,
+            reason: None,
+        },
+        ControlEvent::Status {
+            status: Status::Paused,
+            winner: Some(0),
+            archived: true,
+            reason: None,
+        },
+        ControlEvent::Status {
             status: Status::Concluded,
             winner: Some(u16::MAX),
             archived: true,
             reason: None,
         },
     ] {
-        events.push(Event::Other(other));
+        events.push(Event::Control(other));
     }
     events
 }
@@ -357,7 +399,10 @@ async fn race(stores: &[SharedStore]) {
                     .map(|event| {
                         let walk = task * 7919 + call * 104_729 + event * 1_299_709;
                         let nonce = walk % NONCES;
-                        (experiments[((walk / NONCES + task) % 3) as usize], new_event(nonce.into(), nonce))
+                        (
+                            experiments[((walk / NONCES + task) % 3) as usize],
+                            new_event(nonce.into(), nonce),
+                        )
                     })
                     .collect();
                 let answers = store.append(&events, NOW).await.unwrap();
@@ -386,9 +431,17 @@ async fn race(stores: &[SharedStore]) {
         };
         recorded += usize::from(matches!(answer, Appended::Recorded(_)));
         let entry = &logs[&experiment][position as usize - 1];
-        assert_eq!((entry.nonce, &entry.event), (new.nonce, &new.event), "the answer names the entry");
+        assert_eq!(
+            (entry.nonce, &entry.event),
+            (new.nonce, &new.event),
+            "the answer names the entry"
+        );
     }
-    assert_eq!(recorded, logs.values().map(Vec::len).sum::<usize>(), "each entry was recorded to one caller");
+    assert_eq!(
+        recorded,
+        logs.values().map(Vec::len).sum::<usize>(),
+        "each entry was recorded to one caller"
+    );
 }
 
 async fn concurrent_appenders_count_each_nonce_once(database: TestDatabase) {
@@ -484,11 +537,19 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
     store.append(&[(before.id, new_event(1, 1))], NOW).await.unwrap();
     let event = |nonce, status, winner| NewEvent {
         nonce,
-        event: Event::Other(OtherEvent::Status { status, winner, archived: false, reason: None }),
+        event: Event::Control(ControlEvent::Status {
+            status,
+            winner,
+            archived: false,
+            reason: None,
+        }),
     };
 
-    let conclude =
-        Change { status: Some(Status::Concluded), winner: Some(Some(u16::MAX)), ..Change::default() };
+    let conclude = Change {
+        status: Some(Status::Concluded),
+        winner: Some(Some(u16::MAX)),
+        ..Change::default()
+    };
     let concluded = event(2, Status::Concluded, Some(u16::MAX));
     let after = ExperimentRecord {
         status: Status::Concluded,
@@ -498,7 +559,8 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
         updated_at: NOW + 5,
         ..before.clone()
     };
-    let done = store.change_experiment(before.id, 1, &conclude, concluded.clone(), NOW + 5).await.unwrap();
+    let done =
+        store.change_experiment(before.id, 1, &conclude, concluded.clone(), NOW + 5).await.unwrap();
     assert_eq!(done, Changed::Done(after.clone()));
     assert_eq!(store.experiment("one").await.unwrap(), Some(after.clone()));
     let log = whole_log(&store, before.id).await;
@@ -520,7 +582,8 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
         .change_experiment(before.id, 2, &reopen, event(3, Status::Concluded, None), NOW + 7)
         .await
         .unwrap();
-    let after = ExperimentRecord { winner: None, version: 3, head: 3, updated_at: NOW + 7, ..after };
+    let after =
+        ExperimentRecord { winner: None, version: 3, head: 3, updated_at: NOW + 7, ..after };
     assert_eq!(done, Changed::Done(after.clone()));
     assert_eq!(
         store.heads(&[before.id]).await.unwrap(),
@@ -556,9 +619,15 @@ async fn archived_experiments_are_not_listed_and_keep_their_name(database: TestD
     create(&store, "two").await;
     store.append(&[(one.id, new_event(1, 1))], NOW).await.unwrap();
     let archive = Change { archived_at: Some(NOW + 1), ..Change::default() };
-    let event = OtherEvent::Status { status: Status::Running, winner: None, archived: true, reason: None };
-    let event = NewEvent { nonce: 2, event: Event::Other(event) };
-    let Changed::Done(archived) = store.change_experiment(one.id, 1, &archive, event, NOW + 1).await.unwrap()
+    let event = ControlEvent::Status {
+        status: Status::Running,
+        winner: None,
+        archived: true,
+        reason: None,
+    };
+    let event = NewEvent { nonce: 2, event: Event::Control(event) };
+    let Changed::Done(archived) =
+        store.change_experiment(one.id, 1, &archive, event, NOW + 1).await.unwrap()
     else {
         panic!("it is not stale")
     };
@@ -568,15 +637,21 @@ async fn archived_experiments_are_not_listed_and_keep_their_name(database: TestD
         store.experiments(None, 10).await.unwrap().into_iter().map(|record| record.name).collect();
     assert_eq!(listed, ["two"]);
     assert_eq!(store.experiment("one").await.unwrap(), Some(archived.clone()));
-    let again =
-        NewExperiment { name: "one".into(), spec: "{}".into(), seed: 9, created_at: NOW + 2, audit: None };
+    let again = NewExperiment {
+        name: "one".into(),
+        spec: "{}".into(),
+        seed: 9,
+        created_at: NOW + 2,
+        audit: None,
+    };
     assert_eq!(store.create_experiment(&again).await.unwrap(), Created::Taken(archived));
     assert_eq!(whole_log(&store, one.id).await.len(), 2, "its log is kept");
 }
 
 async fn experiments_are_listed_by_the_bytes_of_their_names(database: TestDatabase) {
     let store = database.store().await;
-    let mut names = ["b", "a", "B", "ä", "a-1", "a_1", "aa", "Z", "10", "9", "\u{e9}", "e\u{301}", "中"];
+    let mut names =
+        ["b", "a", "B", "ä", "a-1", "a_1", "aa", "Z", "10", "9", "\u{e9}", "e\u{301}", "中"];
     for name in names {
         create(&store, name).await;
     }
@@ -595,8 +670,13 @@ async fn experiments_are_listed_by_the_bytes_of_their_names(database: TestDataba
         paged.extend(page.into_iter().map(|record| record.name));
     }
     assert_eq!(paged, names);
-    let after: Vec<_> =
-        store.experiments(Some("a0"), 2).await.unwrap().into_iter().map(|record| record.name).collect();
+    let after: Vec<_> = store
+        .experiments(Some("a0"), 2)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|record| record.name)
+        .collect();
     assert_eq!(after, ["a_1", "aa"], "the place to go on from need not be a name");
     assert_eq!(store.experiments(None, 0).await.unwrap(), []);
 }
@@ -632,8 +712,13 @@ async fn strings_come_back_as_they_were(database: TestDatabase) {
         );
     }
     let long = "长".repeat(100_000);
-    let new =
-        NewExperiment { name: "long".into(), spec: long.clone(), seed: 0, created_at: NOW, audit: None };
+    let new = NewExperiment {
+        name: "long".into(),
+        spec: long.clone(),
+        seed: 0,
+        created_at: NOW,
+        audit: None,
+    };
     store.create_experiment(&new).await.unwrap();
     assert_eq!(store.experiment("long").await.unwrap().unwrap().spec, long);
     assert_eq!(store.experiments(None, 100).await.unwrap().len(), strings.len() + 1);
@@ -669,7 +754,8 @@ async fn snapshots_are_the_newest_of_their_format(database: TestDatabase) {
     store.save_snapshot(&snapshot(one, 1, 10, 5)).await.unwrap();
     assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), Some(snapshot(one, 1, 10, 5)));
 
-    let large = Snapshot { state: (0..=255).cycle().take(1 << 20).collect(), ..snapshot(one, 1, 20, 0) };
+    let large =
+        Snapshot { state: (0..=255).cycle().take(1 << 20).collect(), ..snapshot(one, 1, 20, 0) };
     store.save_snapshot(&large).await.unwrap();
     assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), Some(large));
     assert_eq!(
@@ -711,11 +797,18 @@ async fn one_signing_key_comes_of_a_race(database: TestDatabase) {
         for task in tasks {
             answers.push(task.await.unwrap());
         }
-        assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "all were told the same: {answers:?}");
+        assert!(
+            answers.windows(2).all(|pair| pair[0] == pair[1]),
+            "all were told the same: {answers:?}"
+        );
         answers.swap_remove(0)
     };
     assert_eq!(kept.len(), 1);
-    assert_eq!(kept[0].secret, [(u32::MAX - kept[0].id) as u8; 32], "id and secret belong together");
+    assert_eq!(
+        kept[0].secret,
+        [(u32::MAX - kept[0].id) as u8; 32],
+        "id and secret belong together"
+    );
     assert_eq!(stores[0].signing_keys().await.unwrap(), kept);
 }
 
@@ -809,7 +902,8 @@ async fn a_store_that_is_closed_is_unavailable(database: TestDatabase) {
 async fn rows_that_no_program_wrote_are_named(database: TestDatabase) {
     let store = database.store().await;
     let id = create(&store, "one").await.id;
-    let other = NewEvent { nonce: 2, event: Event::Other(OtherEvent::SelfDuels { counts: vec![] }) };
+    let other =
+        NewEvent { nonce: 2, event: Event::Control(ControlEvent::SelfDuels { counts: vec![] }) };
     store.append(&[(id, new_event(1, 1)), (id, other)], NOW).await.unwrap();
     for damage in [
         "update log set answer = 4 where position = 1",
@@ -862,15 +956,18 @@ async fn calls_that_are_abandoned_leave_the_log_whole(database: TestDatabase) {
         let id = create(&store, name).await.id;
         let mut abandoned = 0;
         for polls in 0..40 {
-            let events: Vec<_> =
-                (0..size).map(|number| (id, new_event(u128::from(polls * size + number), number))).collect();
+            let events: Vec<_> = (0..size)
+                .map(|number| (id, new_event(u128::from(polls * size + number), number)))
+                .collect();
             let answer = abandoned_after(polls as usize, store.append(&events, NOW)).await;
             abandoned += usize::from(answer.is_none());
             // whether it was kept is not known, and doing it again is safe
             let answers = store.append(&events, NOW).await.unwrap();
             let position = |number| polls * size + number + 1;
-            let recorded: Vec<_> = (0..size).map(|number| Appended::Recorded(position(number))).collect();
-            let repeated: Vec<_> = (0..size).map(|number| Appended::Duplicate(position(number))).collect();
+            let recorded: Vec<_> =
+                (0..size).map(|number| Appended::Recorded(position(number))).collect();
+            let repeated: Vec<_> =
+                (0..size).map(|number| Appended::Duplicate(position(number))).collect();
             assert!(answers == recorded || answers == repeated, "all or nothing: {answers:?}");
         }
         let nonces: Vec<_> = whole_log(&store, id).await.iter().map(|entry| entry.nonce).collect();
@@ -885,7 +982,10 @@ async fn ten_thousand_events_are_one_call(database: TestDatabase) {
     let events: Vec<_> = (0..10_000_u64)
         // spread as random nonces are
         .map(|number| {
-            (ids[number as usize % 2], new_event(u128::from(number).wrapping_mul(u128::MAX / 7919), number))
+            (
+                ids[number as usize % 2],
+                new_event(u128::from(number).wrapping_mul(u128::MAX / 7919), number),
+            )
         })
         .collect();
     let recorded: Vec<_> = (0..10_000).map(|number| Appended::Recorded(number / 2 + 1)).collect();
@@ -910,7 +1010,7 @@ async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) 
     let (one, other) = (1 << 100, 1 << 101);
     let clicks = |duel: Nonce, nonce: Nonce, position: u16| NewEvent {
         nonce,
-        event: Event::Other(OtherEvent::Clicks(Box::new(ClicksEvent {
+        event: Event::Control(ControlEvent::Clicks(Box::new(ClicksEvent {
             duel: Uuid::from_u128(duel),
             first: 0,
             second: 1,
@@ -924,19 +1024,34 @@ async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) 
             clicks: vec![(position, 100)],
         }))),
     };
-    let settled = |nonce| NewEvent { nonce, event: Event::Other(OtherEvent::Settled {}) };
+    let settled = |nonce| NewEvent { nonce, event: Event::Control(ControlEvent::Settled {}) };
     let append = async |events: &[NewEvent]| {
         let events: Vec<_> = events.iter().map(|event| (id, event.clone())).collect();
         store.append(&events, NOW).await.unwrap()
     };
     use Appended::{Conflict, Duplicate, Recorded, TooLate};
     // within one call, and against the log; what is late is not in it
-    let events =
-        [clicks(one, 1, 0), clicks(one, 2, 1), clicks(one, one, 2), clicks(one, 3, 3), clicks(other, 4, 0)];
-    assert_eq!(append(&events).await, [Recorded(1), Recorded(2), Recorded(3), TooLate(3), Recorded(4)]);
-    assert_eq!(append(&events).await, [Duplicate(1), Duplicate(2), Duplicate(3), TooLate(3), Duplicate(4)]);
-    let late = [clicks(one, 5, 0), settled(one), clicks(one, one, 9), settled(other), clicks(other, 6, 1)];
-    assert_eq!(append(&late).await, [TooLate(3), Conflict(3), Conflict(3), Recorded(5), TooLate(5)]);
+    let events = [
+        clicks(one, 1, 0),
+        clicks(one, 2, 1),
+        clicks(one, one, 2),
+        clicks(one, 3, 3),
+        clicks(other, 4, 0),
+    ];
+    assert_eq!(
+        append(&events).await,
+        [Recorded(1), Recorded(2), Recorded(3), TooLate(3), Recorded(4)]
+    );
+    assert_eq!(
+        append(&events).await,
+        [Duplicate(1), Duplicate(2), Duplicate(3), TooLate(3), Duplicate(4)]
+    );
+    let late =
+        [clicks(one, 5, 0), settled(one), clicks(one, one, 9), settled(other), clicks(other, 6, 1)];
+    assert_eq!(
+        append(&late).await,
+        [TooLate(3), Conflict(3), Conflict(3), Recorded(5), TooLate(5)]
+    );
     let log = whole_log(&store, id).await;
     assert_eq!(log.len(), 5);
     for (entry, event) in log.iter().zip(events[..3].iter().chain([&events[4], &late[3]])) {

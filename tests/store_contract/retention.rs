@@ -1,4 +1,5 @@
-//! What many processes and long lives need of a store: archived logs, notices, keys that take turns, pruning, import.
+//! What many processes and long lives need of a store: archived logs, notices, keys that take
+//! turns, pruning, import.
 
 use rankduel::access::Actor;
 use rankduel::store::*;
@@ -21,7 +22,7 @@ on_both_databases! {
 async fn archive(store: &SharedStore, record: &ExperimentRecord) {
     let event = |nonce, archived| NewEvent {
         nonce,
-        event: Event::Other(OtherEvent::Status {
+        event: Event::Control(ControlEvent::Status {
             status: Status::Concluded,
             winner: None,
             archived,
@@ -29,10 +30,12 @@ async fn archive(store: &SharedStore, record: &ExperimentRecord) {
         }),
     };
     let conclude = Change { status: Some(Status::Concluded), ..Change::default() };
-    let changed = store.change_experiment(record.id, 1, &conclude, event(901, false), NOW).await.unwrap();
+    let changed =
+        store.change_experiment(record.id, 1, &conclude, event(901, false), NOW).await.unwrap();
     assert!(matches!(changed, Changed::Done(_)));
     let archive = Change { archived_at: Some(NOW), ..Change::default() };
-    let changed = store.change_experiment(record.id, 2, &archive, event(902, true), NOW).await.unwrap();
+    let changed =
+        store.change_experiment(record.id, 2, &archive, event(902, true), NOW).await.unwrap();
     assert!(matches!(changed, Changed::Done(_)));
 }
 
@@ -69,16 +72,27 @@ async fn a_migration_that_only_expands_is_no_reason_to_stop(database: TestDataba
 
 async fn keys_come_and_go(database: TestDatabase) {
     let store = database.store().await;
-    let key = |id, active_from| SigningKey { id, secret: [id as u8; 32], created_at: NOW, active_from };
+    let key =
+        |id, active_from| SigningKey { id, secret: [id as u8; 32], created_at: NOW, active_from };
     store.ensure_signing_key(&key(1, NOW)).await.unwrap();
     store.add_signing_key(&key(3, NOW + 20), &note("added")).await.unwrap();
     store.add_signing_key(&key(2, NOW + 10), &note("added")).await.unwrap();
-    assert_eq!(store.signing_keys().await.unwrap(), [key(3, NOW + 20), key(2, NOW + 10), key(1, NOW)]);
-    assert!(store.add_signing_key(&key(2, NOW), &note("again")).await.is_err(), "a number is given once");
+    assert_eq!(
+        store.signing_keys().await.unwrap(),
+        [key(3, NOW + 20), key(2, NOW + 10), key(1, NOW)]
+    );
+    assert!(
+        store.add_signing_key(&key(2, NOW), &note("again")).await.is_err(),
+        "a number is given once"
+    );
     assert!(store.remove_signing_key(2, &note("removed")).await.unwrap());
     assert!(!store.remove_signing_key(2, &note("again")).await.unwrap());
     assert_eq!(store.signing_keys().await.unwrap(), [key(3, NOW + 20), key(1, NOW)]);
-    assert_eq!(noted(&store).await, ["removed", "added", "added"], "what was not done is not noted");
+    assert_eq!(
+        noted(&store).await,
+        ["removed", "added", "added"],
+        "what was not done is not noted"
+    );
 }
 
 /// Something for the audit log.
@@ -91,7 +105,8 @@ async fn noted(store: &SharedStore) -> Vec<String> {
     store.audit(None, i64::MAX, 100).await.unwrap().into_iter().map(|record| record.what).collect()
 }
 
-/// The note and what it tells of are one transaction: where the one cannot be written, the other has not happened.
+/// The note and what it tells of are one transaction: where the one cannot be written, the other
+/// has not happened.
 async fn what_cannot_be_noted_is_not_done(database: TestDatabase) {
     let store = database.store().await;
     let key = |id| SigningKey { id, secret: [id as u8; 32], created_at: NOW, active_from: NOW };
@@ -112,7 +127,12 @@ async fn what_cannot_be_noted_is_not_done(database: TestDatabase) {
     assert!(store.prune(record.id, 3, 1, &note("pruned")).await.is_err());
     assert_eq!(store.experiment("search").await.unwrap().unwrap().pruned_to, 0);
     assert_eq!(whole_log(&store, record.id).await.len(), 3);
-    assert!(store.import(&imported, None, &mut std::iter::empty(), Some(&note("imported"))).await.is_err());
+    assert!(
+        store
+            .import(&imported, None, &mut std::iter::empty(), Some(&note("imported")))
+            .await
+            .is_err()
+    );
     assert_eq!(store.experiment("imported").await.unwrap(), None);
 
     database.execute("alter table lost rename to audit").await;
@@ -140,7 +160,8 @@ async fn every_name_is_listed(database: TestDatabase) {
 async fn a_log_is_pruned_below_a_snapshot(database: TestDatabase) {
     let store = database.store().await;
     let record = create(&store, "search").await;
-    let events: Vec<_> = (1..=25_000).map(|number| (record.id, new_event(number, number as u64))).collect();
+    let events: Vec<_> =
+        (1..=25_000).map(|number| (record.id, new_event(number, number as u64))).collect();
     for page in events.chunks(10_000) {
         store.append(page, NOW).await.unwrap();
     }
@@ -151,16 +172,20 @@ async fn a_log_is_pruned_below_a_snapshot(database: TestDatabase) {
         state: vec![format as u8],
         created_at: NOW,
     };
-    let pruned = async |to, format| store.prune(record.id, to, format, &note("pruned")).await.unwrap();
+    let pruned =
+        async |to, format| store.prune(record.id, to, format, &note("pruned")).await.unwrap();
     assert!(!pruned(22_000, 1).await, "it is running");
     let conclude = Change { status: Some(Status::Concluded), ..Change::default() };
-    let event = Event::Other(OtherEvent::Status {
+    let event = Event::Control(ControlEvent::Status {
         status: Status::Concluded,
         winner: None,
         archived: false,
         reason: None,
     });
-    store.change_experiment(record.id, 1, &conclude, NewEvent { nonce: 0, event }, NOW).await.unwrap();
+    store
+        .change_experiment(record.id, 1, &conclude, NewEvent { nonce: 0, event }, NOW)
+        .await
+        .unwrap();
     assert!(!pruned(22_000, 1).await, "there is no snapshot");
     store.save_snapshot(&snapshot(1, 22_000)).await.unwrap();
     store.save_snapshot(&snapshot(2, 3)).await.unwrap();
@@ -213,7 +238,9 @@ async fn what_comes_in_is_there_as_a_whole_or_not_at_all(database: TestDatabase)
     assert_eq!(store.experiment("search").await.unwrap(), None);
 
     let pages = || vec![Ok(vec![entry(3), entry(4)]), Ok(vec![entry(5)])].into_iter();
-    let Imported::New(record) = store.import(&wanted, Some(&base), &mut pages(), None).await.unwrap() else {
+    let Imported::New(record) =
+        store.import(&wanted, Some(&base), &mut pages(), None).await.unwrap()
+    else {
         panic!("it is new")
     };
     assert_eq!(record, ExperimentRecord { id: record.id, ..wanted.clone() });

@@ -73,7 +73,8 @@ async fn urls_that_name_a_store_are_accepted() {
         (format!("sqlite:{path}/b.db"), "sqlite"),
         (format!("sqlite://{path}/with%20space%3F.db?mode=rwc"), "sqlite"),
         (
-            "postgres://me:p%40ss@nowhere.invalid:6432/db?sslmode=require&application_name=x".into(),
+            "postgres://me:p%40ss@nowhere.invalid:6432/db?sslmode=require&application_name=x"
+                .into(),
             "postgres",
         ),
         ("postgresql:///db?host=/run/nowhere".into(), "postgres"),

@@ -31,7 +31,8 @@ pub struct Answer {
 impl Client {
     /// A client of the server at this address, `http://HOST:PORT`.
     pub fn new(url: &str) -> Self {
-        let http = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().expect("a client");
+        let http =
+            reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().expect("a client");
         Self { base: url.to_owned(), http }
     }
 
@@ -62,7 +63,13 @@ impl Client {
     }
 
     /// Send a request, body as it is.
-    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Answer {
         self.try_send(method, path, headers, body)
             .await
             .unwrap_or_else(|error| panic!("{method} {path}: {error}"))
@@ -91,7 +98,9 @@ impl Client {
 
     /// Ask for a duel.
     pub async fn next_duel(&self, name: &str) -> Value {
-        self.send("POST", &format!("/v1/experiments/{name}/next-duel"), &[], Vec::new()).await.json(200)
+        self.send("POST", &format!("/v1/experiments/{name}/next-duel"), &[], Vec::new())
+            .await
+            .json(200)
     }
 
     /// Ask for a duel between two rankers, not one alone.
@@ -160,8 +169,10 @@ impl Answer {
         assert_eq!(problem["request_id"].as_str(), self.header("x-request-id"), "{what}");
         let detail = problem["detail"].as_str().expect("a detail");
         assert!(detail.ends_with(['.', '!', '?']) && detail.len() > 10, "not a sentence: {what}");
-        if matches!(kind, ProblemKind::Unavailable | ProblemKind::Overloaded | ProblemKind::Timeout) {
-            let seconds = self.header("retry-after").and_then(|seconds| seconds.parse::<u32>().ok());
+        if matches!(kind, ProblemKind::Unavailable | ProblemKind::Overloaded | ProblemKind::Timeout)
+        {
+            let seconds =
+                self.header("retry-after").and_then(|seconds| seconds.parse::<u32>().ok());
             assert!(seconds.is_some_and(|seconds| seconds >= 1), "no Retry-After: {what}");
         }
         problem
@@ -174,7 +185,11 @@ impl Answer {
         let errors = problem["errors"].as_array().expect("errors");
         let here = |error: &Value| error["in"] == "body" && error["pointer"] == pointer;
         assert!(errors.iter().any(here), "{}: nothing at {pointer:?}: {problem}", self.request);
-        assert!(errors.iter().all(|error| error["detail"].as_str().is_some_and(|text| !text.is_empty())));
+        assert!(
+            errors
+                .iter()
+                .all(|error| error["detail"].as_str().is_some_and(|text| !text.is_empty()))
+        );
         problem
     }
 
@@ -184,8 +199,8 @@ impl Answer {
     }
 }
 
-/// An experiment that hands out no self-duel for a million duels, so that its log grows by what a test posts alone:
-/// one batch, of all pairs.
+/// An experiment that hands out no self-duel for a million duels, so that its log grows by what a
+/// test posts alone: one batch, of all pairs.
 pub fn steady(name: &str, rankers: &[&str]) -> Value {
     json!({
         "name": name,
@@ -194,8 +209,8 @@ pub fn steady(name: &str, rankers: &[&str]) -> Value {
     })
 }
 
-/// Wait until `look` finds what must come. It looks often, but not without a pause: that would take the processor from
-/// what it waits for.
+/// Wait until `look` finds what must come. It looks often, but not without a pause: that would take
+/// the processor from what it waits for.
 pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     let mut ticks = tokio::time::interval(Duration::from_millis(20));

@@ -86,21 +86,29 @@ impl FailingStore {
                 None => {
                     let head = self.inner.heads(&[*id]).await?.first().map_or(0, |head| head.head);
                     owed.push((*id, new.clone()));
-                    Appended::Recorded(head + owed.iter().filter(|(other, _)| other == id).count() as u64)
+                    Appended::Recorded(
+                        head + owed.iter().filter(|(other, _)| other == id).count() as u64,
+                    )
                 }
             });
         }
         Ok(answers)
     }
 
-    async fn look<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    async fn look<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
         match self.mode.load(Ordering::SeqCst) {
             mode if mode == Mode::FailsAfter as u8 => call.await,
             _ => self.write(call).await,
         }
     }
 
-    async fn write<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    async fn write<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
         let lost = || Err(StoreError::Unavailable(sqlx::Error::PoolTimedOut));
         match MODES[usize::from(self.mode.load(Ordering::SeqCst))] {
             Mode::Fine | Mode::AnswersTooSoon | Mode::TakesRepeatsForNew => call.await,
@@ -160,7 +168,8 @@ impl Store for FailingStore {
         event: NewEvent,
         recorded_at: i64,
     ) -> Result<Changed, StoreError> {
-        let call = self.inner.change_experiment(experiment, expected_version, change, event, recorded_at);
+        let call =
+            self.inner.change_experiment(experiment, expected_version, change, event, recorded_at);
         self.write(call).await
     }
 
@@ -277,7 +286,12 @@ impl Store for FailingStore {
         self.write(self.inner.add_api_key(key, ends, audit)).await
     }
 
-    async fn revoke_api_key(&self, id: &str, at: i64, audit: &AuditNote) -> Result<bool, StoreError> {
+    async fn revoke_api_key(
+        &self,
+        id: &str,
+        at: i64,
+        audit: &AuditNote,
+    ) -> Result<bool, StoreError> {
         self.write(self.inner.revoke_api_key(id, at, audit)).await
     }
 

@@ -62,12 +62,17 @@ pub async fn fresh_database(kind: Kind) -> TestDatabase {
         Kind::Postgres => {
             static NEXT: AtomicU64 = AtomicU64::new(1);
             let server = postgres_server();
-            let name = format!("test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let name =
+                format!("test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
             // a process that died may have had this number and left its database
             run(&server, &format!("drop database if exists {name} with (force)")).await;
             run(&server, &format!("create database {name}")).await;
             let url = server.clone().database(&name).to_url_lossy().to_string();
-            TestDatabase { kind, url, remains: Remains::Database { server: Box::new(server), name } }
+            TestDatabase {
+                kind,
+                url,
+                remains: Remains::Database { server: Box::new(server), name },
+            }
         }
     }
 }
@@ -98,8 +103,8 @@ impl TestDatabase {
         }
     }
 
-    /// Run statements behind the store's back, and keep what they hold (locks, a transaction) until the answer is
-    /// dropped.
+    /// Run statements behind the store's back, and keep what they hold (locks, a transaction) until
+    /// the answer is dropped.
     pub async fn hold(&self, statements: &'static str) -> Held {
         self.hold_text(statements.into()).await
     }
@@ -142,7 +147,8 @@ impl TestDatabase {
 impl Drop for TestDatabase {
     fn drop(&mut self) {
         let Remains::Database { server, name } = &self.remains else { return };
-        let (server, statement) = (server.clone(), format!("drop database if exists {name} with (force)"));
+        let (server, statement) =
+            (server.clone(), format!("drop database if exists {name} with (force)"));
         // on a runtime of its own, for a test that fails is on its way out of its own
         let dropping = std::thread::spawn(move || {
             tokio::runtime::Builder::new_current_thread()
@@ -169,7 +175,10 @@ fn postgres_server() -> PgConnectOptions {
 
 async fn run(server: &PgConnectOptions, statement: &str) {
     let mut connection = server.connect().await.expect("a connection to the test server");
-    connection.execute(AssertSqlSafe(statement)).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    connection
+        .execute(AssertSqlSafe(statement))
+        .await
+        .unwrap_or_else(|error| panic!("{statement}: {error}"));
     connection.close().await.expect("closing the connection to the test server");
 }
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rankduel::clock::{SharedClock, SystemClock};
-use rankduel::experiment::{Service, ServiceSettings};
 use rankduel::http::front::App;
 use rankduel::http::health::Readiness;
 use rankduel::http::server::{ConnectionSettings, Drained, serve};
 use rankduel::http::{self, AppState, ShellSettings};
+use rankduel::service::Service;
+use rankduel::service::ServiceSettings;
 use rankduel::telemetry::metrics::Metrics;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -33,8 +34,9 @@ impl TestServer {
         let address = listener.local_addr().expect("its address").to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let app = app.into();
-        let running =
-            tokio::spawn(async move { serve(listener, app, &settings, async { drop(stopped.await) }).await });
+        let running = tokio::spawn(async move {
+            serve(listener, app, &settings, async { drop(stopped.await) }).await
+        });
         Self { address, stop, running }
     }
 
@@ -94,9 +96,10 @@ impl Api {
         let database = fresh_database(kind).await;
         let store = database.store().await;
         let (metrics, readiness) = (Arc::new(Metrics::new()), Arc::new(Readiness::default()));
-        let service = Service::start(store, clock, Arc::clone(&metrics), ServiceSettings::default())
-            .await
-            .expect("a service");
+        let service =
+            Service::start(store, clock, Arc::clone(&metrics), ServiceSettings::default())
+                .await
+                .expect("a service");
         let state = AppState {
             service: Arc::clone(&service),
             metrics: Arc::clone(&metrics),

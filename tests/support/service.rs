@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use rankduel::clock::ManualClock;
-use rankduel::experiment::{Service, ServiceSettings};
 use rankduel::http::server::{ConnectionSettings, Drained};
 use rankduel::http::{AppState, ShellSettings, app};
+use rankduel::service::Service;
+use rankduel::service::ServiceSettings;
 use rankduel::store::SharedStore;
 use rankduel::telemetry::metrics::Metrics;
 

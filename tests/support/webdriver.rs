@@ -1,5 +1,5 @@
-//! A headless Chromium, driven through WebDriver (<https://www.w3.org/TR/webdriver2/>): as much of the protocol as tests of
-//! pages need. `scripts/install-packages` installs both programs.
+//! A headless Chromium, driven through WebDriver (<https://www.w3.org/TR/webdriver2/>): as much of
+//! the protocol as tests of pages need. `scripts/install-packages` installs both programs.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -31,7 +31,9 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| {
-                panic!("chromedriver does not start ({error}): scripts/install-packages installs it")
+                panic!(
+                    "chromedriver does not start ({error}): scripts/install-packages installs it"
+                )
             });
         let stdout = driver.stdout.take().expect("its standard output");
         let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
@@ -112,8 +114,11 @@ impl Browser {
                 [json!({"type": "keyDown", "value": key}), json!({"type": "keyUp", "value": key})]
             })
             .collect();
-        self.post("actions", json!({"actions": [{"type": "key", "id": "keyboard", "actions": actions}]}))
-            .await;
+        self.post(
+            "actions",
+            json!({"actions": [{"type": "key", "id": "keyboard", "actions": actions}]}),
+        )
+        .await;
     }
 
     /// A command of the Chrome DevTools protocol.
@@ -123,8 +128,7 @@ impl Browser {
 
     /// Show pages so wide, in this theme (`light` or `dark`).
     pub async fn appear(&self, width: u32, height: u32, theme: &str) {
-        let metrics =
-            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
+        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
         self.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": theme}]});
         self.devtools("Emulation.setEmulatedMedia", features).await;
@@ -141,7 +145,8 @@ impl Browser {
         STANDARD.decode(taken["data"].as_str().expect("a picture")).expect("base64")
     }
 
-    /// What the console has said since it was last asked: errors, warnings, refused by the content security policy, …
+    /// What the console has said since it was last asked: errors, warnings, refused by the content
+    /// security policy, …
     pub async fn console(&self) -> Vec<String> {
         let log = self.post("se/log", json!({"type": "browser"})).await;
         log.as_array().expect("a log").iter().map(|line| line["message"].to_string()).collect()
@@ -153,10 +158,16 @@ impl Drop for Browser {
         // on a runtime of its own, for a test that fails is on its way out of its own
         let session = self.session.clone();
         let ending = std::thread::spawn(move || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
             runtime.block_on(async {
-                let http = reqwest::Client::builder().no_proxy().timeout(WITHIN).build().expect("a client");
+                let http = reqwest::Client::builder()
+                    .no_proxy()
+                    .timeout(WITHIN)
+                    .build()
+                    .expect("a client");
                 drop(http.delete(&session).send().await);
             });
         });

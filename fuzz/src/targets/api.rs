@@ -1,9 +1,9 @@
-//! The API as it is served, with everything around it but the socket: whatever is sent, the answer is one of those that
-//! it promises, and the service goes on.
+//! The API as it is served, with everything around it but the socket: whatever is sent, the answer
+//! is one of those that it promises, and the service goes on.
 //!
-//! An input is one or more requests, each `METHOD PATH`, headers, an empty line, a body; `%%` on a line of its own stands
-//! between two. `$duel` and `$page` become duel ids that were handed out, without and with a page, which no bytes could
-//! guess.
+//! An input is one or more requests, each `METHOD PATH`, headers, an empty line, a body; `%%` on a
+//! line of its own stands between two. `$duel` and `$page` become duel ids that were handed out,
+//! without and with a page, which no bytes could guess.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -12,9 +12,10 @@ use std::sync::Arc;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, header};
 use rankduel::clock::ManualClock;
-use rankduel::experiment::{Service, ServiceSettings};
 use rankduel::http::front::App;
 use rankduel::http::{AppState, ShellSettings, app};
+use rankduel::service::Service;
+use rankduel::service::ServiceSettings;
 use rankduel::store::connect;
 use rankduel::telemetry::metrics::Metrics;
 use serde_json::{Value, json};
@@ -72,7 +73,8 @@ fn post(path: &str, body: &Value) -> Request<Body> {
 
 impl Scene {
     fn start() -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let folder = match PathBuf::from("/dev/shm") {
             memory if memory.is_dir() => tempfile::tempdir_in(memory),
             _ => tempfile::tempdir(),
@@ -85,16 +87,26 @@ impl Scene {
             let metrics = Arc::new(Metrics::new());
             let clock = Arc::new(ManualClock::at(NOW_MS));
             let service =
-                Service::start(store, clock, Arc::clone(&metrics), ServiceSettings::default()).await;
+                Service::start(store, clock, Arc::clone(&metrics), ServiceSettings::default())
+                    .await;
             let service = service.expect("a service");
-            let state = AppState { service: Arc::clone(&service), metrics, readiness: Arc::default() };
+            let state =
+                AppState { service: Arc::clone(&service), metrics, readiness: Arc::default() };
             (service, app(state, &ShellSettings::default()).expect("the API"))
         });
-        let mut scene =
-            Self { runtime, folder, service, app, duel: String::new(), page: String::new(), changes: 0 };
+        let mut scene = Self {
+            runtime,
+            folder,
+            service,
+            app,
+            duel: String::new(),
+            page: String::new(),
+            changes: 0,
+        };
         let batches = json!({"kind": "pcomp", "horizon": 1000, "batches": 2});
         for (name, policy) in [("search", json!({"kind": "d-ts"})), ("batches", batches)] {
-            let body = json!({"name": name, "rankers": ["a", "b", "c"], "policy": policy, "seed": 1});
+            let body =
+                json!({"name": name, "rankers": ["a", "b", "c"], "policy": policy, "seed": 1});
             scene.created(post("/v1/experiments", &body));
         }
         scene.duel = scene.handed_out(&json!({}));
@@ -123,7 +135,9 @@ impl Scene {
     fn send(&mut self, text: &str) {
         let (head, body) = text.split_once("\n\n").unwrap_or((text, ""));
         let mut lines = head.lines();
-        let Some((method, path)) = lines.next().and_then(|line| line.split_once(' ')) else { return };
+        let Some((method, path)) = lines.next().and_then(|line| line.split_once(' ')) else {
+            return;
+        };
         let fill = |text: &str| text.replace("$duel", &self.duel).replace("$page", &self.page);
         let mut request = Request::builder().method(method).uri(fill(path));
         let mut typed = false;
@@ -151,20 +165,30 @@ impl Scene {
             let status = response.status().as_u16();
             let of_type = |kind: &str| {
                 let header = response.headers().get(header::CONTENT_TYPE);
-                header.and_then(|value| value.to_str().ok()).is_some_and(|value| value.starts_with(kind))
+                header
+                    .and_then(|value| value.to_str().ok())
+                    .is_some_and(|value| value.starts_with(kind))
             };
-            let (problem, json) = (of_type("application/problem+json"), of_type("application/json"));
+            let (problem, json) =
+                (of_type("application/problem+json"), of_type("application/json"));
             let page = of_type("text/html");
-            assert!(response.headers().contains_key("x-request-id"), "{what}: {status} without an id");
+            assert!(
+                response.headers().contains_key("x-request-id"),
+                "{what}: {status} without an id"
+            );
             let bytes = to_bytes(response.into_body(), usize::MAX).await.expect("memory");
             let body = String::from_utf8_lossy(&bytes).into_owned();
             assert!(status < 500, "{what}: {status} {body}");
             assert!(status < 400 || problem || page, "{what}: {status} is no problem: {body}");
             if (problem || json) && !head {
-                let read: Value = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{what}: {body}"));
+                let read: Value =
+                    serde_json::from_str(&body).unwrap_or_else(|_| panic!("{what}: {body}"));
                 if problem {
                     assert_eq!(read["status"], status, "{what}: {body}");
-                    assert!(read["detail"].as_str().is_some_and(|text| text.len() > 10), "{what}: {body}");
+                    assert!(
+                        read["detail"].as_str().is_some_and(|text| text.len() > 10),
+                        "{what}: {body}"
+                    );
                 }
             }
             (status, body)

@@ -1,6 +1,6 @@
 //! A preference matrix: what is read reads back as itself, and has winners.
 
-use rankduel::preference::csv;
+use dueling_bandits::preference::csv;
 
 /// The bytes are a file.
 pub fn run(bytes: &[u8]) {

@@ -1,8 +1,9 @@
-//! Rankings, pins and clicks on every method: pages are what they promise to be, and credit is fair to the order of clicks.
+//! Rankings, pins and clicks on every method: pages are what they promise to be, and credit is fair
+//! to the order of clicks.
 
 use std::collections::BTreeSet;
 
-use rankduel::interleave::{
+use interleaving::{
     Click, DuelCoins, Page, Pin, PlanCache, Plans, Request, Spec, Uncached, Verdict, alone, credit,
     interleave,
 };
@@ -27,8 +28,8 @@ const METHODS: [&str; 14] = [
     "optimized",
 ];
 
-/// `method or its text · coins · offset · length · lists · pins · clicks`. A first byte of 255 is followed by the text of a
-/// method, up to a line's end.
+/// `method or its text · coins · offset · length · lists · pins · clicks`. A first byte of 255 is
+/// followed by the text of a method, up to a line's end.
 pub fn run(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     let which = bytes.byte();
@@ -55,11 +56,15 @@ pub fn run(bytes: &[u8]) {
     });
     let pins = bytes.below(4);
     let pinned: Vec<_> = (0..pins)
-        .map(|_| Pin { document: bytes.byte().to_string(), position: usize::from(bytes.byte()) * 4 })
+        .map(|_| Pin {
+            document: bytes.byte().to_string(),
+            position: usize::from(bytes.byte()) * 4,
+        })
         .collect();
     let request = Request { left: &left, right: &right, offset, length, pinned: &pinned };
     let drawn = |request: &Request<'_, String>, plans: &dyn Plans| {
-        interleave(&spec, request, &mut DuelCoins::drafting(seed), plans).map(|page| Shown::of(&page))
+        interleave(&spec, request, &mut DuelCoins::drafting(seed), plans)
+            .map(|page| PagePayload::of(&page))
     };
     let Ok(page) = interleave(&spec, &request, &mut DuelCoins::drafting(seed), &Uncached) else {
         assert!(length == 0 || pins > 0, "{request:?}");
@@ -68,7 +73,7 @@ pub fn run(bytes: &[u8]) {
     check(&page, &request);
 
     // the same again, with a cache; and one page for both
-    let shown = Shown::of(&page);
+    let shown = PagePayload::of(&page);
     let cache = PlanCache::new(1);
     assert_eq!(drawn(&request, &cache).as_ref(), Ok(&shown));
     assert_eq!(drawn(&request, &cache).as_ref(), Ok(&shown));
@@ -87,17 +92,19 @@ pub fn run(bytes: &[u8]) {
 
 /// A page without its borrows.
 #[derive(Debug, PartialEq)]
-struct Shown {
+struct PagePayload {
     all: Vec<(String, usize, bool)>,
     here: usize,
     total: usize,
 }
 
-impl Shown {
+impl PagePayload {
     fn of(page: &Page<'_>) -> Self {
         let all = page.shown().iter();
         Self {
-            all: all.map(|slot| (slot.document.to_owned(), slot.position, slot.competitive)).collect(),
+            all: all
+                .map(|slot| (slot.document.to_owned(), slot.position, slot.competitive))
+                .collect(),
             here: page.slots.len(),
             total: page.total,
         }
@@ -106,8 +113,12 @@ impl Shown {
 
 fn check(page: &Page<'_>, request: &Request<'_, String>) {
     let Request { left, right, offset, length, pinned } = *request;
-    let known: BTreeSet<&str> =
-        left.iter().chain(right).chain(pinned.iter().map(|pin| &pin.document)).map(String::as_str).collect();
+    let known: BTreeSet<&str> = left
+        .iter()
+        .chain(right)
+        .chain(pinned.iter().map(|pin| &pin.document))
+        .map(String::as_str)
+        .collect();
     let shown: BTreeSet<&str> = page.shown().iter().map(|slot| slot.document).collect();
     assert_eq!(shown.len(), page.shown().len(), "a document twice: {page:?}");
     assert!(shown.is_subset(&known), "a document of nobody's: {page:?}");
@@ -123,7 +134,8 @@ fn check(page: &Page<'_>, request: &Request<'_, String>) {
 }
 
 fn check_credit(spec: &Spec, page: &Page<'_>, clicks: &[Click], seed: [u8; 32]) {
-    let credited = |clicks: &[Click]| credit(spec, &page.sheet, clicks, &mut DuelCoins::crediting(seed));
+    let credited =
+        |clicks: &[Click]| credit(spec, &page.sheet, clicks, &mut DuelCoins::crediting(seed));
     let earned = credited(clicks);
     let good = clicks.iter().all(|click| click.position < page.shown().len() && click.weight > 0);
     assert_eq!(earned.is_ok(), good, "{clicks:?}");

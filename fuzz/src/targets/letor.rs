@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use rankduel::letor::{DataSet, Reader};
+use lab::letor::{DataSet, Reader};
 
 /// The bytes are a file.
 pub fn run(bytes: &[u8]) {

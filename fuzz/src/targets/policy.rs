@@ -1,14 +1,16 @@
-//! A policy that is accepted plays, whatever is answered, and whatever of it is late, repeated or lost.
+//! A policy that is accepted plays, whatever is answered, and whatever of it is late, repeated or
+//! lost.
 
-use rankduel::policy::spec::{PolicySpec, Setup};
-use rankduel::policy::{InFlight, Observation, Outcome, PairCounts, Policy, Selection, fold_chance};
+use dueling_bandits::{InFlight, Observation, Outcome, PairCounts, Policy, Selection, step_rng};
+use dueling_bandits::{PolicySpec, Setup};
 
 use super::bytes::Bytes;
 
 /// Steps at most: the linear programs of some policies are slow.
 const STEPS_MAX: u64 = 60;
 
-/// The first line is a policy, as a command line or as JSON has it; then the number of rankers and a byte a step.
+/// The first line is a policy, as a command line or as JSON has it; then the number of rankers and
+/// a byte a step.
 pub fn run(bytes: &[u8]) {
     let (line, rest) = match bytes.iter().position(|&byte| byte == b'\n') {
         Some(end) => (&bytes[..end], &bytes[end + 1..]),
@@ -37,7 +39,7 @@ fn play(spec: &PolicySpec, mut bytes: Bytes<'_>) {
         if bytes.is_empty() && step >= 4 {
             break;
         }
-        let selection = policy.select(&in_flight, &mut fold_chance(1, step));
+        let selection = policy.select(&in_flight, &mut step_rng(1, step));
         let duel = selection.duel;
         assert!(duel.first < rankers && duel.second < rankers, "{spec:?}: {selection:?}");
         let action = bytes.byte();
@@ -61,14 +63,16 @@ fn play(spec: &PolicySpec, mut bytes: Bytes<'_>) {
             }
             // counted elsewhere
             5 if !duel.is_self() => {
-                let [first_wins, second_wins, ties] = [action >> 3, action >> 5, action >> 6].map(u32::from);
+                let [first_wins, second_wins, ties] =
+                    [action >> 3, action >> 5, action >> 6].map(u32::from);
                 let counts = PairCounts { duel, first_wins, second_wins, ties };
                 policy.observe_counts(&counts, selection.batch, &mut |_| Outcome::First);
             }
             // another process goes on
             6 => {
                 let saved = policy.save();
-                let restored = spec.restore(setup, policy.format(), &saved).expect("what was saved");
+                let restored =
+                    spec.restore(setup, policy.format(), &saved).expect("what was saved");
                 assert_eq!(restored.save(), saved, "{spec:?}");
                 policy = restored;
             }
@@ -76,7 +80,9 @@ fn play(spec: &PolicySpec, mut bytes: Bytes<'_>) {
         }
         assert!(policy.champion() < rankers, "{spec:?}");
         for row in policy.batch_pairs() {
-            assert!(row.answered <= row.needed && row.duel.first < rankers && row.duel.second < rankers);
+            assert!(
+                row.answered <= row.needed && row.duel.first < rankers && row.duel.second < rankers
+            );
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
-use rankduel::experiment::ExperimentSpec;
-use rankduel::experiment::fold::Fold;
-use rankduel::policy::spec::{PolicySpec, Setup};
-use rankduel::policy::{Answer, InFlight, fold_chance};
-use rankduel::store::{Event, LogEntry, OtherEvent, OutcomeEvent};
+use dueling_bandits::{Answer, InFlight, step_rng};
+use dueling_bandits::{PolicySpec, Setup};
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
+use rankduel::store::{ControlEvent, Event, LogEntry, OutcomeEvent};
 use sha2::{Digest, Sha256};
 
 use super::bytes::Bytes;
@@ -20,7 +20,8 @@ const ANSWERS: [Answer; 4] = [Answer::First, Answer::Second, Answer::Tie, Answer
 /// One of each kind, of its defaults.
 pub fn every_policy() -> Vec<PolicySpec> {
     let spec = |(kind, _): &(&str, _)| {
-        PolicySpec::from_text_with(kind, &[("horizon", 1000.into())]).expect("a policy of its defaults")
+        PolicySpec::from_text_with(kind, &[("horizon", 1000.into())])
+            .expect("a policy of its defaults")
     };
     PolicySpec::KINDS.iter().map(spec).collect()
 }
@@ -28,8 +29,7 @@ pub fn every_policy() -> Vec<PolicySpec> {
 /// An experiment with this policy.
 pub fn experiment(policy: &PolicySpec) -> ExperimentSpec {
     let rankers = ["a", "b", "c"].map(|id| serde_json::json!({"id": id}));
-    let spec =
-        serde_json::json!({"rankers": rankers, "policy": policy, "ties": "coin", "duel_ttl_seconds": 60});
+    let spec = serde_json::json!({"rankers": rankers, "policy": policy, "ties": "coin", "duel_ttl_seconds": 60});
     serde_json::from_value(spec).expect("a spec")
 }
 
@@ -47,7 +47,8 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Whether an input of this target restores as the kind that it names, so that it is one to start from.
+/// Whether an input of this target restores as the kind that it names, so that it is one to start
+/// from.
 pub fn restores(kind: &str, input: &[u8]) -> bool {
     let mut bytes = Bytes(input);
     let spec = &EXPERIMENTS[bytes.below(EXPERIMENTS.len())];
@@ -73,11 +74,11 @@ pub fn restore_fold(spec: &ExperimentSpec, content: &[u8]) {
     let again = Fold::restore(spec, SEED, &fold.save()).map(|fold| fold.save());
     assert_eq!(again, Some(fold.save()), "{kind}");
     for step in 0..6 {
-        let selection = fold.policy().select(&InFlight::new(), &mut fold_chance(1, step));
+        let selection = fold.policy().select(&InFlight::new(), &mut step_rng(1, step));
         let duel = selection.duel;
         assert!(duel.first < RANKERS && duel.second < RANKERS, "{kind}: {selection:?}");
         let event = if duel.is_self() {
-            Event::Other(OtherEvent::SelfDuels { counts: vec![(duel.first as u16, 1)] })
+            Event::Control(ControlEvent::SelfDuels { counts: vec![(duel.first as u16, 1)] })
         } else {
             Event::Outcome(OutcomeEvent {
                 first: duel.first as u16,
@@ -108,7 +109,7 @@ fn restore_policy(spec: &PolicySpec, state: &[u8]) {
     let again = spec.restore(setup, format, &saved).expect("what was saved");
     assert_eq!(again.save(), saved, "{}", spec.kind());
     for step in 0..8 {
-        let selection = restored.select(&InFlight::new(), &mut fold_chance(1, step));
+        let selection = restored.select(&InFlight::new(), &mut step_rng(1, step));
         let duel = selection.duel;
         assert!(duel.first < RANKERS && duel.second < RANKERS, "{}: {selection:?}", spec.kind());
         assert!(restored.champion() < RANKERS, "{}", spec.kind());

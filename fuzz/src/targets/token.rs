@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rankduel::experiment::shown::Shown;
-use rankduel::experiment::token::{DuelId, DuelToken, Keyring};
-use rankduel::interleave::{Sheet, SheetSlot, Team};
+use interleaving::{CreditSheet, CreditSlot, Team};
 use rankduel::store::SigningKey;
+use rankduel::tokens::duel_token::{DuelId, DuelToken, SigningKeySet};
+use rankduel::tokens::page_payload::PagePayload;
 
 use super::bytes::Bytes;
 
@@ -15,15 +15,16 @@ use super::bytes::Bytes;
 const CHANGED_AT: i64 = 1_790_000_000_000;
 
 struct Scene {
-    keys: Keyring,
+    keys: SigningKeySet,
     /// What was signed, with what it must read back as.
     signed: Vec<(String, DuelId)>,
     session: String,
 }
 
 static SCENE: LazyLock<Scene> = LazyLock::new(|| {
-    let key = |id, active_from| SigningKey { id, secret: [id as u8; 32], created_at: 0, active_from };
-    let keys = Keyring::new(&[key(7, 0), key(9, CHANGED_AT)]).expect("keys");
+    let key =
+        |id, active_from| SigningKey { id, secret: [id as u8; 32], created_at: 0, active_from };
+    let keys = SigningKeySet::new(&[key(7, 0), key(9, CHANGED_AT)]).expect("keys");
     let mut signed = Vec::new();
     for (key, issued_at) in [(7, CHANGED_AT - 1), (9, CHANGED_AT), (9, i64::MAX), (7, i64::MIN)] {
         let duel = DuelToken { issued_at, ..TOKEN };
@@ -49,15 +50,15 @@ const TOKEN: DuelToken = DuelToken {
     nonce: 77,
 };
 
-fn shown() -> Shown {
-    let slot = |team| SheetSlot { ranks: [1, 2], team: Some(team), competitive: true };
+fn shown() -> PagePayload {
+    let slot = |team| CreditSlot { ranks: [1, 2], team: Some(team), competitive: true };
     let slots = [Team::Left, Team::Right].map(slot).to_vec();
-    let sheet = Sheet { depths: [2, 2], informative: true, fell_back: false, slots };
-    Shown { method: 1, sheet, documents: vec![[7; 5], [8; 5]] }
+    let sheet = CreditSheet { depths: [2, 2], informative: true, fell_back: false, slots };
+    PagePayload { method: 1, sheet, documents: vec![[7; 5], [8; 5]] }
 }
 
-/// The first byte says how the rest becomes a token: text as it is, bytes of a token, edits of one that was signed, or
-/// the content of one to sign.
+/// The first byte says how the rest becomes a token: text as it is, bytes of a token, edits of one
+/// that was signed, or the content of one to sign.
 pub fn run(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     match bytes.below(4) {
@@ -108,14 +109,15 @@ fn edited(mut bytes: Bytes<'_>) {
     refused_or_signed(&URL_SAFE_NO_PAD.encode(token));
 }
 
-/// Whatever a token or a page says, it reads back as it was signed, under the key whose turn it was.
+/// Whatever a token or a page says, it reads back as it was signed, under the key whose turn it
+/// was.
 fn signed_anew(content: &[u8]) {
     let keys = &SCENE.keys;
     let Ok((duel, rest)) = postcard::take_from_bytes::<DuelToken>(content) else { return };
     let key = if duel.issued_at >= CHANGED_AT { 9 } else { 7 };
     assert_eq!(keys.key_of(&duel), key);
     assert_eq!(keys.open(&keys.sign(&duel)), Ok(DuelId { duel, key, shown: None }));
-    let Ok(shown) = postcard::from_bytes::<Shown>(rest) else { return };
+    let Ok(shown) = postcard::from_bytes::<PagePayload>(rest) else { return };
     let page = keys.seal(key, &duel, &shown).expect("a key");
     if shown.is_sound() && page.len() <= 20_000 {
         assert_eq!(keys.open(&page), Ok(DuelId { duel, key, shown: Some(shown) }));

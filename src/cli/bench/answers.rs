@@ -1,7 +1,7 @@
 //! Feedback as a searcher's backend sends it, made without asking for the duels first.
 //!
-//! A duel is its signed name and nothing else, so whoever has the keys of the database can make one. That keeps the
-//! load of `next-duel` out of what is measured of `feedback`.
+//! A duel is its signed name and nothing else, so whoever has the keys of the database can make
+//! one. That keeps the load of `next-duel` out of what is measured of `feedback`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,39 +12,43 @@ use serde_json::json;
 
 use super::load::{ask, post};
 use crate::clock::{Clock as _, SystemClock};
-use crate::experiment::page_rules::PageRules;
-use crate::experiment::spec::DEFAULT_DUEL_TTL_SECONDS;
-use crate::experiment::token::{DuelToken, Keyring};
-use crate::experiment::{ExperimentSpec, Ranker};
-use crate::policy::{Chance, PolicySpec, TieRule};
+use crate::engine::experiment_spec::DEFAULT_DUEL_TTL_SECONDS;
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::experiment_spec::Ranker;
+use crate::engine::page_rules::PageRules;
 use crate::store::{ExperimentId, SharedStore};
+use crate::tokens::duel_token::{DuelToken, SigningKeySet};
+use dueling_bandits::{PolicyRng, PolicySpec, TieRule};
 
 /// How long the duels may be answered.
 const TIME_TO_LIVE: Duration = Duration::from_secs(24 * 3600);
 
 /// Makes answers of one experiment.
 pub struct Answers {
-    keys: Keyring,
+    keys: SigningKeySet,
     experiment: ExperimentId,
     path: String,
     rankers: u16,
     nonce: u128,
-    chance: Chance,
+    rng: PolicyRng,
 }
 
 impl Answers {
     /// Answers of the experiment with this name.
     pub async fn of(store: &SharedStore, name: &str) -> anyhow::Result<Self> {
-        let record = store.experiment(name).await?.context("the experiment that was just created")?;
-        let spec: ExperimentSpec = serde_json::from_str(&record.spec).context("the experiment's spec")?;
+        let record =
+            store.experiment(name).await?.context("the experiment that was just created")?;
+        let spec: ExperimentSpec =
+            serde_json::from_str(&record.spec).context("the experiment's spec")?;
         Ok(Self {
-            keys: Keyring::new(&store.signing_keys().await?).context("the database has no signing key")?,
+            keys: SigningKeySet::new(&store.signing_keys().await?)
+                .context("the database has no signing key")?,
             experiment: record.id,
             path: format!("/v1/experiments/{name}/feedback"),
             rankers: u16::try_from(spec.rankers.len()).context("the number of rankers")?,
             // a high half of its own, as every process has
             nonce: u128::from(crate::entropy::number()? >> 1) << 64,
-            chance: Chance::seed_from_u64(1),
+            rng: PolicyRng::seed_from_u64(1),
         })
     }
 
@@ -60,12 +64,13 @@ impl Answers {
         post(&self.path, &format!("{{\"feedback\":[{}]}}", answers.join(",")))
     }
 
-    /// A random pair; the ranker with the lower number wins more often, the more the farther apart they are.
+    /// A random pair; the ranker with the lower number wins more often, the more the farther apart
+    /// they are.
     fn answer(&mut self) -> String {
-        let first = self.chance.random_range(0..self.rankers);
-        let second = (first + self.chance.random_range(1..self.rankers)) % self.rankers;
+        let first = self.rng.random_range(0..self.rankers);
+        let second = (first + self.rng.random_range(1..self.rankers)) % self.rankers;
         let lead = f64::from(second) - f64::from(first);
-        let first_wins = self.chance.random_bool(0.5 + 0.4 * lead / f64::from(self.rankers));
+        let first_wins = self.rng.random_bool(0.5 + 0.4 * lead / f64::from(self.rankers));
         let now = SystemClock.now_ms();
         self.nonce += 1;
         let duel_id = self.keys.sign(&DuelToken {
@@ -96,7 +101,7 @@ pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
         seed: None,
         conclude_at: None,
         former_policies: Vec::new(),
-        comings: Default::default(),
+        roster_changes: Default::default(),
         pages: PageRules::default(),
     })
 }

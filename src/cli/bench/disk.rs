@@ -7,12 +7,14 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
-/// Commits a second of one connection that does nothing else, for so long, each as durable as the service's.
+/// Commits a second of one connection that does nothing else, for so long, each as durable as the
+/// service's.
 pub async fn commits_per_second(database_url: &str, within: Duration) -> anyhow::Result<f64> {
     let failed = "commits of one connection";
     if database_url.starts_with("sqlite:") {
         let options: SqliteConnectOptions = database_url.parse().context(failed)?;
-        let mut connection = options.synchronous(SqliteSynchronous::Full).connect().await.context(failed)?;
+        let mut connection =
+            options.synchronous(SqliteSynchronous::Full).connect().await.context(failed)?;
         let rate = measure(&mut connection, within).await.context(failed)?;
         connection.close().await.context(failed)?;
         Ok(rate)

@@ -1,4 +1,5 @@
-//! `next-duel` beside a bare axum route that answers every POST with one constant JSON of the same size.
+//! `next-duel` beside a bare axum route that answers every POST with one constant JSON of the same
+//! size.
 
 use std::process::Stdio;
 
@@ -29,8 +30,9 @@ struct Side {
 
 pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     let api = bench.server(&bench.log, Stdio::inherit())?;
-    let path =
-        |rankers: usize| format!("/v1/experiments/{}/next-duel", bench.experiment(&format!("k{rankers}")));
+    let path = |rankers: usize| {
+        format!("/v1/experiments/{}/next-duel", bench.experiment(&format!("k{rankers}")))
+    };
     for rankers in [10, 100] {
         let name = bench.experiment(&format!("k{rankers}"));
         create(api.address, &name, rankers)?;
@@ -48,7 +50,12 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     }
     let body = load::ask(api.address, "POST", &path(10), "")?;
     let bytes = body.len().to_string();
-    let bare = Server::start(&["bench", "--constant-server", &bytes], &[], bench.share()?, Stdio::inherit())?;
+    let bare = Server::start(
+        &["bench", "--constant-server", &bytes],
+        &[],
+        bench.share()?,
+        Stdio::inherit(),
+    )?;
     let logged = bench.server("info", Stdio::null())?;
 
     let side = |what: &str, server, path: &str| Side {
@@ -95,7 +102,8 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
             let measured = measure(side, Pace::Closed)?;
             note(&mut side.closed, &measured);
         }
-        let slowest = sides.iter().filter_map(|side| side.closed.median(RATE)).fold(f64::INFINITY, f64::min);
+        let slowest =
+            sides.iter().filter_map(|side| side.closed.median(RATE)).fold(f64::INFINITY, f64::min);
         for side in &mut sides {
             let measured = measure(side, Pace::Open(OPEN_SHARE * slowest))?;
             note(&mut side.open, &measured);
@@ -119,7 +127,11 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     goal("K = 10: decisions per server CPU-second".into(), per_second, Bound::Least(25_000.0));
     Ok(Section {
         name: "duels",
-        on: format!("{} connections, answers of {bytes} bytes, {}", bench.connections, bench.machine()),
+        on: format!(
+            "{} connections, answers of {bytes} bytes, {}",
+            bench.connections,
+            bench.machine()
+        ),
         rows: sides.into_iter().flat_map(|side| [side.closed, side.open]).collect(),
         goals,
     })
@@ -131,9 +143,16 @@ pub async fn serve_constant(bytes: usize) -> anyhow::Result<()> {
         Box::leak(format!("{{\"duel_id\":\"{}\"}}", "x".repeat(bytes.saturating_sub(14))).into());
     let answer = move || async move { ([(header::CONTENT_TYPE, "application/json")], text) };
     let app = Router::new().route("/v1/experiments/{name}/next-duel", post(answer));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.context("a port to listen on")?;
-    println!("listening on http://{}", listener.local_addr().context("the address that is listened on")?);
-    axum::serve(axum::serve::ListenerExt::tap_io(listener, |stream| drop(stream.set_nodelay(true))), app)
-        .await
-        .context("serving")
+    let listener =
+        tokio::net::TcpListener::bind("127.0.0.1:0").await.context("a port to listen on")?;
+    println!(
+        "listening on http://{}",
+        listener.local_addr().context("the address that is listened on")?
+    );
+    axum::serve(
+        axum::serve::ListenerExt::tap_io(listener, |stream| drop(stream.set_nodelay(true))),
+        app,
+    )
+    .await
+    .context("serving")
 }

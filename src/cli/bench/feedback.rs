@@ -1,4 +1,5 @@
-//! `feedback` beside what the same disk gives to one connection that commits one row after the other.
+//! `feedback` beside what the same disk gives to one connection that commits one row after the
+//! other.
 
 use std::process::Stdio;
 
@@ -33,17 +34,23 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     let many_connections = Connections::open(&[server.address], MANY_CONNECTIONS)?;
 
     let mut disk = Row::new("one connection, one row a commit");
-    let mut one =
-        Row::new(format!("feedback, one outcome a request, {} connections", bench.feedback_connections));
-    let mut many = Row::new(format!("feedback, {MANY} outcomes a request, {MANY_CONNECTIONS} connections"));
+    let mut one = Row::new(format!(
+        "feedback, one outcome a request, {} connections",
+        bench.feedback_connections
+    ));
+    let mut many =
+        Row::new(format!("feedback, {MANY} outcomes a request, {MANY_CONNECTIONS} connections"));
     let mut half = Row::new("feedback, one outcome a request, open loop at half that rate");
     for round in 0..bench.rounds {
         bench.say(&format!("feedback, round {} of {}", round + 1, bench.rounds));
-        let commits = bench.runtime.block_on(disk::commits_per_second(&bench.database_url, bench.round))?;
+        let commits =
+            bench.runtime.block_on(disk::commits_per_second(&bench.database_url, bench.round))?;
         disk.add(COMMITS, commits);
         disk.add(COMMIT_MS, 1000.0 / commits);
         measure(bench, &server, &connections, Pace::Closed, &mut one, 1, || answers.one())?;
-        measure(bench, &server, &many_connections, Pace::Closed, &mut many, MANY, || answers.many(MANY))?;
+        measure(bench, &server, &many_connections, Pace::Closed, &mut many, MANY, || {
+            answers.many(MANY)
+        })?;
         let rate = one.median(RATE).context("a rate")? / 2.0;
         measure(bench, &server, &connections, Pace::Open(rate), &mut half, 1, || answers.one())?;
     }
@@ -92,13 +99,14 @@ pub fn measure(
     })?;
     let wanted = (warm.per_second() * bench.round.as_secs_f64() * SPARE).ceil() as usize;
     let mut ready: Vec<_> = (0..wanted).map(|_| request()).collect();
-    let (observed, spent) = spend(server, connections, pace, bench.round, |next| match ready.pop() {
-        Some(request) => {
-            *next = request;
-            true
-        }
-        None => false,
-    })?;
+    let (observed, spent) =
+        spend(server, connections, pace, bench.round, |next| match ready.pop() {
+            Some(request) => {
+                *next = request;
+                true
+            }
+            None => false,
+        })?;
     row.add(RATE, observed.per_second() * outcomes as f64);
     row.add(P50, observed.quantile_ms(0.5));
     row.add(P99, observed.quantile_ms(0.99));
@@ -116,6 +124,7 @@ fn spend(
 ) -> anyhow::Result<(Observed, Option<f64>)> {
     let before = server.processor_time();
     let observed = connections.run(pace, within, next)?;
-    let spent = before.zip(server.processor_time()).map(|(before, after)| (after - before).as_secs_f64());
+    let spent =
+        before.zip(server.processor_time()).map(|(before, after)| (after - before).as_secs_f64());
     Ok((observed, spent))
 }

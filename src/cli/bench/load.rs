@@ -1,7 +1,8 @@
 //! A light load generator: one thread, kept connections, requests that were rendered before.
 //!
-//! It runs beside the server on the same machine, so what it spends is taken from the server. Hence one thread over
-//! `poll` and no HTTP library: sending a request and reading its answer are two system calls.
+//! It runs beside the server on the same machine, so what it spends is taken from the server. Hence
+//! one thread over `poll` and no HTTP library: sending a request and reading its answer are two
+//! system calls.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -13,10 +14,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// How requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// Each connection sends its next request when it has its answer: what the server can do at most.
+    /// Each connection sends its next request when it has its answer: what the server can do at
+    /// most.
     Closed,
-    /// So many a second, whether answers come or not. A latency counts from the moment at which its request was due,
-    /// so that a request that waits for a free connection is seen to wait (no coordinated omission).
+    /// So many a second, whether answers come or not. A latency counts from the moment at which its
+    /// request was due, so that a request that waits for a free connection is seen to wait (no
+    /// coordinated omission).
     Open(f64),
 }
 
@@ -79,7 +82,8 @@ impl Connections {
         Ok(Self(streams.context("the server cannot be connected to")?))
     }
 
-    /// Send what `next` renders until it says that there is no more, or for `within`; then wait for the last answers.
+    /// Send what `next` renders until it says that there is no more, or for `within`; then wait for
+    /// the last answers.
     pub fn run(
         &self,
         pace: Pace,
@@ -162,7 +166,11 @@ impl Connections {
                 PollFlags::IN
             }
         };
-        self.0.iter().zip(exchanges).map(|(stream, exchange)| PollFd::new(stream, flags(exchange))).collect()
+        self.0
+            .iter()
+            .zip(exchanges)
+            .map(|(stream, exchange)| PollFd::new(stream, flags(exchange)))
+            .collect()
     }
 }
 
@@ -186,7 +194,8 @@ fn send(mut stream: &TcpStream, exchange: &mut Exchange) -> anyhow::Result<bool>
     Ok(true)
 }
 
-/// Whether the answer is there whole. One that is not good ends the run: what a server refuses is quickly done.
+/// Whether the answer is there whole. One that is not good ends the run: what a server refuses is
+/// quickly done.
 fn receive(mut stream: &TcpStream, exchange: &mut Exchange) -> anyhow::Result<bool> {
     let mut part = [0; 16 * 1024];
     loop {

@@ -30,11 +30,12 @@ use crate::store::SharedStore;
 
 /// Measure the speed of the service on this machine
 ///
-/// Starts servers as processes of their own, puts load on them over HTTP, and puts what they do beside what the machine
-/// allows: `next-duel` beside a bare route of the same framework, `feedback` beside the commits that the same disk gives to
-/// one connection. Both sides are measured in turn, round after round; the figures are medians. The load comes from one
-/// thread on the same machine, which takes its share of the processor: hence requests per CPU-second of the server beside
-/// requests per second.
+/// Starts servers as processes of their own, puts load on them over HTTP, and puts what they do
+/// beside what the machine allows: `next-duel` beside a bare route of the same framework,
+/// `feedback` beside the commits that the same disk gives to one connection. Both sides are
+/// measured in turn, round after round; the figures are medians. The load comes from one thread on
+/// the same machine, which takes its share of the processor: hence requests per CPU-second of the
+/// server beside requests per second.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 What is measured, and from what a latency counts:
@@ -56,8 +57,8 @@ pub(super) struct Arguments {
     #[arg(value_enum, value_name = "PART")]
     parts: Vec<Part>,
 
-    /// A scratch database: what is written stays. A fresh SQLite file in the folder for temporary files that is deleted
-    /// afterwards, unless given
+    /// A scratch database: what is written stays. A fresh SQLite file in the folder for temporary
+    /// files that is deleted afterwards, unless given
     #[arg(long, value_name = "URL", env = "RANKDUEL_BENCH_DATABASE_URL", hide_env_values = true)]
     database_url: Option<String>,
 
@@ -238,7 +239,9 @@ pub(super) fn run(arguments: Arguments) -> Result<(), CommandError> {
     bench.runtime.block_on(bench.store.migrate()).context("the database cannot be used")?;
     let parts = if arguments.parts.is_empty() {
         let all = [Part::Duels, Part::Feedback, Part::Start, Part::Replicas];
-        all.into_iter().filter(|part| *part != Part::Replicas || bench.store.kind() == "postgres").collect()
+        all.into_iter()
+            .filter(|part| *part != Part::Replicas || bench.store.kind() == "postgres")
+            .collect()
     } else {
         arguments.parts
     };

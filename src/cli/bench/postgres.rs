@@ -1,4 +1,5 @@
-//! A PostgreSQL server while it is measured: the processor time of its processes, and what its connections wait for.
+//! A PostgreSQL server while it is measured: the processor time of its processes, and what its
+//! connections wait for.
 
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ use super::process::Process;
 /// How often it is looked at what connections wait for.
 const LOOKS_APART: Duration = Duration::from_millis(20);
 
-/// What is seen in one look: of the connections to this database, how many wait for a lock, such as that of a row which
-/// another transaction has changed, and how many for the log to be on disk.
+/// What is seen in one look: of the connections to this database, how many wait for a lock, such as
+/// that of a row which another transaction has changed, and how many for the log to be on disk.
 const WAITS: &str = "
     select count(*) filter (where wait_event_type = 'Lock'),
            count(*) filter (where lower(wait_event) in ('walsync', 'walwrite'))
@@ -88,8 +89,10 @@ impl Processes {
             .fetch_one(&mut connection)
             .await
             .context("asking the database for its process")?;
-        let processes =
-            u32::try_from(own).ok().and_then(Process::read).filter(|process| process.name == "postgres");
+        let processes = u32::try_from(own)
+            .ok()
+            .and_then(Process::read)
+            .filter(|process| process.name == "postgres");
         connection.close().await.context("leaving PostgreSQL")?;
         Ok(processes.map(|process| Self { postmaster: process.parent }))
     }

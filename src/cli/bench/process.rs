@@ -20,8 +20,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// This program with these arguments, once it says where it listens; held to `share` from its first instruction on,
-    /// so that it counts its processors as in a container.
+    /// This program with these arguments, once it says where it listens; held to `share` from its
+    /// first instruction on, so that it counts its processors as in a container.
     pub fn start(
         arguments: &[&str],
         environment: &[(&str, &str)],
@@ -33,7 +33,10 @@ impl Server {
             None => Command::new(program),
             Some(share) => {
                 let mut command = Command::new("/bin/sh");
-                command.args(["-c", "echo $$ >\"$0\" && exec \"$@\""]).arg(share.entrance()).arg(program);
+                command
+                    .args(["-c", "echo $$ >\"$0\" && exec \"$@\""])
+                    .arg(share.entrance())
+                    .arg(program);
                 command
             }
         };
@@ -63,7 +66,8 @@ impl Server {
         Process::read(self.child.id()).map(|process| process.time)
     }
 
-    /// Memory of its own in bytes (anonymous, resident); `None` where the system does not tell in `/proc`.
+    /// Memory of its own in bytes (anonymous, resident); `None` where the system does not tell in
+    /// `/proc`.
     pub fn memory(&self) -> Option<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
@@ -96,8 +100,8 @@ impl Process {
     pub fn read(id: u32) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         let (start, rest) = stat.rsplit_once(')')?;
-        // after the name, which may hold anything: fields 3, 4, …; the parent is 4, user and system time are 14 and 15,
-        // those of ended children 16 and 17, in ticks
+        // after the name, which may hold anything: fields 3, 4, …; the parent is 4, user and system
+        // time are 14 and 15, those of ended children 16 and 17, in ticks
         let fields: Vec<_> = rest.split_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         let seconds = |ticks: u64| {

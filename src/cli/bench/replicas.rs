@@ -1,4 +1,5 @@
-//! Feedback and duels of one server, of two that share the database, and so on; and what each of them has to do.
+//! Feedback and duels of one server, of two that share the database, and so on; and what each of
+//! them has to do.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -72,9 +73,9 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
 
     let mut goals = Vec::new();
     for side in sides.iter().filter(|side| side.servers > 1) {
-        let single = sides
-            .iter()
-            .find(|other| other.servers == 1 && (other.work == Work::Duels) == (side.work == Work::Duels));
+        let single = sides.iter().find(|other| {
+            other.servers == 1 && (other.work == Work::Duels) == (side.work == Work::Duels)
+        });
         let rates = side.row.median(RATE).zip(single.and_then(|single| single.row.median(RATE)));
         goals.extend(rates.map(|(several, one)| Goal {
             what: format!("{}: answers/s of one server", side.row.what),
@@ -95,9 +96,14 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     })
 }
 
-/// One round of one line. Its servers and experiments are new, so that no other server follows what these append, and all
-/// lines have logs of the same length.
-fn measure(bench: &Bench, postgres: Option<Processes>, id: &str, side: &mut Side) -> anyhow::Result<()> {
+/// One round of one line. Its servers and experiments are new, so that no other server follows what
+/// these append, and all lines have logs of the same length.
+fn measure(
+    bench: &Bench,
+    postgres: Option<Processes>,
+    id: &str,
+    side: &mut Side,
+) -> anyhow::Result<()> {
     let servers = (0..side.servers)
         .map(|_| bench.server(&bench.log, Stdio::inherit()))
         .collect::<anyhow::Result<Vec<_>>>()?;
@@ -109,7 +115,8 @@ fn measure(bench: &Bench, postgres: Option<Processes>, id: &str, side: &mut Side
         answers.push(bench.runtime.block_on(Answers::of(&bench.store, &name))?);
         asked.push(post(&format!("/v1/experiments/{name}/next-duel"), ""));
     }
-    let count = if side.work == Work::Duels { bench.connections } else { bench.feedback_connections };
+    let count =
+        if side.work == Work::Duels { bench.connections } else { bench.feedback_connections };
     let connections = Connections::open(&addresses, count)?;
     let mut turn = 0;
     let mut next = |connection: usize, request: &mut Vec<u8>| {
@@ -137,7 +144,8 @@ fn measure(bench: &Bench, postgres: Option<Processes>, id: &str, side: &mut Side
     row.add(P50, observed.quantile_ms(0.5));
     row.add(P99, observed.quantile_ms(0.99));
     for ((name, before), (_, after)) in before.into_iter().zip(after) {
-        let spent = before.zip(after).map(|(before, after)| after.saturating_sub(before).as_secs_f64());
+        let spent =
+            before.zip(after).map(|(before, after)| after.saturating_sub(before).as_secs_f64());
         row.add(name, spent.map(|spent| spent / observed.elapsed.as_secs_f64()));
     }
     row.add("waiting for locks", waits.for_locks);
@@ -146,7 +154,10 @@ fn measure(bench: &Bench, postgres: Option<Processes>, id: &str, side: &mut Side
 }
 
 /// Of all servers, of PostgreSQL, and of this process, which is the load.
-fn processor_times(servers: &[Server], postgres: Option<Processes>) -> [(&'static str, Option<Duration>); 3] {
+fn processor_times(
+    servers: &[Server],
+    postgres: Option<Processes>,
+) -> [(&'static str, Option<Duration>); 3] {
     [
         ("processors of the servers", servers.iter().map(Server::processor_time).sum()),
         ("processors of PostgreSQL", postgres.and_then(Processes::processor_time)),

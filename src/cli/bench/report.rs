@@ -1,4 +1,5 @@
-//! What was measured: rows of named numbers, a number a round, and the goals that they are held against.
+//! What was measured: rows of named numbers, a number a round, and the goals that they are held
+//! against.
 
 use std::fmt::Write as _;
 
@@ -123,7 +124,12 @@ impl Section {
                     rounds.iter().copied().reduce(f64::max),
                 ) {
                     (Some(least), Some(most)) if rounds.len() > 1 => {
-                        format!("   ({} to {} in {} rounds)", number(least), number(most), rounds.len())
+                        format!(
+                            "   ({} to {} in {} rounds)",
+                            number(least),
+                            number(most),
+                            rounds.len()
+                        )
                     }
                     _ => String::new(),
                 };

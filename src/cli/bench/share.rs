@@ -1,4 +1,5 @@
-//! A control group that holds a process to a share of a processor, so that each server of a bench brings its own.
+//! A control group that holds a process to a share of a processor, so that each server of a bench
+//! brings its own.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +15,8 @@ const PERIOD_MICROSECONDS: f64 = 20_000.0;
 pub struct Share(PathBuf);
 
 impl Share {
-    /// A group that gets `processors` of processor time a second of the clock, from 0.05 (the kernel gives no less
-    /// than a millisecond of each period).
+    /// A group that gets `processors` of processor time a second of the clock, from 0.05 (the
+    /// kernel gives no less than a millisecond of each period).
     pub fn of_processors(processors: f64, name: &str) -> anyhow::Result<Self> {
         Self::below(Path::new(SYSTEM), processors, name).context(
             "--server-cpus needs a control group: root on Linux, and cpu.cfs_quota_us (version 1) or cpu.max (version 2) \
@@ -38,7 +39,8 @@ impl Share {
             (system.to_owned(), vec![("cpu.max", format!("{quota} {PERIOD_MICROSECONDS}"))])
         };
         let folder = parent.join(name);
-        std::fs::create_dir(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        std::fs::create_dir(&folder)
+            .with_context(|| format!("{} cannot be made", folder.display()))?;
         let share = Self(folder);
         for (file, limit) in limits {
             write(&share.0.join(file), &limit)?;
@@ -105,7 +107,8 @@ mod tests {
         let refused = Share::below(system.path(), 1.0, "bench").expect_err("no control groups");
         assert_eq!(refused.to_string(), "neither is there");
         assert!(
-            !system.path().join("bench").exists() && !system.path().join("cgroup.subtree_control").exists()
+            !system.path().join("bench").exists()
+                && !system.path().join("cgroup.subtree_control").exists()
         );
     }
 }

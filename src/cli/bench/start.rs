@@ -1,4 +1,5 @@
-//! How long an experiment takes into memory, what folding alone takes, and how much memory an experiment takes.
+//! How long an experiment takes into memory, what folding alone takes, and how much memory an
+//! experiment takes.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -12,11 +13,13 @@ use super::answers::{create, spec};
 use super::load::{self, Connections, Pace};
 use super::report::{Bound, Goal, Row, Section};
 use crate::clock::{Clock as _, SystemClock};
-use crate::experiment::fold::Fold;
-use crate::experiment::{ExperimentSpec, Service, ServiceSettings};
-use crate::policy::{Answer, Chance};
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::fold::Fold;
+use crate::service::Service;
+use crate::service::ServiceSettings;
 use crate::store::{Event, LogEntry, NewEvent, OutcomeEvent};
 use crate::telemetry::metrics::Metrics;
+use dueling_bandits::{Answer, PolicyRng};
 
 const SECONDS: &str = "seconds";
 const RATE: &str = "outcomes/s";
@@ -88,20 +91,20 @@ async fn service(bench: &Bench) -> anyhow::Result<Arc<Service>> {
 async fn open(bench: &Bench, name: &str) -> anyhow::Result<f64> {
     let service = service(bench).await?;
     let started = Instant::now();
-    let live = service.experiment(name).await?;
+    let loaded = service.experiment(name).await?;
     let seconds = started.elapsed().as_secs_f64();
-    anyhow::ensure!(live.fold()?.position() == bench.outcomes, "the log was not folded whole");
+    anyhow::ensure!(loaded.fold()?.position() == bench.outcomes, "the log was not folded whole");
     service.shutdown().await;
     Ok(seconds)
 }
 
-fn outcome(chance: &mut Chance) -> OutcomeEvent {
-    let first = chance.random_range(0..RANKERS as u16);
+fn outcome(rng: &mut PolicyRng) -> OutcomeEvent {
+    let first = rng.random_range(0..RANKERS as u16);
     OutcomeEvent {
         first,
-        second: (first + chance.random_range(1..RANKERS as u16)) % RANKERS as u16,
-        first_left: chance.random(),
-        answer: if chance.random_bool(0.6) { Answer::First } else { Answer::Second },
+        second: (first + rng.random_range(1..RANKERS as u16)) % RANKERS as u16,
+        first_left: rng.random(),
+        answer: if rng.random_bool(0.6) { Answer::First } else { Answer::Second },
         batch: None,
         ticket: 0,
         chosen_at: 0,
@@ -120,15 +123,16 @@ async fn fill(bench: &Bench, name: &str, append: &mut Row) -> anyhow::Result<Exp
         audit: None,
     };
     bench.store.create_experiment(&new).await?;
-    let record = bench.store.experiment(name).await?.context("the experiment that was just created")?;
-    let mut chance = Chance::seed_from_u64(1);
+    let record =
+        bench.store.experiment(name).await?.context("the experiment that was just created")?;
+    let mut rng = PolicyRng::seed_from_u64(1);
     let high = u128::from(crate::entropy::number()? >> 1) << 64;
     let mut appended = 0;
     while appended < bench.outcomes {
         let count = APPENDED.min(bench.outcomes - appended);
         let events: Vec<_> = (appended..appended + count)
             .map(|low| {
-                let event = Event::Outcome(outcome(&mut chance));
+                let event = Event::Outcome(outcome(&mut rng));
                 (record.id, NewEvent { nonce: high | u128::from(low), event })
             })
             .collect();
@@ -144,13 +148,13 @@ async fn fill(bench: &Bench, name: &str, append: &mut Row) -> anyhow::Result<Exp
 }
 
 fn folded_per_second(spec: &ExperimentSpec, outcomes: u64) -> f64 {
-    let mut chance = Chance::seed_from_u64(1);
+    let mut rng = PolicyRng::seed_from_u64(1);
     let entries: Vec<_> = (1..=outcomes)
         .map(|position| LogEntry {
             position,
             nonce: position.into(),
             recorded_at: 1_790_000_000_000,
-            event: Event::Outcome(outcome(&mut chance)),
+            event: Event::Outcome(outcome(&mut rng)),
         })
         .collect();
     let mut fold = Fold::start(spec, 1, 0);
@@ -167,7 +171,8 @@ fn folded_per_second(spec: &ExperimentSpec, outcomes: u64) -> f64 {
 fn memory(bench: &Bench) -> anyhow::Result<(Row, Row)> {
     let mut pair = Row::new(format!("memory of a server, a pair of rankers, K = {MANY_RANKERS}"));
     let left = UNANSWERED.min(bench.outcomes);
-    let mut duel = Row::new(format!("memory of a server, a duel of {left} unanswered, K = {RANKERS}"));
+    let mut duel =
+        Row::new(format!("memory of a server, a duel of {left} unanswered, K = {RANKERS}"));
     let server = bench.server(&bench.log, Stdio::inherit())?;
     let created = |what: &str, rankers| -> anyhow::Result<Vec<u8>> {
         let name = bench.experiment(what);

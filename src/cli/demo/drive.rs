@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::searches::{Field, Page};
-use crate::policy::Chance;
+use dueling_bandits::PolicyRng;
 
 /// What the users do.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,8 @@ pub struct Traffic {
     pub pages: u64,
     /// Users at once.
     pub users: u32,
-    /// Pages that a user looks at before answering one, on average: answers come late and out of order.
+    /// Pages that a user looks at before answering one, on average: answers come late and out of
+    /// order.
     pub open_pages: usize,
     /// How long a user reads a page that shows one ranker alone.
     pub reading_alone: Duration,
@@ -86,7 +87,11 @@ struct Receipt {
 }
 
 /// Let the users search until all pages are shown and answered.
-pub async fn drive(field: Arc<Field>, traffic: Traffic, progress: ProgressBar) -> anyhow::Result<Driven> {
+pub async fn drive(
+    field: Arc<Field>,
+    traffic: Traffic,
+    progress: ProgressBar,
+) -> anyhow::Result<Driven> {
     let tally = Arc::new(Tally {
         appearances: field.rankers.iter().map(|_| AtomicU64::new(0)).collect(),
         ..Tally::default()
@@ -106,7 +111,7 @@ pub async fn drive(field: Arc<Field>, traffic: Traffic, progress: ProgressBar) -
             tally: Arc::clone(&tally),
             progress: progress.clone(),
             traffic,
-            chance: Chance::seed_from_u64(traffic.seed.wrapping_add(u64::from(user) << 32)),
+            rng: PolicyRng::seed_from_u64(traffic.seed.wrapping_add(u64::from(user) << 32)),
         };
         users.spawn(user.search());
     }
@@ -134,7 +139,7 @@ struct User {
     tally: Arc<Tally>,
     progress: ProgressBar,
     traffic: Traffic,
-    chance: Chance,
+    rng: PolicyRng,
 }
 
 impl User {
@@ -149,8 +154,8 @@ impl User {
             if alone && !self.traffic.reading_alone.is_zero() {
                 tokio::time::sleep(self.traffic.reading_alone).await;
             }
-            if self.chance.random_range(0..self.traffic.open_pages) < open.len() {
-                let any = self.chance.random_range(0..open.len());
+            if self.rng.random_range(0..self.traffic.open_pages) < open.len() {
+                let any = self.rng.random_range(0..open.len());
                 let answer = open.swap_remove(any);
                 self.answer(answer).await?;
             }
@@ -166,7 +171,11 @@ impl User {
         let field = Arc::clone(&self.field);
         let index = |id: &str| field.rankers.iter().position(|ranker| ranker == id);
         let (Some(left), Some(right)) = (index(&duel.left), index(&duel.right)) else {
-            bail!("the server shows rankers that nobody entered: `{}` and `{}`", duel.left, duel.right);
+            bail!(
+                "the server shows rankers that nobody entered: `{}` and `{}`",
+                duel.left,
+                duel.right
+            );
         };
         self.tally.appearances[left].fetch_add(1, Ordering::Relaxed);
         self.tally.appearances[right].fetch_add(1, Ordering::Relaxed);
@@ -174,24 +183,24 @@ impl User {
             self.tally.self_duels.fetch_add(1, Ordering::Relaxed);
             return Ok(None);
         }
-        if self.chance.random_bool(self.traffic.lost) {
+        if self.rng.random_bool(self.traffic.lost) {
             self.tally.lost.fetch_add(1, Ordering::Relaxed);
             return Ok(None);
         }
         if let Some(documents) = &field.documents {
-            let (query, body) = documents.search(&duel.duel_id, left, right, &mut self.chance);
+            let (query, body) = documents.search(&duel.duel_id, left, right, &mut self.rng);
             let (status, text) = self.post("interleave", &body).await?;
             let page: Page = read(status, &text)?;
-            return documents.read(query, &page, &mut self.chance).map(Some);
+            return documents.read(query, &page, &mut self.rng).map(Some);
         }
-        let left_wins = self.chance.random::<f64>() < field.matrix.win_probability(left, right);
+        let left_wins = self.rng.random::<f64>() < field.matrix.win_probability(left, right);
         let outcome = if left_wins { "left" } else { "right" };
         Ok(Some(vec![json!({"duel_id": duel.duel_id, "outcome": outcome})]))
     }
 
     /// Post what there is to say about one page.
     async fn answer(&mut self, bodies: Vec<Value>) -> anyhow::Result<()> {
-        let times = if self.chance.random_bool(self.traffic.repeated) { 2 } else { 1 };
+        let times = if self.rng.random_bool(self.traffic.repeated) { 2 } else { 1 };
         for body in bodies {
             let is_piece = body["final"] == json!(false);
             for _ in 0..times {
@@ -216,8 +225,13 @@ impl User {
     async fn post(&self, path: &str, body: &Value) -> anyhow::Result<(StatusCode, String)> {
         let url = format!("{}/{path}", self.field.experiment_url);
         for _ in 0..ATTEMPTS {
-            let response =
-                self.client.post(&url).json(body).send().await.with_context(|| format!("POST {url}"))?;
+            let response = self
+                .client
+                .post(&url)
+                .json(body)
+                .send()
+                .await
+                .with_context(|| format!("POST {url}"))?;
             let status = response.status();
             if status != StatusCode::SERVICE_UNAVAILABLE {
                 let text = response.text().await.with_context(|| format!("POST {url}"))?;

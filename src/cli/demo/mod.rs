@@ -1,8 +1,8 @@
 //! `rankduel demo`: the whole service on real preferences, in one command.
 //!
-//! Starts a server on a fresh store, creates an experiment of the six arXiv rankers, or of the features of a
-//! learning-to-rank file, and lets simulated users search over HTTP; then prices every page that was shown with the true
-//! preferences.
+//! Starts a server on a fresh store, creates an experiment of the six arXiv rankers, or of the
+//! features of a learning-to-rank file, and lets simulated users search over HTTP; then prices
+//! every page that was shown with the true preferences.
 
 mod drive;
 mod searches;
@@ -23,14 +23,14 @@ use self::drive::{Driven, Traffic, drive};
 use self::searches::{COMPARISONS, Documents, Field};
 use self::server::{Server, get};
 use super::{CommandError, letor};
+use crate::engine::experiment_spec::DEFAULT_DUEL_TTL_SECONDS;
 use crate::entropy;
-use crate::estimate::Comparing;
-use crate::experiment::spec::DEFAULT_DUEL_TTL_SECONDS;
-use crate::interleave::Spec;
-use crate::policy::PolicySpec;
-use crate::policy::spec::Setup;
-use crate::preference::{PreferenceMatrix, Regret};
-use crate::users::Users;
+use dueling_bandits::PolicySpec;
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::preference::{PreferenceMatrix, Regret};
+use interleaving::Spec;
+use interleaving::click_models::Users;
+use lab::estimate::Comparing;
 
 /// Slots of a page of documents.
 const PAGE_LENGTH: usize = 10;
@@ -131,7 +131,10 @@ pub(super) fn run(args: DemoArgs) -> Result<(), CommandError> {
     }
     let matrix = match &documents {
         Some(documents) => {
-            println!("who beats whom, by {COMPARISONS} pages of each pair of {} rankers", rankers.len());
+            println!(
+                "who beats whom, by {COMPARISONS} pages of each pair of {} rankers",
+                rankers.len()
+            );
             documents.estimate()?
         }
         None => PreferenceMatrix::named(MATRIX)
@@ -153,8 +156,13 @@ impl DemoArgs {
         let (data, _) = letor::read(&path)?;
         let users = users.reading(letor::grades(&path, &data, None)?).map_err(wrong_users)?;
         let rankers = letor::rankers(&data, &self.features)?;
-        let comparing =
-            Comparing { method, users, length: PAGE_LENGTH, comparisons: COMPARISONS, seed: self.seed };
+        let comparing = Comparing {
+            method,
+            users,
+            length: PAGE_LENGTH,
+            comparisons: COMPARISONS,
+            seed: self.seed,
+        };
         Ok(Documents { data, rankers, comparing })
     }
 }
@@ -166,7 +174,8 @@ async fn demo(args: DemoArgs, policy: PolicySpec, mut field: Field) -> anyhow::R
         .clone()
         .unwrap_or_else(|| format!("sqlite://{}", directory.path().join("demo.db").display()));
     let server = Server::start(&database_url, args.listen).await?;
-    let name = format!("demo-{:012x}", entropy::number().context("the system gives no randomness")? >> 16);
+    let name =
+        format!("demo-{:012x}", entropy::number().context("the system gives no randomness")? >> 16);
     println!("rankduel serves {name} on {} ({})", server.url, server.database);
     let setup = Setup { rankers: field.rankers.len(), seed: args.seed };
     let in_batches = policy.start(setup).runs_in_batches();
@@ -207,7 +216,10 @@ async fn demo(args: DemoArgs, policy: PolicySpec, mut field: Field) -> anyhow::R
     report(&field, &driven, &standings)?;
 
     if args.keep {
-        println!("\nserving until Ctrl-C. Open {}/experiments/{name} in a browser, or:", server.url);
+        println!(
+            "\nserving until Ctrl-C. Open {}/experiments/{name} in a browser, or:",
+            server.url
+        );
         println!("  curl {}/standings", field.experiment_url);
         println!("  curl -X POST {}/next-duel", field.experiment_url);
         tokio::signal::ctrl_c().await.context("Ctrl-C cannot be waited for")?;
@@ -221,8 +233,10 @@ fn progress_bar(duels: u64) -> ProgressBar {
     } else {
         ProgressDrawTarget::hidden()
     };
-    let style = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} duels, {per_sec}, {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style = ProgressStyle::with_template(
+        "{bar:40} {human_pos}/{human_len} duels, {per_sec}, {eta} left",
+    )
+    .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::with_draw_target(Some(duels), target).with_style(style)
 }
 
@@ -238,7 +252,8 @@ fn report(field: &Field, driven: &Driven, standings: &Value) -> anyhow::Result<(
     };
     let champion = standings["champion"].as_str().unwrap_or_default();
     let winners = field.matrix.copeland_winners();
-    let best = winners.iter().map(|&winner| field.rankers[winner].as_str()).collect::<Vec<_>>().join(", ");
+    let best =
+        winners.iter().map(|&winner| field.rankers[winner].as_str()).collect::<Vec<_>>().join(", ");
 
     let ndcg: Vec<_> = (0..field.rankers.len()).map_while(|ranker| field.ndcg(ranker)).collect();
     let of_documents = if ndcg.is_empty() { "" } else { "   NDCG@10" };
@@ -253,11 +268,15 @@ fn report(field: &Field, driven: &Driven, standings: &Value) -> anyhow::Result<(
     row("answers acknowledged", format!("{} once, {} repeats", driven.recorded, driven.duplicates));
     row("answers in the log", in_log.to_string());
     row("pages never answered", format!("{}, and {} too late", driven.lost, driven.expired));
-    row("leader", format!("{} (true best: {best}; the policy recommends {champion})", ids("leaders")));
+    row(
+        "leader",
+        format!("{} (true best: {best}; the policy recommends {champion})", ids("leaders")),
+    );
     if let Some(most) = ndcg.iter().copied().max_by(f64::total_cmp) {
         let found: Vec<_> = field.rankers.iter().zip(&ndcg).collect();
-        let of =
-            |id: &str| found.iter().find(|(ranker, _)| *ranker == id).map_or(f64::NAN, |(_, ndcg)| **ndcg);
+        let of = |id: &str| {
+            found.iter().find(|(ranker, _)| *ranker == id).map_or(f64::NAN, |(_, ndcg)| **ndcg)
+        };
         let place = 1 + ndcg.iter().filter(|&&ndcg| ndcg > of(champion)).count();
         row(
             "NDCG@10 of the champion",

@@ -1,17 +1,18 @@
-//! What users do with a duel: nothing but decide, or read an interleaved page of judged documents and click.
+//! What users do with a duel: nothing but decide, or read an interleaved page of judged documents
+//! and click.
 
 use anyhow::Context as _;
 use rand::RngExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::estimate::report::Entry;
-use crate::estimate::{Comparing, compare_all};
-use crate::interleave::PlanCache;
-use crate::letor::DataSet;
-use crate::policy::Chance;
-use crate::preference::PreferenceMatrix;
-use crate::simulate::Watch;
+use dueling_bandits::PolicyRng;
+use dueling_bandits::preference::PreferenceMatrix;
+use interleaving::PlanCache;
+use lab::estimate::report::Entry;
+use lab::estimate::{Comparing, compare_all};
+use lab::letor::DataSet;
+use lab::simulate::Watch;
 
 /// Comparisons of each pair that make the truth which pages of documents are priced with.
 pub const COMPARISONS: u64 = 2000;
@@ -72,11 +73,21 @@ impl Documents {
     }
 
     /// What a user asks for: a query, and what two rankers find. The body of `interleave`.
-    pub fn search(&self, duel_id: &str, left: usize, right: usize, chance: &mut Chance) -> (usize, Value) {
-        let query = chance.random_range(0..self.data.queries.len());
+    pub fn search(
+        &self,
+        duel_id: &str,
+        left: usize,
+        right: usize,
+        rng: &mut PolicyRng,
+    ) -> (usize, Value) {
+        let query = rng.random_range(0..self.data.queries.len());
         let mut ranking = |ranker: usize| {
             let mut ranked = Vec::new();
-            self.data.queries[query].ranking(self.rankers[ranker]).draw(usize::MAX, chance, &mut ranked);
+            self.data.queries[query].ranking(self.rankers[ranker]).draw(
+                usize::MAX,
+                rng,
+                &mut ranked,
+            );
             ranked.iter().map(u32::to_string).collect::<Vec<_>>()
         };
         let (left, right) = (ranking(left), ranking(right));
@@ -84,22 +95,29 @@ impl Documents {
         (query, json!({"duel_id": duel_id, "left": left, "right": right, "length": length}))
     }
 
-    /// Read a page for a query and click: what is posted for it, one body or more, the last of which is final. Some users report
-    /// all clicks at the end, others each at once.
-    pub fn read(&self, query: usize, page: &Page, chance: &mut Chance) -> anyhow::Result<Vec<Value>> {
+    /// Read a page for a query and click: what is posted for it, one body or more, the last of
+    /// which is final. Some users report all clicks at the end, others each at once.
+    pub fn read(
+        &self,
+        query: usize,
+        page: &Page,
+        rng: &mut PolicyRng,
+    ) -> anyhow::Result<Vec<Value>> {
         let grades = &self.data.queries[query].grades;
         let shown = page
             .slots
             .iter()
-            .map(|slot| slot.document.parse().ok().and_then(|document: usize| grades.get(document).copied()))
+            .map(|slot| {
+                slot.document.parse().ok().and_then(|document: usize| grades.get(document).copied())
+            })
             .collect::<Option<Vec<u8>>>()
             .context("the server shows a document that nobody has ranked")?;
         let mut positions = Vec::new();
-        self.comparing.users.click(shown, chance, &mut positions);
-        let at_once = chance.random::<bool>();
+        self.comparing.users.click(shown, rng, &mut positions);
+        let at_once = rng.random::<bool>();
         let mut clicks: Vec<Value> = positions
             .iter()
-            .map(|&position| match chance.random_range(0..3) {
+            .map(|&position| match rng.random_range(0..3) {
                 0 => json!(position),
                 1 => json!(page.slots[position].document),
                 _ => json!({"slot": page.slots[position].token}),

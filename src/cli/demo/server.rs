@@ -10,11 +10,12 @@ use tokio::sync::oneshot;
 
 use crate::cli::open_store;
 use crate::clock::SystemClock;
-use crate::experiment::{Service, ServiceSettings};
 use crate::http::health::Readiness;
 use crate::http::middleware::ShellSettings;
 use crate::http::server::{ConnectionSettings, serve};
 use crate::http::{self, AppState};
+use crate::service::Service;
+use crate::service::ServiceSettings;
 use crate::telemetry::metrics::Metrics;
 
 /// One that runs until it is stopped.
@@ -31,18 +32,26 @@ pub struct Server {
 impl Server {
     /// Start on a database whose schema may be missing.
     pub async fn start(database_url: &str, listen: SocketAddr) -> anyhow::Result<Self> {
-        let listener =
-            TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
+        let listener = TcpListener::bind(listen)
+            .await
+            .with_context(|| format!("cannot listen on {listen}"))?;
         let url = format!("http://{}", listener.local_addr()?);
         let store = open_store(database_url).await?;
         store.migrate().await.context("the database's schema cannot be brought up to date")?;
         let database = store.kind();
         let metrics = Arc::new(Metrics::new());
-        let service =
-            Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), ServiceSettings::default())
-                .await?;
-        let state =
-            AppState { service: Arc::clone(&service), metrics, readiness: Arc::new(Readiness::default()) };
+        let service = Service::start(
+            store,
+            Arc::new(SystemClock),
+            Arc::clone(&metrics),
+            ServiceSettings::default(),
+        )
+        .await?;
+        let state = AppState {
+            service: Arc::clone(&service),
+            metrics,
+            readiness: Arc::new(Readiness::default()),
+        };
         let app = http::app(state, &ShellSettings::default())?;
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
@@ -66,7 +75,8 @@ impl Server {
 
     /// Create an experiment.
     pub async fn create(&self, body: &Value) -> anyhow::Result<()> {
-        let response = client()?.post(format!("{}/v1/experiments", self.url)).json(body).send().await?;
+        let response =
+            client()?.post(format!("{}/v1/experiments", self.url)).json(body).send().await?;
         let status = response.status();
         if !status.is_success() {
             bail!("the experiment was not created ({status}): {}", response.text().await?);

@@ -1,7 +1,7 @@
 //! The description for people: `/openapi.yaml`, `/docs` and `/problems/{slug}`.
 //!
-//! The pages are written once, when the server starts, from the same document that machines read. They need no script
-//! and ask no other host for anything.
+//! The pages are written once, when the server starts, from the same document that machines read.
+//! They need no script and ask no other host for anything.
 
 use std::sync::Arc;
 
@@ -26,27 +26,33 @@ mod text;
 const STYLE: &str = include_str!("style.css");
 
 /// The routes of the documentation of `openapi`.
-pub(super) fn routes(openapi: &OpenApi) -> anyhow::Result<Router> {
-    let yaml: Arc<str> = openapi.to_yaml().context("the description cannot be written as YAML")?.into();
-    let document = serde_json::to_value(openapi).context("the description cannot be written as JSON")?;
+pub(crate) fn routes(openapi: &OpenApi) -> anyhow::Result<Router> {
+    let yaml: Arc<str> =
+        openapi.to_yaml().context("the description cannot be written as YAML")?.into();
+    let document =
+        serde_json::to_value(openapi).context("the description cannot be written as JSON")?;
     let page: Arc<str> = page::reference(&document).into_string().into();
     let policy = content_security_policy()?;
     let problem_policy = policy.clone();
-    Ok(Router::new()
-        .route(
-            "/openapi.yaml",
-            get(move || async move { ([(header::CONTENT_TYPE, "application/yaml")], yaml.to_string()) }),
-        )
-        .route("/docs", get(move || async move { respond(&policy, page.to_string()) }))
-        .route(
-            "/problems/{slug}",
-            get(move |Path(slug): Path<String>| async move {
-                match ProblemKind::of_slug(&slug) {
-                    Some(kind) => respond(&problem_policy, problem_page(kind).into_string()),
-                    None => StatusCode::NOT_FOUND.into_response(),
-                }
-            }),
-        ))
+    Ok(
+        Router::new()
+            .route(
+                "/openapi.yaml",
+                get(move || async move {
+                    ([(header::CONTENT_TYPE, "application/yaml")], yaml.to_string())
+                }),
+            )
+            .route("/docs", get(move || async move { respond(&policy, page.to_string()) }))
+            .route(
+                "/problems/{slug}",
+                get(move |Path(slug): Path<String>| async move {
+                    match ProblemKind::of_slug(&slug) {
+                        Some(kind) => respond(&problem_policy, problem_page(kind).into_string()),
+                        None => StatusCode::NOT_FOUND.into_response(),
+                    }
+                }),
+            ),
+    )
 }
 
 /// Nothing but the page's own style: no script, no frame, no form, no other host.

@@ -42,24 +42,33 @@ fn array<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
 }
 
 fn object<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
-    value.get(key).and_then(Value::as_object).into_iter().flatten().map(|(key, value)| (key.as_str(), value))
+    value
+        .get(key)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.as_str(), value))
 }
 
 fn operations(document: &Value) -> Vec<Operation<'_>> {
     object(document, "paths")
         .flat_map(|(path, item)| {
-            METHODS
-                .iter()
-                .filter_map(move |&method| Some(Operation { method, path, body: item.get(method)? }))
+            METHODS.iter().filter_map(move |&method| {
+                Some(Operation { method, path, body: item.get(method)? })
+            })
         })
         .collect()
 }
 
-/// Tags in the order of the document, then those that it does not describe, each with its description.
+/// Tags in the order of the document, then those that it does not describe, each with its
+/// description.
 fn tags<'a>(document: &'a Value, operations: &[Operation<'a>]) -> Vec<(&'a str, &'a str)> {
     let mut tags: Vec<(&str, &str)> = array(document, "tags")
         .filter_map(|tag| {
-            Some((tag.get("name")?.as_str()?, tag.get("description").and_then(Value::as_str).unwrap_or("")))
+            Some((
+                tag.get("name")?.as_str()?,
+                tag.get("description").and_then(Value::as_str).unwrap_or(""),
+            ))
         })
         .collect();
     for operation in operations {
@@ -74,7 +83,7 @@ fn tags<'a>(document: &'a Value, operations: &[Operation<'a>]) -> Vec<(&'a str, 
 }
 
 /// The whole page.
-pub(super) fn reference(document: &Value) -> Markup {
+pub(crate) fn reference(document: &Value) -> Markup {
     let operations = operations(document);
     let tags = tags(document, &operations);
     let components = &document["components"]["schemas"];
@@ -161,13 +170,14 @@ fn article(operation: &Operation<'_>, components: &Value, responses: &Value) -> 
             return None;
         }
         let given = media.get("example").cloned();
-        let named =
-            || object(media, "examples").next().and_then(|(_, example)| example.get("value").cloned());
+        let named = || {
+            object(media, "examples").next().and_then(|(_, example)| example.get("value").cloned())
+        };
         given.or_else(named).or_else(|| Some(schema::example(media.get("schema")?, components)))
     };
     let request = operation.body.get("requestBody");
-    let resolved =
-        object(operation.body, "responses").map(|(status, response)| (status, resolve(response, responses)));
+    let resolved = object(operation.body, "responses")
+        .map(|(status, response)| (status, resolve(response, responses)));
     let (problems, answers): (Vec<_>, Vec<_>) = resolved.partition(|(_, response)| {
         response.get("content").is_some_and(|content| content.get(PROBLEM_JSON).is_some())
     });
@@ -272,7 +282,11 @@ fn curl(operation: &Operation<'_>, body: Option<&Value>) -> String {
     for parameter in array(operation.body, "parameters") {
         if parameter["in"] == "header" && parameter["required"] == Value::Bool(true) {
             let value = parameter.get("example").and_then(Value::as_str).unwrap_or("…");
-            let _ = write!(call, " \\\n  -H '{}: {value}'", parameter["name"].as_str().unwrap_or_default());
+            let _ = write!(
+                call,
+                " \\\n  -H '{}: {value}'",
+                parameter["name"].as_str().unwrap_or_default()
+            );
         }
     }
     if let Some(body) = body {

@@ -9,17 +9,17 @@ use super::text;
 const EXAMPLE_DEPTH_MAX: usize = 8;
 
 /// The name that a reference leads to.
-pub(super) fn reference(schema: &Value) -> Option<&str> {
+pub(crate) fn reference(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.rsplit('/').next()
 }
 
 /// The anchor of a component.
-pub(super) fn anchor(name: &str) -> String {
+pub(crate) fn anchor(name: &str) -> String {
     format!("schema-{name}")
 }
 
 /// What a value is, in a few words.
-pub(super) fn kind(schema: &Value) -> Markup {
+pub(crate) fn kind(schema: &Value) -> Markup {
     if let Some(name) = reference(schema) {
         return html! { a href={ "#" (anchor(name)) } { (name) } };
     }
@@ -86,7 +86,7 @@ fn limits(schema: &Value) -> String {
 }
 
 /// The fields of an object, or the forms that a value can have.
-pub(super) fn fields(schema: &Value) -> Markup {
+pub(crate) fn fields(schema: &Value) -> Markup {
     let required: Vec<&str> = schema
         .get("required")
         .and_then(Value::as_array)
@@ -135,7 +135,7 @@ pub(super) fn fields(schema: &Value) -> Markup {
 }
 
 /// A value that the schema allows: the example it gives, or one made from its parts.
-pub(super) fn example(schema: &Value, components: &Value) -> Value {
+pub(crate) fn example(schema: &Value, components: &Value) -> Value {
     example_at(schema, components, 0)
 }
 

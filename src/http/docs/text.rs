@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 /// Paragraphs and lists.
-pub(super) fn block(text: &str) -> Markup {
+pub(crate) fn block(text: &str) -> Markup {
     html! {
         @for paragraph in text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
             @if paragraph.starts_with("- ") {
@@ -34,7 +34,7 @@ fn items(list: &str) -> Vec<String> {
 }
 
 /// Text in which every second piece between backticks is code.
-pub(super) fn inline(text: &str) -> Markup {
+pub(crate) fn inline(text: &str) -> Markup {
     html! {
         @for (index, piece) in text.split('`').enumerate() {
             @if index % 2 == 1 { code { (piece) } } @else { (piece) }

@@ -1,8 +1,9 @@
 //! Appending to logs.
 //!
-//! Nearly everything that is appended is new, and an append takes it that all of it is: a few entries are written and heads
-//! moved by one statement, many by a copy. When that turns out to be wrong (a repeat, an
-//! archived experiment), nothing is kept of it and the append is made again with a look at what the logs have.
+//! Nearly everything that is appended is new, and an append takes it that all of it is: a few
+//! entries are written and heads moved by one statement, many by a copy. When that turns out to be
+//! wrong (a repeat, an archived experiment), nothing is kept of it and the append is made again
+//! with a look at what the logs have.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,13 +20,14 @@ use super::super::row::{EventColumns, HeadRow, LogRow, ascending, counted, log_c
 use super::super::{Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, StoreError};
 use super::PostgresStore;
 
-/// Most events, and most experiments, of an append in one statement, which joins the one to the other.
+/// Most events, and most experiments, of an append in one statement, which joins the one to the
+/// other.
 const EVENTS_AT_ONCE: usize = 512;
 const EXPERIMENTS_AT_ONCE: usize = 16;
 /// From so many entries on a copy, which takes more trips, is cheaper than a statement.
 const COPY_FROM: usize = 256;
-/// So many appends look first after one that ought to have: repeats seldom come alone, and what is done in vain costs a
-/// line in the server's log.
+/// So many appends look first after one that ought to have: repeats seldom come alone, and what is
+/// done in vain costs a line in the server's log.
 const CAREFUL_FOR: u32 = 256;
 
 /// How many of the next appends look at what there is before they write.
@@ -34,7 +36,9 @@ pub(super) struct Care(AtomicU32);
 
 impl Care {
     fn is_due(&self) -> bool {
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+        self.0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+            .is_ok()
     }
 
     fn take(&self) {
@@ -80,7 +84,8 @@ impl PostgresStore {
             self.care.take();
         }
         let answers = in_transaction(&self.appending, events, recorded_at, Look::First).await?;
-        answers.ok_or_else(|| StoreError::Corrupt("an append that looked first has no answer".into()))
+        answers
+            .ok_or_else(|| StoreError::Corrupt("an append that looked first has no answer".into()))
     }
 }
 
@@ -101,7 +106,7 @@ impl New {
         let mut ordinals = Vec::with_capacity(events.len());
         let mut nonces = HashSet::with_capacity(events.len());
         for (experiment, new) in events {
-            if new.unless().is_some() || !nonces.insert((experiment, new.nonce)) {
+            if new.superseded_by().is_some() || !nonces.insert((experiment, new.nonce)) {
                 return None;
             }
             let entries = added.entry(*experiment).or_default();
@@ -112,7 +117,8 @@ impl New {
     }
 }
 
-/// Append events that are taken to be new. `None`: not all of their experiments take any, and nothing was written.
+/// Append events that are taken to be new. `None`: not all of their experiments take any, and
+/// nothing was written.
 async fn at_once(
     pool: &PgPool,
     events: &[(ExperimentId, NewEvent)],
@@ -144,14 +150,16 @@ fn lost(experiment: ExperimentId) -> StoreError {
     StoreError::Corrupt(format!("an append says nothing of experiment {experiment}"))
 }
 
-/// Whether an append looks for the nonces of its events before it writes, or leaves repeats to the database to find.
+/// Whether an append looks for the nonces of its events before it writes, or leaves repeats to the
+/// database to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     First,
     Later,
 }
 
-/// Append in a transaction of several statements. `None`: without a look nothing can be said, and nothing was written.
+/// Append in a transaction of several statements. `None`: without a look nothing can be said, and
+/// nothing was written.
 async fn in_transaction(
     pool: &PgPool,
     events: &[(ExperimentId, NewEvent)],
@@ -167,7 +175,8 @@ async fn in_transaction(
         .await?;
     let heads = records::<_, Head>(rows)?;
     if look == Look::Later
-        && (heads.iter().any(|head| head.archived) || events.iter().any(|(_, new)| new.unless().is_some()))
+        && (heads.iter().any(|head| head.archived)
+            || events.iter().any(|(_, new)| new.superseded_by().is_some()))
     {
         transaction.rollback().await?;
         lent.give_back();
@@ -181,17 +190,20 @@ async fn in_transaction(
     let Plan { entries, heads, answers } = plan(events, heads, &known);
     match entries.len() {
         0 => {}
-        few if few < COPY_FROM => write_entries(&mut transaction, &entries, &heads, recorded_at).await?,
+        few if few < COPY_FROM => {
+            write_entries(&mut transaction, &entries, &heads, recorded_at).await?
+        }
         _ => copy_entries(&mut transaction, &entries, &heads, recorded_at).await?,
     }
-    // a repeat, too, is told only what has reached every server that a commit waits for: the first commit may
-    // have been cut short while it waited, and the log is flushed and sent in order
+    // a repeat, too, is told only what has reached every server that a commit waits for: the first
+    // commit may have been cut short while it waited, and the log is flushed and sent in order
     transaction.commit().await?;
     lent.give_back();
     Ok(Some(answers))
 }
 
-/// A connection that is closed unless it is given back: a copy that was broken off leaves it out of step.
+/// A connection that is closed unless it is given back: a copy that was broken off leaves it out of
+/// step.
 struct Lent(Option<PoolConnection<Postgres>>);
 
 impl Lent {
@@ -213,7 +225,8 @@ fn is_repeat(error: &StoreError) -> bool {
     matches!(error, StoreError::Refused(sqlx::Error::Database(error)) if error.is_unique_violation())
 }
 
-/// Rows are locked in the order that they come out in. `no key`: nothing that only refers to an experiment has to wait.
+/// Rows are locked in the order that they come out in. `no key`: nothing that only refers to an
+/// experiment has to wait.
 pub(super) const LOCK_HEADS: &str =
     "select id, version, head, archived_at_ms is not null as archived from experiment
      where id = any($1) order by id for no key update";
@@ -228,7 +241,8 @@ const KNOWN_NONCES: &str = concat!(
      ) as known"
 );
 
-/// The entries of [`arguments`], which take the first 14 parameters. `place` stands for the second of them.
+/// The entries of [`arguments`], which take the first 14 parameters. `place` stands for the second
+/// of them.
 macro_rules! given_entries {
     ($place:literal) => {
         concat!(
@@ -249,8 +263,8 @@ macro_rules! entry_columns {
     };
 }
 
-/// Lock heads in their order, write entries and move the heads, if all experiments are there and take entries.
-/// A lock that had to be waited for shows the head as it is then.
+/// Lock heads in their order, write entries and move the heads, if all experiments are there and
+/// take entries. A lock that had to be waited for shows the head as it is then.
 const APPEND: &str = concat!(
     "with locked as materialized (
          select id, head from experiment where id = any($15) and archived_at_ms is null
@@ -356,7 +370,8 @@ fn columns_of(heads: &BTreeMap<ExperimentId, u64>) -> Result<(Vec<i64>, Vec<i64>
     Ok((heads.keys().copied().collect(), new_heads))
 }
 
-/// What the statements that write entries begin with: a list for each column, and when they are recorded.
+/// What the statements that write entries begin with: a list for each column, and when they are
+/// recorded.
 fn arguments<'a>(
     entries: impl Iterator<Item = (ExperimentId, &'a NewEvent)>,
     places: Vec<i64>,
@@ -368,7 +383,8 @@ fn arguments<'a>(
         nonces.push(Uuid::from_u128(new.nonce));
         columns.push(EventColumns::from(&new.event));
     }
-    let details: Vec<Option<String>> = columns.iter_mut().map(|event| event.detail.take()).collect();
+    let details: Vec<Option<String>> =
+        columns.iter_mut().map(|event| event.detail.take()).collect();
     fn column<T>(columns: &[EventColumns], of: impl Fn(&EventColumns) -> T) -> Vec<T> {
         columns.iter().map(of).collect()
     }

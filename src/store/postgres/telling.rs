@@ -1,8 +1,9 @@
 //! Telling other processes that logs have moved.
 //!
-//! A notification inside the transaction that appends would take a lock of the whole server, from before its commit until
-//! that is on disk, so that no two such commits reach the disk together. So notifications go out on their own after the
-//! commit, gathered, and their transactions wait for no disk.
+//! A notification inside the transaction that appends would take a lock of the whole server, from
+//! before its commit until that is on disk, so that no two such commits reach the disk together. So
+//! notifications go out on their own after the commit, gathered, and their transactions wait for no
+//! disk.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,9 +23,9 @@ const TELL: &str = "select set_config('synchronous_commit', 'off', true), pg_not
 
 /// Takes what is to be told; it is sent in the background.
 #[derive(Debug)]
-pub(super) struct Teller(mpsc::UnboundedSender<(ExperimentId, u64)>);
+pub(super) struct Notifier(mpsc::UnboundedSender<(ExperimentId, u64)>);
 
-impl Teller {
+impl Notifier {
     /// Start the task that sends. It lives as long as what is returned.
     pub fn start(pool: PgPool) -> Self {
         let (moved, heads) = mpsc::unbounded_channel();

@@ -1,0 +1,166 @@
+//! The instructions of a step for policy × K, beside the plain form's, counted by valgrind's
+//! callgrind: figures that a busy machine does not change.
+//!
+//! ```text
+//! cargo bench --bench instructions              # all policies that have a plain form
+//! cargo bench --bench instructions -- ccb rcs   # some policies
+//! ```
+//!
+//! The state is played up to natively; then the program runs itself under callgrind, which counts
+//! inside [`counted_steps`] alone.
+
+mod subjects;
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, bail};
+use dueling_bandits::preference::PreferenceMatrix;
+use dueling_bandits::{InFlight, Policy, PolicyRng};
+use subjects::{MakePlain, Phase, ReferencePolicy, Scene};
+
+const RANKERS: &[usize] = &[5, 16, 64, 136, 500, 1000];
+const STEPS: usize = 1_000;
+/// Of a plain form about this many pairs are gone through.
+const PLAIN_PAIRS: usize = 400_000;
+/// First argument of the program under callgrind.
+const UNDER_CALLGRIND: &str = "under-callgrind";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let done = match &arguments[..] {
+        [word, kind, rankers, side, state] if word == UNDER_CALLGRIND => {
+            run(kind, rankers, side, state)
+        }
+        kinds => table(kinds),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn table(kinds: &[String]) -> anyhow::Result<()> {
+    if let Some(unknown) = kinds.iter().find(|kind| plain_form(kind).is_none()) {
+        bail!("there is no policy `{unknown}` with a plain form");
+    }
+    println!(
+        "{:<10} {:>5} {:>12} {:>14} {:>8}",
+        "policy", "K", "instructions", "plain form", "ratio"
+    );
+    let wanted = |kind: &str| kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind);
+    for &(kind, _) in subjects::WITH_PLAIN_FORM.iter().filter(|(kind, _)| wanted(kind)) {
+        for &rankers in RANKERS {
+            let scene = Scene::of(kind, rankers, Phase::Steady);
+            let directory = tempfile::tempdir().context("a directory for the state")?;
+            let state = directory.path().join("state");
+            std::fs::write(&state, scene.state())?;
+            let count = |side: Side| {
+                let rankers_text = rankers.to_string();
+                let words = [UNDER_CALLGRIND, kind, &rankers_text, side.name()];
+                count(
+                    Command::new(std::env::current_exe()?).args(words).arg(&state),
+                    side.steps(rankers),
+                )
+            };
+            let (ours, reference) = (count(Side::Policy)?, count(Side::Reference)?);
+            println!(
+                "{kind:<10} {rankers:>5} {ours:>12.0} {reference:>14.0} {:>8.1}",
+                reference / ours
+            );
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Policy,
+    Reference,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Side::Policy => "policy",
+            Side::Reference => "plain",
+        }
+    }
+
+    fn steps(self, rankers: usize) -> usize {
+        match self {
+            Side::Policy => STEPS,
+            Side::Reference => (PLAIN_PAIRS / (rankers * rankers)).clamp(3, STEPS),
+        }
+    }
+}
+
+/// Instructions of one of `steps` steps of `program`, run under callgrind.
+fn count(program: &Command, steps: usize) -> anyhow::Result<f64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args(["--collect-atstart=no", "--toggle-collect=*counted_steps*"])
+        .arg(program.get_program())
+        .args(program.get_args())
+        .output()
+        .context("valgrind cannot be run: install it")?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("valgrind has failed:\n{report}");
+    }
+    let collected = report.lines().find_map(|line| line.split_once("Collected : "));
+    let (_, instructions) = collected.with_context(|| format!("no count in:\n{report}"))?;
+    let instructions: f64 = instructions.trim().parse().context("callgrind's count")?;
+    if instructions == 0.0 {
+        bail!("callgrind has not seen the steps: is the program stripped of its symbols?");
+    }
+    Ok(instructions / steps as f64)
+}
+
+fn plain_form(kind: &str) -> Option<MakePlain> {
+    let found = subjects::WITH_PLAIN_FORM.iter().find(|(known, _)| *known == kind);
+    found.map(|&(_, reference)| reference)
+}
+
+/// What callgrind looks at.
+fn run(kind: &str, rankers: &str, side: &str, state: &str) -> anyhow::Result<()> {
+    let rankers: usize = rankers.parse().context("a number of rankers")?;
+    let scene = Scene::in_state(kind, rankers, std::fs::read(state)?);
+    let mut policy = scene.policy();
+    let mut rng = subjects::rng();
+    if side == Side::Reference.name() {
+        let mut form = plain_form(kind).context("a policy with a plain form")?(policy.as_ref());
+        plain_counted_steps(form.as_mut(), &scene.matrix, &mut rng, Side::Reference.steps(rankers));
+    } else {
+        counted_steps(policy.as_mut(), &scene.matrix, &mut rng, Side::Policy.steps(rankers));
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn counted_steps(
+    policy: &mut dyn Policy,
+    matrix: &PreferenceMatrix,
+    rng: &mut PolicyRng,
+    steps: usize,
+) {
+    let idle = InFlight::new();
+    for _ in 0..steps {
+        subjects::step(policy, &idle, matrix, rng);
+    }
+}
+
+#[inline(never)]
+fn plain_counted_steps(
+    form: &mut dyn ReferencePolicy,
+    matrix: &PreferenceMatrix,
+    rng: &mut PolicyRng,
+    steps: usize,
+) {
+    for _ in 0..steps {
+        subjects::plain_step(form, matrix, rng);
+    }
+}

@@ -1,0 +1,172 @@
+//! What is measured: a step of every policy in a stated state, and of its plain form in the same
+//! state.
+#![allow(dead_code, reason = "each bench uses its part")]
+
+#[path = "../../tests/reference/mod.rs"]
+mod reference;
+
+use std::hint::black_box;
+
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::preference::PreferenceMatrix;
+use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
+use rand::{RngExt, SeedableRng};
+use reference::ccb::ReferenceCcb;
+use reference::double_thompson::ReferenceDoubleThompson;
+use reference::merge::ReferenceMergeDts;
+use reference::rmed::ReferenceRmed1;
+use reference::rucb::{ReferenceRcs, ReferenceRucb};
+pub use reference::{Reference, ReferencePolicy};
+use serde_json::json;
+
+/// The plain form of a policy, in the policy's state.
+pub type MakePlain = fn(&dyn Policy) -> Box<dyn ReferencePolicy>;
+
+const ALPHA: f64 = 0.51;
+const SEED: u64 = 1;
+
+/// The policies that have a goal, with their plain forms.
+pub const WITH_PLAIN_FORM: &[(&str, MakePlain)] = &[
+    ("d-ts", |policy| {
+        Box::new(ReferenceDoubleThompson { reference: Reference::of(policy, ALPHA), plus: false })
+    }),
+    ("d-ts-plus", |policy| {
+        Box::new(ReferenceDoubleThompson { reference: Reference::of(policy, ALPHA), plus: true })
+    }),
+    ("ccb", |policy| Box::new(ReferenceCcb::of(policy, ALPHA, SEED))),
+    ("rucb", |policy| Box::new(ReferenceRucb::of(policy, ALPHA, true))),
+    ("rcs", |policy| Box::new(ReferenceRcs::of(policy, ALPHA))),
+    ("rmed1", |policy| Box::new(ReferenceRmed1::of(policy))),
+    ("merge-dts", |policy| Box::new(ReferenceMergeDts::of(policy, 0.262144, 400_000.0, 16, SEED))),
+];
+
+/// Every other kind.
+pub fn other_kinds() -> impl Iterator<Item = &'static str> {
+    PolicySpec::KINDS
+        .iter()
+        .map(|&(kind, _)| kind)
+        .filter(|kind| WITH_PLAIN_FORM.iter().all(|(known, _)| known != kind))
+}
+
+/// Whether the policy takes as many rankers.
+pub fn takes(kind: &str, rankers: usize) -> bool {
+    spec(kind, rankers).validate(rankers).is_ok()
+}
+
+/// A kind with its default parameters; a horizon is twice what is played.
+fn spec(kind: &str, rankers: usize) -> PolicySpec {
+    let horizon = json!(2 * Phase::Steady.steps(rankers));
+    PolicySpec::from_text_with(kind, &[("horizon", horizon)]).expect("a kind that needs no more")
+}
+
+/// How far a policy is when its steps are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// After `4 K` steps.
+    Early,
+    /// After 100,000 steps, 10,000 from 500 rankers on.
+    Steady,
+}
+
+impl Phase {
+    pub fn steps(self, rankers: usize) -> usize {
+        match self {
+            Phase::Early => 4 * rankers,
+            Phase::Steady if rankers < 500 => 100_000,
+            Phase::Steady => 10_000,
+        }
+    }
+}
+
+/// The state in which steps are measured: `btl:K:1`, played by the policy itself.
+pub struct Scene {
+    pub matrix: PreferenceMatrix,
+    spec: PolicySpec,
+    setup: Setup,
+    format: u32,
+    state: Vec<u8>,
+    /// Steps that leave the state much as it is: a tenth of those that have led to it.
+    pub lasts: usize,
+}
+
+impl Scene {
+    /// Plays the policy up to the phase.
+    pub fn of(kind: &str, rankers: usize, phase: Phase) -> Self {
+        let mut scene = Self::at_start(kind, rankers);
+        let steps = phase.steps(rankers);
+        let (mut policy, mut rng, idle) = (scene.policy(), rng(), InFlight::new());
+        for _ in 0..steps {
+            step(policy.as_mut(), &idle, &scene.matrix, &mut rng);
+        }
+        scene.state = policy.save();
+        scene.lasts = (steps / 10).clamp(100, 10_000);
+        scene
+    }
+
+    fn at_start(kind: &str, rankers: usize) -> Self {
+        let spec = spec(kind, rankers);
+        let setup = Setup { rankers, seed: SEED };
+        let policy = spec.start(setup);
+        let matrix = PreferenceMatrix::named(&format!("btl:{rankers}:1")).expect("a known name");
+        Self {
+            matrix: matrix.expect("a valid size"),
+            spec,
+            setup,
+            format: policy.format(),
+            state: policy.save(),
+            lasts: 0,
+        }
+    }
+
+    /// The scene in a state that [`Scene::state`] gave.
+    pub fn in_state(kind: &str, rankers: usize, state: Vec<u8>) -> Self {
+        Self { state, ..Self::at_start(kind, rankers) }
+    }
+
+    pub fn state(&self) -> &[u8] {
+        &self.state
+    }
+
+    pub fn policy(&self) -> Box<dyn Policy> {
+        self.spec.restore(self.setup, self.format, &self.state).expect("what the policy has saved")
+    }
+}
+
+pub fn rng() -> PolicyRng {
+    PolicyRng::seed_from_u64(7)
+}
+
+fn outcome(matrix: &PreferenceMatrix, duel: Duel, rng: &mut PolicyRng) -> Outcome {
+    let first_wins = rng.random::<f64>() < matrix.win_probability(duel.first, duel.second);
+    if first_wins { Outcome::First } else { Outcome::Second }
+}
+
+/// One step of a policy, with nothing in flight: select, ask the matrix, fold.
+#[inline]
+pub fn step(
+    policy: &mut dyn Policy,
+    idle: &InFlight,
+    matrix: &PreferenceMatrix,
+    rng: &mut PolicyRng,
+) {
+    let selection = black_box(policy.select(idle, rng));
+    let duel = selection.duel;
+    if duel.is_self() {
+        policy.observe_self_duels(duel.first, 1);
+    } else {
+        let outcome = outcome(matrix, duel, rng);
+        policy.observe(&Observation {
+            duel,
+            outcome,
+            batch: selection.batch,
+            ticket: selection.ticket,
+        });
+    }
+}
+
+/// One step of a plain form.
+#[inline]
+pub fn plain_step(form: &mut dyn ReferencePolicy, matrix: &PreferenceMatrix, rng: &mut PolicyRng) {
+    let duel = black_box(form.select(rng));
+    form.fold(duel, if duel.is_self() { Outcome::None } else { outcome(matrix, duel, rng) });
+}

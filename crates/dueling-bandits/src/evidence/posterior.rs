@@ -1,0 +1,248 @@
+//! Draws from the posterior of all pairs: `P[i][j] ~ Beta(1 + W, 1 + L)`, where `W` and `L` hold,
+//! beside the wins and losses, some imagined ones that the other pairs predict (`pooling`).
+//!
+//! Copeland scores ask only which of a pair is better, so a draw is one coin a pair, `Pr(P[i][j] >
+//! 1/2)`, and the preferences themselves are drawn only where Condorcet regret asks for them.
+
+use super::history::Checkpoint;
+use super::pooling::{Pooled, Pooling};
+use crate::pairwise_sampling::{
+    PairwiseSample, WinProbabilities, WinProbabilitySource, beta_above_half, theta_above_half,
+    theta_of,
+};
+use crate::{PolicyRng, Roster, Tally};
+
+use crate::preference::Regret;
+
+/// Signs drawn for one set of draws, about.
+const SIGNS: usize = 10_000_000;
+/// Fewest and most draws. The fewest still have 2.5 % on either side.
+const DRAWS: std::ops::RangeInclusive<usize> = 80..=4000;
+/// Probabilities of a pair's sign computed for one posterior, about, and most sets of them: each
+/// set is one draw of what the other pairs predict.
+const ODDS: usize = 20_000;
+const SETS_MAX: usize = 64;
+/// Share of the draws outside a credible interval, both sides together.
+const OUTSIDE: f64 = 0.05;
+/// Draws with a Condorcet winner that it takes to say something given that there is one.
+const CONDORCET_DRAWS_MIN: usize = 80;
+
+/// Mean and credible interval of a quantity over the draws.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Estimate {
+    /// Mean.
+    pub mean: f64,
+    /// 2.5 % of the draws are below.
+    pub low: f64,
+    /// 2.5 % of the draws are above.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// Of draws, in any order; zeros of none.
+    pub fn of(mut draws: Vec<f64>) -> Self {
+        if draws.is_empty() {
+            return Self::default();
+        }
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        draws.sort_unstable_by(f64::total_cmp);
+        let last = draws.len() - 1;
+        let outside = (OUTSIDE / 2.0 * last as f64).floor() as usize;
+        Self { mean, low: draws[outside], high: draws[last - outside] }
+    }
+}
+
+/// Each ranker's probability to win.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chances {
+    /// To be a Copeland winner, alone or with others.
+    pub copeland: Vec<f64>,
+    /// To be the Condorcet winner; they add up to the probability that there is one.
+    pub condorcet: Vec<f64>,
+}
+
+/// Cumulative regret over the draws.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RegretDraws {
+    /// Copeland regret of each series of showings that was priced, in their order.
+    pub copeland: Vec<Estimate>,
+    /// Copeland regret of one step of uniform pairs.
+    pub uniform_step: Estimate,
+    /// Share of the draws with a Condorcet winner.
+    pub condorcet_probability: f64,
+    /// Condorcet regret of the last series, and of one step of uniform pairs, over the draws with a
+    /// Condorcet winner; `None` where those are too few.
+    pub condorcet: Option<(Estimate, Estimate)>,
+}
+
+/// The coins of one draw of what the other pairs predict.
+struct Predicted<'a> {
+    pooled: &'a Pooled<'a>,
+    tally: &'a Tally,
+}
+
+impl WinProbabilitySource for Predicted<'_> {
+    fn above_half(&self, i: usize, j: usize) -> f64 {
+        let (wins, losses) = self.pooled.wins(self.tally, i, j);
+        beta_above_half(wins, losses)
+    }
+}
+
+/// The posterior of a tally.
+#[derive(Debug)]
+pub struct Posterior<'a> {
+    tally: &'a Tally,
+    roster: Roster,
+    pooling: Pooling,
+}
+
+impl<'a> Posterior<'a> {
+    /// The posterior after `tally`.
+    pub fn new(tally: &'a Tally) -> Self {
+        Self::among(tally, &Roster::new(tally.rankers()))
+    }
+
+    /// The same where only those of `roster` take part: scores count wins against them, and one of
+    /// them wins. What the others did still says something of them.
+    pub fn among(tally: &'a Tally, roster: &Roster) -> Self {
+        Self { tally, roster: roster.clone(), pooling: Pooling::new(tally) }
+    }
+
+    /// How many draws are made with so many rankers: the more pairs, the fewer.
+    pub fn draws(rankers: usize) -> usize {
+        let pairs = (rankers * (rankers - 1) / 2).max(1);
+        (SIGNS / pairs).clamp(*DRAWS.start(), *DRAWS.end())
+    }
+
+    /// Hand the signs and the Copeland scores of `draws` draws to `look`.
+    fn each_draw(
+        &self,
+        draws: usize,
+        rng: &mut PolicyRng,
+        mut look: impl FnMut(&Pooled<'_>, &[u16], &mut PolicyRng),
+    ) {
+        let rankers = self.tally.rankers();
+        let active = self.roster.active();
+        let mut counted = vec![0; PairwiseSample::room(rankers)];
+        active.iter().for_each(|&i| counted[i] = 1);
+        let gone: Vec<usize> = (0..rankers).filter(|&i| !self.roster.is_active(i)).collect();
+        let mut scores = vec![0; PairwiseSample::room(rankers)];
+        let pairs = (rankers * (rankers - 1) / 2).max(1);
+        let sets = (ODDS / pairs).clamp(1, SETS_MAX);
+        for set in 0..sets {
+            let pooled = self.pooling.draw(rng);
+            let predicted = Predicted { pooled: &pooled, tally: self.tally };
+            let odds = WinProbabilities::new(rankers, &predicted);
+            for _ in draws * set / sets..draws * (set + 1) / sets {
+                scores.fill(0);
+                let draw = PairwiseSample::new(&odds, &predicted, rng);
+                // each pair is owned by the later of the two
+                draw.meet_earlier(active.iter().copied(), &counted, &mut scores);
+                for &i in &gone {
+                    let wins = |&&j: &&usize| {
+                        if i > j { draw.row(i).wins(j) } else { !draw.row(j).wins(i) }
+                    };
+                    scores[i] = active.iter().filter(wins).count() as u16;
+                }
+                look(&pooled, &scores[..rankers], rng);
+            }
+        }
+    }
+
+    /// Each ranker's probability to win, from `draws` draws.
+    pub fn chances(&self, draws: usize, rng: &mut PolicyRng) -> Chances {
+        let rankers = self.tally.rankers();
+        let (mut copeland, mut condorcet) = (vec![0_u32; rankers], vec![0_u32; rankers]);
+        self.each_draw(draws, rng, |_, scores, _| {
+            let active = self.roster.active();
+            let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
+            let winners = active.iter().filter(|&&i| scores[i] == best);
+            winners.for_each(|&i| copeland[i] += 1);
+            if let Some(winner) = self.condorcet_winner(scores) {
+                condorcet[winner] += 1;
+            }
+        });
+        let share = |counts: Vec<u32>| {
+            counts.into_iter().map(|count| f64::from(count) / draws as f64).collect()
+        };
+        Chances { copeland: share(copeland), condorcet: share(condorcet) }
+    }
+
+    /// Copeland regret of each of `shown`, which are series of places on pages, in every draw.
+    pub fn regret_draws(
+        &self,
+        shown: &[&[u64]],
+        draws: usize,
+        rng: &mut PolicyRng,
+    ) -> Vec<Vec<f64>> {
+        let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
+        self.each_draw(draws, rng, |_, scores, _| {
+            let scores: Vec<usize> = scores.iter().map(|&score| score.into()).collect();
+            let regret = Regret::from_copeland_scores_among(&scores, self.roster.active());
+            copeland
+                .iter_mut()
+                .zip(shown)
+                .for_each(|(sums, shown)| sums.push(regret.of_appearances(shown)));
+        });
+        copeland
+    }
+
+    /// What showings have cost. Each of `shown` is a series of places on pages, one count a ranker.
+    pub fn regret(&self, shown: &[&[u64]], draws: usize, rng: &mut PolicyRng) -> RegretDraws {
+        let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
+        let mut uniform = Vec::with_capacity(draws);
+        let (mut condorcet, mut condorcet_uniform) = (Vec::new(), Vec::new());
+        let rankers = self.tally.rankers();
+        let mut margins = vec![0.0; rankers];
+        self.each_draw(draws, rng, |pooled, scores, rng| {
+            let scores_wide: Vec<usize> = scores.iter().map(|&score| score.into()).collect();
+            let regret = Regret::from_copeland_scores_among(&scores_wide, self.roster.active());
+            for (sums, shown) in copeland.iter_mut().zip(shown) {
+                sums.push(regret.of_appearances(shown));
+            }
+            uniform.push(regret.of_uniform_pairs(1));
+            if let (Some(winner), Some(last)) = (self.condorcet_winner(scores), shown.last()) {
+                for (i, margin) in margins.iter_mut().enumerate() {
+                    if i == winner {
+                        *margin = 0.0;
+                        continue;
+                    }
+                    let (wins, losses) = pooled.wins(self.tally, winner, i);
+                    *margin = match self.roster.is_active(i) {
+                        // it has won against all of these in this draw
+                        true => theta_above_half(wins, losses, rng) - 0.5,
+                        false => (theta_of(wins, losses, rng) - 0.5).max(0.0),
+                    };
+                }
+                let active = self.roster.active();
+                let regret = Regret::from_losses(margins.clone()).with_uniform_pairs_of(active);
+                condorcet.push(regret.of_appearances(last));
+                condorcet_uniform.push(regret.of_uniform_pairs(1));
+            }
+        });
+        let enough = condorcet.len() >= CONDORCET_DRAWS_MIN;
+        RegretDraws {
+            copeland: copeland.into_iter().map(Estimate::of).collect(),
+            uniform_step: Estimate::of(uniform),
+            condorcet_probability: condorcet.len() as f64 / draws as f64,
+            condorcet: enough.then(|| (Estimate::of(condorcet), Estimate::of(condorcet_uniform))),
+        }
+    }
+
+    fn condorcet_winner(&self, scores: &[u16]) -> Option<usize> {
+        let active = self.roster.active();
+        active.iter().copied().find(|&i| usize::from(scores[i]) == active.len() - 1)
+    }
+
+    /// `Pr(P[i][j] > 1/2)`, as far as the pair's own duels say.
+    pub fn probability_above_half(&self, i: usize, j: usize) -> f64 {
+        beta_above_half(self.tally.wins(i, j), self.tally.wins(j, i))
+    }
+}
+
+/// The checkpoint from which on the newest steps are "now": at least `least` of them and a
+/// twentieth of all; `None` for the beginning.
+pub fn window(checkpoints: &[Checkpoint], steps: u64, least: u64) -> Option<&Checkpoint> {
+    let wanted = least.max(steps / 20);
+    checkpoints.iter().rev().find(|checkpoint| steps - checkpoint.steps >= wanted)
+}

@@ -1,0 +1,38 @@
+//! Dueling-bandit policies, preference matrices, regret, and the evidence in win counts.
+//!
+//! Everything here is pure: no I/O but reading a matrix from a file, no clock, no async.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod evidence;
+pub mod in_flight;
+pub mod math;
+pub mod outcome;
+pub mod pairs;
+pub mod pairwise_sampling;
+pub mod parameters;
+pub mod policies;
+pub mod policy;
+pub mod preference;
+pub mod registry;
+mod rng;
+pub mod roster;
+mod saved_state;
+pub mod stateless;
+pub mod tally;
+
+pub use in_flight::InFlight;
+pub use outcome::{Answer, Outcome, TieRule};
+pub use parameters::{InvalidPolicy, Setup};
+pub use policies::bounds::Bounds;
+pub use policy::{BatchPair, Duel, Observation, PairCounts, Policy, Selection, Unsupported};
+pub use registry::PolicySpec;
+pub use rng::{PolicyRng, step_rng};
+pub use roster::Roster;
+pub use stateless::CannotCount;
+pub use tally::Tally;
+
+/// Fewest rankers of an experiment.
+pub const MIN_RANKERS: usize = 2;
+/// Most rankers of an experiment.
+pub const MAX_RANKERS: usize = 1024;

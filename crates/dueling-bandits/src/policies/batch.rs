@@ -1,0 +1,236 @@
+//! A batch's ledger: which comparisons a policy has committed to, and which of them are answered.
+//!
+//! A batch is a multiset of pairs. It is complete when every comparison in it has an outcome, and
+//! only then does the policy adapt. First, second, half and void answer a comparison (a void one
+//! was made and says nothing: a tie that is skipped); a page without a click does not, and the
+//! comparison is asked again.
+//!
+//! Surplus comparisons (of another batch, of a pair outside the batch, or more than the pair needs)
+//! answer nothing and hold nothing up. Those of a pair of the open batch still count among the
+//! pair's own wins.
+
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use crate::{BatchPair, Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, Selection};
+
+/// Random places of the open list that are tried before it is scanned.
+const PROBES: usize = 8;
+
+/// One pair of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Row {
+    first: u16,
+    second: u16,
+    needed: u32,
+    answered: u32,
+    /// Of (first, second), since the batch opened, in halves of a win.
+    half_wins: [u32; 2],
+}
+
+impl Row {
+    fn duel(&self) -> Duel {
+        Duel::new(usize::from(self.first), usize::from(self.second))
+    }
+
+    fn key(&self) -> (u16, u16) {
+        (self.first.min(self.second), self.first.max(self.second))
+    }
+}
+
+/// The pairs of one batch, ordered by their lower and then their higher ranker.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rows(Vec<Row>);
+
+impl Rows {
+    fn position(&self, i: usize, j: usize) -> Option<usize> {
+        let key = (i.min(j), i.max(j));
+        let found = self.0.binary_search_by(|row| {
+            let (low, high) = row.key();
+            (usize::from(low), usize::from(high)).cmp(&key)
+        });
+        found.ok()
+    }
+
+    /// Half wins of (`i` over `j`, `j` over `i`) while the batch was open; zeros for a pair outside
+    /// it.
+    pub fn half_wins(&self, i: usize, j: usize) -> (u32, u32) {
+        match self.position(i, j).map(|at| &self.0[at]) {
+            Some(row) if usize::from(row.first) == i => (row.half_wins[0], row.half_wins[1]),
+            Some(row) => (row.half_wins[1], row.half_wins[0]),
+            None => (0, 0),
+        }
+    }
+}
+
+/// The open batch of one policy, and how many there were. Starts with no batch open.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Ledger {
+    /// Batches opened so far; the number of the open one.
+    opened: u32,
+    rows: Rows,
+    /// Rows that still need answers, in no order that means anything.
+    open: Vec<u32>,
+    /// Where in `open` a row stands. Derived from it.
+    #[serde(skip)]
+    place: Vec<u32>,
+}
+
+impl Ledger {
+    /// Open the next batch: every pair of `duels` (distinct, no self-duels) `each` times, cut so
+    /// that all of them together are at most `budget`. A cut takes equally from every pair, and
+    /// where that leaves a remainder, it goes to pairs at equal distances in the order of the rows.
+    /// Returns the number of comparisons asked for, and what the batch before it had learnt; with
+    /// nothing to ask, no batch is open afterwards.
+    pub fn open(&mut self, duels: Vec<Duel>, each: u64, budget: u64) -> (u64, Rows) {
+        let pairs = duels.len() as u64;
+        let asked = budget.min(pairs.saturating_mul(each));
+        let mut rows: Vec<Row> = duels
+            .into_iter()
+            .map(|duel| Row {
+                // rankers are at most MAX_RANKERS = 1024
+                first: duel.first as u16,
+                second: duel.second as u16,
+                needed: 0,
+                answered: 0,
+                half_wins: [0; 2],
+            })
+            .collect();
+        rows.sort_by_key(Row::key);
+        let share = |until: u64| u128::from(until) * u128::from(asked) / u128::from(pairs);
+        for (at, row) in (0..).zip(&mut rows) {
+            row.needed = u32::try_from(share(at + 1) - share(at)).unwrap_or(u32::MAX);
+        }
+        rows.retain(|row| row.needed > 0);
+
+        if !rows.is_empty() {
+            self.opened += 1;
+        }
+        self.open = (0..rows.len() as u32).collect();
+        self.place = self.open.clone();
+        (asked, std::mem::replace(&mut self.rows, Rows(rows)))
+    }
+
+    /// Number of the open batch, from 1; `None` when none is open.
+    pub fn number(&self) -> Option<u32> {
+        (!self.open.is_empty()).then_some(self.opened)
+    }
+
+    /// What the last batch that was opened has learnt so far.
+    pub fn learnt(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// The pairs of the open batch; none when no batch is open.
+    pub fn pairs(&self) -> Vec<BatchPair> {
+        if self.open.is_empty() {
+            return Vec::new();
+        }
+        let pair =
+            |row: &Row| BatchPair { duel: row.duel(), needed: row.needed, answered: row.answered };
+        self.rows.0.iter().map(pair).collect()
+    }
+
+    /// A random pair that needs more answers than are in flight; `None` when every comparison left
+    /// is handed out, or when no batch is open.
+    ///
+    /// A few random places are tried first, which is all it takes while most of the batch is not
+    /// handed out yet; then every open pair is looked at, from a random one on.
+    pub fn draw(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Option<Selection> {
+        let number = self.number()?;
+        let wanted = |place: usize| {
+            let row = &self.rows.0[self.open[place] as usize];
+            let duel = row.duel();
+            (row.needed - row.answered > in_flight.of(duel.first, duel.second)).then_some(duel)
+        };
+        let places = self.open.len();
+        let probed = (0..PROBES).find_map(|_| wanted(rng.random_range(0..places)));
+        let duel = probed.or_else(|| {
+            let start = rng.random_range(0..places);
+            (start..places).chain(0..start).find_map(wanted)
+        })?;
+        Some(Selection { duel, batch: Some(number), ticket: 0 })
+    }
+
+    /// Fold up to `count` comparisons that all said what `observation` says. Returns how many were
+    /// folded: fewer than `count` only where one of them was the last that its pair needed, so that
+    /// the caller can look whether the batch is complete before it hands in the rest.
+    pub fn record(&mut self, observation: &Observation, count: u32) -> u32 {
+        let duel = observation.duel;
+        let Some(at) = self.number().and_then(|_| self.rows.position(duel.first, duel.second))
+        else {
+            return count;
+        };
+        let answers = observation.outcome != Outcome::None && observation.batch == self.number();
+        let row = &mut self.rows.0[at];
+        let missing = row.needed - row.answered;
+        let folded = if answers && missing > 0 { count.min(missing) } else { count };
+
+        let (first, second) = observation.outcome.half_wins();
+        let as_asked = usize::from(row.first) == duel.first;
+        let half_wins = if as_asked { [first, second] } else { [second, first] };
+        for (own, more) in row.half_wins.iter_mut().zip(half_wins) {
+            *own = own.saturating_add(more.saturating_mul(folded));
+        }
+        if answers && missing > 0 {
+            row.answered += folded;
+            if folded == missing {
+                self.close(at);
+            }
+        }
+        folded
+    }
+
+    fn close(&mut self, row: usize) {
+        let place = self.place[row] as usize;
+        self.open.swap_remove(place);
+        if let Some(&moved) = self.open.get(place) {
+            self.place[moved as usize] = place as u32;
+        }
+    }
+
+    /// After reading a saved ledger: check it for an experiment with `rankers` rankers and derive
+    /// what was not saved. `None` when it cannot be a ledger's state.
+    pub fn resume(mut self, rankers: usize) -> Option<Self> {
+        let rows = &self.rows.0;
+        let sound = |row: &Row| usize::from(row.key().1) < rankers && row.first != row.second;
+        (self.opened < u32::MAX && (self.opened > 0 || rows.is_empty())).then_some(())?;
+        let sorted = rows.windows(2).all(|pair| pair[0].key() < pair[1].key());
+        (sorted && rows.iter().all(sound) && rows.iter().all(|row| row.answered <= row.needed))
+            .then_some(())?;
+
+        let unplaced = u32::MAX;
+        self.place = vec![unplaced; rows.len()];
+        for (place, &row) in (0..).zip(&self.open) {
+            let slot = self.place.get_mut(row as usize).filter(|slot| **slot == unplaced)?;
+            *slot = place;
+        }
+        let open_rows = (0..).zip(rows).filter(|(_, row)| row.answered < row.needed);
+        let all_listed = open_rows.clone().all(|(at, _): (usize, _)| self.place[at] != unplaced);
+        (all_listed && open_rows.count() == self.open.len()).then_some(self)
+    }
+}
+
+/// Hand `counts` to `fold` as runs of equal outcomes, in the order that
+/// [`super::Policy::observe_counts`] fixes: first wins, second wins, ties. `steps` is the number of
+/// steps folded before the first of them. Ties cost one call of `tie` each, because what a tie says
+/// may depend on its step; all else is O(1) a run.
+pub fn runs(
+    counts: &PairCounts,
+    steps: u64,
+    tie: &mut dyn FnMut(u64) -> Outcome,
+    mut fold: impl FnMut(Outcome, u32),
+) {
+    fold(Outcome::First, counts.first_wins);
+    fold(Outcome::Second, counts.second_wins);
+    let first_tie = steps + u64::from(counts.first_wins) + u64::from(counts.second_wins);
+    let mut run = (Outcome::Void, 0);
+    for outcome in (0..u64::from(counts.ties)).map(|nth| tie(first_tie + nth)) {
+        if outcome != run.0 {
+            fold(run.0, run.1);
+            run = (outcome, 0);
+        }
+        run.1 += 1;
+    }
+    fold(run.0, run.1);
+}

@@ -1,0 +1,386 @@
+//! BTM, Beat the Mean (Yue, Joachims: "Beat the Mean Bandit", ICML 2011), its online form: remove
+//! the ranker that loses most clearly against the mean of those left.
+//!
+//! With `A` the rankers left, `n_b` and `w_b` count the comparisons and wins of `b` as first ranker
+//! against those of `A`, `P̂_b = w_b/n_b`. The radius is `c(n) = κ γ² sqrt(ln(1/δ)/n)` with `δ =
+//! 1/(2TK)` and `c(0) = 1`; `κ = 3` is the paper's, which allows `κ = 1` for `γ = 1`.
+//!
+//! - Select: `b` is the one with the fewest comparisons, duels in flight included, its opponent
+//!   uniform in `A`: the mean bandit contains `b` itself. What is in flight counts half for either
+//!   of a pair, which has no order there.
+//! - Only the first ranker's counts change. An outcome is used if both its rankers are left, else
+//!   it counts in the tally alone. Half a win counts half; a page without a click and a skipped tie
+//!   change nothing.
+//! - A self-duel is one comparison against the mean with a fair coin for an outcome, drawn in the
+//!   fold; with `self_pairs` off, or of a ranker that is out, it is a step that says nothing.
+//! - The horizon only sets the radius; after it the policy goes on as it is.
+
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use super::choose;
+use super::coin;
+use super::ucb;
+use crate::parameters::{
+    Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
+};
+use crate::saved_state::load_state;
+use crate::saved_state::save_state;
+use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally, step_rng};
+
+const FORMAT: u32 = 1;
+
+/// Parameters of Beat the Mean.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BeatTheMean {
+    /// `T`, in steps.
+    pub horizon: u64,
+    /// `γ`.
+    #[serde(default = "default_gamma")]
+    pub gamma: f64,
+    /// `κ`.
+    #[serde(default = "default_kappa")]
+    pub kappa: f64,
+    /// Whether a ranker may be drawn as its own opponent.
+    #[serde(default = "default_self_pairs")]
+    pub self_pairs: bool,
+}
+
+fn default_gamma() -> f64 {
+    1.3
+}
+
+fn default_kappa() -> f64 {
+    3.0
+}
+
+fn default_self_pairs() -> bool {
+    true
+}
+
+impl PolicyParameters for BeatTheMean {
+    const DESCRIPTION: Description = Description {
+        summary: "Plays every ranker against the mean of those left and removes the worst once that is certain; a \
+                  ranker removed never comes back.",
+        source: "Yue, Joachims, Beat the Mean Bandit (ICML 2011), online form",
+        assumes: "a total order, relaxed stochastic transitivity and the stochastic triangle inequality",
+        parameters: &[
+            Parameter {
+                name: "horizon",
+                values: Values::Integer,
+                meaning: "how many steps the experiment will have, at least 1; sets how certain a removal must be",
+                default: None,
+            },
+            Parameter {
+                name: "gamma",
+                values: Values::Number,
+                meaning: "at least 1: how far transitivity may be relaxed, 1 for not at all",
+                default: Some("1.3"),
+            },
+            Parameter {
+                name: "kappa",
+                values: Values::Number,
+                meaning: "above 0: factor of the radius; 3 is the paper's, 1 the tight one for gamma 1",
+                default: Some("3"),
+            },
+            Parameter {
+                name: "self_pairs",
+                values: Values::Boolean,
+                meaning: "whether a ranker may be its own opponent, as in the mean that it has to beat",
+                default: Some("true"),
+            },
+        ],
+        fixed_rankers: Some("it compares each ranker with the mean of those that it began with"),
+        not_served: None,
+    };
+
+    fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
+        require(self.horizon >= 1, "horizon", self.horizon, "at least 1 step")?;
+        require(
+            self.gamma.is_finite() && self.gamma >= 1.0,
+            "gamma",
+            self.gamma,
+            "a number of at least 1",
+        )?;
+        require(self.kappa.is_finite() && self.kappa > 0.0, "kappa", self.kappa, "a number above 0")
+    }
+
+    fn start(&self, setup: Setup) -> Box<dyn Policy> {
+        let k = setup.rankers;
+        let counts =
+            Counts { plays: vec![0; k * k], half_wins: vec![0; k * k], left: vec![true; k] };
+        Box::new(MeanBandit::new(self.clone(), setup, Tally::new(k), counts))
+    }
+
+    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
+        (format == FORMAT).then_some(())?;
+        let (tally, counts): (Tally, Counts) = load_state(state)?;
+        let k = setup.rankers;
+        let sound = tally.rankers() == k
+            && counts.plays.len() == k * k
+            && counts.half_wins.len() == k * k
+            && counts
+                .plays
+                .iter()
+                .zip(&counts.half_wins)
+                .all(|(&n, &w)| n <= 1 << 52 && w <= 2 * n)
+            && counts.left.len() == k
+            && counts.left.contains(&true);
+        sound.then(|| -> Box<dyn Policy> {
+            Box::new(MeanBandit::new(self.clone(), setup, tally, counts))
+        })
+    }
+}
+
+/// What first rankers have met, and who is left.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Counts {
+    /// `n[b][b']`, row-major `K × K`, row = first ranker.
+    plays: Vec<u64>,
+    /// `w[b][b']`, in halves.
+    half_wins: Vec<u64>,
+    /// Who is in `A`.
+    left: Vec<bool>,
+}
+
+/// `n_b` and `w_b`, the latter in halves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Standing {
+    plays: u64,
+    half_wins: u64,
+}
+
+impl Standing {
+    /// `P̂_b`, 1/2 without comparisons, as a fraction.
+    fn fraction(self) -> (u128, u128) {
+        if self.plays == 0 {
+            (1, 2)
+        } else {
+            (u128::from(self.half_wins), 2 * u128::from(self.plays))
+        }
+    }
+
+    fn mean(self) -> f64 {
+        let (wins, plays) = self.fraction();
+        wins as f64 / plays as f64
+    }
+
+    fn is_below(self, other: Self) -> bool {
+        let ((w, n), (other_w, other_n)) = (self.fraction(), other.fraction());
+        w * other_n < other_w * n
+    }
+}
+
+#[derive(Debug)]
+struct MeanBandit {
+    parameters: BeatTheMean,
+    seed: u64,
+    /// `ln(1/δ)`.
+    log_confidence: f64,
+    tally: Tally,
+    counts: Counts,
+    /// Of those left, against those left: the sums over the rows of `counts`.
+    standings: Vec<Standing>,
+    /// `A`, ascending.
+    active: Vec<usize>,
+}
+
+impl MeanBandit {
+    fn new(parameters: BeatTheMean, setup: Setup, tally: Tally, counts: Counts) -> Self {
+        let k = setup.rankers;
+        let active: Vec<usize> = (0..k).filter(|&b| counts.left[b]).collect();
+        let sum = |of: &[u64], b: usize| active.iter().map(|&other| of[b * k + other]).sum();
+        let standing =
+            |b| Standing { plays: sum(&counts.plays, b), half_wins: sum(&counts.half_wins, b) };
+        let standings = (0..k).map(standing).collect();
+        let log_confidence = libm::log(2.0 * parameters.horizon as f64 * k as f64);
+        Self { parameters, seed: setup.seed, log_confidence, tally, counts, standings, active }
+    }
+
+    /// `c(n)`.
+    fn radius(&self, plays: u64) -> f64 {
+        if plays == 0 {
+            return 1.0;
+        }
+        let BeatTheMean { gamma, kappa, .. } = self.parameters;
+        kappa * gamma * gamma * (self.log_confidence / plays as f64).sqrt()
+    }
+
+    /// One comparison of `first` against the mean, met in `second`; then at most one ranker goes.
+    fn compare(&mut self, first: usize, second: usize, half_win: u64) {
+        let cell = first * self.tally.rankers() + second;
+        self.counts.plays[cell] += 1;
+        self.counts.half_wins[cell] += half_win;
+        self.standings[first].plays += 1;
+        self.standings[first].half_wins += half_win;
+        self.eliminate();
+    }
+
+    fn eliminate(&mut self) {
+        let standings = || self.active.iter().map(|&b| self.standings[b]);
+        let (Some(fewest), Some(worst), Some(best)) = (
+            standings().map(|standing| standing.plays).min(),
+            standings().reduce(|a, b| if b.is_below(a) { b } else { a }),
+            standings().reduce(|a, b| if a.is_below(b) { b } else { a }),
+        ) else {
+            return;
+        };
+        let radius = self.radius(fewest);
+        if self.active.len() == 1 || worst.mean() + radius > best.mean() - radius {
+            return;
+        }
+        let tied: Vec<usize> =
+            self.active.iter().copied().filter(|&b| !worst.is_below(self.standings[b])).collect();
+        let out = match tied[..] {
+            [only] => only,
+            _ => tied[step_rng(self.seed, self.tally.steps()).random_range(0..tied.len())],
+        };
+        self.counts.left[out] = false;
+        self.active.retain(|&b| b != out);
+        for b in 0..self.standings.len() {
+            let cell = b * self.tally.rankers() + out;
+            self.standings[b].plays -= self.counts.plays[cell];
+            self.standings[b].half_wins -= self.counts.half_wins[cell];
+        }
+    }
+}
+
+impl Policy for MeanBandit {
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        if let [winner] = self.active[..] {
+            return Selection::of(winner, winner);
+        }
+        let pending = ucb::pending(in_flight, self.tally.rankers(), |_, _| 0.5);
+        let plays = |b: usize| self.standings[b].plays as f64 + pending[b];
+        let fewest = self.active.iter().map(|&b| plays(b)).fold(f64::INFINITY, f64::min);
+        let tied = self.active.iter().copied().filter(|&b| plays(b) == fewest);
+        let first = choose::uniform(tied, rng).unwrap_or(self.active[0]);
+        let opponents =
+            self.active.iter().copied().filter(|&b| self.parameters.self_pairs || b != first);
+        Selection::of(first, choose::uniform(opponents, rng).unwrap_or(first))
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        let (first, second) = (observation.duel.first, observation.duel.second);
+        self.tally.record(observation.duel, observation.outcome);
+        let compared = !matches!(observation.outcome, Outcome::Void | Outcome::None);
+        if compared && self.counts.left[first] && self.counts.left[second] && self.active.len() > 1
+        {
+            self.compare(first, second, u64::from(observation.outcome.half_wins().0));
+        }
+    }
+
+    fn observe_self_duels(&mut self, ranker: usize, count: u64) {
+        for folded in 0..count {
+            if !self.parameters.self_pairs || !self.counts.left[ranker] || self.active.len() == 1 {
+                self.tally.skip(count - folded);
+                return;
+            }
+            let head = coin::heads(self.seed, self.tally.steps(), 1);
+            self.tally.skip(1);
+            self.compare(ranker, ranker, 2 * head);
+        }
+    }
+
+    /// The largest `P̂`, the first of several.
+    fn champion(&self) -> usize {
+        let better =
+            |a: usize, b: usize| if self.standings[a].is_below(self.standings[b]) { b } else { a };
+        self.active.iter().copied().reduce(better).unwrap_or(0)
+    }
+
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    fn save(&self) -> Vec<u8> {
+        save_state(&(&self.tally, &self.counts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bandit(gamma: f64, kappa: f64, plays: [[u64; 3]; 3], wins: [[u64; 3]; 3]) -> MeanBandit {
+        let parameters = BeatTheMean { horizon: 1000, gamma, kappa, self_pairs: true };
+        let half_wins = wins.concat().into_iter().map(|wins| 2 * wins).collect();
+        let counts = Counts { plays: plays.concat(), half_wins, left: vec![true; 3] };
+        MeanBandit::new(parameters, Setup { rankers: 3, seed: 1 }, Tally::new(3), counts)
+    }
+
+    fn close(got: f64, wanted: f64) {
+        assert!((got - wanted).abs() < 5e-7, "{got} is not {wanted}");
+    }
+
+    const PLAYS: [[u64; 3]; 3] = [[300, 310, 290], [295, 305, 300], [310, 290, 300]];
+
+    // the worked examples, T = 1000 and K = 3
+
+    #[test]
+    fn the_radius() {
+        let none = [[0; 3]; 3];
+        let exact = bandit(1.0, 3.0, none, none);
+        close(exact.log_confidence, 8.699515);
+        close(exact.radius(0), 1.0);
+        close(exact.radius(100), 0.884848);
+        close(exact.radius(500), 0.395716);
+        close(exact.radius(900), 0.294949);
+        close(bandit(1.3, 3.0, none, none).radius(900), 0.498464);
+        close(bandit(1.2, 1.0, none, none).radius(900), 0.141576);
+    }
+
+    #[test]
+    fn the_worst_goes_once_it_is_certain() {
+        let wins = [[150, 290, 284], [60, 150, 285], [10, 30, 150]];
+        let mut bandit = bandit(1.0, 3.0, PLAYS, wins);
+        for (b, mean) in [(0, 0.804444), (1, 0.55), (2, 0.211111)] {
+            close(bandit.standings[b].mean(), mean);
+        }
+        bandit.eliminate();
+        assert_eq!(bandit.active, [0, 1]);
+        assert_eq!(bandit.standings[0], Standing { plays: 610, half_wins: 880 });
+        assert_eq!(bandit.standings[1], Standing { plays: 600, half_wins: 420 });
+        close(bandit.standings[0].mean(), 0.721311);
+        close(bandit.radius(600), 0.361238);
+        bandit.eliminate();
+        assert_eq!(bandit.active, [0, 1]);
+    }
+
+    #[test]
+    fn nobody_goes_while_it_is_uncertain() {
+        let wins = [[150, 270, 280], [60, 150, 235], [30, 60, 140]];
+        let mut bandit = bandit(1.0, 3.0, PLAYS, wins);
+        bandit.eliminate();
+        assert_eq!(bandit.active, [0, 1, 2]);
+    }
+
+    #[test]
+    fn the_sums_kept_are_the_sums_over_the_rows() {
+        let mut bandit = bandit(1.0, 0.2, [[0; 3]; 3], [[0; 3]; 3]);
+        let mut rng = step_rng(4, 4);
+        for _ in 0..400 {
+            let duel = bandit.select(&InFlight::new(), &mut rng).duel;
+            if duel.is_self() {
+                bandit.observe_self_duels(duel.first, 1);
+            } else {
+                let outcome = if duel.first < duel.second { Outcome::First } else { Outcome::Half };
+                bandit.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
+            }
+            let again = MeanBandit::new(
+                bandit.parameters.clone(),
+                Setup { rankers: 3, seed: 1 },
+                bandit.tally.clone(),
+                bandit.counts.clone(),
+            );
+            assert_eq!(again.standings, bandit.standings);
+            assert_eq!(again.active, bandit.active);
+        }
+        assert_eq!(bandit.active, [0]);
+    }
+}

@@ -1,0 +1,187 @@
+//! Doubler: in epochs of doubling length, a bandit machine plays against what it played in the
+//! epoch before (Ailon, Karnin, Joachims: "Reducing Dueling Bandits to Cardinal Bandits", ICML
+//! 2014, Algorithm 1).
+//!
+//! Epoch `i = 1, 2, …` has `2^i` steps. In a step the first ranker is drawn from the multiset `ℒ`
+//! (one arbitrary ranker at first), the second is what the machine proposes, and the second's
+//! reward is fed to the machine. After an epoch the machine is reset, and `ℒ` is the multiset of
+//! what it proposed in that epoch.
+//!
+//! - A selection's ticket is its epoch. The epoch is over when `2^i` outcomes are in.
+//! - An outcome of the epoch before comes too late for the machine, which was reset; its second
+//!   ranker still joins the `ℒ` of its epoch, the one drawn from now. Older ones count in the tally
+//!   alone, as do tickets of epochs to come.
+//! - An outcome without a ticket (0), as counted elsewhere or issued under another policy, belongs
+//!   to the epoch in which it is folded. So does a self-duel, which is a fair coin that is fed back
+//!   and counted.
+//! - A page without a click and a skipped tie change nothing and are no steps of the epoch.
+//! - Duels in flight narrow the machine's radius in proportion to how likely either of the pair was
+//!   the second.
+
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use super::coin;
+use super::ucb::{self, Machine};
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
+use crate::saved_state::load_state;
+use crate::saved_state::save_state;
+use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
+
+const FORMAT: u32 = 1;
+
+/// An epoch that no experiment reaches the end of.
+const LAST_EPOCH: u64 = 52;
+
+/// Parameters of Doubler.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Doubler {
+    /// Robustness of the machine's index.
+    #[serde(default = "ucb::default_alpha")]
+    pub alpha: f64,
+}
+
+impl PolicyParameters for Doubler {
+    const DESCRIPTION: Description = Description {
+        summary: "A UCB bandit that plays against what it played in the epoch before, and starts afresh when an epoch of \
+                  doubled length begins.",
+        source: "Ailon, Karnin, Joachims, Reducing Dueling Bandits to Cardinal Bandits (ICML 2014), Algorithm 1",
+        assumes: "every ranker has a utility, and win probabilities are linear in utilities",
+        parameters: &[ucb::ALPHA],
+        fixed_rankers: Some("its bandit chooses among the rankers that it began with"),
+        not_served: None,
+    };
+
+    fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
+        ucb::validate_alpha(self.alpha)
+    }
+
+    fn start(&self, setup: Setup) -> Box<dyn Policy> {
+        let k = setup.rankers;
+        let mut pool = vec![0; k];
+        pool[step_rng(setup.seed, 0).random_range(0..k)] = 1;
+        let state = State { tally: Tally::new(k), epoch: 1, machine: Machine::new(k), pool };
+        Box::new(DoublingMachine::new(self.alpha, setup, state))
+    }
+
+    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
+        (format == FORMAT).then_some(())?;
+        let state: State = load_state(state)?;
+        let k = setup.rankers;
+        let sound = state.tally.rankers() == k
+            && (1..=LAST_EPOCH).contains(&state.epoch)
+            && state.machine.is_sound(k)
+            && state.machine.total_plays() < 1 << state.epoch
+            && state.pool.len() == k
+            && state.pool.iter().all(|&count| count <= 1 << 52)
+            && state.pool.iter().any(|&count| count > 0);
+        sound.then(|| -> Box<dyn Policy> {
+            Box::new(DoublingMachine::new(self.alpha, setup, state))
+        })
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct State {
+    tally: Tally,
+    /// `i`.
+    epoch: u64,
+    /// `S`; its plays are the multiset of what it proposed in this epoch.
+    machine: Machine,
+    /// `ℒ`, as the count of each ranker.
+    pool: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct DoublingMachine {
+    alpha: f64,
+    seed: u64,
+    /// The machine's order of arms in this epoch.
+    order: Vec<u16>,
+    state: State,
+}
+
+impl DoublingMachine {
+    fn new(alpha: f64, setup: Setup, state: State) -> Self {
+        let order = ucb::order(setup.rankers, setup.seed, state.epoch);
+        Self { alpha, seed: setup.seed, order, state }
+    }
+
+    /// `count` steps of this epoch, at most what is left of it.
+    fn feedback(&mut self, second: usize, count: u64, half_rewards: u64) {
+        self.state.machine.feedback(second, count, half_rewards);
+        if self.left() == 0 && self.state.epoch < LAST_EPOCH {
+            let fresh = Machine::new(self.state.pool.len());
+            let over = std::mem::replace(&mut self.state.machine, fresh);
+            self.state.pool = over.plays().to_vec();
+            self.state.epoch += 1;
+            self.order = ucb::order(self.state.pool.len(), self.seed, self.state.epoch);
+        }
+    }
+
+    /// Outcomes that this epoch still waits for.
+    fn left(&self) -> u64 {
+        (1 << self.state.epoch) - self.state.machine.total_plays()
+    }
+}
+
+impl Policy for DoublingMachine {
+    fn tally(&self) -> &Tally {
+        &self.state.tally
+    }
+
+    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let pool = &self.state.pool;
+        let mut drawn = rng.random_range(0..pool.iter().sum());
+        let mut first = 0;
+        while drawn >= pool[first] {
+            drawn -= pool[first];
+            first += 1;
+        }
+        // i is the second of a pair when j was drawn from the pool
+        let is_second = |i: usize, j: usize| match pool[i] + pool[j] {
+            0 => 0.5,
+            both => pool[j] as f64 / both as f64,
+        };
+        let pending = ucb::pending(in_flight, pool.len(), is_second);
+        let second = self.state.machine.advance(self.alpha, &self.order, &pending);
+        Selection { duel: Duel::new(first, second), batch: None, ticket: self.state.epoch }
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        let second = observation.duel.second;
+        self.state.tally.record(observation.duel, observation.outcome);
+        let Some(reward) = ucb::second_reward(observation.outcome) else { return };
+        match observation.ticket {
+            0 => self.feedback(second, 1, reward),
+            epoch if epoch == self.state.epoch => self.feedback(second, 1, reward),
+            epoch if epoch == self.state.epoch - 1 => self.state.pool[second] += 1,
+            _ => {}
+        }
+    }
+
+    fn observe_self_duels(&mut self, ranker: usize, count: u64) {
+        let mut unfolded = count;
+        while unfolded > 0 {
+            let here = unfolded.min(self.left().max(1));
+            let heads = coin::heads(self.seed, self.state.tally.steps(), here);
+            self.state.tally.skip(here);
+            self.feedback(ranker, here, 2 * heads);
+            unfolded -= here;
+        }
+    }
+
+    /// What the machine played most in the epoch before.
+    fn champion(&self) -> usize {
+        ucb::most(self.state.pool.iter().copied())
+    }
+
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    fn save(&self) -> Vec<u8> {
+        save_state(&self.state)
+    }
+}

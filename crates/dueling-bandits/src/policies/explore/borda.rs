@@ -1,0 +1,106 @@
+//! SAVAGE for the Borda winner with one unknown a ranker: its mean against a random other
+//! (`algorithms-comparators.md` §11.2).
+
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use super::confidence::Interval;
+use super::{
+    Duel, Exploration, InFlight, LargestOther, Observation, PolicyRng, Radius, RoundRobin, Tally,
+};
+
+/// The exploration. The ranker whose unknown is sampled is a duel's first; its opponent's
+/// statistics stay as they are.
+#[derive(Debug)]
+pub(super) struct BordaArms {
+    rankers: usize,
+    radius: Radius,
+    intersect: bool,
+}
+
+/// The active rankers with their turns, and what is known of each.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct BordaState {
+    turns: RoundRobin,
+    arms: Vec<Arm>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Arm {
+    interval: Interval,
+    half_wins: u64,
+    half_plays: u64,
+}
+
+impl BordaArms {
+    pub(super) fn new(rankers: usize, radius: Radius, intersect: bool) -> Self {
+        Self { rankers, radius, intersect }
+    }
+
+    fn leader(arms: &[Arm], value: impl Fn(&Arm) -> f64) -> usize {
+        (1..arms.len())
+            .fold(0, |best, i| if value(&arms[i]) > value(&arms[best]) { i } else { best })
+    }
+}
+
+impl Arm {
+    fn mean(&self) -> f64 {
+        if self.half_plays == 0 { 0.5 } else { self.half_wins as f64 / self.half_plays as f64 }
+    }
+}
+
+impl Exploration for BordaArms {
+    type State = BordaState;
+
+    fn start(&self) -> BordaState {
+        let unknown = Arm { interval: Interval::UNIT, half_wins: 0, half_plays: 0 };
+        BordaState { turns: RoundRobin::new(self.rankers), arms: vec![unknown; self.rankers] }
+    }
+
+    fn resume(&self, state: BordaState) -> Option<BordaState> {
+        let sound = |arm: &Arm| {
+            arm.interval.is_sound() && arm.half_wins <= arm.half_plays && arm.half_plays < 1 << 62
+        };
+        (state.arms.len() == self.rankers && state.arms.iter().all(sound)).then_some(())?;
+        Some(BordaState { turns: state.turns.resume(self.rankers)?, arms: state.arms })
+    }
+
+    /// A ranker whose turn it is, at random, which also spreads what is in flight; and any other.
+    fn ask(&self, state: &BordaState, _in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
+        let first = state.turns.draw(|_| 0, rng).unwrap_or(0) as usize;
+        let second = rng.random_range(0..self.rankers - 1);
+        Duel::new(first, if second < first { second } else { second + 1 })
+    }
+
+    fn learn(
+        &self,
+        state: &mut BordaState,
+        _tally: &Tally,
+        observation: &Observation,
+    ) -> Option<usize> {
+        let first = observation.duel.first;
+        state.turns.record(first as u32);
+        let (won, lost) = observation.outcome.half_wins();
+        let arm = &mut state.arms[first];
+        arm.half_wins += u64::from(won);
+        arm.half_plays += u64::from(won + lost);
+        if arm.half_plays > 0 {
+            let radius = self.radius.after(arm.half_plays as f64 / 2.0);
+            arm.interval = arm.interval.narrowed((arm.mean(), radius), self.intersect);
+        }
+        // i is independent once b_i ≤ a_j for some other j, or b_k ≤ a_i for all others
+        let arms = &state.arms;
+        let lows = LargestOther::of(arms.iter().map(|arm| arm.interval.low));
+        let highs = LargestOther::of(arms.iter().map(|arm| arm.interval.high));
+        state.turns.retain(|arm| {
+            let i = arm as usize;
+            let Interval { low, high } = arms[i].interval;
+            high > lows.than(i) && highs.than(i) > low
+        });
+        state.turns.open().is_empty().then(|| Self::leader(arms, |arm| arm.interval.low))
+    }
+
+    fn guess(&self, state: &BordaState, _tally: &Tally) -> usize {
+        Self::leader(&state.arms, Arm::mean)
+    }
+}

@@ -1,0 +1,243 @@
+//! Confidence intervals of the pairs, and what they decide (`algorithms-comparators.md` §11.1 and
+//! §11.2).
+
+use serde::{Deserialize, Serialize};
+
+use super::{Duel, Pairs, Tally};
+
+/// The radius of a confidence interval, `c(n) = sqrt(ln(η(n) / δ) / 2n)`, with the logarithm kept
+/// as a sum: the product overflows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Radius {
+    /// What does not depend on `n`.
+    constant: f64,
+    /// The factor of `ln n`.
+    slope: f64,
+}
+
+impl Radius {
+    /// `η = 2 N T`.
+    pub(super) fn finite(parameters: usize, horizon: u64, delta: f64) -> Self {
+        let constant =
+            libm::log(2.0 * parameters as f64) + libm::log(horizon as f64) - libm::log(delta);
+        Self { constant, slope: 0.0 }
+    }
+
+    /// `η(n) = π² N n² / 3`: at every time at once.
+    pub(super) fn anytime(parameters: usize, delta: f64) -> Self {
+        let pi = core::f64::consts::PI;
+        let constant = libm::log(pi * pi / 3.0) + libm::log(parameters as f64) - libm::log(delta);
+        Self { constant, slope: 2.0 }
+    }
+
+    /// `c(n)` after `n` comparisons that said something; infinite before the first.
+    pub(super) fn after(&self, comparisons: f64) -> f64 {
+        if comparisons <= 0.0 {
+            return f64::INFINITY;
+        }
+        let slope = if self.slope > 0.0 { self.slope * libm::log(comparisons) } else { 0.0 };
+        ((self.constant + slope) / (2.0 * comparisons)).sqrt()
+    }
+
+    /// The pair `duel` in the tally: `p̂[i][j]` and its radius.
+    pub(super) fn of(&self, tally: &Tally, duel: Duel) -> (f64, f64) {
+        let Duel { first, second } = duel;
+        (tally.mean(first, second).unwrap_or(0.5), self.after(tally.plays(first, second)))
+    }
+}
+
+/// An interval of a parameter in [0, 1], narrowed by what is learnt of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Interval {
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Interval {
+    /// Nothing known.
+    pub(super) const UNIT: Self = Self { low: 0.0, high: 1.0 };
+
+    /// `mean ± radius`, met with what was known before where `intersect` says so. Where the two do
+    /// not meet (the event that the confidence excludes) the mean alone is left, and so decides.
+    pub(super) fn narrowed(self, (mean, radius): (f64, f64), intersect: bool) -> Self {
+        let latest = Self { low: mean - radius, high: mean + radius };
+        if !intersect {
+            return latest;
+        }
+        let met = Self { low: latest.low.max(self.low), high: latest.high.min(self.high) };
+        if met.low > met.high { Self { low: mean, high: mean } } else { met }
+    }
+
+    /// Whether it is certain on which side of 1/2 the parameter lies, and on which: `true` above.
+    pub(super) fn verdict(self) -> Option<bool> {
+        match (self.low > 0.5, self.high < 0.5) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_sound(self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+}
+
+/// The intervals of all pairs, and for each ranker how many others it surely beats and surely loses
+/// to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Intervals {
+    /// `P[i][j]` of every pair, by its number.
+    of: Vec<Interval>,
+    /// Derived, as are the losses.
+    #[serde(skip)]
+    wins: Vec<usize>,
+    #[serde(skip)]
+    losses: Vec<usize>,
+}
+
+impl Intervals {
+    /// Nothing known.
+    pub(super) fn new(pairs: Pairs) -> Self {
+        let none = vec![0; pairs.rankers];
+        Self { of: vec![Interval::UNIT; pairs.count()], wins: none.clone(), losses: none }
+    }
+
+    /// The interval of a pair, as the probability that its lower ranker wins.
+    pub(super) fn get(&self, number: u32) -> Interval {
+        self.of[number as usize]
+    }
+
+    /// Replace the interval of a pair; whether that changed what is sure.
+    pub(super) fn set(&mut self, pairs: Pairs, number: u32, interval: Interval) -> bool {
+        let before = std::mem::replace(&mut self.of[number as usize], interval).verdict();
+        let after = interval.verdict();
+        if before == after {
+            return false;
+        }
+        let Duel { first, second } = pairs.pair(number);
+        let sides = |low_wins: bool| if low_wins { (first, second) } else { (second, first) };
+        if let Some((winner, loser)) = before.map(sides) {
+            self.wins[winner] -= 1;
+            self.losses[loser] -= 1;
+        }
+        if let Some((winner, loser)) = after.map(sides) {
+            self.wins[winner] += 1;
+            self.losses[loser] += 1;
+        }
+        true
+    }
+
+    /// Narrow the interval of a pair to what the tally says of it; whether that changed what is
+    /// sure. A pair whose comparisons all said nothing keeps its interval.
+    pub(super) fn learn(
+        &mut self,
+        pairs: Pairs,
+        number: u32,
+        radius: Radius,
+        tally: &Tally,
+        intersect: bool,
+    ) -> bool {
+        let duel = pairs.pair(number);
+        tally.half_plays(duel.first, duel.second) > 0 && {
+            let interval = self.get(number).narrowed(radius.of(tally, duel), intersect);
+            self.set(pairs, number, interval)
+        }
+    }
+
+    /// `lower_i`: rankers that `i` surely beats.
+    pub(super) fn lower(&self, i: usize) -> usize {
+        self.wins[i]
+    }
+
+    /// `upper_i`: rankers that do not surely beat `i`.
+    pub(super) fn upper(&self, i: usize) -> usize {
+        self.wins.len() - 1 - self.losses[i]
+    }
+
+    /// `max lower`.
+    pub(super) fn most_sure_wins(&self) -> usize {
+        self.wins.iter().copied().max().unwrap_or(0)
+    }
+
+    /// After reading: check them and derive what was not saved.
+    pub(super) fn resume(self, pairs: Pairs) -> Option<Self> {
+        let sound =
+            self.of.len() == pairs.count() && self.of.iter().all(|interval| interval.is_sound());
+        sound.then_some(())?;
+        let mut derived = Self::new(pairs);
+        for (number, interval) in (0..).zip(self.of) {
+            derived.set(pairs, number, interval);
+        }
+        Some(derived)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Intervals that say what `rows` say: `1` surely wins, `0` surely loses, `?` open.
+    pub(crate) fn sure(rows: &[&str]) -> (Pairs, Intervals) {
+        let pairs = Pairs { rankers: rows.len() };
+        let mut intervals = Intervals::new(pairs);
+        for duel in pairs.all() {
+            let cell = |i: usize, j: usize| rows[i].split_whitespace().nth(j).expect("a full row");
+            let interval = match (cell(duel.first, duel.second), cell(duel.second, duel.first)) {
+                ("1", "0") => Interval { low: 0.9, high: 1.0 },
+                ("0", "1") => Interval { low: 0.0, high: 0.1 },
+                ("?", "?") => Interval::UNIT,
+                other => panic!("{other:?} is no pair"),
+            };
+            intervals.set(pairs, pairs.number(duel.first, duel.second), interval);
+        }
+        (pairs, intervals)
+    }
+
+    pub(crate) fn bounds(intervals: &Intervals) -> (Vec<usize>, Vec<usize>) {
+        let rankers = intervals.wins.len();
+        (
+            (0..rankers).map(|i| intervals.lower(i)).collect(),
+            (0..rankers).map(|i| intervals.upper(i)).collect(),
+        )
+    }
+
+    #[track_caller]
+    fn is_close(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 5e-7, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn radii_are_those_of_the_paper() {
+        let finite = Radius::finite(6, 10_000, 1e-4);
+        is_close(finite.constant, 20.905_587);
+        for (n, radius) in [(1.0, 3.233_078), (50.0, 0.457_226), (100.0, 0.323_308)] {
+            is_close(finite.after(n), radius);
+        }
+        let anytime = Radius::anytime(6, 0.1);
+        for (n, radius) in [(1.0, 1.625_606), (100.0, 0.269_217)] {
+            is_close(anytime.after(n), radius);
+        }
+        assert_eq!(finite.after(0.0), f64::INFINITY);
+        // where the product 2 N T / δ would overflow 64 bits
+        assert!(Radius::finite(523_776, 2_000_000_000, 5e-10).after(1e9) < 1e-3);
+    }
+
+    #[test]
+    fn bounds_of_the_supplement_are_counted() {
+        let (_, b3) = sure(&["· 1 1 1 0", "0 · 1 1 0", "0 0 · ? ?", "0 0 ? · 1", "1 1 ? 0 ·"]);
+        assert_eq!(bounds(&b3), (vec![3, 2, 0, 1, 2], vec![3, 2, 2, 2, 3]));
+        let (_, b4) = sure(&["· ? ? ? 1", "? · 0 ? ?", "? 1 · 0 ?", "? ? 1 · 0", "0 ? ? 1 ·"]);
+        assert_eq!(bounds(&b4), (vec![1, 0, 1, 1, 1], vec![4, 3, 3, 3, 3]));
+    }
+
+    #[test]
+    fn intervals_that_do_not_meet_leave_the_mean() {
+        let narrow = Interval::UNIT.narrowed((0.9, 0.05), true).narrowed((0.6, 0.02), true);
+        assert_eq!(narrow, Interval { low: 0.6, high: 0.6 });
+        assert_eq!(narrow.verdict(), Some(true));
+        assert_eq!(
+            Interval::UNIT.narrowed((0.9, 0.2), true),
+            Interval { low: 0.9 - 0.2, high: 1.0 }
+        );
+    }
+}

@@ -1,0 +1,206 @@
+//! Whose turn it is: the least compared of the items that are still open.
+
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use super::{Duel, InFlight, Pairs, PolicyRng};
+
+/// Places that one draw looks at, at most.
+const LOOKS: usize = 64;
+
+/// Where a closed item stands.
+const CLOSED: u32 = u32::MAX;
+
+/// Items `0..n` (pairs, or rankers) that are compared in turns. A pass is over when every open item
+/// has been compared once more than the least compared ones had been when it began. An item's turn
+/// counts answered comparisons, whatever they said, so that a pair of equals whose ties are skipped
+/// does not hold up the others.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct RoundRobin {
+    /// Answered comparisons of each item.
+    compared: Vec<u32>,
+    /// The open items. Those whose turn it is come first.
+    open: Vec<u32>,
+    /// How many of `open` have their turn.
+    turn: usize,
+    /// Where in `open` an item stands. Derived from it.
+    #[serde(skip)]
+    place: Vec<u32>,
+}
+
+impl RoundRobin {
+    /// All of `items` open, none compared.
+    pub(super) fn new(items: usize) -> Self {
+        // at most MAX_RANKERS² / 2
+        let open: Vec<u32> = (0..items as u32).collect();
+        Self { compared: vec![0; items], place: open.clone(), open, turn: items }
+    }
+
+    /// The open items, in no order that means anything.
+    pub(super) fn open(&self) -> &[u32] {
+        &self.open
+    }
+
+    /// Answered comparisons of `item`.
+    pub(super) fn compared(&self, item: u32) -> u32 {
+        self.compared[item as usize]
+    }
+
+    /// One more answered comparison of `item`; whether it ended a pass.
+    pub(super) fn record(&mut self, item: u32) -> bool {
+        let compared = &mut self.compared[item as usize];
+        *compared = compared.saturating_add(1);
+        let place = self.place[item as usize];
+        if place == CLOSED || place as usize >= self.turn {
+            return false;
+        }
+        self.turn -= 1;
+        self.swap(place as usize, self.turn);
+        self.begin_pass_if_over()
+    }
+
+    /// Close `item`, which may be closed already.
+    pub(super) fn close(&mut self, item: u32) {
+        let place = self.place[item as usize];
+        if place == CLOSED {
+            return;
+        }
+        let mut place = place as usize;
+        if place < self.turn {
+            self.turn -= 1;
+            self.swap(place, self.turn);
+            place = self.turn;
+        }
+        self.swap(place, self.open.len() - 1);
+        self.open.pop();
+        self.place[item as usize] = CLOSED;
+        self.begin_pass_if_over();
+    }
+
+    /// Close every open item that `keep` does not want.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
+        let closed: Vec<u32> = self.open.iter().copied().filter(|&item| !keep(item)).collect();
+        for item in closed {
+            self.close(item);
+        }
+    }
+
+    /// A random item whose turn it is and of which nothing is in flight; where there is none, the
+    /// least compared of some, comparisons in flight counted. `None` when all items are closed.
+    ///
+    /// Looks at no more than a fixed number of places, from a random one on.
+    pub(super) fn draw(&self, in_flight: impl Fn(u32) -> u32, rng: &mut PolicyRng) -> Option<u32> {
+        let mut from_random = |places: usize| {
+            let start = if places > 1 { rng.random_range(0..places) } else { 0 };
+            (start..places).chain(0..start).take(LOOKS).map(|place| self.open[place])
+        };
+        let idle = from_random(self.turn).find(|&item| in_flight(item) == 0);
+        idle.or_else(|| {
+            from_random(self.open.len())
+                .min_by_key(|&item| u64::from(self.compared(item)) + u64::from(in_flight(item)))
+        })
+    }
+
+    /// [`RoundRobin::draw`] where the items are pairs.
+    pub(super) fn draw_pair(
+        &self,
+        pairs: Pairs,
+        in_flight: &InFlight,
+        rng: &mut PolicyRng,
+    ) -> Duel {
+        let pending = |number: u32| {
+            let Duel { first, second } = pairs.pair(number);
+            in_flight.of(first, second)
+        };
+        pairs.pair(self.draw(pending, rng).unwrap_or(0))
+    }
+
+    fn begin_pass_if_over(&mut self) -> bool {
+        if self.turn > 0 {
+            return false;
+        }
+        let least = self.open.iter().map(|&item| self.compared(item)).min();
+        for place in 0..self.open.len() {
+            if Some(self.compared(self.open[place])) == least {
+                self.swap(place, self.turn);
+                self.turn += 1;
+            }
+        }
+        true
+    }
+
+    fn swap(&mut self, one: usize, other: usize) {
+        self.open.swap(one, other);
+        for place in [one, other] {
+            self.place[self.open[place] as usize] = place as u32;
+        }
+    }
+
+    /// After reading: check it for `items` items and derive what was not saved. `None` when it
+    /// cannot be one.
+    pub(super) fn resume(mut self, items: usize) -> Option<Self> {
+        let sound = self.compared.len() == items
+            && self.turn <= self.open.len()
+            && (self.turn > 0 || self.open.is_empty());
+        sound.then_some(())?;
+        self.place = vec![CLOSED; items];
+        for (place, &item) in (0..).zip(&self.open) {
+            *self.place.get_mut(item as usize).filter(|place| **place == CLOSED)? = place;
+        }
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn every_item_has_its_turn_once_a_pass() {
+        let mut rng = PolicyRng::seed_from_u64(1);
+        let mut items = RoundRobin::new(10);
+        for pass in 0..5 {
+            for nth in 1..=10 {
+                let item = items.draw(|_| 0, &mut rng).unwrap();
+                assert_eq!(items.compared(item), pass);
+                assert_eq!(items.record(item), nth == 10);
+            }
+        }
+    }
+
+    #[test]
+    fn comparisons_in_flight_count() {
+        let mut rng = PolicyRng::seed_from_u64(2);
+        let items = RoundRobin::new(10);
+        let mut in_flight = [0; 10];
+        for _ in 0..200 {
+            let item = items.draw(|item| in_flight[item as usize], &mut rng).unwrap() as usize;
+            assert_eq!(Some(&in_flight[item]), in_flight.iter().min());
+            in_flight[item] += 1;
+        }
+    }
+
+    #[test]
+    fn closed_items_are_never_drawn_and_surplus_is_made_up_for() {
+        let mut rng = PolicyRng::seed_from_u64(3);
+        let mut items = RoundRobin::new(6);
+        items.close(4);
+        items.close(4);
+        for _ in 0..3 {
+            items.record(2);
+            items.record(4);
+        }
+        for _ in 0..12 {
+            let item = items.draw(|_| 0, &mut rng).unwrap();
+            assert!(item != 4 && item != 2);
+            items.record(item);
+        }
+        assert!([0, 1, 2, 3, 5].into_iter().all(|item| items.compared(item) == 3));
+        items.retain(|item| item == 2);
+        assert_eq!(items.open(), [2]);
+        items.close(2);
+        assert_eq!(items.draw(|_| 0, &mut rng), None);
+    }
+}

@@ -1,0 +1,189 @@
+//! RUCB, Relative Upper Confidence Bound (Zoghi, Whiteson, Munos, de Rijke, "Relative Upper
+//! Confidence Bound for the K-Armed Dueling Bandit Problem", ICML 2014, Algorithm 1). Step numbers
+//! are those of `algorithms-comparators.md` §3.
+
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use super::bounds::Bounds;
+use super::choose;
+use super::double_thompson::{default_alpha, require_alpha};
+use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
+use crate::saved_state::load_state;
+use crate::saved_state::save_state;
+use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, Unsupported};
+
+const FORMAT: u32 = 1;
+
+/// Parameters of RUCB.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rucb {
+    /// Width of the confidence bounds; above 0.5.
+    #[serde(default = "default_alpha")]
+    pub alpha: f64,
+    /// Which of the two published forms.
+    #[serde(default)]
+    pub variant: RucbVariant,
+}
+
+/// The published forms of RUCB.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RucbVariant {
+    /// The ICML paper: a hypothesised best ranker is the first of every other duel.
+    #[default]
+    Icml,
+    /// The earlier report: the first is uniform among the possible winners.
+    Arxiv,
+}
+
+impl PolicyParameters for Rucb {
+    const DESCRIPTION: Description = Description {
+        summary: "Relative upper confidence bound: a possible Condorcet winner against its strongest challenger.",
+        source: "Zoghi, Whiteson, Munos & de Rijke, Relative Upper Confidence Bound for the K-Armed Dueling Bandit \
+                 Problem, ICML 2014, Algorithm 1",
+        assumes: "a Condorcet winner",
+        parameters: &[
+            Parameter {
+                name: "alpha",
+                values: Values::Number,
+                meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",
+                default: Some("0.51"),
+            },
+            Parameter {
+                name: "variant",
+                values: Values::OneOf(&["icml", "arxiv"]),
+                meaning: "`icml`: the published algorithm, which plays its hypothesis every other time; `arxiv`: the \
+                          earlier report, which has none.",
+                default: Some("icml"),
+            },
+        ],
+        fixed_rankers: None,
+        not_served: None,
+    };
+
+    fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
+        require_alpha(self.alpha)
+    }
+
+    fn start(&self, setup: Setup) -> Box<dyn Policy> {
+        let mut state = State {
+            bounds: Bounds::new(setup.rankers, self.alpha),
+            variant: self.variant,
+            hypothesis: None,
+        };
+        state.revise();
+        Box::new(state)
+    }
+
+    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
+        (format == FORMAT).then_some(())?;
+        let (tally, retired, hypothesis): (Tally, Vec<u16>, Option<u16>) = load_state(state)?;
+        (tally.rankers() >= setup.rankers).then_some(())?;
+        let bounds = Bounds::from_parts(tally, &retired, self.alpha)?;
+        let hypothesis = hypothesis.map(usize::from);
+        let known = |i: usize| i < bounds.tally().rankers() && bounds.roster().is_active(i);
+        hypothesis.is_none_or(known).then_some(())?;
+        Some(Box::new(State { bounds, variant: self.variant, hypothesis }))
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    bounds: Bounds,
+    variant: RucbVariant,
+    /// `B`; never set in the arXiv form.
+    hypothesis: Option<usize>,
+}
+
+impl State {
+    /// `C`: who may still be the Condorcet winner.
+    fn candidates(&self) -> impl Iterator<Item = usize> {
+        self.bounds.active().iter().copied().filter(|&c| self.bounds.certain_losses(c) == 0)
+    }
+
+    /// Steps 1-3. Says whether `C` is empty, the only case in which bounds that merely widen can
+    /// change `B` again.
+    fn revise(&mut self) -> bool {
+        let mut candidates = self.candidates();
+        let (first, second) = (candidates.next(), candidates.next());
+        drop(candidates);
+        if self.variant == RucbVariant::Icml {
+            let leads =
+                |b: usize| self.bounds.roster().is_active(b) && self.bounds.certain_losses(b) == 0;
+            self.hypothesis = match (first, second) {
+                (Some(only), None) => Some(only),
+                _ => self.hypothesis.filter(|&b| leads(b)),
+            };
+        }
+        first.is_none()
+    }
+
+    /// Step 4.
+    fn candidate(&self, rng: &mut PolicyRng) -> usize {
+        let chosen = match self.hypothesis {
+            // `B` is in `C`; alone there it is always played
+            Some(b) if self.candidates().nth(1).is_none() || rng.random::<bool>() => Some(b),
+            b => choose::uniform(self.candidates().filter(|&c| Some(c) != b), rng),
+        };
+        chosen
+            .or_else(|| choose::uniform(self.bounds.active().iter().copied(), rng))
+            .unwrap_or(self.bounds.active()[0])
+    }
+}
+
+impl Policy for State {
+    fn tally(&self) -> &Tally {
+        self.bounds.tally()
+    }
+
+    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let c = self.candidate(rng);
+        Selection::of(c, self.bounds.challenger(c, in_flight, rng)) // step 5
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        self.bounds.record(observation.duel, observation.outcome);
+        if self.bounds.moved() {
+            self.revise();
+        }
+    }
+
+    fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
+        for done in 1..=count {
+            self.bounds.skip(1);
+            if done == count && !self.bounds.moved() {
+                return;
+            }
+            if !self.revise() {
+                return self.bounds.skip(count - done);
+            }
+        }
+    }
+
+    fn champion(&self) -> usize {
+        self.tally().copeland_leader_among(self.bounds.active())
+    }
+
+    fn enlist(&mut self) -> Result<(), Unsupported> {
+        self.bounds.enlist()?;
+        self.revise();
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
+        self.bounds.retire(ranker)?;
+        self.revise();
+        Ok(())
+    }
+
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    fn save(&self) -> Vec<u8> {
+        let (tally, retired) = self.bounds.parts();
+        save_state(&(tally, retired, self.hypothesis.map(|b| b as u16)))
+    }
+}

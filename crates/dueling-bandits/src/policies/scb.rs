@@ -1,0 +1,208 @@
+//! SCB, Scalable Copeland Bandits (Zoghi, Karnin, Whiteson, de Rijke: "Copeland Dueling Bandits",
+//! NIPS 2015, Algorithm 3): for many rankers, with or without a Condorcet winner.
+//!
+//! Round `r` has `T_r = 2^(2^r)` steps. It identifies a Copeland winner from scratch
+//! ([`identification`], Algorithms 2 and 4) with failure probability `ln(T_r)/T_r`, and plays the
+//! winner against itself for what is left of the round. What the paper leaves open is decided so:
+//!
+//! - The first round is the first with `T_r ≥ max(K, 256)`: shorter ones cannot learn anything.
+//! - Every step of the experiment is a query of the round, a page without a click too.
+//! - Each ranker left collects its own reward, and the duels in progress take turns: the request
+//!   that finds `n` steps of the round folded and `m` duels in flight gets number `n + m` of them.
+//!   So requests that are served at once share the work.
+//! - An outcome is evidence in the round in which it is folded, whoever asked for it and whenever,
+//!   as long as its pair is undecided in that round. The outcome of a pair that is decided, or of a
+//!   round whose winner is known, counts in the tally and as a step, and nothing else.
+//! - A self-duel is a step of the round and teaches nothing.
+
+mod identification;
+
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{
+    Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
+};
+use crate::saved_state::load_state;
+use crate::saved_state::save_state;
+use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
+use identification::{Identification, SavedIdentification};
+
+const FORMAT: u32 = 2;
+
+/// The last round: `2^(2^6)` steps are more than are counted.
+const LAST_ROUND: u32 = 6;
+
+/// Parameters of SCB.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scb {
+    /// A pair is a tie once it is known that neither wins with a probability above 1/2 plus this.
+    /// 0: never.
+    #[serde(default = "default_resolution")]
+    pub resolution: f64,
+}
+
+fn default_resolution() -> f64 {
+    0.005
+}
+
+impl PolicyParameters for Scb {
+    const DESCRIPTION: Description = Description {
+        summary: "Identifies a Copeland winner in rounds of squared length from pairs that are played until decided, \
+                  then shows it alone for the rest of the round; cost grows with K, not with K squared.",
+        source: "Zoghi, Karnin, Whiteson, de Rijke, Copeland Dueling Bandits (NIPS 2015), Algorithms 2, 3 and 4",
+        assumes: "nothing; pairs of equal strength are ties within the resolution",
+        parameters: &[Parameter {
+            name: "resolution",
+            values: Values::Number,
+            meaning: "a probability from 0 to below 0.5: a pair that is known to be closer to 1/2 than this is a tie; \
+                      0 plays every pair until one wins, as the paper does",
+            default: Some("0.005"),
+        }],
+        fixed_rankers: Some("its rounds are planned for the rankers that it began with"),
+        not_served: None,
+    };
+
+    fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
+        let resolution = self.resolution;
+        require((0.0..0.5).contains(&resolution), "resolution", resolution, "from 0 to below 0.5")
+    }
+
+    fn start(&self, setup: Setup) -> Box<dyn Policy> {
+        let number = first_round(setup.rankers);
+        let mut rng = step_rng(setup.seed, 0);
+        Box::new(ScalableCopeland {
+            seed: setup.seed,
+            resolution: self.resolution,
+            tally: Tally::new(setup.rankers),
+            number,
+            round: Identification::new(setup.rankers, failure(number), self.resolution, &mut rng),
+            previous_answer: None,
+        })
+    }
+
+    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
+        (format == FORMAT).then_some(())?;
+        let Saved { tally, number, round, previous_answer } = load_state(state)?;
+        let k = setup.rankers;
+        let sound = tally.rankers() == k
+            && (first_round(k)..=LAST_ROUND).contains(&number)
+            && previous_answer.is_none_or(|answer| usize::from(answer) < k);
+        sound.then_some(())?;
+        let round = Identification::restore(round, k, failure(number), self.resolution)?;
+        (round.steps() < length(number)).then_some(())?;
+        Some(Box::new(ScalableCopeland {
+            seed: setup.seed,
+            resolution: self.resolution,
+            tally,
+            number,
+            round,
+            previous_answer: previous_answer.map(usize::from),
+        }))
+    }
+}
+
+/// `T_r = 2^(2^r)`, in steps; the last round is as long as steps can be counted.
+fn length(number: u32) -> u64 {
+    1u64.checked_shl(1 << number).unwrap_or(u64::MAX)
+}
+
+/// `ln(1/δ_r)` with `δ_r = ln(T_r)/T_r` (Algorithm 3, line 2).
+fn failure(number: u32) -> f64 {
+    let log_length = f64::from(1u32 << number) * std::f64::consts::LN_2;
+    log_length - libm::log(log_length)
+}
+
+/// The first `r` with `T_r ≥ max(K, 256)`.
+fn first_round(rankers: usize) -> u32 {
+    if rankers <= 256 { 3 } else { 4 }
+}
+
+#[derive(Debug)]
+struct ScalableCopeland {
+    seed: u64,
+    resolution: f64,
+    tally: Tally,
+    /// `r`.
+    number: u32,
+    round: Identification,
+    /// What the latest round before this one that found a winner found.
+    previous_answer: Option<usize>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    tally: Tally,
+    number: u32,
+    round: SavedIdentification,
+    previous_answer: Option<u16>,
+}
+
+impl ScalableCopeland {
+    /// Algorithm 3, lines 1 and 2: a round that is over gives way to the next.
+    fn turn_round(&mut self) {
+        if self.round.steps() < length(self.number) || self.number == LAST_ROUND {
+            return;
+        }
+        self.previous_answer = self.round.answer().or(self.previous_answer);
+        self.number += 1;
+        let mut rng = step_rng(self.seed, self.tally.steps());
+        self.round = Identification::new(
+            self.tally.rankers(),
+            failure(self.number),
+            self.resolution,
+            &mut rng,
+        );
+    }
+}
+
+impl Policy for ScalableCopeland {
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn select(&self, in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+        match self.round.answer() {
+            Some(winner) => Selection::of(winner, winner),
+            None => {
+                let (ranker, opponent) = self.round.asked(in_flight.total());
+                Selection::of(ranker, opponent)
+            }
+        }
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        self.tally.record(observation.duel, observation.outcome);
+        let (seed, step) = (self.seed, self.tally.steps());
+        self.round.observe(observation.duel, observation.outcome, || step_rng(seed, step));
+        self.turn_round();
+    }
+
+    fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
+        let mut left = count;
+        while left > 0 {
+            let here = left.min(length(self.number).saturating_sub(self.round.steps()).max(1));
+            self.tally.skip(here);
+            self.round.skip(here);
+            self.turn_round();
+            left -= here;
+        }
+    }
+
+    fn champion(&self) -> usize {
+        self.round.answer().or(self.previous_answer).unwrap_or_else(|| self.tally.copeland_leader())
+    }
+
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    fn save(&self) -> Vec<u8> {
+        save_state(&Saved {
+            tally: self.tally.clone(),
+            number: self.number,
+            round: self.round.save(),
+            previous_answer: self.previous_answer.map(|answer| answer as u16),
+        })
+    }
+}

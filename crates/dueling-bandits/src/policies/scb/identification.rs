@@ -1,0 +1,377 @@
+//! One round of SCB: which ranker is a Copeland winner (Algorithm 2, with Algorithm 4 as its
+//! bandit, `ε = 0`).
+//!
+//! `reward(i)`: draw an opponent `j ≠ i`, compare until it is decided which of the two wins, and be
+//! rewarded with 1 for a win. The paper gives no test, and asks for one that errs with probability
+//! `δ/K²` at most; this one stops as soon as the evidence against 1/2 ([`mixture`]) reaches
+//! `ln(K²/δ)`, which promises just that, whenever one looks. A pair decided once is not compared
+//! again in the round: its answer is reused.
+//!
+//! A pair that is known to be closer to 1/2 than the resolution `ρ`, by as much evidence against
+//! `1/2 + ρ` and against `1/2 - ρ`, is a tie, rewarded with 1/2 to both. Taken literally, Algorithm
+//! 4 collects one reward after another, and a single pair of equal rankers would swallow the round;
+//! here every ranker left collects its rewards on its own, with its own `t` in its interval.
+//!
+//! A Copeland score is a multiple of `1/(K-1)`, or of half of that where ties count, so intervals
+//! are kept as the lowest and highest *multiple* that a ranker can still have, in half points from
+//! 0 to `2(K-1)`. What is decided already bounds them too: a ranker with `n` decided wins has at
+//! least `n` points, however few rewards it has drawn. With both, "one ranker left", "the ratio of
+//! line 8 is at most 1", "all left have one and the same score" and "all scores are known" are one
+//! rule: the best certain score is the best possible score.
+
+use rand::{Rng, RngExt};
+use serde::{Deserialize, Serialize};
+
+use crate::math::divergence;
+use crate::math::mixture;
+use crate::{Duel, Outcome, Tally};
+
+/// How a pair ended in this round, seen from the first of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Open,
+    Win,
+    Loss,
+    Tie,
+}
+
+impl Verdict {
+    fn reversed(self) -> Self {
+        match self {
+            Verdict::Win => Verdict::Loss,
+            Verdict::Loss => Verdict::Win,
+            same => same,
+        }
+    }
+
+    /// The reward, in half points.
+    fn half_points(self) -> u32 {
+        match self {
+            Verdict::Win => 2,
+            Verdict::Tie => 1,
+            Verdict::Open | Verdict::Loss => 0,
+        }
+    }
+}
+
+/// One arm of the bandit that Algorithm 4 plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Arm {
+    /// Whether it is still in `B`.
+    left: bool,
+    /// `t`, rewards so far.
+    rewards: u64,
+    /// `S_i`, in half points.
+    half_points: u64,
+    /// Against whom the reward in progress is played.
+    opponent: u16,
+}
+
+/// What is known of an arm's score from the pairs decided, and the scores it can still have.
+#[derive(Debug, Clone, Copy, Default)]
+struct Standing {
+    /// Opponents it is decided against.
+    decided: u32,
+    /// Half points from those.
+    half_points: u32,
+    /// Least score in the interval, in half points.
+    low: u32,
+    /// Greatest score in the interval, in half points.
+    high: u32,
+}
+
+/// The state of one round.
+#[derive(Debug)]
+pub(super) struct Identification {
+    /// `ln(1/δ)`.
+    failure: f64,
+    resolution: f64,
+    /// `ln(K²/δ)`, the evidence that decides a pair.
+    wanted: f64,
+    /// `d(1/2, 1/2 + ρ)`; 0 where there are no ties.
+    tie_exponent: f64,
+    /// The comparisons of undecided pairs in this round; its steps are all steps of the round.
+    evidence: Tally,
+    /// Row-major `K × K`.
+    verdicts: Vec<Verdict>,
+    arms: Vec<Arm>,
+    standings: Vec<Standing>,
+    /// The arms left whose reward in progress needs comparisons, ascending.
+    asking: Vec<u16>,
+    answer: Option<usize>,
+}
+
+/// An [`Identification`] without what follows from the rest.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SavedIdentification {
+    evidence: Tally,
+    arms: Vec<Arm>,
+    answer: Option<u16>,
+}
+
+impl Identification {
+    /// Before the first query. `chance` draws every arm's first opponent, in ascending order of the
+    /// arms.
+    pub fn new(rankers: usize, failure: f64, resolution: f64, rng: &mut impl Rng) -> Self {
+        let arm = |i| Arm {
+            left: true,
+            rewards: 0,
+            half_points: 0,
+            opponent: draw_other(rankers, i, rng),
+        };
+        let arms = (0..rankers).map(arm).collect();
+        Self::with(Tally::new(rankers), arms, None, failure, resolution)
+    }
+
+    /// As [`Identification::save`] left it; `None` for what no round can have come to.
+    pub fn restore(
+        saved: SavedIdentification,
+        k: usize,
+        failure: f64,
+        resolution: f64,
+    ) -> Option<Self> {
+        let SavedIdentification { evidence, arms, answer } = saved;
+        let sound = evidence.rankers() == k
+            && arms.len() == k
+            && arms.iter().enumerate().all(|(i, arm)| {
+                usize::from(arm.opponent) < k
+                    && usize::from(arm.opponent) != i
+                    && arm.rewards <= u64::MAX >> 2 // twice it is still a number
+                    && arm.half_points <= 2 * arm.rewards
+            })
+            && answer.is_none_or(|answer| usize::from(answer) < k);
+        sound.then_some(())?;
+        let round = Self::with(evidence, arms, answer.map(usize::from), failure, resolution);
+        let playable = !round.asking.is_empty()
+            && round.asking.iter().all(|&i| {
+                let i = usize::from(i);
+                round.verdict(i, usize::from(round.arms[i].opponent)) == Verdict::Open
+            });
+        (round.answer.is_some() || playable).then_some(round)
+    }
+
+    pub fn save(&self) -> SavedIdentification {
+        SavedIdentification {
+            evidence: self.evidence.clone(),
+            arms: self.arms.clone(),
+            answer: self.answer.map(|answer| answer as u16),
+        }
+    }
+
+    fn with(
+        evidence: Tally,
+        arms: Vec<Arm>,
+        answer: Option<usize>,
+        failure: f64,
+        resolution: f64,
+    ) -> Self {
+        let k = evidence.rankers();
+        let mut round = Self {
+            failure,
+            resolution,
+            wanted: failure + 2.0 * libm::log(k as f64),
+            tie_exponent: divergence::between(0.5, 0.5 + resolution),
+            evidence,
+            verdicts: vec![Verdict::Open; k * k],
+            arms,
+            standings: vec![Standing::default(); k],
+            asking: Vec::new(),
+            answer,
+        };
+        for i in 0..k {
+            for j in 0..i {
+                let verdict = round.test(i, j);
+                if verdict != Verdict::Open {
+                    round.settle(i, j, verdict);
+                }
+            }
+        }
+        for i in 0..k {
+            round.narrow(i);
+        }
+        round.list_asking();
+        round
+    }
+
+    /// Steps of the round so far: comparisons, pages without a click, and self-duels.
+    pub fn steps(&self) -> u64 {
+        self.evidence.steps()
+    }
+
+    /// The Copeland winner, once identified.
+    pub fn answer(&self) -> Option<usize> {
+        self.answer
+    }
+
+    /// The pair to compare next when `ahead` duels are asked and not answered: arm and opponent.
+    /// Only while there is no answer.
+    pub fn asked(&self, ahead: u64) -> (usize, usize) {
+        let turn = self.steps().wrapping_add(ahead) % self.asking.len() as u64;
+        let arm = usize::from(self.asking[turn as usize]);
+        (arm, usize::from(self.arms[arm].opponent))
+    }
+
+    /// Steps without a comparison.
+    pub fn skip(&mut self, count: u64) {
+        self.evidence.skip(count);
+    }
+
+    /// One comparison. `chance` gives the generator that draws new opponents, should any be needed.
+    pub fn observe<R: Rng>(&mut self, duel: Duel, outcome: Outcome, rng: impl FnOnce() -> R) {
+        let (i, j) = (duel.first.min(duel.second), duel.first.max(duel.second));
+        if self.answer.is_some() || self.verdict(i, j) != Verdict::Open {
+            self.evidence.skip(1);
+            return;
+        }
+        self.evidence.record(duel, outcome);
+        let verdict = self.test(i, j);
+        if verdict == Verdict::Open {
+            return;
+        }
+        self.settle(i, j, verdict);
+        let mut rng = rng();
+        for (arm, other) in [(i, j), (j, i)] {
+            if self.arms[arm].left && usize::from(self.arms[arm].opponent) == other {
+                self.collect(arm, &mut rng);
+            }
+            self.narrow(arm);
+        }
+        self.eliminate();
+        self.list_asking();
+    }
+
+    fn rankers(&self) -> usize {
+        self.arms.len()
+    }
+
+    fn verdict(&self, i: usize, j: usize) -> Verdict {
+        self.verdicts[i * self.rankers() + j]
+    }
+
+    /// Whether the comparisons of the pair decide it (the stopping rule of `reward`, Algorithm 2,
+    /// line 1).
+    fn test(&self, i: usize, j: usize) -> Verdict {
+        let (wins, losses) = (self.evidence.wins(i, j), self.evidence.wins(j, i));
+        let plays = wins + losses;
+        let gap = wins - losses;
+        let wanted = self.wanted;
+        // n d(p̂, 1/2) <= 4 n (p̂ - 1/2)², and no mixture is likelier than p̂: mostly no logarithm
+        // is needed
+        let may_win = gap * gap >= wanted * plays;
+        if may_win && mixture::evidence_against_half(wins, losses) >= wanted {
+            return if gap > 0.0 { Verdict::Win } else { Verdict::Loss };
+        }
+        // the likeliest ratio of 1/2 to 1/2 ± ρ has this exponent a comparison
+        let may_tie = plays * self.tie_exponent >= wanted;
+        let edges = [0.5 - self.resolution, 0.5 + self.resolution];
+        if may_tie
+            && edges.iter().all(|&edge| mixture::evidence_against(edge, wins, losses) >= wanted)
+        {
+            return Verdict::Tie;
+        }
+        Verdict::Open
+    }
+
+    fn settle(&mut self, i: usize, j: usize, verdict: Verdict) {
+        let k = self.rankers();
+        for (a, b, verdict) in [(i, j, verdict), (j, i, verdict.reversed())] {
+            self.verdicts[a * k + b] = verdict;
+            self.standings[a].decided += 1;
+            self.standings[a].half_points += verdict.half_points();
+        }
+    }
+
+    /// Algorithm 4, line 9, for one arm: take the reward in progress, and every further one whose
+    /// pair is decided already, until a pair has to be compared (or there is none left to compare).
+    fn collect(&mut self, i: usize, rng: &mut impl Rng) {
+        let k = self.rankers();
+        loop {
+            let verdict = self.verdict(i, usize::from(self.arms[i].opponent));
+            if verdict == Verdict::Open {
+                return;
+            }
+            let arm = &mut self.arms[i];
+            arm.rewards += 1;
+            arm.half_points += u64::from(verdict.half_points());
+            if self.standings[i].decided as usize == k - 1 {
+                return;
+            }
+            arm.opponent = draw_other(k, i, rng);
+        }
+    }
+
+    /// Line 10: the interval of arm `i`, as the multiples in it, within what the decided pairs
+    /// leave possible.
+    fn narrow(&mut self, i: usize) {
+        let k = self.rankers();
+        let arm = self.arms[i];
+        // without ties a score is a whole number of points
+        let grid = if self.resolution > 0.0 { 1 } else { 2 };
+        let steps = 2 * (k as u64 - 1) / grid;
+        let (mut low, mut high) = (0, steps);
+        if arm.rewards >= 2 {
+            let t = arm.rewards as f64;
+            let mean = arm.half_points as f64 / (2.0 * t);
+            let budget = libm::log(4.0 * t * k as f64)
+                + self.failure
+                + if arm.rewards == 2 { 0.0 } else { 2.0 * libm::log(libm::log(t)) };
+            let inside = |multiple: u64| {
+                t * divergence::between(mean, multiple as f64 / steps as f64) <= budget
+            };
+            // S_i/t in multiples, rounded down and up: the interval always keeps its neighbours
+            let at = u128::from(arm.half_points) * u128::from(steps);
+            let whole = 2 * u128::from(arm.rewards);
+            let (below, above) = ((at / whole) as u64, at.div_ceil(whole) as u64);
+            low = first_where(0, below, inside);
+            high = steps - first_where(0, steps - above, |from_top| inside(steps - from_top));
+        }
+        let standing = &mut self.standings[i];
+        let sure = standing.half_points;
+        let possible = sure + 2 * (k as u32 - 1 - standing.decided);
+        standing.low = ((low * grid) as u32).clamp(sure, possible);
+        standing.high = ((high * grid) as u32).clamp(sure, possible);
+    }
+
+    /// Lines 8, 11 and 13.
+    fn eliminate(&mut self) {
+        let left =
+            |arms: &[Arm]| -> Vec<usize> { (0..arms.len()).filter(|&i| arms[i].left).collect() };
+        let best_low = left(&self.arms).iter().map(|&i| self.standings[i].low).max().unwrap_or(0);
+        for (arm, standing) in self.arms.iter_mut().zip(&self.standings) {
+            arm.left &= standing.high >= best_low;
+        }
+        let left = left(&self.arms);
+        let best_high = left.iter().map(|&i| self.standings[i].high).max().unwrap_or(0);
+        if left.len() == 1 || best_low >= best_high {
+            self.answer = left.into_iter().find(|&i| self.standings[i].low == best_low);
+        }
+    }
+
+    fn list_asking(&mut self) {
+        let others = self.rankers() as u32 - 1;
+        self.asking = (0..self.rankers())
+            .filter(|&i| self.arms[i].left && self.standings[i].decided < others)
+            .map(|i| i as u16)
+            .collect();
+    }
+}
+
+/// An opponent of `i`, uniformly.
+fn draw_other(rankers: usize, i: usize, rng: &mut impl Rng) -> u16 {
+    let j = rng.random_range(0..rankers - 1);
+    (if j < i { j } else { j + 1 }) as u16
+}
+
+/// The first of `from..to` that `holds`, `to` if none does; `holds` must stay true once it is.
+fn first_where(from: u64, to: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut from, mut to) = (from, to);
+    while from < to {
+        let middle = from + (to - from) / 2;
+        if holds(middle) {
+            to = middle;
+        } else {
+            from = middle + 1;
+        }
+    }
+    from
+}

@@ -1,0 +1,211 @@
+//! The singleton bandit machine: UCB1 with a robustness parameter, from which Sparring, MultiSBM
+//! and Doubler are built (Ailon, Karnin, Joachims: "Reducing Dueling Bandits to Cardinal Bandits",
+//! ICML 2014, section 3).
+//!
+//! Its index of an arm is `mean + sqrt((α+2) ln t / 2n)`, infinite for an arm without feedback; its
+//! timer `t` starts at 1 and advances with every feedback. Exact ties go to the machine's own
+//! random order of arms: two machines with the same order would propose the same arm for ever.
+
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, smallvec};
+
+use crate::parameters::{InvalidPolicy, Parameter, Values, require};
+use crate::{InFlight, MAX_RANKERS, Outcome, step_rng};
+
+/// The parameter `alpha` of every policy made of these machines.
+pub const ALPHA: Parameter = Parameter {
+    name: "alpha",
+    values: Values::Number,
+    meaning: "robustness of the index, at least 0: the radius is sqrt((alpha + 2) ln t / 2n)",
+    default: Some("3"),
+};
+
+/// The value of [`ALPHA`] unless one is given: what the experiments of later papers took.
+pub fn default_alpha() -> f64 {
+    3.0
+}
+
+/// Refuse an `alpha` without meaning.
+pub fn validate_alpha(alpha: f64) -> Result<(), InvalidPolicy> {
+    require(alpha.is_finite() && alpha >= 0.0, "alpha", alpha, "a number of at least 0")
+}
+
+/// Sets the orders of arms apart from what else is drawn from the seed.
+const ORDER_STREAM: u64 = 0x6f72_6465;
+
+/// The reward of the second ranker in halves, 0, 1 or 2; `None` where nothing was learned. The
+/// first gets what is left of 2.
+pub fn second_reward(outcome: Outcome) -> Option<u64> {
+    match outcome.half_wins() {
+        (0, 0) => None,
+        (_, second) => Some(u64::from(second)),
+    }
+}
+
+/// A random order of `rankers` arms, the `number`-th of an experiment.
+pub fn order(rankers: usize, seed: u64, number: u64) -> Vec<u16> {
+    let mut order: Vec<u16> = (0..rankers as u16).collect();
+    order.shuffle(&mut step_rng(seed ^ ORDER_STREAM, number));
+    order
+}
+
+/// Feedback of one machine since its last reset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    plays: Vec<u64>,
+    /// Sums of rewards, in halves.
+    half_rewards: Vec<u64>,
+}
+
+impl Machine {
+    /// No feedback yet on `rankers` arms.
+    pub fn new(rankers: usize) -> Self {
+        Self { plays: vec![0; rankers], half_rewards: vec![0; rankers] }
+    }
+
+    /// Whether a decoded machine is one of `rankers` arms that feedback can have led to.
+    pub fn is_sound(&self, rankers: usize) -> bool {
+        let counted = |(&plays, &half): (&u64, &u64)| plays <= 1 << 52 && half <= 2 * plays;
+        self.plays.len() == rankers
+            && self.half_rewards.len() == rankers
+            && self.plays.iter().zip(&self.half_rewards).all(counted)
+    }
+
+    /// Feedbacks on each arm.
+    pub fn plays(&self) -> &[u64] {
+        &self.plays
+    }
+
+    /// `t - 1`: all feedbacks.
+    pub fn total_plays(&self) -> u64 {
+        self.plays.iter().sum()
+    }
+
+    /// `count` feedbacks on `arm` with rewards that sum up to `half_rewards` halves.
+    pub fn feedback(&mut self, arm: usize, count: u64, half_rewards: u64) {
+        self.plays[arm] += count;
+        self.half_rewards[arm] += half_rewards;
+    }
+
+    /// The arm with the largest index; the first in `order` of several. `pending[i]` proposals of
+    /// arm `i` wait for their feedback: they narrow the radius and advance the timer as if they had
+    /// come, and leave the mean alone, which is taken as 1 while there is none.
+    pub fn advance(&self, alpha: f64, order: &[u16], pending: &[f64]) -> usize {
+        let timer = 1.0 + self.total_plays() as f64 + pending.iter().sum::<f64>();
+        let spread = (alpha + 2.0) * timer.ln() / 2.0;
+        let mut best = (usize::from(order[0]), f64::NEG_INFINITY);
+        for &arm in order {
+            let arm = usize::from(arm);
+            let index = self.index(arm, spread, pending[arm]);
+            if index > best.1 {
+                best = (arm, index);
+            }
+        }
+        best.0
+    }
+
+    fn index(&self, arm: usize, spread: f64, pending: f64) -> f64 {
+        let plays = self.plays[arm] as f64;
+        if plays + pending == 0.0 {
+            return f64::INFINITY;
+        }
+        let mean = if plays > 0.0 { self.half_rewards[arm] as f64 / (2.0 * plays) } else { 1.0 };
+        mean + (spread / (plays + pending)).sqrt()
+    }
+}
+
+/// A number for each ranker, on the stack: selecting allocates nothing.
+pub type PerRanker = SmallVec<[f64; MAX_RANKERS]>;
+
+/// How many duels in flight have each ranker in one of the two roles, when ranker `i` of a pair
+/// `(i, j)` has it with probability `share(i, j)`: which of the two has it is not known.
+pub fn pending(
+    in_flight: &InFlight,
+    rankers: usize,
+    share: impl Fn(usize, usize) -> f64,
+) -> PerRanker {
+    let mut pending = smallvec![0.0; rankers];
+    for (i, j, count) in in_flight.pairs() {
+        let count = f64::from(count);
+        let first = if i == j { 1.0 } else { share(i, j) };
+        pending[i] += count * first;
+        pending[j] += count * (1.0 - first);
+    }
+    pending
+}
+
+/// The arm with the most plays, the first of several.
+pub fn most(plays: impl IntoIterator<Item = u64>) -> usize {
+    let mut best = (0, 0);
+    for (arm, plays) in plays.into_iter().enumerate() {
+        if plays > best.1 {
+            best = (arm, plays);
+        }
+    }
+    best.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Indices at α = 3 of arms with these plays and sums of rewards, and the arm proposed.
+    fn indices(plays: &[u64], half_rewards: &[u64]) -> (Vec<f64>, usize) {
+        let machine = Machine { plays: plays.to_vec(), half_rewards: half_rewards.to_vec() };
+        let spread = 2.5 * (1.0 + machine.total_plays() as f64).ln();
+        let order: Vec<u16> = (0..plays.len() as u16).collect();
+        let chosen = machine.advance(3.0, &order, &vec![0.0; plays.len()]);
+        ((0..plays.len()).map(|arm| machine.index(arm, spread, 0.0)).collect(), chosen)
+    }
+
+    fn close(got: &[f64], wanted: &[f64]) {
+        assert_eq!(got.len(), wanted.len());
+        for (got, wanted) in got.iter().zip(wanted) {
+            assert!((got - wanted).abs() < 5e-7, "{got} is not {wanted}");
+        }
+    }
+
+    // the worked examples of the indices, α = 3
+
+    #[test]
+    fn three_arms_at_t_10() {
+        let (got, chosen) = indices(&[5, 3, 1], &[6, 5, 0]);
+        close(&got, &[1.672983, 2.218548, 2.399263]);
+        assert_eq!(chosen, 2);
+    }
+
+    #[test]
+    fn an_arm_without_feedback_comes_first() {
+        let (got, chosen) = indices(&[5, 3, 0], &[6, 5, 0]);
+        assert_eq!((got[2], chosen), (f64::INFINITY, 2));
+    }
+
+    #[test]
+    fn four_arms_at_t_101() {
+        let (got, chosen) = indices(&[40, 25, 20, 15], &[48, 25, 18, 12]);
+        close(&got, &[1.137071, 1.179347, 1.209533, 1.277033]);
+        assert_eq!(chosen, 3);
+    }
+
+    #[test]
+    fn proposals_in_flight_spread_the_next_ones() {
+        let machine = Machine::new(4);
+        let order = order(4, 1, 0);
+        let mut pending = vec![0.0; 4];
+        for round in 1..=3 {
+            for _ in 0..4 {
+                let proposed = machine.advance(3.0, &order, &pending);
+                pending[proposed] += 1.0;
+            }
+            assert_eq!(pending, vec![f64::from(round); 4]);
+        }
+    }
+
+    #[test]
+    fn ties_follow_the_order() {
+        let machine = Machine::new(3);
+        assert_eq!(machine.advance(3.0, &[2, 0, 1], &[0.0; 3]), 2);
+        assert_eq!(machine.advance(3.0, &[1, 2, 0], &[0.0; 3]), 1);
+    }
+}

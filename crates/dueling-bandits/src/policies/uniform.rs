@@ -1,0 +1,99 @@
+//! Uniform pairs: what exploration costs without a policy. Every other policy is measured against
+//! it.
+
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
+use crate::saved_state::load_state;
+use crate::saved_state::save_state;
+use crate::{InFlight, Observation, Policy, PolicyRng, Roster, Selection, Tally, Unsupported};
+
+const FORMAT: u32 = 2;
+
+/// No parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Uniform {}
+
+impl PolicyParameters for Uniform {
+    const DESCRIPTION: Description = Description {
+        summary: "Both rankers uniformly at random, for ever: the yardstick, not a policy to serve with.",
+        source: "the baseline of every dueling-bandit paper",
+        assumes: "nothing",
+        parameters: &[],
+        fixed_rankers: None,
+        not_served: None,
+    };
+
+    fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
+        Ok(())
+    }
+
+    fn start(&self, setup: Setup) -> Box<dyn Policy> {
+        Box::new(UniformPairs {
+            tally: Tally::new(setup.rankers),
+            roster: Roster::new(setup.rankers),
+        })
+    }
+
+    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
+        (format == FORMAT).then_some(())?;
+        let (tally, retired): (Tally, Vec<u16>) = load_state(state)?;
+        (tally.rankers() >= setup.rankers).then_some(())?;
+        let roster = Roster::with_retired(tally.rankers(), &retired)?;
+        Some(Box::new(UniformPairs { tally, roster }))
+    }
+}
+
+#[derive(Debug)]
+struct UniformPairs {
+    tally: Tally,
+    roster: Roster,
+}
+
+impl Policy for UniformPairs {
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn select(&self, _in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let active = self.roster.active();
+        let mut one = || active[rng.random_range(0..active.len())];
+        Selection::of(one(), one())
+    }
+
+    fn uses_in_flight(&self) -> bool {
+        false
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        self.tally.record(observation.duel, observation.outcome);
+    }
+
+    fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
+        self.tally.skip(count);
+    }
+
+    fn champion(&self) -> usize {
+        self.tally.copeland_leader_among(self.roster.active())
+    }
+
+    fn enlist(&mut self) -> Result<(), Unsupported> {
+        self.roster.enlist()?;
+        self.tally.enlist();
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
+        self.roster.retire(ranker).map(drop)
+    }
+
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    fn save(&self) -> Vec<u8> {
+        save_state(&(&self.tally, self.roster.retired()))
+    }
+}

@@ -1,0 +1,110 @@
+//! Regret: what showing these rankers cost, compared with showing the best one only.
+//!
+//! Both kinds are a mean over the two rankers of a duel of what each of them loses, so that the
+//! cumulative regret is linear in how often each ranker was shown: `Σ_i appearances[i] · loss[i] /
+//! 2`. No sum over steps is needed, and the same formula prices a simulation (with the true scores)
+//! and a live experiment (with estimated ones).
+
+use super::PreferenceMatrix;
+
+/// Which regret is meant. Every report says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RegretKind {
+    /// [`Regret::copeland`].
+    Copeland,
+    /// [`Regret::condorcet`].
+    Condorcet,
+}
+
+/// The matrix has no ranker that beats all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it has no Condorcet winner, so Condorcet regret is not defined; use Copeland regret")]
+pub struct NoCondorcetWinner;
+
+/// What one appearance of each ranker costs, twice: a step that shows `(i, j)` costs `(loss[i] +
+/// loss[j]) / 2`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Regret {
+    losses: Vec<f64>,
+    /// Mean loss of the rankers that uniform pairs are drawn from.
+    uniform: f64,
+}
+
+impl Regret {
+    /// Regret of `kind` under `matrix`.
+    pub fn of_kind(kind: RegretKind, matrix: &PreferenceMatrix) -> Result<Self, NoCondorcetWinner> {
+        match kind {
+            RegretKind::Copeland => Ok(Self::copeland(matrix)),
+            RegretKind::Condorcet => Self::condorcet(matrix),
+        }
+    }
+
+    /// Copeland regret, `cpld* - (cpld(i) + cpld(j)) / 2` a step, with scores normalised by `K - 1`
+    /// (Wu and Liu, NIPS 2016; Zoghi et al., NIPS 2015, count twice this).
+    pub fn copeland(matrix: &PreferenceMatrix) -> Self {
+        Self::from_copeland_scores(&matrix.copeland_scores())
+    }
+
+    /// Copeland regret under given unnormalised scores, perhaps estimated ones: the plug-in
+    /// estimate of a live experiment prices its appearances with the scores of today's `p̂`.
+    pub fn from_copeland_scores(scores: &[usize]) -> Self {
+        Self::from_copeland_scores_among(scores, &(0..scores.len()).collect::<Vec<_>>())
+    }
+
+    /// The same where only `active` rankers (ascending) take part: `scores[i]` is how many of them
+    /// `i` beats. One that takes part no more is priced with its share of all of them, and costs
+    /// nothing where that is above the best score: nobody could have done better with those that
+    /// are left.
+    pub fn from_copeland_scores_among(scores: &[usize], active: &[usize]) -> Self {
+        let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
+        let others = active.len().saturating_sub(1).max(1) as f64;
+        let best_share = best as f64 / others;
+        let gone = |score: usize| (best_share - score as f64 / active.len() as f64).max(0.0);
+        let mut losses: Vec<f64> = scores.iter().map(|&score| gone(score)).collect();
+        for &i in active {
+            losses[i] = (best - scores[i]) as f64 / others;
+        }
+        Self::from_losses(losses).with_uniform_pairs_of(active)
+    }
+
+    /// Condorcet ("epsilon") regret, `(ε_i + ε_j) / 2` a step, where `ε_i = P[w][i] - 1/2` and `w`
+    /// is the Condorcet winner (Agarwal, Ghuge and Nagarajan, ICML 2022).
+    pub fn condorcet(matrix: &PreferenceMatrix) -> Result<Self, NoCondorcetWinner> {
+        let winner = matrix.condorcet_winner().ok_or(NoCondorcetWinner)?;
+        Ok(Self::from_losses((0..matrix.rankers()).map(|i| matrix.margin(winner, i)).collect()))
+    }
+
+    /// Regret under given losses, one a ranker: a step that shows `(i, j)` costs `(losses[i] +
+    /// losses[j]) / 2`.
+    pub fn from_losses(losses: Vec<f64>) -> Self {
+        let uniform = losses.iter().sum::<f64>() / losses.len().max(1) as f64;
+        Self { losses, uniform }
+    }
+
+    /// The same, where uniform pairs are of `active` rankers.
+    pub fn with_uniform_pairs_of(mut self, active: &[usize]) -> Self {
+        self.uniform =
+            active.iter().map(|&i| self.losses[i]).sum::<f64>() / active.len().max(1) as f64;
+        self
+    }
+
+    /// Regret of one step that shows `(i, j)`.
+    pub fn of_step(&self, i: usize, j: usize) -> f64 {
+        (self.losses[i] + self.losses[j]) / 2.0
+    }
+
+    /// Cumulative regret of any number of steps, from how often each ranker was shown: a step is
+    /// two appearances, a self-duel two of the same ranker. Summed in the order of the rankers;
+    /// O(K).
+    pub fn of_appearances(&self, appearances: &[u64]) -> f64 {
+        self.losses.iter().zip(appearances).map(|(loss, &shown)| loss * shown as f64).sum::<f64>()
+            / 2.0
+    }
+
+    /// Expected cumulative regret of `steps` steps that draw both rankers uniformly, alike ones
+    /// included: what the same traffic would have cost without a policy.
+    pub fn of_uniform_pairs(&self, steps: u64) -> f64 {
+        self.uniform * steps as f64
+    }
+}

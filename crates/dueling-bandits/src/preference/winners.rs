@@ -1,0 +1,181 @@
+//! Who is best, under each notion of best (`P` is the matrix, `K` its number of rankers).
+//!
+//! | notion | the winner | exists |
+//! | --- | --- | --- |
+//! | Copeland | beats the most others with `P > 1/2` | always, perhaps several |
+//! | Condorcet | beats all others | not always |
+//! | Borda | has the largest mean `P` against the others | always |
+//! | random walk | is visited most by a walk that moves to a better ranker more often | always |
+//! | von Neumann | a mixed strategy that no ranker beats in expectation | always |
+//!
+//! Sources: Zoghi, Karnin, Whiteson and de Rijke, "Copeland Dueling Bandits", NIPS 2015 (Copeland,
+//! Condorcet, and the comparison of all five); Dudík et al., "Contextual Dueling Bandits", COLT
+//! 2015 (von Neumann); Negahban, Oh and Shah, "Iterative ranking from pair-wise comparisons", NIPS
+//! 2012 (the walk).
+
+use microlp::{ComparisonOp, OptimizationDirection, Problem, SolveOptions};
+
+use super::PreferenceMatrix;
+
+/// The von Neumann winner could not be computed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the linear program of the von Neumann winner was not solved: {0}")]
+pub struct Unsolved(String);
+
+impl PreferenceMatrix {
+    /// How many others each ranker beats: `Cpld(i)`, from 0 to `K - 1`. Ties count for nobody.
+    pub fn copeland_scores(&self) -> Vec<usize> {
+        let k = self.rankers();
+        (0..k).map(|i| (0..k).filter(|&j| self.beats(i, j)).count()).collect()
+    }
+
+    /// The rankers with the largest Copeland score, in ascending order; never empty.
+    pub fn copeland_winners(&self) -> Vec<usize> {
+        leaders(&self.copeland_scores())
+    }
+
+    /// The ranker that beats all others, if there is one.
+    pub fn condorcet_winner(&self) -> Option<usize> {
+        let k = self.rankers();
+        (0..k).find(|&i| (0..k).all(|j| j == i || self.beats(i, j)))
+    }
+
+    /// Mean `P[i][j]` over the others `j`.
+    pub fn borda_scores(&self) -> Vec<f64> {
+        let k = self.rankers();
+        let others = (k - 1) as f64;
+        let score = |i: usize| -> f64 {
+            (0..k).filter(|&j| j != i).map(|j| self.win_probability(i, j)).sum::<f64>() / others
+        };
+        (0..k).map(score).collect()
+    }
+
+    /// The rankers with the largest Borda score, in ascending order; never empty.
+    pub fn borda_winners(&self) -> Vec<usize> {
+        leaders(&self.borda_scores())
+    }
+
+    /// The smallest set of rankers each of which beats every ranker outside it (the Smith set), in
+    /// ascending order.
+    pub fn smith_set(&self) -> Vec<usize> {
+        let k = self.rankers();
+        let mut inside = vec![false; k];
+        // a Copeland winner is always in it; whoever is not beaten by a member belongs to it too
+        let mut open = vec![self.copeland_winners()[0]];
+        inside[open[0]] = true;
+        while let Some(member) = open.pop() {
+            for (other, inside) in inside.iter_mut().enumerate() {
+                if !*inside && !self.beats(member, other) {
+                    *inside = true;
+                    open.push(other);
+                }
+            }
+        }
+        (0..k).filter(|&i| inside[i]).collect()
+    }
+
+    /// Stationary distribution of the walk that stands at `i`, draws `j ≠ i` uniformly and moves
+    /// there with probability `P[j][i]`. It is unique: of two rankers at least one can be reached
+    /// from the other.
+    ///
+    /// By state reduction (Grassmann, Taksar and Heyman, 1985), which subtracts nothing and so
+    /// loses no digits; O(K³).
+    pub fn random_walk_distribution(&self) -> Vec<f64> {
+        let k = self.rankers();
+        // rates instead of probabilities: the factor 1/(K - 1) cancels
+        let mut rate: Vec<f64> =
+            (0..k * k).map(|at| self.win_probability(at % k, at / k)).collect();
+        let mut leaving = vec![0.0; k];
+        let mut root = 0;
+        for n in (1..k).rev() {
+            leaving[n] = rate[n * k..n * k + n].iter().sum();
+            if leaving[n] == 0.0 {
+                // from here no lower state is reached: the lower ones are left once and for ever
+                root = n;
+                break;
+            }
+            for i in 0..n {
+                let through = rate[i * k + n] / leaving[n];
+                for j in 0..n {
+                    rate[i * k + j] += through * rate[n * k + j];
+                }
+            }
+        }
+        let mut weight = vec![0.0; k];
+        weight[root] = 1.0;
+        for n in root + 1..k {
+            weight[n] = (0..n).map(|i| weight[i] * rate[i * k + n]).sum::<f64>() / leaving[n];
+        }
+        let total: f64 = weight.iter().sum();
+        weight.iter().map(|w| w / total).collect()
+    }
+
+    /// The rankers that the walk visits most, in ascending order; never empty.
+    pub fn random_walk_winners(&self) -> Vec<usize> {
+        leaders(&self.random_walk_distribution())
+    }
+
+    /// A mixed strategy `x` (weights that sum to 1) with `Σ_i x[i] (P[i][j] - 1/2) ≥ 0` for every
+    /// `j`, up to rounding.
+    ///
+    /// Solved on the [Smith set](Self::smith_set) alone: a strategy that nobody inside beats beats
+    /// everybody outside.
+    pub fn von_neumann_strategy(&self) -> Result<Vec<f64>, Unsolved> {
+        let members = self.smith_set();
+        let mut strategy = vec![0.0; self.rankers()];
+        if let [winner] = members[..] {
+            strategy[winner] = 1.0;
+            return Ok(strategy);
+        }
+        // maximise the value v of the game, which is 0; v ≥ -1/2 always
+        let mut problem = Problem::new(OptimizationDirection::Maximize);
+        let value = problem.add_var(1.0, (-0.5, 0.5));
+        let weights: Vec<_> = members.iter().map(|_| problem.add_var(0.0, (0.0, 1.0))).collect();
+        problem.add_constraint(weights.iter().map(|&w| (w, 1.0)), ComparisonOp::Eq, 1.0);
+        for &j in &members {
+            let against_j = members.iter().zip(&weights).map(|(&i, &w)| (w, self.margin(i, j)));
+            problem.add_constraint(
+                against_j.filter(|(_, margin)| *margin != 0.0).chain([(value, -1.0)]),
+                ComparisonOp::Ge,
+                0.0,
+            );
+        }
+        let solution = problem
+            .solve_with(exact())
+            .map_err(|error| Unsolved(error.to_string()))?
+            .into_solution()
+            .map_err(|_| Unsolved("it was interrupted".into()))?;
+        let solved: Vec<f64> = weights.iter().map(|&w| solution.var_value(w).max(0.0)).collect();
+        let total: f64 = solved.iter().sum();
+        for (&member, weight) in members.iter().zip(solved) {
+            strategy[member] = weight / total;
+        }
+        Ok(strategy)
+    }
+
+    /// `min_j Σ_i x[i] (P[i][j] - 1/2)`: by how much `strategy` wins against its worst opponent. No
+    /// strategy has more than 0; a von Neumann winner has 0 up to rounding.
+    pub fn worst_margin(&self, strategy: &[f64]) -> f64 {
+        let k = self.rankers();
+        let against = |j: usize| -> f64 { (0..k).map(|i| strategy[i] * self.margin(i, j)).sum() };
+        (0..k).map(against).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// The tightest tolerance that the solver has.
+fn exact() -> SolveOptions {
+    let mut options = SolveOptions::default();
+    options.tolerances.feasibility = 1e-10;
+    options
+}
+
+/// The indices of the largest values, in ascending order.
+fn leaders<T: PartialOrd + Copy>(values: &[T]) -> Vec<usize> {
+    let Some(mut best) = values.first().copied() else { return Vec::new() };
+    for &value in values {
+        if value > best {
+            best = value;
+        }
+    }
+    (0..values.len()).filter(|&i| values[i] == best).collect()
+}

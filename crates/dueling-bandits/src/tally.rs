@@ -1,0 +1,162 @@
+//! Win counts of all pairs, and the number of steps.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Duel, MAX_RANKERS, Outcome};
+
+/// `W` and `t` of the papers. Wins are kept in halves of a win, so that a tie that counts half
+/// stays an integer and every comparison with 1/2 is exact (`algorithms-comparators.md` §1.1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Layout")]
+pub struct Tally {
+    rankers: usize,
+    steps: u64,
+    /// Row-major `K × K`, row = winner, in half wins.
+    half_wins: Vec<u32>,
+}
+
+/// A [`Tally`] as it is stored, before its shape is checked.
+#[derive(Deserialize)]
+struct Layout {
+    rankers: usize,
+    steps: u64,
+    half_wins: Vec<u32>,
+}
+
+impl TryFrom<Layout> for Tally {
+    type Error = &'static str;
+
+    fn try_from(Layout { rankers, steps, half_wins }: Layout) -> Result<Self, Self::Error> {
+        if !(1..=MAX_RANKERS).contains(&rankers) || half_wins.len() != rankers * rankers {
+            return Err("a tally of K rankers has K × K win counts");
+        }
+        if (0..rankers).any(|i| half_wins[i * rankers + i] != 0) {
+            return Err("a ranker has no counts against itself");
+        }
+        if steps > MAX_STEPS {
+            return Err("the number of steps is beyond what can have been counted");
+        }
+        Ok(Self { rankers, steps, half_wins })
+    }
+}
+
+/// Most steps of an experiment. Every step number up to this one is exact as an `f64`: three
+/// centuries at a million steps a second.
+pub const MAX_STEPS: u64 = 1 << 53;
+
+impl Tally {
+    /// No comparison yet among `rankers`.
+    pub fn new(rankers: usize) -> Self {
+        Self { rankers, steps: 0, half_wins: vec![0; rankers * rankers] }
+    }
+
+    /// `K`.
+    pub fn rankers(&self) -> usize {
+        self.rankers
+    }
+
+    /// Steps folded so far; the papers' `t` is one more.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Twice `W[i][j]`.
+    pub fn half_wins(&self, i: usize, j: usize) -> u32 {
+        self.half_wins[i * self.rankers + j]
+    }
+
+    /// `W[i][j]`, in wins.
+    pub fn wins(&self, i: usize, j: usize) -> f64 {
+        f64::from(self.half_wins(i, j)) / 2.0
+    }
+
+    /// Twice `N[i][j]`.
+    pub fn half_plays(&self, i: usize, j: usize) -> u64 {
+        u64::from(self.half_wins(i, j)) + u64::from(self.half_wins(j, i))
+    }
+
+    /// `N[i][j]`, in comparisons.
+    pub fn plays(&self, i: usize, j: usize) -> f64 {
+        self.half_plays(i, j) as f64 / 2.0
+    }
+
+    /// `p̂[i][j]`; `None` while the pair was never compared.
+    pub fn mean(&self, i: usize, j: usize) -> Option<f64> {
+        let plays = self.half_plays(i, j);
+        (plays > 0).then(|| f64::from(self.half_wins(i, j)) / plays as f64)
+    }
+
+    /// Whether `p̂[i][j] > 1/2`, decided on integers.
+    pub fn leads(&self, i: usize, j: usize) -> bool {
+        self.half_wins(i, j) > self.half_wins(j, i)
+    }
+
+    /// One step: add what `outcome` says about `duel`, and advance `t` by one.
+    pub fn record(&mut self, duel: Duel, outcome: Outcome) {
+        self.record_run(duel, outcome, 1);
+    }
+
+    /// `count` steps that all said the same; as [`Tally::record`] `count` times.
+    pub fn record_run(&mut self, duel: Duel, outcome: Outcome, count: u32) {
+        self.steps += u64::from(count);
+        let (first, second) = outcome.half_wins();
+        let (i, j) = (duel.first, duel.second);
+        let k = self.rankers;
+        for (cell, half_wins) in [(i * k + j, first), (j * k + i, second)] {
+            self.half_wins[cell] =
+                self.half_wins[cell].saturating_add(half_wins.saturating_mul(count));
+        }
+    }
+
+    /// `count` steps without a comparison.
+    pub fn skip(&mut self, count: u64) {
+        self.steps += count;
+    }
+
+    /// Room for one more ranker, with the next index.
+    pub fn enlist(&mut self) {
+        self.half_wins = widened(&self.half_wins, self.rankers);
+        self.rankers += 1;
+    }
+
+    /// Empirical Copeland score of `i`, unnormalised: opponents that it has beaten more often than
+    /// not.
+    pub fn copeland_score(&self, i: usize) -> usize {
+        (0..self.rankers).filter(|&j| j != i && self.leads(i, j)).count()
+    }
+
+    /// The ranker with the largest empirical Copeland score; ties go to the larger mean `p̂` (1/2
+    /// where never compared), then to the lowest index.
+    pub fn copeland_leader(&self) -> usize {
+        self.copeland_leader_among(&(0..self.rankers).collect::<Vec<_>>())
+    }
+
+    /// [`Tally::copeland_leader`] of the tournament among `rankers` alone; 0 when there are none.
+    pub fn copeland_leader_among(&self, rankers: &[usize]) -> usize {
+        let standing = |i: usize| -> (usize, f64) {
+            let others = || rankers.iter().filter(move |&&j| j != i);
+            let score = others().filter(|&&j| self.leads(i, j)).count();
+            (score, others().map(|&j| self.mean(i, j).unwrap_or(0.5)).sum())
+        };
+        let Some((&first, rest)) = rankers.split_first() else { return 0 };
+        let mut best = (first, standing(first));
+        for &i in rest {
+            let (score, mean) = standing(i);
+            if score > best.1.0 || (score == best.1.0 && mean > best.1.1) {
+                best = (i, (score, mean));
+            }
+        }
+        best.0
+    }
+}
+
+/// Row-major `K × K` counts with room for one more ranker.
+pub(crate) fn widened<T: Copy + Default>(counts: &[T], rankers: usize) -> Vec<T> {
+    let mut wider = Vec::with_capacity((rankers + 1) * (rankers + 1));
+    for row in counts.chunks_exact(rankers) {
+        wider.extend_from_slice(row);
+        wider.push(T::default());
+    }
+    wider.resize((rankers + 1) * (rankers + 1), T::default());
+    wider
+}

@@ -1,0 +1,137 @@
+//! The two rankings as every method sees them: documents by number, each once, cut to a common
+//! depth.
+
+use serde::{Deserialize, Serialize};
+
+/// What happens where one ranking is longer than the other. A longer list gets more slots, and a
+/// searcher who clicks at random would make it win.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DepthPolicy {
+    /// Both are cut to the length of the shorter one.
+    #[default]
+    Min,
+    /// As `min`; then follows the rest of the longer one, which earns no credit.
+    Max,
+    /// As they are, every slot credited: what the papers write, and unfair to the shorter list.
+    Uncut,
+}
+
+/// Two rankings of numbered documents, deduplicated and cut.
+#[derive(Debug, Clone)]
+pub struct Lists {
+    left: Vec<u32>,
+    right: Vec<u32>,
+    tail: Vec<u32>,
+    /// By document: rank on the left and on the right before the cut, 0 where it is missing.
+    ranks: Vec<[u32; 2]>,
+    depth: DepthPolicy,
+}
+
+impl Lists {
+    /// Lists of documents numbered `0..documents`, best first. Of a document that a list names
+    /// twice the first counts.
+    ///
+    /// Where one list is empty there is nothing to compare: the other is shown, whatever the
+    /// policy, and earns no credit.
+    ///
+    /// Panics on a number outside `0..documents`.
+    pub fn new(left: &[u32], right: &[u32], documents: usize, depth: DepthPolicy) -> Self {
+        let mut ranks = vec![[0; 2]; documents];
+        let mut left = deduplicated(left, 0, &mut ranks);
+        let mut right = deduplicated(right, 1, &mut ranks);
+        let common = left.len().min(right.len());
+        let mut tail = Vec::new();
+        if depth != DepthPolicy::Uncut || common == 0 {
+            let longer = if left.len() > common { &mut left } else { &mut right };
+            let rest = longer.split_off(common);
+            if depth == DepthPolicy::Max || common == 0 {
+                let mut drafted = vec![false; documents];
+                for &document in left.iter().chain(&right) {
+                    drafted[document as usize] = true;
+                }
+                tail = rest.into_iter().filter(|&document| !drafted[document as usize]).collect();
+            }
+        }
+        Self { left, right, tail, ranks, depth }
+    }
+
+    /// The left ranking, cut.
+    pub fn left(&self) -> &[u32] {
+        &self.left
+    }
+
+    /// The right ranking, cut.
+    pub fn right(&self) -> &[u32] {
+        &self.right
+    }
+
+    /// What follows the draft and earns no credit.
+    pub fn tail(&self) -> &[u32] {
+        &self.tail
+    }
+
+    /// Documents `0..documents` are numbered.
+    pub fn documents(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// Different documents that the cut lists name: the longest draft.
+    pub fn distinct(&self) -> usize {
+        let in_left = self.left.len();
+        let cut = self.left.len() as u32;
+        let known = |&&document: &&u32| (1..=cut).contains(&self.ranks[document as usize][0]);
+        in_left + self.right.iter().filter(|document| !known(document)).count()
+    }
+
+    /// Rank of a document on the left and on the right before the cut, 0 where it is missing.
+    pub fn ranks(&self, document: u32) -> [u32; 2] {
+        self.ranks[document as usize]
+    }
+
+    /// Whether a slot that was drafted after one side ran dry earns credit all the same.
+    pub fn credits_the_dry(&self) -> bool {
+        self.depth == DepthPolicy::Uncut
+    }
+}
+
+fn deduplicated(list: &[u32], side: usize, ranks: &mut [[u32; 2]]) -> Vec<u32> {
+    let mut kept = Vec::with_capacity(list.len());
+    for &document in list {
+        let rank = &mut ranks[document as usize][side];
+        if *rank == 0 {
+            kept.push(document);
+            *rank = kept.len() as u32;
+        }
+    }
+    kept
+}
+
+/// A ranking from which documents are taken away: its highest document not yet shown.
+#[derive(Debug)]
+pub(super) struct Top<'a> {
+    list: &'a [u32],
+    next: usize,
+}
+
+impl<'a> Top<'a> {
+    pub fn of(list: &'a [u32]) -> Self {
+        Self { list, next: 0 }
+    }
+
+    /// The highest document that is not `shown`.
+    pub fn remaining(&mut self, shown: &[bool]) -> Option<u32> {
+        while let Some(&document) = self.list.get(self.next) {
+            if !shown[document as usize] {
+                return Some(document);
+            }
+            self.next += 1;
+        }
+        None
+    }
+
+    /// Whether there is another one below [`Top::remaining`], which was asked for before.
+    pub fn remaining_after(&self, shown: &[bool]) -> bool {
+        self.list.iter().skip(self.next + 1).any(|&document| !shown[document as usize])
+    }
+}

@@ -1,0 +1,528 @@
+//! What every method must keep, on all pairs of short lists, by going through every way the coins
+//! can fall.
+
+use std::collections::BTreeMap;
+
+use interleaving::{
+    Click, CreditSheet, CreditSlot, DuelCoins, Lists, Method, Page, Request, Spec, Team, Uncached,
+    Verdict, credit, draft, interleave, probabilistic,
+};
+use num_rational::Ratio;
+use proptest::prelude::*;
+
+use super::exact::every_way;
+
+const METHODS: [&str; 12] = [
+    "team-draft",
+    "team-draft:shared=credit-all",
+    "team-draft:shared=ignore-prefix",
+    "team-draft:shared=ignore-same-rank",
+    "team-draft:shared=ignore-round",
+    "balanced",
+    "probabilistic",
+    "probabilistic:verdict=drawn",
+    "probabilistic:credit=expected-clicks,tau=1",
+    "optimized:depth=4",
+    "optimized:depth=3,credit=linear",
+    "optimized:depth=4,max_lists=2",
+];
+
+/// Known to prefer a side under random clicks; `searchers` of the vectors say by how much.
+const UNFAIR: [&str; 2] = ["balanced", "team-draft:shared=ignore-same-rank"];
+
+fn spec(text: &str) -> Spec {
+    Spec::from_text(text).expect(text)
+}
+
+/// Pairs of lists that differ in every way that matters: all orders of three documents, and lists
+/// that share some.
+fn pairs() -> Vec<(Vec<u32>, Vec<u32>)> {
+    let mut pairs = Vec::new();
+    for right in permutations(&[0, 1, 2]) {
+        pairs.push((vec![0, 1, 2], right));
+    }
+    for right in permutations(&[1, 2, 3]) {
+        pairs.push((vec![0, 1, 2], right));
+    }
+    for right in permutations(&[2, 3, 4]) {
+        pairs.push((vec![0, 1, 2], right));
+    }
+    for right in [[1, 2, 3, 0], [3, 2, 1, 0], [0, 1, 3, 2], [4, 0, 1, 5], [4, 5, 6, 7]] {
+        pairs.push((vec![0, 1, 2, 3], right.to_vec()));
+    }
+    pairs
+}
+
+fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
+    if items.is_empty() {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for (at, &first) in items.iter().enumerate() {
+        let rest: Vec<u32> = [&items[..at], &items[at + 1..]].concat();
+        all.extend(permutations(&rest).into_iter().map(|tail| [&[first], &tail[..]].concat()));
+    }
+    all
+}
+
+fn names(list: &[u32]) -> Vec<String> {
+    list.iter().map(u32::to_string).collect()
+}
+
+fn request<'a>(left: &'a [String], right: &'a [String], length: usize) -> Request<'a, String> {
+    Request { left, right, offset: 0, length, pinned: &[] }
+}
+
+/// Every page with its probability.
+fn pages<'a>(spec: &Spec, request: &Request<'a, String>) -> Vec<(Page<'a>, f64)> {
+    every_way(|coins| interleave(spec, request, coins, &Uncached).expect("a good request"))
+        .into_iter()
+        .map(|(page, probability)| (page, probability.value()))
+        .collect()
+}
+
+/// Probability of each outcome, and the mean score, when `clicks` says where a searcher clicks on a
+/// page and how often.
+fn outcomes(
+    spec: &Spec,
+    request: &Request<'_, String>,
+    clicks: impl Fn(&Page<'_>) -> Vec<(Vec<Click>, f64)>,
+) -> (BTreeMap<&'static str, f64>, f64) {
+    let mut outcomes = BTreeMap::from([("left", 0.0), ("right", 0.0), ("tie", 0.0), ("none", 0.0)]);
+    let mut mean = 0.0;
+    for (page, probability) in pages(spec, request) {
+        for (clicks, share) in clicks(&page) {
+            for (earned, drawn) in
+                every_way(|coins| credit(spec, &page.sheet, &clicks, coins).expect("good clicks"))
+            {
+                let weight = probability * share * drawn.value();
+                let name = match earned.verdict {
+                    Verdict::Left => "left",
+                    Verdict::Right => "right",
+                    Verdict::Tie => "tie",
+                    Verdict::None => "none",
+                };
+                *outcomes.entry(name).or_default() += weight;
+                mean += weight * if earned.verdict == Verdict::None { 0.0 } else { earned.score() };
+            }
+        }
+    }
+    (outcomes, mean)
+}
+
+fn one_random_click(page: &Page<'_>) -> Vec<(Vec<Click>, f64)> {
+    let shown = page.slots.len();
+    (0..shown).map(|position| (vec![Click::at(position)], 1.0 / shown as f64)).collect()
+}
+
+/// Two clicks at two different random positions.
+fn two_random_clicks(page: &Page<'_>) -> Vec<(Vec<Click>, f64)> {
+    let shown = page.slots.len();
+    let pairs: Vec<Vec<Click>> = (0..shown)
+        .flat_map(|a| (a + 1..shown).map(move |b| vec![Click::at(a), Click::at(b)]))
+        .collect();
+    let share = 1.0 / pairs.len() as f64;
+    pairs.into_iter().map(|clicks| (clicks, share)).collect()
+}
+
+#[test]
+fn probabilities_add_up_to_one() {
+    for method in METHODS {
+        for (left, right) in pairs() {
+            let (left, right) = (names(&left), names(&right));
+            for length in 1..=4 {
+                let total: f64 = pages(&spec(method), &request(&left, &right, length))
+                    .iter()
+                    .map(|(_, p)| p)
+                    .sum();
+                assert!((total - 1.0).abs() < 1e-9, "{method} {left:?} {right:?}: {total}");
+            }
+        }
+    }
+}
+
+#[test]
+fn property_1_pages_are_full_without_repeats_and_show_nothing_else() {
+    for method in METHODS {
+        for (left, right) in pairs() {
+            let (left, right) = (names(&left), names(&right));
+            let all: std::collections::BTreeSet<&String> = left.iter().chain(&right).collect();
+            // probabilistic interleaving has too many ways to a long page
+            let longest = if method.starts_with("probabilistic") { 4 } else { 9 };
+            for length in 1..=longest {
+                for (page, _) in pages(&spec(method), &request(&left, &right, length)) {
+                    let mut shown: Vec<&str> =
+                        page.slots.iter().map(|slot| slot.document).collect();
+                    assert_eq!(shown.len(), length.min(all.len()), "{method} {left:?} {right:?}");
+                    assert_eq!(page.total, all.len());
+                    assert!(shown.iter().all(|id| all.contains(&id.to_string())));
+                    shown.sort_unstable();
+                    shown.dedup();
+                    assert_eq!(shown.len(), page.slots.len(), "{method}: {:?}", page.slots);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn property_2_the_next_document_is_the_top_remaining_one_of_a_side() {
+    for method in METHODS.iter().filter(|method| !method.starts_with("probabilistic")) {
+        for (left, right) in pairs() {
+            let (left, right) = (names(&left), names(&right));
+            for (page, _) in pages(&spec(method), &request(&left, &right, 9)) {
+                let mut shown: Vec<&str> = Vec::new();
+                for slot in &page.slots {
+                    let top = |list: &[String]| {
+                        list.iter().find(|id| !shown.contains(&id.as_str())).cloned()
+                    };
+                    let tops = [top(&left), top(&right)];
+                    assert!(
+                        tops.contains(&Some(slot.document.to_string())),
+                        "{method}: {:?}",
+                        page.slots
+                    );
+                    shown.push(slot.document);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn property_3_exchanging_the_sides_mirrors_the_outcomes() {
+    for method in METHODS {
+        for (left, right) in pairs() {
+            let (left, right) = (names(&left), names(&right));
+            for length in [2, 3, 4] {
+                for clicked in [&["0"][..], &["1"], &["2"], &["0", "2"], &["1", "2", "3"]] {
+                    let clicks = |page: &Page<'_>| {
+                        let found: Vec<Click> = clicked
+                            .iter()
+                            .filter_map(|id| page.position_of(id).ok())
+                            .map(Click::at)
+                            .collect();
+                        vec![(found, 1.0)]
+                    };
+                    let (one, mean) =
+                        outcomes(&spec(method), &request(&left, &right, length), clicks);
+                    let (other, mirrored) =
+                        outcomes(&spec(method), &request(&right, &left, length), clicks);
+                    let id = format!(
+                        "{method} {left:?} {right:?} {length} {clicked:?}: {one:?} {other:?}"
+                    );
+                    for (here, there) in
+                        [("left", "right"), ("right", "left"), ("tie", "tie"), ("none", "none")]
+                    {
+                        assert!((one[here] - other[there]).abs() < 1e-9, "{id}");
+                    }
+                    assert!((mean + mirrored).abs() < 1e-9, "{id}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn property_4_random_clicks_prefer_nobody() {
+    for method in METHODS.iter().filter(|method| !UNFAIR.contains(method)) {
+        for (left, right) in pairs() {
+            let (left, right) = (names(&left), names(&right));
+            for length in 1..=4 {
+                let request = request(&left, &right, length);
+                if pages(&spec(method), &request).iter().any(|(page, _)| page.note.is_some()) {
+                    // a distribution without bias does not exist: the page says so
+                    continue;
+                }
+                let (one, mean) = outcomes(&spec(method), &request, one_random_click);
+                assert!(mean.abs() < 1e-9, "{method} {left:?} {right:?} {length}: {mean} {one:?}");
+                // where credit is a count of clicks its sign is fair too
+                if method.starts_with("team-draft") || method.ends_with("drawn") {
+                    assert!(
+                        (one["left"] - one["right"]).abs() < 1e-9,
+                        "{method} {left:?} {right:?}: {one:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn two_random_clicks_prefer_nobody_where_clicks_are_counted_in_pairs_or_drawn() {
+    for method in ["team-draft", "team-draft:shared=credit-all", "probabilistic:verdict=drawn"] {
+        for (left, right) in pairs() {
+            let (left, right) = (names(&left), names(&right));
+            let (two, _) = outcomes(&spec(method), &request(&left, &right, 3), two_random_clicks);
+            assert!(
+                (two["left"] - two["right"]).abs() < 1e-9,
+                "{method} {left:?} {right:?}: {two:?}"
+            );
+        }
+    }
+}
+
+/// Lists of the same documents where every document of `better` is ranked at least as high on the
+/// right, and one higher.
+fn dominated() -> Vec<(Vec<u32>, Vec<u32>, Vec<u32>)> {
+    let left = vec![0, 1, 2, 3];
+    let mut found = Vec::new();
+    for right in permutations(&left) {
+        let rank = |document: u32| right.iter().position(|&other| other == document).unwrap_or(9);
+        let gains: Vec<u32> =
+            (0..4).filter(|&document| rank(document) < document as usize).collect();
+        for &document in &gains {
+            found.push((left.clone(), right.clone(), vec![document]));
+        }
+        if gains.len() > 1 {
+            found.push((left.clone(), right.clone(), gains));
+        }
+    }
+    found
+}
+
+#[test]
+fn property_5_whoever_ranks_the_clicked_documents_higher_is_preferred() {
+    for method in
+        ["probabilistic", "probabilistic:credit=expected-clicks", "optimized:depth=4", "balanced"]
+    {
+        let mut blind = Vec::new();
+        for (left, right, clicked) in dominated() {
+            let (left, right, clicked) = (names(&left), names(&right), names(&clicked));
+            let request = request(&left, &right, 4);
+            if pages(&spec(method), &request).iter().any(|(page, _)| page.note.is_some()) {
+                continue;
+            }
+            let (_, mean) = outcomes(&spec(method), &request, |page| {
+                let clicks =
+                    clicked.iter().filter_map(|id| page.position_of(id).ok()).map(Click::at);
+                vec![(clicks.collect(), 1.0)]
+            });
+            assert!(mean < 1e-9, "{method} {left:?} {right:?} {clicked:?}: {mean}");
+            if mean > -1e-9 {
+                blind.push((right, clicked));
+            }
+        }
+        assert!(blind.is_empty(), "{method} cannot see {blind:?}");
+    }
+}
+
+#[test]
+fn property_5_team_draft_cannot_see_some_preferences_but_never_sees_the_wrong_one() {
+    let mut unseen = 0;
+    for (left, right, clicked) in dominated() {
+        let (left, right, clicked) = (names(&left), names(&right), names(&clicked));
+        for method in ["team-draft", "team-draft:shared=credit-all"] {
+            let (_, mean) = outcomes(&spec(method), &request(&left, &right, 4), |page| {
+                let clicks =
+                    clicked.iter().filter_map(|id| page.position_of(id).ok()).map(Click::at);
+                vec![(clicks.collect(), 1.0)]
+            });
+            assert!(mean < 1e-9, "{method} {left:?} {right:?} {clicked:?}: {mean}");
+            unseen += usize::from(mean > -1e-9);
+        }
+    }
+    assert!(unseen > 0);
+}
+
+#[test]
+fn property_6_identical_lists_say_nothing() {
+    for method in METHODS {
+        for list in [vec![0], vec![0, 1], vec![0, 1, 2, 3]] {
+            let list = names(&list);
+            for length in 1..=4 {
+                let request = request(&list, &list, length);
+                for (page, _) in pages(&spec(method), &request) {
+                    assert!(!page.is_informative(), "{method}");
+                }
+                let (outcomes, _) = outcomes(&spec(method), &request, one_random_click);
+                assert!((outcomes["none"] - 1.0).abs() < 1e-9, "{method}: {outcomes:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn property_7_a_seed_gives_the_same_list_on_every_node_and_page() {
+    let left: Vec<String> = (0..30).map(|n| format!("d{n}")).collect();
+    let right: Vec<String> = (0..30).map(|n| format!("d{}", (n * 7 + 3) % 37)).collect();
+    for method in METHODS {
+        let spec = spec(method);
+        for seed in 0..20_u8 {
+            let page = |offset, length| {
+                let request = Request { left: &left, right: &right, offset, length, pinned: &[] };
+                interleave(&spec, &request, &mut DuelCoins::drafting([seed; 32]), &Uncached)
+                    .expect(method)
+            };
+            let whole = page(0, 40);
+            assert_eq!(whole, page(0, 40), "{method}");
+            let mut pieces = Vec::new();
+            for offset in (0..40).step_by(7) {
+                pieces.extend(page(offset, 7).slots);
+            }
+            pieces.truncate(whole.slots.len());
+            let shown = |slots: &[interleaving::Slot<'_>]| -> Vec<(String, usize, Option<Team>)> {
+                slots
+                    .iter()
+                    .map(|slot| (slot.document.to_string(), slot.position, slot.team))
+                    .collect()
+            };
+            assert_eq!(shown(&whole.slots), shown(&pieces), "{method}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn property_7_the_coins_of_a_seed_never_change() {
+    // a duel that was issued before an upgrade must be credited after it
+    let left = names(&[0, 1, 2, 3, 4, 5]);
+    let right = names(&[5, 3, 1, 0, 2, 4]);
+    let shown = |method: &str| -> String {
+        let mut coins = DuelCoins::drafting([7; 32]);
+        let page = interleave(&spec(method), &request(&left, &right, 6), &mut coins, &Uncached)
+            .expect(method);
+        page.slots.iter().map(|slot| slot.document).collect()
+    };
+    let found: Vec<String> = ["team-draft", "balanced", "probabilistic", "optimized"]
+        .iter()
+        .map(|method| shown(method))
+        .collect();
+    assert_eq!(found, ["053124", "051324", "052134", "051324"]);
+}
+
+#[test]
+fn property_8_the_order_and_the_number_of_click_events_do_not_matter() {
+    let (left, right) = (names(&[0, 1, 2, 3]), names(&[3, 1, 0, 2]));
+    for method in METHODS {
+        let spec = spec(method);
+        for (page, _) in pages(&spec, &request(&left, &right, 4)) {
+            let earned = |clicks: &[Click]| {
+                credit(&spec, &page.sheet, clicks, &mut DuelCoins::crediting([1; 32]))
+                    .expect(method)
+            };
+            let [a, b, c] = [0, 1, 3].map(Click::at);
+            let heavy = Click { position: 1, weight: 5 };
+            assert_eq!(earned(&[a, b, c]), earned(&[c, a, b, a, a, c]), "{method}");
+            // the heaviest event of a document counts, once
+            assert_eq!(earned(&[a, heavy, c]), earned(&[b, c, heavy, a, b, heavy]), "{method}");
+        }
+    }
+}
+
+#[test]
+fn property_9_teams_have_as_many_competitive_slots_as_each_other() {
+    for method in METHODS.iter().filter(|method| method.starts_with("team-draft")) {
+        // documents of one rank leave their rounds half empty
+        let exact = !method.ends_with("same-rank");
+        for (left, right) in pairs() {
+            let (left, right) = (names(&left), names(&right));
+            for length in 1..=8 {
+                for (page, _) in pages(&spec(method), &request(&left, &right, length)) {
+                    let of = |team: Team| {
+                        page.slots
+                            .iter()
+                            .filter(|slot| slot.competitive && slot.team == Some(team))
+                            .count()
+                    };
+                    let difference = of(Team::Left).abs_diff(of(Team::Right));
+                    let most = if *method == "team-draft" { 0 } else { 1 };
+                    assert!(
+                        !exact || difference <= most,
+                        "{method} {left:?} {right:?}: {:?}",
+                        page.slots
+                    );
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn property_10_the_convolution_is_the_sum_over_all_assignments(
+        ranks in Just((1_u32..=12).collect::<Vec<_>>()).prop_shuffle(),
+        shuffled in Just((1_u32..=12).collect::<Vec<_>>()).prop_shuffle(),
+        clicked in prop::collection::vec(any::<bool>(), 12),
+        weights in prop::collection::vec(1_u32..4, 12),
+        tau in prop::sample::select(vec![0.5, 1.0, 3.0, 10.0]),
+    ) {
+        // a page of twelve with any ranks is one that probabilistic interleaving can show
+        let slots = ranks
+            .iter()
+            .zip(&shuffled)
+            .map(|(&left, &right)| CreditSlot { ranks: [left, right], team: Some(Team::Left), competitive: true })
+            .collect();
+        let sheet = CreditSheet { depths: [12, 12], informative: true, fell_back: false, slots };
+        let clicks: Vec<Click> = (0..12)
+            .filter(|&position| clicked[position])
+            .map(|position| Click { position, weight: weights[position] })
+            .collect();
+        let spec = spec(&format!("probabilistic:tau={tau}"));
+        let earned = credit(&spec, &sheet, &clicks, &mut DuelCoins::crediting([0; 32])).expect("good clicks");
+        let q: Vec<f64> = clicks
+            .iter()
+            .map(|click| probabilistic::left_posterior(&sheet, click.position, tau).expect("both can fill it"))
+            .collect();
+        let (mut left, mut right) = (0.0, 0.0);
+        for owners in 0..1_u32 << clicks.len() {
+            let mut difference = 0_i64;
+            let mut probability = 1.0;
+            for (at, click) in clicks.iter().enumerate() {
+                let is_left = owners >> at & 1 == 1;
+                difference += if is_left { i64::from(click.weight) } else { -i64::from(click.weight) };
+                probability *= if is_left { q[at] } else { 1.0 - q[at] };
+            }
+            if difference > 0 {
+                left += probability;
+            } else if difference < 0 {
+                right += probability;
+            }
+        }
+        prop_assert!((earned.left - left).abs() < 1e-12, "{} {}", earned.left, left);
+        prop_assert!((earned.right - right).abs() < 1e-12, "{} {}", earned.right, right);
+    }
+}
+
+#[test]
+fn the_posterior_of_a_slot_is_what_the_coins_say() {
+    // Bayes by going through every way: the share of the ways to a page in which the left side
+    // drafted a slot
+    let lists = Lists::new(&[0, 1, 2, 3], &[2, 0, 4, 1], 5, Default::default());
+    let spec = spec("probabilistic:tau=2");
+    let mut by_page: BTreeMap<Vec<u32>, (CreditSheet, f64, Vec<f64>)> = BTreeMap::new();
+    for (page, probability) in every_way(|coins| draft::draft(&spec, &lists, 3, coins, &Uncached)) {
+        let documents = page.slots.iter().map(|slot| slot.document).collect();
+        let (_, total, from_left) = by_page
+            .entry(documents)
+            .or_insert_with(|| (CreditSheet::of(&spec, &lists, &page), 0.0, vec![0.0; 3]));
+        *total += probability.value();
+        for (share, slot) in from_left.iter_mut().zip(&page.slots) {
+            *share += if slot.team == Team::Left { probability.value() } else { 0.0 };
+        }
+    }
+    for (documents, (sheet, total, from_left)) in by_page {
+        for (position, share) in from_left.iter().enumerate() {
+            let q = probabilistic::left_posterior(&sheet, position, 2.0)
+                .expect("both lists have three left");
+            assert!((share / total - q).abs() < 1e-12, "{documents:?} {position}");
+        }
+    }
+}
+
+#[test]
+fn drafts_of_fair_coins_have_exact_probabilities() {
+    let total = |text: &str, left: &[u32], right: &[u32]| {
+        let lists = Lists::new(left, right, 8, Default::default());
+        every_way(|coins| draft::draft(&spec(text), &lists, 6, coins, &Uncached))
+            .iter()
+            .fold(Ratio::from_integer(0), |sum, (_, probability)| sum + probability.exact)
+    };
+    for (left, right) in pairs() {
+        for method in METHODS
+            .iter()
+            .filter(|m| matches!(spec(m).method, Method::TeamDraft(_) | Method::Balanced(_)))
+        {
+            assert_eq!(total(method, &left, &right), Ratio::from_integer(1), "{method}");
+        }
+    }
+}

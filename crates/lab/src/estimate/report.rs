@@ -1,0 +1,338 @@
+//! What the comparisons of all pairs say: the matrix, how sure each entry is, and who is best
+//! beyond chance.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::PairCount;
+use dueling_bandits::preference::{InvalidMatrix, PreferenceMatrix};
+
+/// Gaps of fewer standard errors are within noise.
+pub const NOISE: f64 = 3.0;
+
+/// What a matrix entry is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Entry {
+    /// Wins, and half of all pages that nobody won, in all pages: `(wins + undecided/2)/N`.
+    Half,
+    /// Wins among the pages that somebody won; 1/2 where nobody has.
+    Skip,
+    /// The mean score, from -1 to 1, brought to 0 to 1. For probabilistic interleaving only.
+    Score,
+}
+
+/// What was compared and how: everything that is needed to make the numbers again.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Settings {
+    /// The file, as it was named.
+    pub file: String,
+    /// Its SHA-256, in hexadecimal digits.
+    pub sha256: String,
+    /// The interleaving method with its parameters.
+    pub method: String,
+    /// The users with their parameters.
+    pub users: String,
+    /// Slots of a page.
+    pub length: usize,
+    /// Comparisons of each pair.
+    pub comparisons: u64,
+    /// The seed.
+    pub seed: u64,
+    /// What an entry is.
+    pub entry: Entry,
+}
+
+/// The data set, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DataSummary {
+    /// Its queries.
+    pub queries: usize,
+    /// Its documents.
+    pub documents: usize,
+    /// Grades of the documents: `0..grades`.
+    pub grades: usize,
+    /// Features that rank nothing, and are left out.
+    pub constant_features: Vec<u32>,
+}
+
+/// One ranker: the documents of a query in descending order of one feature.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RankerSummary {
+    /// Number of the feature.
+    pub feature: u32,
+    /// Mean NDCG, cut at the page's length; a query without a relevant document has 0.
+    pub ndcg: f64,
+    /// Rankers that it beats, beyond noise.
+    pub beats: usize,
+    /// Rankers that beat it, beyond noise.
+    pub loses: usize,
+    /// Rankers whose gap is within noise.
+    pub within_noise: usize,
+    /// Mean of its row, without itself.
+    pub mean: f64,
+    /// Least of its row.
+    pub least: f64,
+}
+
+/// One pair, seen from its first ranker.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PairSummary {
+    /// Features of both.
+    pub features: [u32; 2],
+    /// The matrix's entry: how often the first beats the second.
+    pub preference: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// Whether it is within [`NOISE`] standard errors of 1/2.
+    pub within_noise: bool,
+    /// Pages that the first won.
+    pub wins: u64,
+    /// Pages that the second won.
+    pub losses: u64,
+    /// Pages with equal credit.
+    pub ties: u64,
+    /// Pages without a click.
+    pub no_click: u64,
+    /// Pages with clicks that say nothing.
+    pub no_signal: u64,
+}
+
+/// Shares of all pages of all pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Rates {
+    /// Pages that nobody won.
+    pub undecided: f64,
+    /// Of these: equal credit.
+    pub ties: f64,
+    /// Of these: no click.
+    pub no_click: f64,
+    /// Of these: clicks that say nothing.
+    pub no_signal: f64,
+}
+
+/// The estimate.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// How it was made.
+    pub settings: Settings,
+    /// What it was made from.
+    pub data: DataSummary,
+    /// Of all pages.
+    pub rates: Rates,
+    /// The feature that beats all others, as the entries stand.
+    pub condorcet_winner: Option<u32>,
+    /// The feature that beats all others beyond noise.
+    pub certain_condorcet_winner: Option<u32>,
+    /// Pairs whose gap is within noise.
+    pub pairs_within_noise: usize,
+    /// By ranker, in the order of the matrix.
+    pub rankers: Vec<RankerSummary>,
+    /// By pair `i < j`, row by row.
+    pub pairs: Vec<PairSummary>,
+    #[serde(skip)]
+    matrix: PreferenceMatrix,
+}
+
+impl Entry {
+    /// The entry of a pair and its standard error.
+    pub fn of(self, count: &PairCount) -> (f64, f64) {
+        let pages = count.comparisons() as f64;
+        let (wins, losses) = (count.wins as f64, count.losses as f64);
+        match self {
+            Entry::Half => {
+                let undecided = pages - wins - losses;
+                let mean = (wins + undecided / 2.0) / pages;
+                let square = (wins + undecided / 4.0) / pages;
+                (mean, ((square - mean * mean).max(0.0) / pages).sqrt())
+            }
+            Entry::Skip if wins + losses == 0.0 => (0.5, 0.5),
+            Entry::Skip => {
+                let mean = wins / (wins + losses);
+                (mean, (mean * (1.0 - mean) / (wins + losses)).sqrt())
+            }
+            Entry::Score => {
+                let mean = count.score / pages;
+                let variance = (count.score_squares / pages - mean * mean).max(0.0);
+                ((1.0 + mean) / 2.0, (variance / pages).sqrt() / 2.0)
+            }
+        }
+    }
+}
+
+impl Report {
+    /// The report of `counts`, one for each pair of `features` as [`super::compare_all`] gives
+    /// them; `ndcg` by feature.
+    pub fn new(
+        settings: Settings,
+        data: DataSummary,
+        features: &[u32],
+        ndcg: &[f64],
+        counts: &[PairCount],
+    ) -> Result<Self, InvalidMatrix> {
+        let mut pairs = Vec::with_capacity(counts.len());
+        let names = features.iter().enumerate();
+        let named = names.flat_map(|(at, &i)| features[at + 1..].iter().map(move |&j| [i, j]));
+        for (features, count) in named.zip(counts) {
+            let (preference, standard_error) = settings.entry.of(count);
+            pairs.push(PairSummary {
+                features,
+                preference,
+                standard_error,
+                within_noise: (preference - 0.5).abs() < NOISE * standard_error
+                    || preference == 0.5,
+                wins: count.wins,
+                losses: count.losses,
+                ties: count.ties,
+                no_click: count.no_click,
+                no_signal: count.no_signal,
+            });
+        }
+        let k = features.len();
+        // pairs before row i: those of all rows above it
+        let at = |i: usize, j: usize| &pairs[i * (2 * k - i - 1) / 2 + (j - i - 1)];
+        let matrix = PreferenceMatrix::from_pairs(k, |i, j| at(i, j).preference)?;
+        let of = |i: usize, j: usize| at(i.min(j), i.max(j));
+        let rankers: Vec<RankerSummary> = (0..k)
+            .map(|i| {
+                let others = || (0..k).filter(move |&j| j != i);
+                let sure = |j: &usize| !of(i, *j).within_noise;
+                let row = || others().map(|j| matrix.win_probability(i, j));
+                RankerSummary {
+                    feature: features[i],
+                    ndcg: ndcg[i],
+                    beats: others().filter(sure).filter(|&j| matrix.beats(i, j)).count(),
+                    loses: others().filter(sure).filter(|&j| matrix.beats(j, i)).count(),
+                    within_noise: others().filter(|&j| of(i, j).within_noise).count(),
+                    mean: row().sum::<f64>() / (k - 1) as f64,
+                    least: row().fold(1.0, f64::min),
+                }
+            })
+            .collect();
+        let share = |part: fn(&PairCount) -> u64| {
+            let pages: u64 = counts.iter().map(PairCount::comparisons).sum();
+            counts.iter().map(part).sum::<u64>() as f64 / pages as f64
+        };
+        Ok(Self {
+            rates: Rates {
+                undecided: share(|c| c.ties + c.no_click + c.no_signal),
+                ties: share(|c| c.ties),
+                no_click: share(|c| c.no_click),
+                no_signal: share(|c| c.no_signal),
+            },
+            condorcet_winner: matrix.condorcet_winner().map(|i| features[i]),
+            certain_condorcet_winner: rankers.iter().find(|r| r.beats == k - 1).map(|r| r.feature),
+            pairs_within_noise: pairs.iter().filter(|pair| pair.within_noise).count(),
+            rankers,
+            pairs,
+            matrix,
+            settings,
+            data,
+        })
+    }
+
+    /// The preference matrix, in the order of [`Report::rankers`].
+    pub fn matrix(&self) -> &PreferenceMatrix {
+        &self.matrix
+    }
+
+    /// The matrix as [`PreferenceMatrix::load`] reads it, under comments that say how it was made.
+    pub fn csv(&self) -> String {
+        let settings = &self.settings;
+        let features: Vec<String> =
+            self.rankers.iter().map(|ranker| ranker.feature.to_string()).collect();
+        let mut text = String::new();
+        let entry = match settings.entry {
+            Entry::Half => "(wins + undecided/2)/N",
+            Entry::Skip => "wins/(wins + losses)",
+            Entry::Score => "(1 + mean score)/2",
+        };
+        // a name may hold anything, and a comment ends with its line
+        let file: String = settings.file.chars().filter(|c| !c.is_control()).collect();
+        for (name, value) in [
+            ("file", file),
+            ("sha256", settings.sha256.clone()),
+            ("method", settings.method.clone()),
+            ("users", settings.users.clone()),
+            ("length", settings.length.to_string()),
+            ("comparisons", settings.comparisons.to_string()),
+            ("seed", settings.seed.to_string()),
+            ("entry", entry.to_string()),
+            ("features", features.join(" ")),
+        ] {
+            let _ = writeln!(text, "# {name}: {value}");
+        }
+        for row in self.matrix.rows() {
+            let row: Vec<String> = row.iter().map(f64::to_string).collect();
+            let _ = writeln!(text, "{}", row.join(","));
+        }
+        text
+    }
+
+    /// For people.
+    pub fn table(&self) -> String {
+        let Self { settings, data, rates, .. } = self;
+        let mut text = format!(
+            "{}: {} queries, {} documents, {} grades; SHA-256 {}\n",
+            settings.file, data.queries, data.documents, data.grades, settings.sha256
+        );
+        let _ = writeln!(
+            text,
+            "{}, {} users, pages of {}, {} comparisons of each of {} pairs, seed {}",
+            settings.method,
+            settings.users,
+            settings.length,
+            settings.comparisons,
+            self.pairs.len(),
+            settings.seed
+        );
+        if !data.constant_features.is_empty() {
+            let list: Vec<String> = data.constant_features.iter().map(u32::to_string).collect();
+            let _ =
+                writeln!(text, "left out, because they rank nothing: features {}", list.join(", "));
+        }
+        let _ = writeln!(
+            text,
+            "undecided {:.3} of all pages: ties {:.3}, no click {:.3}, clicks that say nothing {:.3}",
+            rates.undecided, rates.ties, rates.no_click, rates.no_signal
+        );
+        let _ = writeln!(
+            text,
+            "\nfeature  ndcg@{:<3} beats  loses  within noise   mean  least",
+            settings.length
+        );
+        let mut rankers: Vec<&RankerSummary> = self.rankers.iter().collect();
+        rankers.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+        for ranker in rankers {
+            let _ = writeln!(
+                text,
+                "{:>7}  {:>8.3} {:>6} {:>6} {:>13}  {:.3}  {:.3}",
+                ranker.feature,
+                ranker.ndcg,
+                ranker.beats,
+                ranker.loses,
+                ranker.within_noise,
+                ranker.mean,
+                ranker.least
+            );
+        }
+        let _ = writeln!(
+            text,
+            "\n{} of {} gaps are within noise ({NOISE} standard errors)",
+            self.pairs_within_noise,
+            self.pairs.len()
+        );
+        let _ = match (self.certain_condorcet_winner, self.condorcet_winner) {
+            (Some(winner), _) => writeln!(text, "Condorcet winner: feature {winner}"),
+            (None, Some(winner)) => {
+                writeln!(
+                    text,
+                    "Condorcet winner: none beyond noise; as the numbers stand, feature {winner}"
+                )
+            }
+            (None, None) => writeln!(text, "Condorcet winner: none"),
+        };
+        text
+    }
+}

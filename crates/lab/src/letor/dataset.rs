@@ -1,0 +1,170 @@
+//! A data set in memory, as single-feature rankers see it: each feature ranks the documents of each
+//! query.
+
+use std::collections::BTreeSet;
+use std::io::BufRead;
+
+use rand::seq::SliceRandom;
+
+use super::ndcg;
+use super::reader::{LetorError, Query, Reader};
+use dueling_bandits::PolicyRng;
+
+/// Queries whose documents are ranked by features, highest value first.
+#[derive(Debug, Clone)]
+pub struct DataSet {
+    /// In the order of the file.
+    pub queries: Vec<RankedQuery>,
+    /// Numbers of the features that tell documents apart, in ascending order; a ranker is an index
+    /// into this.
+    pub features: Vec<u32>,
+    /// Numbers of the features that have one value for all documents of each query, and so rank
+    /// nothing.
+    pub constant: Vec<u32>,
+    /// Highest grade of a document.
+    pub highest_grade: u8,
+    /// Documents of all queries.
+    pub documents: usize,
+}
+
+/// A data set that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataSetError {
+    /// It is no LETOR file.
+    #[error(transparent)]
+    Letor(#[from] LetorError),
+    /// No documents.
+    #[error("it has no documents")]
+    Empty,
+    /// Rankers that cannot be told apart.
+    #[error("{0} of its features tell documents of a query apart; a comparison needs two")]
+    Features(usize),
+}
+
+/// One query.
+#[derive(Debug, Clone)]
+pub struct RankedQuery {
+    /// Its id.
+    pub id: String,
+    /// By document.
+    pub grades: Vec<u8>,
+    /// By ranker.
+    rankings: Vec<Ranking>,
+}
+
+/// Documents in the order of one feature.
+#[derive(Debug, Clone)]
+pub struct Ranking {
+    /// Highest value first; of one value in the order of the file.
+    order: Vec<u32>,
+    /// Where runs of one value begin and end (exclusive), in ascending order; runs of one document
+    /// are left out.
+    ties: Vec<(u32, u32)>,
+}
+
+impl DataSet {
+    /// Read a whole file.
+    pub fn read(input: impl BufRead) -> Result<Self, DataSetError> {
+        let queries = Reader::new(input).collect::<Result<Vec<Query>, LetorError>>()?;
+        let documents = queries.iter().map(|query| query.documents.len()).sum();
+        if documents == 0 {
+            return Err(DataSetError::Empty);
+        }
+        let all = || queries.iter().flat_map(|query| &query.documents);
+        let numbers: BTreeSet<u32> = all()
+            .flat_map(|document| document.features.iter().map(|&(number, _)| number))
+            .collect();
+        let highest_grade = all().map(|document| document.grade).max().unwrap_or(0);
+        let tells_apart = |&number: &u32| {
+            queries.iter().any(|query| {
+                let first = query.documents[0].feature(number);
+                query.documents.iter().any(|document| document.feature(number) != first)
+            })
+        };
+        let (features, constant): (Vec<u32>, Vec<u32>) = numbers.into_iter().partition(tells_apart);
+        if features.len() < 2 {
+            return Err(DataSetError::Features(features.len()));
+        }
+        let queries = queries.into_iter().map(|query| RankedQuery::of(query, &features)).collect();
+        Ok(Self { queries, features, constant, highest_grade, documents })
+    }
+
+    /// Mean NDCG of a ranker over all queries, with equal values in random order. A query without a
+    /// relevant document has 0, as in LETOR's own evaluation.
+    pub fn mean_ndcg(&self, ranker: usize, depth: usize) -> f64 {
+        let total: f64 = self.queries.iter().filter_map(|query| query.ndcg(ranker, depth)).sum();
+        total / self.queries.len() as f64
+    }
+}
+
+impl RankedQuery {
+    fn of(query: Query, features: &[u32]) -> Self {
+        let grades = query.documents.iter().map(|document| document.grade).collect();
+        let rankings = features
+            .iter()
+            .map(|&number| {
+                let values: Vec<f64> =
+                    query.documents.iter().map(|document| document.feature(number)).collect();
+                Ranking::by(&values)
+            })
+            .collect();
+        Self { id: query.id, grades, rankings }
+    }
+
+    /// How a ranker orders the documents.
+    pub fn ranking(&self, ranker: usize) -> &Ranking {
+        &self.rankings[ranker]
+    }
+
+    /// Expected NDCG of a ranker when equal values are put in random order; `None` where no
+    /// document is relevant.
+    pub fn ndcg(&self, ranker: usize, depth: usize) -> Option<f64> {
+        let ranking = &self.rankings[ranker];
+        let mut gains: Vec<f64> = ranking
+            .order
+            .iter()
+            .map(|&document| ndcg::gain(self.grades[document as usize]))
+            .collect();
+        for &(begin, end) in &ranking.ties {
+            let run = &mut gains[begin as usize..end as usize];
+            let mean = run.iter().sum::<f64>() / run.len() as f64;
+            run.fill(mean);
+        }
+        let mut ideal: Vec<f64> = self.grades.iter().map(|&grade| ndcg::gain(grade)).collect();
+        ideal.sort_unstable_by(|a, b| b.total_cmp(a));
+        let best = ndcg::discounted(&ideal, depth);
+        (best > 0.0).then(|| ndcg::discounted(&gains, depth) / best)
+    }
+}
+
+impl Ranking {
+    /// The documents `0..values.len()` by their finite values, highest first.
+    pub fn by(values: &[f64]) -> Self {
+        let mut order: Vec<u32> = (0..values.len() as u32).collect();
+        let value = |document: u32| values[document as usize];
+        // stable; 0.0 and -0.0 are one value
+        order
+            .sort_by(|&a, &b| value(b).partial_cmp(&value(a)).unwrap_or(std::cmp::Ordering::Equal));
+        let mut ties = Vec::new();
+        let mut begin = 0;
+        for end in 1..=order.len() {
+            if end == order.len() || value(order[end]) != value(order[begin]) {
+                if end - begin > 1 {
+                    ties.push((begin as u32, end as u32));
+                }
+                begin = end;
+            }
+        }
+        Self { order, ties }
+    }
+
+    /// Put the best `depth` documents into `ranked`, those of one value in random order.
+    pub fn draw(&self, depth: usize, rng: &mut PolicyRng, ranked: &mut Vec<u32>) {
+        ranked.clear();
+        ranked.extend_from_slice(&self.order);
+        for &(begin, end) in self.ties.iter().take_while(|&&(begin, _)| (begin as usize) < depth) {
+            ranked[begin as usize..end as usize].shuffle(rng);
+        }
+        ranked.truncate(depth);
+    }
+}

@@ -1,0 +1,393 @@
+//! How far the estimates of [`dueling_bandits::evidence`] can be trusted: simulated experiments
+//! with known preferences, in which the service's own estimates are compared with the truth.
+
+use rand::SeedableRng;
+use rayon::prelude::*;
+use serde::Serialize;
+use special::Beta as _;
+
+use super::environment::{Environment, RunSeeds, fingerprint};
+use super::feedback::Feedback;
+use super::tournament::{Entrant, Watch};
+use dueling_bandits::evidence::{Certainty, Estimate, History, Posterior, forecast};
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::preference::{PreferenceMatrix, Regret};
+use dueling_bandits::{InFlight, Observation, PolicyRng, Tally, TieRule};
+
+/// How far rounding may put a bound from a truth that is on it.
+const ROUNDING: f64 = 1e-9;
+
+/// Simulated experiments of one policy on one matrix.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// The matrix, as the user named it.
+    pub name: String,
+    /// The true preferences.
+    pub matrix: PreferenceMatrix,
+    /// Which policy chooses.
+    pub entrant: Entrant,
+    /// Steps of each experiment.
+    pub horizon: u64,
+    /// Steps at which estimates are compared with the truth, ascending, the horizon at most.
+    pub looks: Vec<u64>,
+    /// Number of experiments.
+    pub runs: u64,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Confidence of the verdict, in (0, 1).
+    pub confidence: f64,
+    /// Ties and lost clicks; delay is not looked at.
+    pub feedback: Feedback,
+}
+
+/// What the trials found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Calibration {
+    /// The matrix, as the user named it.
+    pub matrix: String,
+    /// The policy, as the user wrote it.
+    pub policy: String,
+    /// `K`.
+    pub rankers: usize,
+    /// Experiments, as really done.
+    pub runs: u64,
+    /// Steps of each.
+    pub horizon: u64,
+    /// The estimates of regret, at each look.
+    pub regret: Vec<RegretCalibration>,
+    /// The verdicts.
+    pub verdict: VerdictCalibration,
+}
+
+/// Estimates of cumulative regret after so many steps, over all experiments.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RegretCalibration {
+    /// Steps.
+    pub step: u64,
+    /// Mean of the true Copeland regret.
+    pub truth: f64,
+    /// Mean of its plug-in estimate.
+    pub plug_in: f64,
+    /// Mean of its posterior mean.
+    pub posterior: f64,
+    /// Mean length of its 95 % credible interval.
+    pub length: f64,
+    /// Share of the experiments whose interval held the truth.
+    pub coverage: f64,
+    /// Share whose interval was below the truth: the cost was understated.
+    pub below: f64,
+    /// Condorcet regret, where the matrix has a Condorcet winner and the estimates said something:
+    /// mean truth, mean estimate, coverage, share of the experiments that said something.
+    pub condorcet: Option<[f64; 4]>,
+}
+
+/// Verdicts over all experiments, each taken at the first step at which it was certain.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VerdictCalibration {
+    /// Confidence that was asked for.
+    pub confidence: f64,
+    /// Experiments that came to a verdict.
+    pub decided: u64,
+    /// Verdicts that named a ranker that is no Copeland winner.
+    pub wrong: u64,
+    /// Upper end of the exact 95 % interval (Clopper and Pearson) of the share of wrong verdicts
+    /// among all experiments.
+    pub wrong_share_at_most: f64,
+    /// Experiments in which a true Copeland winner was ever held for impossible.
+    pub excluded: u64,
+    /// Median number of steps to the verdict among those that came to one.
+    pub median_steps: Option<u64>,
+    /// Median over the looks before a verdict of (steps that it really took from there) / (steps
+    /// that were forecast), and how many such looks there were.
+    pub forecast_ratio: Option<(f64, usize)>,
+    /// Share of these looks whose true number of steps was within the forecast's range.
+    pub forecast_within: Option<f64>,
+}
+
+/// One look of one experiment.
+#[derive(Debug, Clone)]
+struct Look {
+    truth: f64,
+    plug_in: f64,
+    estimate: Estimate,
+    condorcet: Option<(f64, Estimate)>,
+    /// Steps so far, and the forecast's low, estimate and high.
+    forecast: Option<(u64, f64, f64, f64)>,
+}
+
+struct Experiment {
+    looks: Vec<Look>,
+    /// Step of the verdict, and whether it was wrong.
+    verdict: Option<(u64, bool)>,
+    excluded: bool,
+}
+
+impl Trial {
+    /// Steps of all its experiments together.
+    pub fn total_steps(&self) -> u64 {
+        self.horizon.saturating_mul(self.runs)
+    }
+
+    /// Run the experiments in the current rayon pool. `None` where it was stopped before any was
+    /// finished.
+    pub fn run(&self, watch: &Watch) -> Option<Calibration> {
+        let fingerprint = fingerprint(&self.matrix);
+        let experiments: Vec<Experiment> = (0..self.runs)
+            .into_par_iter()
+            .filter_map(|number| {
+                self.experiment(RunSeeds::new(self.seed, &fingerprint, number), watch)
+            })
+            .collect();
+        (!experiments.is_empty()).then(|| self.report(&experiments))
+    }
+
+    fn experiment(&self, seeds: RunSeeds, watch: &Watch) -> Option<Experiment> {
+        let rankers = self.matrix.rankers();
+        let mut policy = self.entrant.spec.start(Setup { rankers, seed: seeds.folding });
+        let mut environment = Environment::new(&self.matrix, &self.feedback, true, seeds);
+        let mut selecting = PolicyRng::seed_from_u64(seeds.selecting);
+        // the estimates' own rng, so that looking changes nothing
+        let mut estimating = PolicyRng::seed_from_u64(seeds.selecting ^ seeds.folding);
+        let in_flight = InFlight::new();
+        let ties: TieRule = self.feedback.tie_rule;
+
+        let truth = Truth::new(&self.matrix);
+        let mut shown = vec![0; rankers];
+        let mut history = History::new(rankers);
+        let mut certainty = Certainty::of(policy.tally(), self.confidence);
+        let mut experiment = Experiment { looks: Vec::new(), verdict: None, excluded: false };
+        let mut looks = self.looks.iter().copied().peekable();
+        let mut reported = 0;
+        for step in 1..=self.horizon {
+            if step - reported == 256 {
+                watch.advance(256);
+                reported = step;
+                if watch.is_stopped() {
+                    return None;
+                }
+            }
+            let selection = policy.select(&in_flight, &mut selecting);
+            let duel = selection.duel;
+            shown[duel.first] += 1;
+            shown[duel.second] += 1;
+            if duel.is_self() {
+                policy.observe_self_duels(duel.first, 1);
+                history.shown_alone(duel.first, 1);
+            } else {
+                if let Some(answer) = environment.answer(duel) {
+                    let outcome = ties.resolve(answer, seeds.folding, policy.tally().steps());
+                    let (batch, ticket) = (selection.batch, selection.ticket);
+                    policy.observe(&Observation { duel, outcome, batch, ticket });
+                }
+                history.compared(duel, 1);
+                certainty.update(policy.tally(), duel.first, duel.second);
+                if experiment.verdict.is_none() {
+                    let certain = certainty.certain();
+                    if !certain.is_empty() {
+                        let winner = policy.tally().copeland_leader_among(&certain);
+                        experiment.verdict = Some((step, !truth.wins[environment.name(winner)]));
+                    }
+                    let possible = certainty.possible();
+                    experiment.excluded |= (0..rankers)
+                        .any(|i| truth.wins[environment.name(i)] && !possible.contains(&i));
+                }
+            }
+            history.counted(step, 0);
+            if looks.next_if_eq(&step).is_some() {
+                let name = |i: usize| environment.name(i);
+                let forecast = match experiment.verdict {
+                    None => forecast(policy.tally(), &certainty, &history, &mut estimating)
+                        .ok()
+                        .map(|f| (step, f.low, f.estimate, f.high.unwrap_or(f64::INFINITY))),
+                    Some(_) => None,
+                };
+                let look = truth.look(policy.tally(), &shown, name, &mut estimating);
+                experiment.looks.push(Look { forecast, ..look });
+            }
+        }
+        watch.advance(self.horizon - reported);
+        Some(experiment)
+    }
+
+    fn report(&self, experiments: &[Experiment]) -> Calibration {
+        let runs = experiments.len() as u64;
+        let looks = self.looks.iter().enumerate().map(|(at, &step)| {
+            let looks: Vec<&Look> =
+                experiments.iter().map(|experiment| &experiment.looks[at]).collect();
+            RegretCalibration::of(step, &looks)
+        });
+        let decided: Vec<(u64, bool)> =
+            experiments.iter().filter_map(|experiment| experiment.verdict).collect();
+        let wrong = decided.iter().filter(|(_, wrong)| *wrong).count() as u64;
+        let mut steps: Vec<u64> = decided.iter().map(|(step, _)| *step).collect();
+        steps.sort_unstable();
+        // (truth / forecast, within)
+        let mut forecasts: Vec<(f64, bool)> = experiments
+            .iter()
+            .filter_map(|experiment| Some((experiment.verdict?.0, &experiment.looks)))
+            .flat_map(|(end, looks)| {
+                looks.iter().filter_map(move |look| {
+                    let (step, low, estimate, high) = look.forecast?;
+                    let took = end.checked_sub(step)? as f64;
+                    Some((took / estimate, (low..=high).contains(&took)))
+                })
+            })
+            .collect();
+        forecasts.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let within = forecasts.iter().filter(|(_, within)| *within).count();
+        Calibration {
+            matrix: self.name.clone(),
+            policy: self.entrant.text.clone(),
+            rankers: self.matrix.rankers(),
+            runs,
+            horizon: self.horizon,
+            regret: looks.collect(),
+            verdict: VerdictCalibration {
+                confidence: self.confidence,
+                decided: decided.len() as u64,
+                wrong,
+                wrong_share_at_most: share_at_most(wrong, runs),
+                excluded: experiments.iter().filter(|experiment| experiment.excluded).count()
+                    as u64,
+                median_steps: (!steps.is_empty()).then(|| steps[steps.len() / 2]),
+                forecast_ratio: (!forecasts.is_empty())
+                    .then(|| (forecasts[forecasts.len() / 2].0, forecasts.len())),
+                forecast_within: (!forecasts.is_empty())
+                    .then(|| within as f64 / forecasts.len() as f64),
+            },
+        }
+    }
+}
+
+impl RegretCalibration {
+    fn of(step: u64, looks: &[&Look]) -> Self {
+        let mean = |of: &dyn Fn(&Look) -> f64| {
+            looks.iter().map(|look| of(look)).sum::<f64>() / looks.len() as f64
+        };
+        let condorcet: Vec<_> = looks.iter().filter_map(|look| look.condorcet).collect();
+        let of_those = |of: &dyn Fn(f64, Estimate) -> f64| {
+            condorcet.iter().map(|&(truth, estimate)| of(truth, estimate)).sum::<f64>()
+                / condorcet.len() as f64
+        };
+        Self {
+            step,
+            truth: mean(&|look| look.truth),
+            plug_in: mean(&|look| look.plug_in),
+            posterior: mean(&|look| look.estimate.mean),
+            length: mean(&|look| look.estimate.high - look.estimate.low),
+            coverage: mean(&|look| f64::from(holds(look.estimate, look.truth))),
+            below: mean(&|look| f64::from(look.estimate.high + ROUNDING < look.truth)),
+            condorcet: (!condorcet.is_empty()).then(|| {
+                [
+                    of_those(&|truth, _| truth),
+                    of_those(&|_, estimate| estimate.mean),
+                    of_those(&|truth, estimate| f64::from(holds(estimate, truth))),
+                    condorcet.len() as f64 / looks.len() as f64,
+                ]
+            }),
+        }
+    }
+}
+
+fn holds(estimate: Estimate, truth: f64) -> bool {
+    let rounding = ROUNDING * (1.0 + truth);
+    (estimate.low - rounding..=estimate.high + rounding).contains(&truth)
+}
+
+/// What a matrix says that an experiment does not know.
+struct Truth {
+    copeland: Regret,
+    condorcet: Option<Regret>,
+    /// Whether each is a Copeland winner.
+    wins: Vec<bool>,
+}
+
+impl Truth {
+    fn new(matrix: &PreferenceMatrix) -> Self {
+        let winners = matrix.copeland_winners();
+        Self {
+            copeland: Regret::copeland(matrix),
+            condorcet: Regret::condorcet(matrix).ok(),
+            wins: (0..matrix.rankers()).map(|i| winners.contains(&i)).collect(),
+        }
+    }
+
+    /// Compare the estimates with the truth. `name` gives the matrix's index of a ranker.
+    fn look(
+        &self,
+        tally: &Tally,
+        shown: &[u64],
+        name: impl Fn(usize) -> usize,
+        rng: &mut PolicyRng,
+    ) -> Look {
+        let mut by_name = vec![0; shown.len()];
+        shown.iter().enumerate().for_each(|(i, &count)| by_name[name(i)] = count);
+        let drawn = Posterior::new(tally).regret(&[shown], Posterior::draws(tally.rankers()), rng);
+        let scores: Vec<usize> = (0..tally.rankers()).map(|i| tally.copeland_score(i)).collect();
+        Look {
+            truth: self.copeland.of_appearances(&by_name),
+            plug_in: Regret::from_copeland_scores(&scores).of_appearances(shown),
+            estimate: drawn.copeland[0],
+            condorcet: match (&self.condorcet, drawn.condorcet) {
+                (Some(regret), Some((estimate, _))) => {
+                    Some((regret.of_appearances(&by_name), estimate))
+                }
+                _ => None,
+            },
+            forecast: None,
+        }
+    }
+}
+
+/// Upper end of the exact two-sided 95 % interval of a share, after `hits` of `all`.
+fn share_at_most(hits: u64, all: u64) -> f64 {
+    if hits >= all {
+        return 1.0;
+    }
+    let (a, b) = (hits as f64 + 1.0, (all - hits) as f64);
+    0.975_f64.inv_inc_beta(a, b, a.ln_beta(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dueling_bandits::PolicySpec;
+
+    #[test]
+    fn the_exact_upper_bound_is_the_published_one() {
+        // no event in n: 1 - 0.025^(1/n)
+        assert!((share_at_most(0, 100) - (1.0 - 0.025_f64.powf(0.01))).abs() < 1e-9);
+        // Clopper and Pearson's 10 of 100
+        assert!((share_at_most(10, 100) - 0.1762).abs() < 1e-4);
+        assert_eq!(share_at_most(7, 7), 1.0);
+    }
+
+    #[test]
+    fn an_easy_matrix_is_decided_rightly_and_its_regret_is_known() {
+        let matrix = PreferenceMatrix::from_pairs(3, |_, _| 0.9).unwrap();
+        let trial = Trial {
+            name: "easy".into(),
+            matrix,
+            entrant: Entrant {
+                text: "uniform".into(),
+                spec: PolicySpec::from_text("uniform").unwrap(),
+            },
+            horizon: 600,
+            looks: vec![100, 600],
+            runs: 60,
+            seed: 3,
+            confidence: 0.95,
+            feedback: Feedback::default(),
+        };
+        let watch = Watch::new();
+        let found = trial.run(&watch).unwrap();
+        assert_eq!(watch.steps(), trial.total_steps());
+        assert_eq!((found.runs, found.verdict.decided, found.verdict.wrong), (60, 60, 0));
+        // scores 2, 1, 0 of 2: a place costs 0, 1/2, 1, so a step of uniform pairs costs 1/2
+        let end = &found.regret[1];
+        assert!((end.truth - 300.0).abs() < 10.0, "{}", end.truth);
+        assert!((end.plug_in - end.truth).abs() < 1e-6, "every sign is right by then");
+        assert!(end.coverage > 0.9, "{}", end.coverage);
+        assert!((end.condorcet.unwrap()[0] - 600.0 * 0.8 / 3.0).abs() < 10.0);
+    }
+}

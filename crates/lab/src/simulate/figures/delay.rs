@@ -1,0 +1,111 @@
+//! Figures of what late feedback costs: delivered in batches, from many duels in flight, or through
+//! many servers.
+
+use super::regret::{RegretFigure, Unfit};
+use super::{Found, Size};
+use crate::simulate::plot::{Plot, Scale, Series};
+use crate::simulate::{Delay, Feedback, Report, Tournament};
+
+/// Why feedback is late; the horizontal axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Late {
+    /// By the number of steps between two deliveries.
+    InBatches,
+    /// By the number of duels outstanding at once.
+    InFlight,
+    /// By the number of servers, which share 100 duels in flight and are 100 steps behind each
+    /// other.
+    Replicas,
+}
+
+impl Late {
+    /// The places on the axis.
+    pub fn values(self) -> &'static [u64] {
+        match self {
+            Self::InBatches => &[1, 10, 30, 100, 300, 1000, 3000],
+            Self::InFlight => &[1, 10, 30, 100, 300, 1000],
+            Self::Replicas => &[1, 2, 4, 8, 16, 32],
+        }
+    }
+
+    fn feedback(self, value: u64) -> Feedback {
+        let most = |duels: u64| Delay::Outstanding(usize::try_from(duels).unwrap_or(usize::MAX));
+        match self {
+            Self::InBatches => Feedback { batch_steps: value, ..Feedback::default() },
+            Self::InFlight => Feedback { delay: most(value), ..Feedback::default() },
+            Self::Replicas => Feedback {
+                delay: most(100),
+                replicas: value as usize,
+                lag: 100,
+                ..Feedback::default()
+            },
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::InBatches => "steps between two deliveries of feedback",
+            Self::InFlight => "duels in flight",
+            Self::Replicas => "servers (100 duels in flight, 100 steps of lag)",
+        }
+    }
+
+    fn name(self, value: u64) -> String {
+        match self {
+            Self::InBatches => format!("every {value} steps"),
+            Self::InFlight => format!("{value} in flight"),
+            Self::Replicas => format!("{value} servers"),
+        }
+    }
+}
+
+/// One simulation for each of the axis' values.
+pub fn tournaments(
+    late: Late,
+    figure: &RegretFigure,
+    found: &Found,
+    size: Size,
+    seed: u64,
+) -> Result<Vec<Tournament>, Unfit> {
+    let mut all = Vec::new();
+    for &value in late.values() {
+        for tournament in figure.tournaments(found, size, seed)? {
+            let feedback = late.feedback(value);
+            let name = format!("{} {}", found.name, late.name(value));
+            all.push(Tournament { name, feedback, ..tournament });
+        }
+    }
+    Ok(all)
+}
+
+/// Regret at the horizon against what makes feedback late.
+pub fn plot(
+    late: Late,
+    title: String,
+    figure: &RegretFigure,
+    reports: &[(u64, &Report)],
+) -> Option<Plot> {
+    let (_, first) = reports.first()?;
+    let series = figure
+        .lines
+        .iter()
+        .map(|line| {
+            let points = reports.iter().filter_map(|(value, report)| {
+                let curve = report.policies.iter().find(|curve| curve.policy == line.policy)?;
+                let mut point = curve.checkpoints.last()?.plotted();
+                point.x = *value as f64;
+                Some(point)
+            });
+            Series { label: line.policy.into(), joined: true, points: points.collect() }
+        })
+        .collect();
+    let base = first.plot(figure.y_scale);
+    Some(Plot {
+        title,
+        x_label: late.label().into(),
+        y_label: format!("{} after {} steps", base.y_label, first.horizon),
+        x_scale: Scale::Log,
+        series,
+        ..base
+    })
+}

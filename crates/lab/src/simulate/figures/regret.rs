@@ -1,0 +1,133 @@
+//! Figures of cumulative regret over time.
+
+use serde_json::Value;
+
+use super::{Figure, Found, Line, MatrixSource, Size};
+use crate::simulate::plot::{Plot, Scale, Series};
+use crate::simulate::{Entrant, Report, Tournament};
+use dueling_bandits::preference::{NoCondorcetWinner, RegretKind};
+use dueling_bandits::{InvalidPolicy, PolicySpec};
+
+/// Policies on a matrix.
+#[derive(Debug, Clone, Copy)]
+pub struct RegretFigure {
+    /// The policies.
+    pub lines: &'static [Line],
+    /// Who beats whom.
+    pub matrix: MatrixSource,
+    /// Which regret.
+    pub regret: RegretKind,
+    /// A size that takes a minute.
+    pub reduced: Size,
+    /// The paper's size.
+    pub full: Size,
+    /// Of time.
+    pub x_scale: Scale,
+    /// Of regret.
+    pub y_scale: Scale,
+}
+
+/// A figure that cannot be made from what was given.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// A policy that refuses the matrix or the horizon.
+    #[error("policy `{0}`: {1}")]
+    Policy(&'static str, InvalidPolicy),
+    /// Condorcet regret was asked for.
+    #[error(transparent)]
+    Regret(#[from] NoCondorcetWinner),
+}
+
+impl RegretFigure {
+    /// The simulations of the figure: first the curves, then those with horizons of their own, from
+    /// a hundredth of the figure's horizon to all of it.
+    pub fn tournaments(
+        &self,
+        found: &Found,
+        size: Size,
+        seed: u64,
+    ) -> Result<Vec<Tournament>, Unfit> {
+        let of = |each_horizon: bool| {
+            self.lines.iter().filter(move |line| line.each_horizon == each_horizon)
+        };
+        let mut tournaments = Vec::new();
+        if of(false).next().is_some() {
+            tournaments.push(self.tournament(found, of(false), size, seed)?);
+        }
+        if of(true).next().is_some() {
+            let shortest = found.matrix.rankers() as u64;
+            let mut horizons: Vec<u64> = [100, 50, 20, 10, 5, 2, 1]
+                .iter()
+                .map(|divisor| (size.horizon / divisor).max(shortest))
+                .collect();
+            horizons.dedup();
+            for horizon in horizons {
+                tournaments.push(self.tournament(
+                    found,
+                    of(true),
+                    Size { horizon, ..size },
+                    seed,
+                )?);
+            }
+        }
+        Ok(tournaments)
+    }
+
+    fn tournament(
+        &self,
+        found: &Found,
+        lines: impl Iterator<Item = &'static Line>,
+        size: Size,
+        seed: u64,
+    ) -> Result<Tournament, Unfit> {
+        let entrants = lines
+            .map(|line| {
+                let fallbacks = [("horizon", Value::from(size.horizon))];
+                let spec = PolicySpec::from_text_with(line.policy, &fallbacks)
+                    .and_then(|spec| spec.validate(found.matrix.rankers()).map(|()| spec))
+                    .map_err(|error| Unfit::Policy(line.policy, error))?;
+                Ok(Entrant { text: line.policy.into(), spec })
+            })
+            .collect::<Result<Vec<_>, Unfit>>()?;
+        let name = found.name.clone();
+        let whole =
+            Tournament::new(name, found.matrix.clone(), self.regret, entrants, size.horizon)?;
+        Ok(Tournament { runs: size.runs, seed, ..whole })
+    }
+
+    /// The plot of what [`RegretFigure::tournaments`] found.
+    pub fn plot(&self, figure: &Figure, found: &Found, reports: &[Report]) -> Option<Plot> {
+        let first = reports.first()?;
+        let horizon = reports.iter().map(|report| report.horizon).max()?;
+        let first_step = match self.x_scale {
+            Scale::Log => horizon / 1000,
+            Scale::Linear => 1,
+        };
+        let mut series: Vec<Series> = Vec::new();
+        for line in self.lines {
+            let curves: Vec<_> = reports
+                .iter()
+                .flat_map(|report| &report.policies)
+                .filter(|curve| curve.policy == line.policy)
+                .collect();
+            let label = line.policy.to_string();
+            if line.each_horizon {
+                let ends = curves.iter().filter_map(|curve| curve.checkpoints.last());
+                let points = ends.map(|point| point.plotted()).collect();
+                series.push(Series { label, joined: false, points });
+            } else {
+                series.extend(curves.iter().map(|curve| curve.series(first_step)));
+            }
+        }
+        let base = first.plot(self.y_scale);
+        let markers = self.lines.iter().any(|line| line.each_horizon);
+        let legend = if markers { "; each marker: runs with that horizon" } else { "" };
+        Some(Plot {
+            title: format!("{} ({})", figure.caption, found.title()),
+            x_scale: self.x_scale,
+            series,
+            note: base.note.clone() + legend,
+            ..base
+        })
+    }
+}

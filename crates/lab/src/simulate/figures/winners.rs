@@ -1,0 +1,181 @@
+//! Figures of who wins, under each notion of winning, among random subsets of a matrix's rankers.
+
+use rand::SeedableRng;
+use rand::seq::index::sample;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+use crate::simulate::Watch;
+use crate::simulate::plot::{Plot, PlotPoint, Scale, Series};
+use dueling_bandits::preference::PreferenceMatrix;
+use dueling_bandits::preference::winners::Unsolved;
+use dueling_bandits::{PolicyRng, step_rng};
+
+/// The notions that are compared, in the order of the papers' table.
+pub const NOTIONS: [&str; 4] = ["Copeland", "von Neumann", "Borda", "random walk"];
+
+/// Weight from which a ranker is in the support of a von Neumann winner: what is below is rounding.
+const SUPPORT: f64 = 1e-9;
+
+/// What was counted among the subsets of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Rankers in each subset.
+    pub size: usize,
+    /// Subsets drawn.
+    pub subsets: u64,
+    /// Those with a Condorcet winner.
+    pub with_condorcet: u64,
+    /// Those in which all Copeland winners are in the support of the von Neumann winner; 0 when
+    /// overlaps are not asked for.
+    pub copeland_within_von_neumann: u64,
+    /// `overlaps[a][b]`: those in which some ranker wins under both notions; 0 when they are not
+    /// asked for.
+    pub overlaps: [[u64; 4]; 4],
+}
+
+impl Counts {
+    fn plus(mut self, other: &Self) -> Self {
+        self.subsets += other.subsets;
+        self.with_condorcet += other.with_condorcet;
+        self.copeland_within_von_neumann += other.copeland_within_von_neumann;
+        for (row, more) in self.overlaps.iter_mut().zip(&other.overlaps) {
+            for (cell, more) in row.iter_mut().zip(more) {
+                *cell += more;
+            }
+        }
+        self
+    }
+
+    /// Share with a Condorcet winner, as a point of a plot with its 95 % interval (Wilson's, which
+    /// stays within 0 and 1).
+    fn plotted(&self) -> PlotPoint {
+        const Z: f64 = 1.96;
+        let n = self.subsets as f64;
+        let share = self.with_condorcet as f64 / n;
+        let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+        let half =
+            Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+        PlotPoint {
+            x: self.size as f64,
+            y: share,
+            low: (centre - half).max(0.0),
+            high: (centre + half).min(1.0),
+        }
+    }
+}
+
+/// Count over `subsets` random subsets of each of `sizes`, in the current rayon pool; with
+/// `overlaps` the winners under every notion too, which takes O(size³) a subset. Sizes that were
+/// not finished when `watch` was stopped are left out.
+pub fn count(
+    matrix: &PreferenceMatrix,
+    sizes: &[usize],
+    subsets: u64,
+    overlaps: bool,
+    seed: u64,
+    watch: &Watch,
+) -> Result<Vec<Counts>, Unsolved> {
+    let mut all = Vec::new();
+    for &size in sizes {
+        let counted: Result<Vec<Counts>, Unsolved> = (0..subsets)
+            .into_par_iter()
+            .filter(|_| !watch.is_stopped())
+            .map(|number| {
+                let stream = seed.wrapping_add((size as u64) << 40);
+                let rng = &mut PolicyRng::from_rng(&mut step_rng(stream, number));
+                let chosen = sample(rng, matrix.rankers(), size).into_vec();
+                let counts = of_subset(matrix, &chosen, overlaps);
+                watch.advance(1);
+                counts
+            })
+            .collect();
+        let counted = counted?;
+        if counted.len() as u64 == subsets {
+            all.push(counted.iter().fold(Counts { size, ..Counts::default() }, Counts::plus));
+        }
+    }
+    Ok(all)
+}
+
+fn of_subset(
+    matrix: &PreferenceMatrix,
+    chosen: &[usize],
+    overlaps: bool,
+) -> Result<Counts, Unsolved> {
+    let mut counts = Counts { subsets: 1, ..Counts::default() };
+    let Ok(among) = matrix.restricted_to(chosen) else {
+        // a single ranker has nobody to lose to, and wins under every notion
+        let one = u64::from(overlaps);
+        return Ok(Counts {
+            with_condorcet: 1,
+            copeland_within_von_neumann: one,
+            overlaps: [[one; 4]; 4],
+            ..counts
+        });
+    };
+    counts.with_condorcet = u64::from(among.condorcet_winner().is_some());
+    if overlaps {
+        let copeland = among.copeland_winners();
+        let strategy = among.von_neumann_strategy()?;
+        let support: Vec<usize> = (0..chosen.len()).filter(|&i| strategy[i] > SUPPORT).collect();
+        counts.copeland_within_von_neumann =
+            u64::from(copeland.iter().all(|i| support.contains(i)));
+        let winners = [copeland, support, among.borda_winners(), among.random_walk_winners()];
+        for (row, a) in counts.overlaps.iter_mut().zip(&winners) {
+            for (cell, b) in row.iter_mut().zip(&winners) {
+                *cell = u64::from(a.iter().any(|ranker| b.contains(ranker)));
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// The sizes of subset that are looked at: all of them, or about a dozen.
+pub fn sizes(rankers: usize, all: bool) -> Vec<usize> {
+    let step = if all { 1 } else { rankers.div_ceil(12).max(1) };
+    let mut sizes: Vec<usize> = (1..=rankers).step_by(step).collect();
+    if sizes.last() != Some(&rankers) {
+        sizes.push(rankers);
+    }
+    sizes
+}
+
+/// The probability of a Condorcet winner against the size of the subset.
+pub fn plot(title: String, counts: &[Counts]) -> Plot {
+    let subsets = counts.first().map_or(0, |counts| counts.subsets);
+    let points = counts.iter().map(Counts::plotted).collect();
+    Plot {
+        title,
+        x_label: "rankers in the subset".into(),
+        y_label: "share of subsets with a Condorcet winner".into(),
+        x_scale: Scale::Linear,
+        y_scale: Scale::Linear,
+        series: vec![Series { label: "Condorcet winner".into(), joined: true, points }],
+        note: format!("{subsets} random subsets of each size, with the 95 % confidence band"),
+    }
+}
+
+/// The table of overlaps over all subsets, in percent, and the share of subsets whose Copeland
+/// winners are all in the support of the von Neumann winner: as CSV.
+pub fn overlap_csv(counts: &[Counts]) -> String {
+    let total = counts.iter().fold(Counts::default(), Counts::plus);
+    let percent = |count: u64| format!("{:.2}", 100.0 * count as f64 / total.subsets.max(1) as f64);
+    let mut text =
+        format!("overlap in percent of {} subsets,{}\n", total.subsets, NOTIONS.join(","));
+    for (notion, row) in NOTIONS.iter().zip(&total.overlaps) {
+        let cells: Vec<String> = row.iter().map(|&count| percent(count)).collect();
+        text.push_str(&format!("{notion},{}\n", cells.join(",")));
+    }
+    let within = percent(total.copeland_within_von_neumann);
+    text.push_str(&format!("all Copeland winners within the von Neumann support,{within},,,\n"));
+    text
+}
+
+/// The counts of Condorcet winners as CSV.
+pub fn subsets_csv(counts: &[Counts]) -> String {
+    let mut text = String::from("rankers,subsets,with_condorcet_winner\n");
+    for counts in counts {
+        text.push_str(&format!("{},{},{}\n", counts.size, counts.subsets, counts.with_condorcet));
+    }
+    text
+}

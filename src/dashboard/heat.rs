@@ -1,0 +1,213 @@
+//! Who beats whom: a table with numbers for a few rankers, a picture for many, and one ranker
+//! against all others for any number.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, html};
+
+use super::layout::{number, percent};
+use super::view::{Pairing, View};
+
+/// With more rankers than that the table is a picture.
+const TABLE_MAX: usize = 16;
+/// Shades from "always loses" to "always wins".
+const SHADES: usize = 9;
+
+/// The shade of a pair: of its posterior mean under a uniform prior, so that few duels are pale.
+fn shade(pair: &Pairing) -> usize {
+    let mean = (pair.rate * pair.plays + 1.0) / (pair.plays + 2.0);
+    ((mean * SHADES as f64) as usize).min(SHADES - 1)
+}
+
+/// The section on win rates.
+pub(crate) fn section(view: &View) -> Markup {
+    let few = view.active().len() <= TABLE_MAX;
+    html! {
+        section #rates aria-labelledby="rates-title" {
+            h2 #rates-title { "Who beats whom" }
+            p {
+                "Each cell: how often the ranker of the row was clicked more than the ranker of the column, of the duels that \
+                 they had. "
+                "Below it, the interval that holds however often one looks (" (percent(view.verdict.confidence)) "), and wins : losses (ties). "
+                @if !view.deciding.is_empty() { b { "◆" }
+                    " marks the pairs that decide who wins"
+                    @if view.verdict.deciding_pairs_total * 2 > view.deciding.len() {
+                        ", the ten that matter most of " (number(view.verdict.deciding_pairs_total as u64))
+                    }
+                    ". "
+                }
+                "The more duels, the stronger the shade. The best ranker is first."
+            }
+            @if let [first, rest @ ..] = view.retired() {
+                p.quiet {
+                    "Left out, for they were retired: " code { (view.ids[*first]) }
+                    @if rest.len() < 10 { @for &i in rest { ", " code { (view.ids[i]) } } } @else { " and " (rest.len()) " others" }
+                    ". The table below has their numbers."
+                }
+            }
+            @if few { (table(view)) } @else { (picture(view)) }
+            ul.legend.shades aria-label="Shades" {
+                @for (class, label) in [("w0", "loses nearly always"), ("w2", "loses"), ("w4", "even"), ("w6", "wins"),
+                    ("w8", "wins nearly always"), ("none", "never compared")] {
+                    li { span.key.cell.(class) {} (label) }
+                }
+            }
+        }
+        (against(view))
+    }
+}
+
+fn cell(view: &View, i: usize, j: usize) -> Markup {
+    let Some(pair) = view.pairing(i, j) else {
+        return html! { td.cell.none { span.sr { "never compared" } "–" } };
+    };
+    let class = format!("cell w{}", shade(&pair));
+    html! {
+        td class=(class) {
+            @if pair.deciding { span.mark aria-hidden="true" { "◆" } span.sr { "decides; " } }
+            span.rate { (percent(pair.rate)) }
+            span.small { (interval(view.interval(i, j))) }
+            span.small { (number(pair.wins)) ":" (number(pair.losses)) @if pair.ties > 0 { " (" (number(pair.ties)) ")" } }
+        }
+    }
+}
+
+fn table(view: &View) -> Markup {
+    html! {
+        div.scroll role="region" aria-labelledby="rates-title" tabindex="0" {
+            table.heat {
+                caption.sr { "Win rates, row against column: rate, interval, wins : losses (ties)" }
+                thead { tr {
+                    th scope="col" { span.sr { "Ranker" } }
+                    @for &j in view.active() { th scope="col" { span.name { (view.ids[j]) } } }
+                } }
+                tbody {
+                    @for &i in view.active() {
+                        tr {
+                            th scope="row" { span.name { (view.ids[i]) } }
+                            @for &j in view.active() {
+                                @if i == j { td.cell.self { span.sr { "itself" } } } @else { (cell(view, i, j)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Squares of one unit, each shade one path: a row's neighbours of one shade are one rectangle.
+fn picture(view: &View) -> Markup {
+    let rankers = view.active().len();
+    let mut paths = vec![String::new(); SHADES + 1];
+    let deciding = SHADES;
+    for (y, &i) in view.active().iter().enumerate() {
+        let mut run: Option<(usize, usize)> = None; // shade, start
+        for x in 0..=rankers {
+            let pair = view.active().get(x).filter(|&&j| j != i).and_then(|&j| view.pairing(i, j));
+            let here = pair.as_ref().map(shade);
+            if let Some((shade, start)) = run
+                && here != Some(shade)
+            {
+                // writing to a string does not fail
+                let _ = write!(paths[shade], "M{start} {y}h{}v1h-{0}z", x - start);
+                run = None;
+            }
+            if let (Some(shade), None) = (here, run) {
+                run = Some((shade, x));
+            }
+            if pair.is_some_and(|pair| pair.deciding) {
+                let _ = write!(paths[deciding], "M{x}.5 {y}.1l.4 .4l-.4 .4l-.4 -.4z");
+            }
+        }
+    }
+    let compared = view.pairs_compared();
+    html! {
+        figure.picture {
+            svg role="img" viewBox={ "0 0 " (rankers) " " (rankers) } shape-rendering="crispEdges"
+                aria-label={ "Win rates of " (rankers) " rankers against each other, the best first; " (number(compared as u64))
+                    " pairs were compared. The table below has the numbers of one ranker." } {
+                rect.cell.none x="0" y="0" width=(rankers) height=(rankers) {}
+                @for (shade, path) in paths.iter().enumerate() {
+                    @if !path.is_empty() {
+                        @if shade == deciding { path.deciding d=(path) {} }
+                        @else { path.cell.{ "w" (shade) } d=(path) {} }
+                    }
+                }
+            }
+            figcaption {
+                (rankers) " rankers, too many for numbers: rows and columns go from the best (top, left) to the worst. Choose one below."
+            }
+        }
+    }
+}
+
+/// One ranker against each of the others.
+fn against(view: &View) -> Markup {
+    let chosen = view.chosen;
+    let rows: Vec<(usize, Pairing)> = view
+        .order
+        .iter()
+        .filter_map(|&j| Some((j, view.pairing(chosen, j).filter(|_| j != chosen)?)))
+        .collect();
+    html! {
+        section #against aria-labelledby="against-title" {
+            h2 #against-title { "One ranker against the others" }
+            form.choose method="get" action="#against" {
+                label for="ranker" { "Ranker" }
+                select #ranker name="ranker" {
+                    @for &i in &view.order { option value=(view.ids[i]) selected[i == chosen] {
+                        (view.ids[i]) @if view.is_retired(i) { " (retired)" }
+                    } }
+                }
+                button type="submit" { "Show" }
+            }
+            @if rows.is_empty() {
+                p { code { (view.ids[chosen]) } " has not been compared yet." }
+            } @else {
+                div.scroll role="region" aria-labelledby="against-title" tabindex="0" {
+                    table {
+                        caption { code { (view.ids[chosen]) } " against " (rows.len()) " of " (view.ids.len() - 1) " others" }
+                        thead { tr {
+                            th scope="col" { "Opponent" }
+                            th.number scope="col" { "Wins" }
+                            th.number scope="col" { "Losses" }
+                            th.number scope="col" { "Ties" }
+                            th.number scope="col" { "Win rate" }
+                            th.number scope="col" { (percent(view.verdict.confidence)) " interval" }
+                            th scope="col" { "Standing" }
+                        } }
+                        tbody {
+                            @for (j, pair) in &rows {
+                                tr {
+                                    th scope="row" { span.name { (view.ids[*j]) } @if view.is_retired(*j) { " " span.small { "retired" } } }
+                                    td.number { (number(pair.wins)) }
+                                    td.number { (number(pair.losses)) }
+                                    td.number { (number(pair.ties)) }
+                                    td.number { (percent(pair.rate)) }
+                                    td.number { (interval(view.interval(chosen, *j))) }
+                                    td { (standing(pair, view.interval(chosen, *j))) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn interval((low, high): (f64, f64)) -> String {
+    format!("{:.0}–{:.0}\u{202f}%", 100.0 * low, 100.0 * high)
+}
+
+fn standing(pair: &Pairing, interval: (f64, f64)) -> Markup {
+    let is = match interval {
+        (low, _) if low > 0.5 => "certainly better",
+        (_, high) if high < 0.5 => "certainly worse",
+        _ if pair.rate > 0.5 => "ahead, not certain",
+        _ if pair.rate < 0.5 => "behind, not certain",
+        _ => "even",
+    };
+    html! { (is) @if pair.deciding { " " span.mark { "◆ decides" } } }
+}

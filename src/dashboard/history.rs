@@ -1,0 +1,131 @@
+//! What happened over time: what exploring has cost, and which rankers were shown.
+
+use maud::{Markup, html};
+
+use super::layout::{number, percent, quantity};
+use super::plot::{Band, Line, Plot};
+use super::view::View;
+
+/// Rankers that get a line of their own; the others share one.
+const LINES_MAX: usize = 6;
+
+/// What exploring has cost.
+pub(crate) fn cost(view: &View) -> Markup {
+    let report = &view.regret;
+    let (mean, uniform) =
+        (report.posterior.copeland_regret, report.posterior.uniform_copeland_regret);
+    let series =
+        |of: &dyn Fn(&crate::service::reports::regret::RegretPoint) -> f64| -> Vec<(f64, f64)> {
+            let points = report.series.iter().map(|point| (point.steps as f64, of(point)));
+            std::iter::once((0.0, 0.0)).chain(points).collect()
+        };
+    let saved = (uniform.mean > 0.0).then(|| 1.0 - mean.mean / uniform.mean);
+    let plot = Plot {
+        summary: format!(
+            "Regret over time: {} after {} pages, between {} and {}; pairs drawn evenly would have cost {}.",
+            quantity(mean.mean),
+            report.plug_in.steps,
+            quantity(mean.low),
+            quantity(mean.high),
+            quantity(uniform.mean)
+        ),
+        x_label: "pages shown",
+        y_label: "regret so far",
+        lines: vec![
+            Line {
+                label: "this experiment".into(),
+                class: "own",
+                points: series(&|point| point.mean),
+            },
+            Line {
+                label: "pairs drawn evenly".into(),
+                class: "uniform",
+                points: series(&|point| point.uniform_mean),
+            },
+        ],
+        bands: vec![Band {
+            label: "95 % interval",
+            class: "own",
+            points: report
+                .series
+                .iter()
+                .map(|point| (point.steps as f64, point.low, point.high))
+                .collect(),
+        }],
+    };
+    html! {
+        section aria-labelledby="cost-title" {
+            h2 #cost-title { "What exploring has cost" }
+            @match (plot.render(), saved) {
+                (Some(plot), Some(saved)) => {
+                    p {
+                        "About " b #regret { (quantity(mean.mean)) } " of regret (" (quantity(mean.low)) " to " (quantity(mean.high)) ") over "
+                        (number(report.plug_in.steps)) " pages. Pairs drawn evenly would have cost " b { (quantity(uniform.mean)) } ": "
+                        @if saved >= 0.0 { b { (percent(saved)) " saved." } } @else { b { (percent(-saved)) " more than that." } }
+                        @if let Some(recent) = &report.recent {
+                            " Now it loses " b { (quantity(recent.mean)) } " per 1000 pages; even pairs would lose " (quantity(recent.uniform)) "."
+                        }
+                    }
+                    (plot)
+                }
+                _ => { p { "Nothing can be said yet." } }
+            }
+            p.quiet {
+                "Regret counts what pages cost because they do not show the best ranker alone: 0 for one that does, at most 1. An estimate, since the \
+                 true preferences are not known; as the counts grow, the past is priced anew."
+            }
+        }
+    }
+}
+
+/// How often each ranker was shown, over time.
+pub(crate) fn shown(view: &View) -> Markup {
+    let points = &view.checkpoints;
+    let total = |index: usize| points.last().map_or(0, |last| last.shown[index]);
+    let mut by_places: Vec<usize> = (0..view.ids.len()).collect();
+    by_places.sort_by_key(|&index| std::cmp::Reverse(total(index)));
+    let own = if by_places.len() <= LINES_MAX + 1 { by_places.len() } else { LINES_MAX };
+    let (own, rest) = by_places.split_at(own);
+    let line = |of: &dyn Fn(&[u64]) -> u64| -> Vec<(f64, f64)> {
+        let counted = points.iter().map(|point| (point.steps as f64, of(&point.shown) as f64));
+        std::iter::once((0.0, 0.0)).chain(counted).collect()
+    };
+    const CLASSES: [&str; LINES_MAX + 1] = ["c1", "c2", "c3", "c4", "c5", "c6", "c7"];
+    let mut lines: Vec<_> = own
+        .iter()
+        .zip(CLASSES)
+        .map(|(&index, class)| Line {
+            label: view.ids[index].clone(),
+            class,
+            points: line(&|shown| shown[index]),
+        })
+        .collect();
+    if !rest.is_empty() {
+        let together = line(&|shown| rest.iter().map(|&index| shown[index]).sum());
+        lines.push(Line {
+            label: format!("{} others together", rest.len()),
+            class: "c8",
+            points: together,
+        });
+    }
+    let first = by_places.first().map_or("", |&index| &*view.ids[index]);
+    let plot = Plot {
+        summary: format!("Places on pages of each ranker over time; the most went to {first}."),
+        x_label: "pages shown",
+        y_label: "places on pages",
+        lines,
+        bands: Vec::new(),
+    };
+    html! {
+        section aria-labelledby="shown-title" {
+            h2 #shown-title { "Who is shown" }
+            @match plot.render() {
+                Some(plot) => {
+                    p.quiet { "Each page has two places; a ranker that is shown alone takes both. A good policy gives more and more of them to the best." }
+                    (plot)
+                }
+                None => { p { "No page has been shown yet." } }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What interleaved pages came to: Δ of the pairs, and whether the pages themselves are in order.
+
+use maud::{Markup, html};
+
+use super::layout::{number, percent};
+use super::view::View;
+use crate::service::reports::statistics::{PairStatistics, VersionStatistics};
+
+/// Most pairs of a version that are shown.
+const ROWS_MAX: usize = 10;
+
+/// The section on interleaved pages; nothing for an experiment without any.
+pub(crate) fn section(view: &View) -> Markup {
+    let statistics = &view.statistics;
+    if statistics.versions.is_empty() && statistics.canary.is_none() {
+        return Markup::default();
+    }
+    html! {
+        section aria-labelledby="interleaved-title" {
+            h2 #interleaved-title { "Interleaved pages" }
+            @for alarm in &statistics.alarms { p.alarm role="alert" { b { "Look at this: " } (alarm) "." } }
+            @if let Some(canary) = &statistics.canary {
+                p {
+                    "The canary, two ids of one ranker: " code { (canary.ranker) } " won " (number(canary.wins)) ", "
+                    code { (canary.against) } " won " (number(canary.losses)) ". "
+                    @if canary.alarm { b { "They differ: something between the ranking and the click is biased." } }
+                    @else { "No sign of a bias." }
+                }
+            }
+            @for version in statistics.versions.iter().rev() { (of_version(version)) }
+            @if statistics.open_pages > 0 {
+                p.quiet { (number(statistics.open_pages)) " pages have clicks that wait for more." }
+            }
+        }
+    }
+}
+
+fn of_version(version: &VersionStatistics) -> Markup {
+    let share = |share: Option<f64>| share.map_or_else(|| "–".into(), percent);
+    let mut pairs: Vec<_> = version.pairs.iter().collect();
+    pairs.sort_by_key(|pair| std::cmp::Reverse(pages(pair)));
+    let shown = &pairs[..pairs.len().min(ROWS_MAX)];
+    html! {
+        h3 { "Version " (version.version.unwrap_or(1)) ": " (version.method.unwrap_or("")) }
+        p.quiet {
+            (number(version.pages.pages)) " settled pages. The ranker listed first was left on " (share(version.pages.left_share))
+            " and drafted first on " (share(version.pages.first_share)) " of them (both should be near 50 %); "
+            (share(version.pages.competitive_share)) " of the slots can earn credit."
+        }
+        div.scroll role="region" aria-label=(format!("Pairs of version {}", version.version.unwrap_or(1))) tabindex="0" {
+            table {
+                caption {
+                    @if shown.len() < pairs.len() { "The " (ROWS_MAX) " pairs with the most pages, of " (number(pairs.len() as u64)) }
+                    @else { "Δ above 0 is for the first of the pair" }
+                }
+                thead { tr {
+                    th scope="col" { "Pair" }
+                    th.number scope="col" { "Δ" }
+                    th.number scope="col" { "95 % of it" }
+                    th.number scope="col" { "Won : lost (tied)" }
+                    th.number scope="col" { "Said nothing" }
+                    th.number scope="col" { "More pages needed" }
+                } }
+                tbody { @for pair in shown { (row(pair)) } }
+            }
+        }
+        p.quiet {
+            "Δ is how far the share of pages won is from a half. Its interval describes these counts and is no reason to stop: the answer above, \
+             which may be looked at as often as one likes, is."
+        }
+    }
+}
+
+fn pages(pair: &PairStatistics) -> u64 {
+    pair.wins + pair.losses + pair.ties + pair.no_signal.total
+}
+
+fn row(pair: &PairStatistics) -> Markup {
+    html! {
+        tr {
+            th scope="row" { (pair.ranker) " : " (pair.against) }
+            td.number { (pair.delta.map_or_else(|| "–".into(), signed)) }
+            td.number {
+                @if let Some(interval) = &pair.interval { (signed(interval.low)) " to " (signed(interval.high)) } @else { "–" }
+            }
+            td.number { (number(pair.wins)) ":" (number(pair.losses)) " (" (number(pair.ties)) ")" }
+            td.number { (number(pair.no_signal.total)) }
+            td.number { (pair.power.map_or_else(|| "–".into(), |power| number(power.more_pages))) }
+        }
+    }
+}
+
+fn signed(delta: f64) -> String {
+    let sign = if delta < 0.0 { "−" } else { "+" };
+    format!("{sign}{:.3}", delta.abs())
+}

@@ -1,0 +1,143 @@
+//! What all pages of the dashboard share.
+
+use maud::{DOCTYPE, Markup, html};
+
+/// What the head of a page shows.
+pub(crate) struct Frame<'a> {
+    /// Title of the page.
+    pub title: &'a str,
+    /// Whether the reader has logged in, and can log out.
+    pub session: bool,
+    /// Whether the page may bring itself up to date.
+    pub loaded: bool,
+}
+
+/// A whole page.
+pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                link rel="icon" href="data:,";
+                link rel="stylesheet" href="/dashboard.css";
+                @if frame.loaded { script src="/dashboard.js" defer {} }
+                title { (frame.title) " · rankduel" }
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                header.top {
+                    nav aria-label="Main" {
+                        a.home href="/" { "rankduel" }
+                        a href="/" { "Experiments" }
+                        a href="/docs" { "API" }
+                        @if frame.session {
+                            form method="post" action="/logout" { button.quiet type="submit" { "Log out" } }
+                        }
+                    }
+                    @if frame.loaded {
+                        // filled and shown by the script; without one, the page is of when it was
+                        // loaded
+                        p.updates #updates hidden {
+                            span #updated role="status" {}
+                            button.quiet #pause type="button" aria-pressed="false" { "Pause updates" }
+                        }
+                    }
+                }
+                main #main tabindex="-1" { (main) }
+            }
+        }
+    }
+}
+
+/// A number with thin spaces between groups of three digits.
+pub(crate) fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3 * 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push('\u{202f}');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A quantity that is no count: no more digits than help.
+pub(crate) fn quantity(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1000.0 => {
+            let sign = if value < 0.0 { "−" } else { "" };
+            format!("{sign}{}", number(size.round() as u64))
+        }
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        0.0 => "0".into(),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A share as a percentage.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent > 0.0 && percent < 0.05 {
+        return "<\u{202f}0.1\u{202f}%".into();
+    }
+    if (99.95..100.0).contains(&percent) {
+        return ">\u{202f}99.9\u{202f}%".into();
+    }
+    if (percent < 1.0 && percent > 0.0) || (percent > 99.0 && percent < 100.0) {
+        format!("{percent:.1}\u{202f}%")
+    } else {
+        format!("{percent:.0}\u{202f}%")
+    }
+}
+
+/// A duration as people say it.
+pub(crate) fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => format!("{:.0} ms", s * 1000.0),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.0} h", s / 3600.0),
+    }
+}
+
+/// A moment, to the second.
+pub(crate) fn moment(unix_ms: i64) -> Markup {
+    let text = crate::clock::rfc3339(unix_ms - unix_ms.rem_euclid(1000));
+    let people = text.replace('T', " ").replace('Z', " UTC");
+    html! { time datetime=(text) { (people) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_have_no_more_digits_than_help() {
+        assert_eq!(number(0), "0");
+        assert_eq!(number(999), "999");
+        assert_eq!(number(1_000), "1\u{202f}000");
+        assert_eq!(number(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!(quantity(12_345.6), "12\u{202f}346");
+        assert_eq!(
+            (quantity(0.0), quantity(0.125), quantity(12.34)),
+            ("0".into(), "0.12".into(), "12.3".into())
+        );
+        assert_eq!(
+            (percent(0.5), percent(0.001), percent(1.0)),
+            ("50\u{202f}%".into(), "0.1\u{202f}%".into(), "100\u{202f}%".into())
+        );
+        assert_eq!(
+            (seconds(0.25), seconds(600.0), seconds(86_400.0)),
+            ("250 ms".into(), "10 min".into(), "24 h".into())
+        );
+        assert_eq!(
+            (&*percent(0.0001), &*percent(0.9999)),
+            ("<\u{202f}0.1\u{202f}%", ">\u{202f}99.9\u{202f}%")
+        );
+    }
+}

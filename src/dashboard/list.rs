@@ -1,0 +1,70 @@
+//! `/`: the experiments.
+
+use maud::{Markup, html};
+
+use super::layout::{moment, number};
+use crate::engine::loaded::LoadedExperiment;
+use crate::service::reports::standings::Standings;
+use crate::store::ExperimentRecord;
+
+/// An experiment in the list.
+pub(crate) struct Row {
+    pub record: ExperimentRecord,
+    /// What is in memory of it; what is not is not loaded for a list.
+    pub loaded: Option<(std::sync::Arc<LoadedExperiment>, Standings, usize)>,
+}
+
+/// The page.
+pub(crate) fn page(rows: &[Row], next: Option<&str>, first: bool) -> Markup {
+    html! {
+        h1 { "Experiments" }
+        @if rows.is_empty() && first {
+            section {
+                h2 { "There is none yet" }
+                p { "Create one with the rankers that you want to compare:" }
+                pre tabindex="0" { code {
+                    "curl -X POST \"$RANKDUEL/v1/experiments\" -H 'Content-Type: application/json' \\\n"
+                    "  -d '{\"name\": \"search\", \"rankers\": [\"bm25\", \"neural\"]}'"
+                } }
+                p { "Then ask for duels and send feedback: " a href="/docs" { "the API" } " has examples." }
+            }
+        } @else {
+            div.scroll role="region" aria-label="Experiments" tabindex="0" {
+                table {
+                    thead { tr {
+                        th scope="col" { "Experiment" }
+                        th scope="col" { "Status" }
+                        th scope="col" { "Leader" }
+                        th.number scope="col" { "Duels answered" }
+                        th.number scope="col" { "Alarms" }
+                        th scope="col" { "Created" }
+                    } }
+                    tbody {
+                        @for row in rows {
+                            tr {
+                                th scope="row" { a href={ "/experiments/" (row.record.name) } { (row.record.name) } }
+                                td { (super::experiment::status(&row.record)) }
+                                @if let Some((_, standings, alarms)) = &row.loaded {
+                                    td {
+                                        @if standings.duels == 0 { span.quiet { "nothing known yet" } }
+                                        @else if standings.leaders.len() > 2 { (standings.leaders.len()) " level" }
+                                        @else { (standings.leaders.join(", ")) }
+                                    }
+                                    td.number { (number(standings.duels)) }
+                                    td.number { @if *alarms > 0 { b { "⚠ " (alarms) } } @else { "0" } }
+                                } @else {
+                                    td colspan="3" { span.quiet { "not asked for lately; open it to load it" } }
+                                }
+                                td { (moment(row.record.created_at)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        p {
+            @if !first { a href="/" { "First page" } " " }
+            @if let Some(next) = next { a href={ "/?after=" (next) } { "Next page" } }
+        }
+    }
+}

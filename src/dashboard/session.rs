@@ -1,0 +1,253 @@
+//! Logging in with a key: a browser's session.
+//!
+//! A session is a signed cookie that says which key it was opened with and when it ends; it is good
+//! as long as the key is, at every replica, and opens the dashboard only, never the API. The cookie
+//! cannot be read by scripts, is sent to this site only, and over TLS only unless the site is this
+//! machine. Who changes anything must come from this site (`CsrfLayer`).
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::html;
+use serde::Deserialize;
+
+use super::layout::{Frame, page};
+use crate::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
+use crate::service::Service;
+
+/// How long a session lasts.
+const LASTS_MS: i64 = 12 * 3600 * 1000;
+
+/// Keys that a session can be opened with.
+#[derive(Clone)]
+pub(crate) struct Sessions {
+    given: Arc<ApiKeySet>,
+    service: Arc<Service>,
+}
+
+impl Sessions {
+    pub fn new(given: Arc<ApiKeySet>, service: Arc<Service>) -> Self {
+        Self { given, service }
+    }
+
+    /// Whether everybody may call.
+    fn is_open(&self) -> bool {
+        self.given.is_empty() && self.service.access().ring().is_empty()
+    }
+
+    fn find(&self, digest: &Digest) -> Option<Arc<KnownKey>> {
+        self.given.find(digest).or_else(|| self.service.access().ring().find(digest))
+    }
+
+    /// The key with this text, if it is good and may read.
+    async fn reader(&self, text: &str) -> Option<Arc<KnownKey>> {
+        let digest = digest_of(text.trim().as_bytes());
+        let key = match self.find(&digest) {
+            Some(key) => key,
+            None => {
+                if let Err(error) = self.service.access().refresh_for_unknown().await {
+                    tracing::warn!(%error, "the API keys cannot be read");
+                }
+                self.find(&digest)?
+            }
+        };
+        (key.use_at(self.service.now_ms()) && key.allows(Scope::Read)).then_some(key)
+    }
+
+    /// The key whose session the request has.
+    pub fn key_of(&self, headers: &HeaderMap) -> Option<Arc<KnownKey>> {
+        let name = cookie_name(headers);
+        let cookies =
+            headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
+        let value = cookies
+            .flat_map(|cookies| cookies.split(';'))
+            .filter_map(|cookie| cookie.trim().split_once('='))
+            .find_map(|(own, value)| (own == name).then_some(value))?;
+        let content = self.service.open_session(value)?;
+        let (digest, ends_at) = content.split_first_chunk::<32>()?;
+        let ends_at = i64::from_be_bytes(ends_at.try_into().ok()?);
+        let now_ms = self.service.now_ms();
+        let key = self.find(digest)?;
+        (now_ms < ends_at && key.use_at(now_ms)).then_some(key)
+    }
+
+    fn open(&self, key: &KnownKey, headers: &HeaderMap) -> String {
+        let ends_at = self.service.now_ms() + LASTS_MS;
+        let content = [&key.digest()[..], &ends_at.to_be_bytes()].concat();
+        cookie(headers, &self.service.seal_session(&content), LASTS_MS / 1000)
+    }
+}
+
+/// Whether the browser talks to this machine itself, where there is no TLS; behind a proxy it does
+/// not.
+fn is_local(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let proxied = headers.contains_key("x-forwarded-proto") || headers.contains_key("forwarded");
+    !proxied && matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+/// The prefix makes browsers refuse a cookie of this name that is not secure, or of another site.
+fn cookie_name(headers: &HeaderMap) -> &'static str {
+    if is_local(headers) { "rankduel-session" } else { "__Host-rankduel-session" }
+}
+
+fn cookie(headers: &HeaderMap, value: &str, seconds: i64) -> String {
+    let secure = if is_local(headers) { "" } else { "; Secure" };
+    format!(
+        "{}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}",
+        cookie_name(headers)
+    )
+}
+
+/// Where to go after logging in: a page of the dashboard, and nothing else.
+fn safe_next(next: Option<&str>) -> &str {
+    match next {
+        Some(next) if next.starts_with("/experiments/") && !next.contains(['\\', '\n', '\r']) => {
+            next
+        }
+        _ => "/",
+    }
+}
+
+/// The answer to somebody who has not logged in.
+pub(crate) fn ask_to_log_in(path: &str) -> Response {
+    let mut to = "/login".to_owned();
+    if path != "/" {
+        let next: String = form_urlencoded::byte_serialize(path.as_bytes()).collect();
+        // writing to a string does not fail
+        let _ = write!(to, "?next={next}");
+    }
+    Redirect::to(&to).into_response()
+}
+
+#[derive(Deserialize)]
+pub(crate) struct LoginQuery {
+    next: Option<String>,
+}
+
+/// `GET /login`
+pub(crate) async fn login_page(
+    State(sessions): State<Sessions>,
+    headers: HeaderMap,
+    query: Result<Query<LoginQuery>, QueryRejection>,
+) -> Response {
+    let next = query.ok().and_then(|Query(query)| query.next);
+    let next = safe_next(next.as_deref());
+    if sessions.is_open() || sessions.key_of(&headers).is_some() {
+        return Redirect::to(next).into_response();
+    }
+    form(StatusCode::OK, next, None, &headers)
+}
+
+fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap) -> Response {
+    let over_tls = headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https");
+    let main = html! {
+        div.login {
+            h1 { "Log in" }
+            p { "With an API key that may " code { "read" } ". Whoever runs this server makes one: " }
+            pre tabindex="0" { code { "rankduel keys create \"my name\" --scope read" } }
+            @if let Some(wrong) = wrong { p.wrong #wrong role="alert" { (wrong) } }
+            form method="post" action="/login" {
+                input type="hidden" name="next" value=(next);
+                // what a password manager files the key under
+                input type="text" name="username" value="rankduel" autocomplete="username" hidden;
+                label for="key" { "Key" }
+                input #key type="password" name="key" required autocomplete="current-password" spellcheck="false"
+                    aria-describedby=[wrong.map(|_| "wrong")];
+                button type="submit" { "Log in" }
+            }
+            p.quiet {
+                "The session lasts 12 hours, or as long as the key. "
+                a href=(next) { "You have logged in and came here by a link from elsewhere? Go on." }
+            }
+            @if !is_local(headers) && !over_tls {
+                p.quiet {
+                    "Browsers keep the session over https only (or on the machine itself). If this page comes back after a right \
+                     key, open the dashboard by its https address."
+                }
+            }
+        }
+    };
+    let frame = Frame { title: "Log in", session: false, loaded: false };
+    (status, page(&frame, &main)).into_response()
+}
+
+/// `POST /login`
+pub(crate) async fn login(
+    State(sessions): State<Sessions>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let field = |wanted: &str| {
+        form_urlencoded::parse(&body)
+            .find_map(|(name, value)| (name == wanted).then(|| value.into_owned()))
+    };
+    let next = field("next");
+    let next = safe_next(next.as_deref());
+    match sessions.reader(&field("key").unwrap_or_default()).await {
+        Some(key) => {
+            tracing::info!(key = key.id().as_str(), "somebody has logged in to the dashboard");
+            with_cookie(Redirect::to(next).into_response(), &sessions.open(&key, &headers))
+        }
+        None => {
+            let wrong = "This key is unknown, has ended, or may not read.";
+            form(StatusCode::UNAUTHORIZED, next, Some(wrong), &headers)
+        }
+    }
+}
+
+/// `POST /logout`
+pub(crate) async fn logout(headers: HeaderMap) -> Response {
+    with_cookie(Redirect::to("/login").into_response(), &cookie(&headers, "", 0))
+}
+
+fn with_cookie(mut response: Response, cookie: &str) -> Response {
+    // base64url and plain words are a valid header value
+    if let Ok(value) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, value);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_goes_without_tls_and_only_pages_are_gone_to() {
+        let host = |host: &'static str, proxied: bool| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static(host));
+            if proxied {
+                headers.insert("x-forwarded-proto", HeaderValue::from_static("https"));
+            }
+            is_local(&headers)
+        };
+        for local in ["localhost", "localhost:7171", "127.0.0.1:80", "[::1]:7171", "[::1]"] {
+            assert!(host(local, false) && !host(local, true), "{local}");
+        }
+        for other in
+            ["", "10.0.0.1:7171", "rankduel.example", "localhost.example:80", "127.0.0.1.example"]
+        {
+            assert!(!host(other, false), "{other}");
+        }
+        for (next, goes) in [
+            (Some("/experiments/a?ranker=b"), "/experiments/a?ranker=b"),
+            (Some("//evil.example/"), "/"),
+            (Some("https://evil.example/"), "/"),
+            (Some("/experiments/\\evil"), "/"),
+            (None, "/"),
+        ] {
+            assert_eq!(safe_next(next), goes);
+        }
+    }
+}

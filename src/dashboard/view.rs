@@ -1,0 +1,195 @@
+//! What a page on an experiment shows, gathered from the service's own answers.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::engine::error::ServiceError;
+use crate::engine::loaded::LoadedExperiment;
+use crate::engine::traffic::TrafficSummary;
+use crate::service::Service;
+use crate::service::batches::OpenBatch;
+use crate::service::reports::alarms::Alarm;
+use crate::service::reports::regret::RegretReport;
+use crate::service::reports::standings::Standings;
+use crate::service::reports::statistics::Statistics;
+use crate::service::reports::verdict::Verdict;
+use crate::store::ExperimentRecord;
+use dueling_bandits::Tally;
+use dueling_bandits::evidence::Sequences;
+use dueling_bandits::evidence::history::Checkpoint;
+use dueling_bandits::pairs::pair_index;
+
+/// Most deciding pairs that are marked: marks everywhere would say nothing.
+const MARKED_MAX: usize = 10;
+
+/// An experiment as it stands.
+pub(crate) struct View {
+    pub loaded: Arc<LoadedExperiment>,
+    pub record: ExperimentRecord,
+    pub standings: Standings,
+    pub verdict: Arc<Verdict>,
+    pub regret: Arc<RegretReport>,
+    /// Counts over time.
+    pub checkpoints: Vec<Checkpoint>,
+    pub traffic: TrafficSummary,
+    /// What interleaved pages came to.
+    pub statistics: Statistics,
+    pub alarms: Vec<Alarm>,
+    /// The open batch, for a policy that runs in batches.
+    pub batch: Option<OpenBatch>,
+    /// Ids of the rankers, in the experiment's order.
+    pub ids: Vec<String>,
+    /// Indices of the rankers, the best first, the retired last.
+    pub order: Vec<usize>,
+    /// How many of `order`, the first ones, take part.
+    taking_part: usize,
+    /// The ranker whose row is shown.
+    pub chosen: usize,
+    /// Pairs that can change who wins, the ten that matter most, both ways round.
+    pub deciding: HashSet<(usize, usize)>,
+    /// Comparisons of each pair for each page, of late; triangular.
+    late: Vec<f64>,
+    /// The intervals of pairs.
+    sequences: Sequences,
+    /// Counts by the experiment's tie rule.
+    tally: Tally,
+}
+
+/// What is known of a pair.
+pub(crate) struct Pairing {
+    /// By the experiment's tie rule.
+    pub rate: f64,
+    /// Comparisons that the rate is of.
+    pub plays: f64,
+    pub wins: u64,
+    pub losses: u64,
+    pub ties: u64,
+    /// Whether it can change who wins.
+    pub deciding: bool,
+}
+
+impl View {
+    /// The experiment now; `chosen` names the ranker whose row is shown, the best one unless there
+    /// is such a ranker.
+    pub async fn of(
+        service: &Service,
+        loaded: Arc<LoadedExperiment>,
+        chosen: Option<&str>,
+    ) -> Result<Self, ServiceError> {
+        let confidence = loaded.verdict_confidence(None).map_err(ServiceError::Internal)?;
+        let (verdict, regret) =
+            tokio::try_join!(service.verdict(&loaded, confidence), service.regret_report(&loaded))?;
+        let standings = loaded.standings()?;
+        let statistics = loaded.page_statistics()?;
+        let (tally, sequences, checkpoints, late, in_batches) = {
+            let fold = loaded.fold()?;
+            let (policy, history) = (fold.policy(), fold.history());
+            let rankers = policy.tally().rankers();
+            let sequences = Sequences::new(fold.initial_rankers(), rankers, confidence);
+            let late = (1..rankers).flat_map(|i| (0..i).map(move |j| history.rate(i, j))).collect();
+            (
+                policy.tally().clone(),
+                sequences,
+                history.checkpoints(),
+                late,
+                policy.runs_in_batches(),
+            )
+        };
+        let batch = if in_batches { Some(service.batch(&loaded.name).await?) } else { None };
+        let (traffic, alarms) = service.traffic(&loaded)?;
+        let ids: Vec<String> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        order.sort_by(|&i, &j| {
+            let rank = |of: usize| {
+                let (verdict, standing) = (&verdict.rankers[of], &standings.rankers[of]);
+                (verdict.copeland_probability, standing.copeland_score, standing.borda_score)
+            };
+            rank(j).partial_cmp(&rank(i)).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        // the order of those on either side stays
+        order.sort_by_key(|&i| loaded.spec.is_retired(i));
+        let taking_part = ids.len() - loaded.spec.roster_changes.retired.len();
+        let index = |id: &str| ids.iter().position(|own| own == id);
+        let deciding: HashSet<(usize, usize)> = verdict
+            .deciding_pairs
+            .iter()
+            .take(MARKED_MAX)
+            .filter_map(|pair| Some((index(&pair.left)?, index(&pair.right)?)))
+            .flat_map(|(i, j)| [(i, j), (j, i)])
+            .collect();
+        let chosen = chosen.and_then(|id| ids.iter().position(|own| own == id)).unwrap_or(order[0]);
+        let record = loaded.record();
+        Ok(Self {
+            loaded,
+            record,
+            standings,
+            regret,
+            traffic,
+            statistics,
+            alarms,
+            batch,
+            ids,
+            order,
+            taking_part,
+            chosen,
+            deciding,
+            late,
+            sequences,
+            verdict,
+            checkpoints,
+            tally,
+        })
+    }
+
+    /// What is known of `i` against `j`; `None` where they have never been compared.
+    pub fn pairing(&self, i: usize, j: usize) -> Option<Pairing> {
+        if i == j {
+            return None;
+        }
+        let (rate, plays) = (self.tally.mean(i, j)?, self.tally.plays(i, j));
+        let (wins, losses) = (self.standings.wins[i][j], self.standings.wins[j][i]);
+        let ties = self.standings.ties[i][j];
+        Some(Pairing { rate, plays, wins, losses, ties, deciding: self.deciding.contains(&(i, j)) })
+    }
+
+    /// The interval of how often `i` wins against `j`: it holds at every moment, together with
+    /// those of all pairs, at the verdict's confidence.
+    pub fn interval(&self, i: usize, j: usize) -> (f64, f64) {
+        self.sequences.of(i, j).interval(self.tally.wins(i, j), self.tally.wins(j, i))
+    }
+
+    /// Duels of a pair that one of the two won, and ties.
+    pub fn duels_with_result(&self, i: usize, j: usize) -> u64 {
+        let Standings { wins, ties, .. } = &self.standings;
+        wins[i][j] + wins[j][i] + ties[i][j]
+    }
+
+    /// Comparisons of `i` and `j`, two rankers, for each page, of late.
+    pub fn late_rate(&self, i: usize, j: usize) -> f64 {
+        self.late[pair_index(i, j)]
+    }
+
+    /// The rankers that take part, the best first.
+    pub fn active(&self) -> &[usize] {
+        &self.order[..self.taking_part]
+    }
+
+    /// Those that were retired.
+    pub fn retired(&self) -> &[usize] {
+        &self.order[self.taking_part..]
+    }
+
+    /// Whether a ranker was retired.
+    pub fn is_retired(&self, i: usize) -> bool {
+        self.loaded.spec.is_retired(i)
+    }
+
+    /// How many pairs of rankers that take part have been compared.
+    pub fn pairs_compared(&self) -> usize {
+        let active = self.active();
+        active
+            .iter()
+            .map(|&i| active.iter().filter(|&&j| j < i && self.tally.mean(i, j).is_some()).count())
+            .sum()
+    }
+}

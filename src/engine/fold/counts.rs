@@ -1,0 +1,136 @@
+//! What happened, counted: the raw answers per pair, apart from what a policy makes of them.
+
+use serde::{Deserialize, Serialize};
+
+use dueling_bandits::evidence::SmallCounts;
+use dueling_bandits::pairs::pair_index;
+use dueling_bandits::tally::MAX_STEPS;
+use dueling_bandits::{Answer, Duel};
+
+/// Raw counts of an experiment's log. Shapes: `K × K` for wins (row = winner), the upper triangle
+/// for ties and pages without a click.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    rankers: usize,
+    wins: SmallCounts,
+    ties: SmallCounts,
+    no_signal: SmallCounts,
+    /// Places on pages: a duel gives one to each of its two rankers, a self-duel two to its ranker.
+    appearances: Vec<u64>,
+    /// Self-duels that were handed out.
+    pub self_duels: u64,
+    /// Answers by what was shown left and right, over all duels: left won, right won, tie, no
+    /// click.
+    pub shown: [u64; 4],
+}
+
+/// One pair's answers, seen from its first ranker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PairTotals {
+    /// Comparisons that the first won.
+    pub wins: u64,
+    /// Comparisons that the second won.
+    pub losses: u64,
+    /// Ties.
+    pub ties: u64,
+    /// Pages without a click.
+    pub no_signal: u64,
+}
+
+impl Counts {
+    /// Nothing counted among `rankers`.
+    pub fn new(rankers: usize) -> Self {
+        let pairs = rankers * (rankers - 1) / 2;
+        Self {
+            rankers,
+            wins: SmallCounts::new(rankers * rankers),
+            ties: SmallCounts::new(pairs),
+            no_signal: SmallCounts::new(pairs),
+            appearances: vec![0; rankers],
+            self_duels: 0,
+            shown: [0; 4],
+        }
+    }
+
+    /// Room for one more ranker, with the next index.
+    pub fn enlist(&mut self) {
+        self.wins.widen(self.rankers);
+        for pairs in [&mut self.ties, &mut self.no_signal] {
+            pairs.extend_by(self.rankers);
+        }
+        self.appearances.push(0);
+        self.rankers += 1;
+    }
+
+    /// One answered duel, not a self-duel.
+    pub fn record(&mut self, duel: Duel, answer: Answer, first_left: bool) {
+        self.add(duel, answer, 1);
+        let side = match (answer, first_left) {
+            (Answer::First, true) | (Answer::Second, false) => 0,
+            (Answer::Second, true) | (Answer::First, false) => 1,
+            (Answer::Tie, _) => 2,
+            (Answer::None, _) => 3,
+        };
+        self.shown[side] += 1;
+    }
+
+    /// `count` equal answers of a pair whose sides on the page are not known.
+    pub fn add(&mut self, duel: Duel, answer: Answer, count: u32) {
+        let Duel { first, second } = duel;
+        match answer {
+            Answer::First => self.wins.add(first * self.rankers + second, count),
+            Answer::Second => self.wins.add(second * self.rankers + first, count),
+            Answer::Tie => self.ties.add(pair_index(first, second), count),
+            Answer::None => self.no_signal.add(pair_index(first, second), count),
+        }
+        self.appearances[first] += u64::from(count);
+        self.appearances[second] += u64::from(count);
+    }
+
+    /// `count` self-duels of `ranker` were handed out.
+    pub fn record_self_duels(&mut self, ranker: usize, count: u64) {
+        self.self_duels += count;
+        self.appearances[ranker] += 2 * count;
+    }
+
+    /// The answers of the pair (i, j), seen from `i`.
+    pub fn pair(&self, i: usize, j: usize) -> PairTotals {
+        PairTotals {
+            wins: self.wins.get(i * self.rankers + j).into(),
+            losses: self.wins.get(j * self.rankers + i).into(),
+            ties: self.ties.get(pair_index(i, j)).into(),
+            no_signal: self.no_signal.get(pair_index(i, j)).into(),
+        }
+    }
+
+    /// The answers of all of a ranker's pairs, seen from it.
+    pub fn ranker(&self, i: usize) -> PairTotals {
+        let mut total = PairTotals::default();
+        for j in (0..self.rankers).filter(|&j| j != i) {
+            let pair = self.pair(i, j);
+            total.wins += pair.wins;
+            total.losses += pair.losses;
+            total.ties += pair.ties;
+            total.no_signal += pair.no_signal;
+        }
+        total
+    }
+
+    /// Places on pages of each ranker; they add up to twice the time-steps.
+    pub fn appearances(&self) -> &[u64] {
+        &self.appearances
+    }
+
+    /// Whether the shapes fit together, and nothing is beyond what can have been counted; a decoded
+    /// one may not.
+    pub fn is_sound(&self, rankers: usize) -> bool {
+        let pairs = rankers * rankers.saturating_sub(1) / 2;
+        self.rankers == rankers
+            && self.wins.len() == rankers * rankers
+            && self.ties.len() == pairs
+            && self.no_signal.len() == pairs
+            && self.appearances.len() == rankers
+            && self.appearances.iter().all(|&places| places <= 2 * MAX_STEPS)
+            && self.shown.iter().chain([&self.self_duels]).all(|&count| count <= MAX_STEPS)
+    }
+}

@@ -1,0 +1,191 @@
+//! Duels whose clicks come in pieces: what was clicked so far, until the duel is settled. Part of
+//! the fold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::store::{ClicksEvent, Nonce, OutcomeEvent};
+use crate::tokens::page_payload::{sheet_from_text, sheet_is_sound};
+use dueling_bandits::Answer;
+use interleaving::{self, Click, Credit, CreditSheet, DuelCoins, MAX_WEIGHT, Verdict, credit};
+
+/// Most documents whose clicks count on one page; nobody clicks on more of them, and crediting
+/// takes its time.
+pub const MAX_CLICKED: usize = 100;
+
+/// What was clicked on one page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClickedPage {
+    /// The duel, with an answer that is not known yet.
+    duel: OutcomeEvent,
+    /// Version of the method that it was interleaved with.
+    pub method: u32,
+    /// The deepest of the pages that pieces came from.
+    pub sheet: CreditSheet,
+    /// Weights by position.
+    clicks: BTreeMap<u16, u8>,
+}
+
+impl ClickedPage {
+    /// What one event says; the error says what of it this program cannot have written.
+    pub fn read(event: &ClicksEvent) -> Result<Self, String> {
+        let sheet = sheet_from_text(&event.sheet).ok_or("its sheet is none")?;
+        for &(position, weight) in &event.clicks {
+            if usize::from(position) >= sheet.slots.len()
+                || !(1..=MAX_WEIGHT).contains(&weight.into())
+            {
+                return Err(format!("a click at position {position} weighs {weight}"));
+            }
+        }
+        Ok(Self {
+            duel: OutcomeEvent {
+                first: event.first,
+                second: event.second,
+                first_left: event.first_left,
+                answer: Answer::None,
+                batch: event.batch,
+                ticket: event.ticket,
+                chosen_at: event.chosen_at,
+                issued_at: event.issued_at,
+            },
+            method: event.method,
+            sheet,
+            clicks: event.clicks.iter().take(MAX_CLICKED).copied().collect(),
+        })
+    }
+
+    /// Add a later piece of the same duel.
+    pub fn add(&mut self, later: Self) {
+        if later.sheet.slots.len() > self.sheet.slots.len() {
+            (self.sheet, self.method) = (later.sheet, later.method);
+        }
+        for (position, weight) in later.clicks {
+            let full = self.clicks.len() >= MAX_CLICKED;
+            match self.clicks.get_mut(&position) {
+                Some(known) => *known = weight.max(*known),
+                None if full => {}
+                None => drop(self.clicks.insert(position, weight)),
+            }
+        }
+    }
+
+    /// What the clicks earned, under the method that it was interleaved with, in an experiment of
+    /// this `seed`.
+    pub fn credit(
+        &self,
+        method: &interleaving::Spec,
+        seed: u64,
+        nonce: Nonce,
+    ) -> Result<Credit, String> {
+        let clicks: Vec<_> = self
+            .clicks
+            .iter()
+            .map(|(&position, &weight)| Click { position: position.into(), weight: weight.into() })
+            .collect();
+        let mut coins = DuelCoins::crediting(crediting_seed(seed, nonce));
+        credit(method, &self.sheet, &clicks, &mut coins).map_err(|error| error.to_string())
+    }
+
+    /// The duel with this verdict as its answer.
+    pub fn answered(&self, verdict: Verdict) -> OutcomeEvent {
+        let answer = match (verdict, self.duel.first_left) {
+            (Verdict::Left, true) | (Verdict::Right, false) => Answer::First,
+            (Verdict::Left, false) | (Verdict::Right, true) => Answer::Second,
+            (Verdict::Tie, _) => Answer::Tie,
+            (Verdict::None, _) => Answer::None,
+        };
+        OutcomeEvent { answer, ..self.duel }
+    }
+
+    /// Whether it is of this program's making; a decoded one may not be.
+    pub fn is_sound(&self, rankers: usize) -> bool {
+        let in_range = |ranker: u16| usize::from(ranker) < rankers;
+        in_range(self.duel.first)
+            && in_range(self.duel.second)
+            && sheet_is_sound(&self.sheet)
+            && self.clicks.len() <= MAX_CLICKED
+            && self.clicks.iter().all(|(&position, &weight)| self.has(position, weight))
+    }
+
+    fn has(&self, position: u16, weight: u8) -> bool {
+        usize::from(position) < self.sheet.slots.len() && (1..=MAX_WEIGHT).contains(&weight.into())
+    }
+
+    /// Bytes that it takes in memory, about.
+    fn bytes(&self) -> usize {
+        256 + 20 * self.sheet.slots.len() + 32 * self.clicks.len()
+    }
+}
+
+/// What is drawn while crediting is drawn while folding: from the experiment's seed, and not from a
+/// secret.
+fn crediting_seed(seed: u64, nonce: Nonce) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(b"rankduel crediting\0");
+    hash.update(seed.to_be_bytes());
+    hash.update(nonce.to_be_bytes());
+    hash.finalize().into()
+}
+
+/// Every duel of an experiment that has pieces and is not settled.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OpenPages {
+    pages: BTreeMap<Nonce, ClickedPage>,
+    /// Oldest first.
+    by_issue: BTreeSet<(i64, Nonce)>,
+    bytes: usize,
+}
+
+impl OpenPages {
+    /// From what [`OpenPages::pages`] gave.
+    pub fn of(pages: BTreeMap<Nonce, ClickedPage>) -> Self {
+        let mut open = Self::default();
+        for (nonce, page) in pages {
+            open.insert(nonce, page);
+        }
+        open
+    }
+
+    /// What there is to keep.
+    pub fn pages(&self) -> &BTreeMap<Nonce, ClickedPage> {
+        &self.pages
+    }
+
+    /// Bytes that they take in memory, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The duels that were handed out at `until` or before, oldest first.
+    pub fn issued_until(&self, until: i64) -> impl Iterator<Item = Nonce> + '_ {
+        self.by_issue.range(..=(until, Nonce::MAX)).map(|&(_, nonce)| nonce)
+    }
+
+    /// Add a piece.
+    pub fn add(&mut self, nonce: Nonce, piece: ClickedPage) {
+        let page = match self.take(nonce) {
+            Some(mut page) => {
+                page.add(piece);
+                page
+            }
+            None => piece,
+        };
+        self.insert(nonce, page);
+    }
+
+    /// Take a duel out: it is settled.
+    pub fn take(&mut self, nonce: Nonce) -> Option<ClickedPage> {
+        let page = self.pages.remove(&nonce)?;
+        self.by_issue.remove(&(page.duel.issued_at, nonce));
+        self.bytes -= page.bytes();
+        Some(page)
+    }
+
+    fn insert(&mut self, nonce: Nonce, page: ClickedPage) {
+        self.by_issue.insert((page.duel.issued_at, nonce));
+        self.bytes += page.bytes();
+        self.pages.insert(nonce, page);
+    }
+}

@@ -1,0 +1,147 @@
+//! A [`Fold`] as bytes, and back.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Fold, MethodVersion, method_of, text_of};
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::fold::counts::Counts;
+use crate::engine::fold::open_pages::{ClickedPage, OpenPages};
+use crate::engine::fold::page_counts::PageCounts;
+use crate::store::Nonce;
+use dueling_bandits::Roster;
+use dueling_bandits::evidence::History;
+use dueling_bandits::parameters::Setup;
+
+/// Bytes of the digest at the end of a saved fold: a damaged one must not be taken for a state that
+/// nobody folded.
+const DIGEST_BYTES: usize = 16;
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    position: u64,
+    policy_text: String,
+    policy_changes_seen: usize,
+    policy_since: u64,
+    rankers: usize,
+    retired: Vec<u16>,
+    policy: Vec<u8>,
+    counts: Counts,
+    history: History,
+    concluded_by_itself: Option<String>,
+    recorded_at: i64,
+    batch_opened_at: i64,
+    /// Of each version after the first: where it begins, and the method as JSON.
+    methods: Vec<(u64, String)>,
+    open_pages: BTreeMap<Nonce, ClickedPage>,
+    page_counts: PageCounts,
+}
+
+impl Fold {
+    /// The state as [`Fold::save`] left it; `None` when the bytes are not what this program can
+    /// read.
+    pub fn restore(spec: &ExperimentSpec, seed: u64, bytes: &[u8]) -> Option<Self> {
+        let (content, found) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
+        if found != digest(content) {
+            return None;
+        }
+        let saved: Saved = postcard::from_bytes(content).ok()?;
+        let (rankers, initial_rankers) = (saved.rankers, spec.initial_rankers());
+        // it may be of before a ranker came or went
+        let known = (initial_rankers..=spec.rankers.len()).contains(&rankers)
+            && spec.roster_changes.retired.starts_with(&saved.retired);
+        let sound = known && saved.counts.is_sound(rankers) && saved.history.is_sound(rankers);
+        if saved.policy_text != text_of(&spec.policy)
+            || saved.policy_changes_seen != spec.former_policies.len()
+            || !sound
+        {
+            return None;
+        }
+        let mut methods = vec![MethodVersion { since: 0, method: spec.pages.interleaving }];
+        for (since, method) in &saved.methods {
+            methods
+                .push(MethodVersion { since: *since, method: serde_json::from_str(method).ok()? });
+        }
+        let known = |page: &ClickedPage| {
+            page.is_sound(rankers) && method_of(&methods, page.method).is_some()
+        };
+        if !saved.open_pages.values().all(known)
+            || !saved.page_counts.is_sound(rankers, methods.len())
+        {
+            return None;
+        }
+        let setup = Setup { rankers: initial_rankers, seed };
+        let format = spec.policy.start(setup).format();
+        let policy = spec.policy.restore(setup, format, &saved.policy)?;
+        let mut roster = Roster::new(rankers);
+        for &ranker in &saved.retired {
+            roster.retire(ranker.into()).ok()?;
+        }
+        (policy.tally().rankers() == rankers).then_some(())?;
+        Some(Self {
+            position: saved.position,
+            policy_text: saved.policy_text,
+            ties: spec.ties,
+            seed,
+            policy,
+            counts: saved.counts,
+            history: saved.history,
+            concluded_by_itself: saved.concluded_by_itself,
+            recorded_at: saved.recorded_at,
+            batch_opened_at: saved.batch_opened_at,
+            methods,
+            open_pages: OpenPages::of(saved.open_pages),
+            page_counts: saved.page_counts,
+            anothers_log: false,
+            policy_changes: spec.former_policies.len(),
+            policy_changes_seen: saved.policy_changes_seen,
+            policy_since: saved.policy_since,
+            initial_rankers,
+            roster,
+            retired: saved.retired,
+        })
+    }
+
+    /// The state as bytes, for a snapshot of [`Fold::format`].
+    pub fn save(&self) -> Vec<u8> {
+        let saved = Saved {
+            position: self.position,
+            policy_text: self.policy_text.clone(),
+            policy_changes_seen: self.policy_changes_seen,
+            policy_since: self.policy_since,
+            rankers: self.roster.rankers(),
+            retired: self.retired.clone(),
+            policy: self.policy.save(),
+            counts: self.counts.clone(),
+            history: self.history.clone(),
+            concluded_by_itself: self.concluded_by_itself.clone(),
+            recorded_at: self.recorded_at,
+            batch_opened_at: self.batch_opened_at,
+            methods: self
+                .methods
+                .iter()
+                .skip(1)
+                .map(|version| {
+                    let method = serde_json::to_string(&version.method);
+                    (version.since, method.expect("names and numbers always serialise"))
+                })
+                .collect(),
+            open_pages: self.open_pages.pages().clone(),
+            page_counts: self.page_counts.clone(),
+        };
+        let mut bytes = postcard::to_stdvec(&saved)
+            .expect("numbers, strings and vectors of them always serialise");
+        let digest = digest(&bytes);
+        bytes.extend_from_slice(&digest);
+        bytes
+    }
+}
+
+fn digest(content: &[u8]) -> [u8; DIGEST_BYTES] {
+    std::array::from_fn({
+        let whole = Sha256::digest(content);
+        move |byte| whole[byte]
+    })
+}

@@ -1,0 +1,241 @@
+//! Group commit: one task appends everything that has arrived while the last commit was under way,
+//! in one transaction; another folds it, and only then answers those who wait.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+use crate::clock::SharedClock;
+use crate::engine::error::ServiceError;
+use crate::engine::loaded::LoadedExperiment;
+use crate::service::ServiceSettings;
+use crate::store::{Appended, ExperimentId, LogEntry, NewEvent, SharedStore, StoreError};
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::trace;
+
+/// Most events of one commit; what has arrived beyond that waits for the next.
+const COMMIT_EVENTS_MAX: usize = 10_000;
+
+/// Takes events and answers when they are durable.
+#[derive(Clone)]
+pub struct Writer {
+    queue: mpsc::UnboundedSender<Submission>,
+    room: Room,
+}
+
+/// Places in the queue.
+#[derive(Clone)]
+struct Room {
+    places: Arc<Semaphore>,
+    events_max: usize,
+    metrics: Arc<Metrics>,
+}
+
+impl Room {
+    fn measure(&self) {
+        self.metrics.queue_events.set((self.events_max - self.places.available_permits()) as i64);
+    }
+}
+
+struct Submission {
+    loaded: Arc<LoadedExperiment>,
+    events: Vec<NewEvent>,
+    reply: oneshot::Sender<Result<Vec<Appended>, ServiceError>>,
+    _places: OwnedSemaphorePermit,
+}
+
+impl Writer {
+    /// Start the task. It lives as long as what is returned.
+    pub fn start(
+        store: SharedStore,
+        clock: SharedClock,
+        metrics: Arc<Metrics>,
+        settings: &ServiceSettings,
+    ) -> Self {
+        let (queue, submissions) = mpsc::unbounded_channel();
+        let events_max = settings.queue_events_max.min(Semaphore::MAX_PERMITS);
+        let room = Room { places: Arc::new(Semaphore::new(events_max)), events_max, metrics };
+        tokio::spawn(run(store, clock, room.clone(), settings.commit_within, submissions));
+        Self { queue, room }
+    }
+
+    /// Append `events` to one experiment's log. Answers when they are durable and folded.
+    pub async fn append(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        events: Vec<NewEvent>,
+    ) -> Result<Vec<Appended>, ServiceError> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let _part = trace::part("append");
+        let wanted = u32::try_from(events.len()).map_err(|_| ServiceError::Overloaded)?;
+        let places = Arc::clone(&self.room.places)
+            .try_acquire_many_owned(wanted)
+            .map_err(|_| ServiceError::Overloaded)?;
+        self.room.measure();
+        let (reply, answer) = oneshot::channel();
+        let submission = Submission { loaded: Arc::clone(loaded), events, reply, _places: places };
+        let gone = || ServiceError::Internal("the writer has stopped".into());
+        self.queue.send(submission).map_err(|_| gone())?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+async fn run(
+    store: SharedStore,
+    clock: SharedClock,
+    room: Room,
+    within: Duration,
+    mut submissions: mpsc::UnboundedReceiver<Submission>,
+) {
+    // what is committed is folded while the next commit is under way
+    let (committed, folding) = mpsc::channel(1);
+    tokio::spawn(fold(Arc::clone(&store), within, Arc::clone(&room.metrics), folding));
+    let mut held_over = None;
+    loop {
+        let first = match held_over.take() {
+            Some(submission) => submission,
+            None => match submissions.recv().await {
+                Some(submission) => submission,
+                None => return,
+            },
+        };
+        let mut size = first.events.len();
+        let mut group = vec![first];
+        while let Ok(next) = submissions.try_recv() {
+            if size + next.events.len() > COMMIT_EVENTS_MAX {
+                held_over = Some(next);
+                break;
+            }
+            size += next.events.len();
+            group.push(next);
+        }
+        if let Some(commit) = commit(&store, clock.now_ms(), within, &room.metrics, group).await
+            && committed.send(commit).await.is_err()
+        {
+            tracing::error!("the task that folds what was committed is gone");
+        }
+        room.measure();
+    }
+}
+
+/// Somebody who waits for events to be durable and folded.
+struct Waiting {
+    loaded: Arc<LoadedExperiment>,
+    /// How many of the commit's events are its own.
+    events: usize,
+    /// Up to where its log was folded before the commit.
+    position: u64,
+    reply: oneshot::Sender<Result<Vec<Appended>, ServiceError>>,
+    _places: OwnedSemaphorePermit,
+}
+
+/// What is durable and not folded yet: the events in the order of those who wait for them.
+struct Commit {
+    events: Vec<(ExperimentId, NewEvent)>,
+    appended: Vec<Appended>,
+    recorded_at: i64,
+    waiting: Vec<Waiting>,
+}
+
+/// Append a group. `None` when that failed; those who wait know then.
+async fn commit(
+    store: &SharedStore,
+    now_ms: i64,
+    within: Duration,
+    metrics: &Metrics,
+    group: Vec<Submission>,
+) -> Option<Commit> {
+    let (mut events, mut waiting) = (Vec::new(), Vec::with_capacity(group.len()));
+    for Submission { loaded, events: own, reply, _places } in group {
+        let count = own.len();
+        events.extend(own.into_iter().map(|event| (loaded.id, event)));
+        let position = loaded.position();
+        waiting.push(Waiting { loaded, events: count, position, reply, _places });
+    }
+    let started = Instant::now();
+    let result = match tokio::time::timeout(within, store.append(&events, now_ms)).await {
+        Ok(result) => result,
+        Err(_) => Err(StoreError::Slow(within)),
+    };
+    match result {
+        Ok(appended) => {
+            metrics.commit_events.observe(events.len() as f64);
+            metrics.commit_duration_seconds.observe(started.elapsed().as_secs_f64());
+            Some(Commit { events, appended, recorded_at: now_ms, waiting })
+        }
+        Err(error) => {
+            metrics.commit_failures.inc();
+            tracing::error!(%error, events = events.len(), "commit failed");
+            let error = Arc::new(error);
+            for waiting in waiting {
+                let _ = waiting.reply.send(Err(ServiceError::Store(Arc::clone(&error))));
+            }
+            None
+        }
+    }
+}
+
+/// Fold one commit after the other, and answer those who wait for it.
+async fn fold(
+    store: SharedStore,
+    within: Duration,
+    metrics: Arc<Metrics>,
+    mut commits: mpsc::Receiver<Commit>,
+) {
+    while let Some(Commit { events, appended, recorded_at, waiting }) = commits.recv().await {
+        fold_committed(&store, within, &metrics, &waiting, events, &appended, recorded_at).await;
+        let mut appended = appended.into_iter();
+        for waiting in waiting {
+            let own = appended.by_ref().take(waiting.events).collect();
+            // nobody waits any more when the request was cut off; what was written stays
+            let _ = waiting.reply.send(Ok(own));
+        }
+    }
+}
+
+/// Fold what was recorded, experiment by experiment in log order, before anyone is answered.
+async fn fold_committed(
+    store: &SharedStore,
+    within: Duration,
+    metrics: &Metrics,
+    waiting: &[Waiting],
+    events: Vec<(ExperimentId, NewEvent)>,
+    appended: &[Appended],
+    recorded_at: i64,
+) {
+    let mut recorded: HashMap<_, Vec<LogEntry>> = HashMap::new();
+    for ((experiment, NewEvent { nonce, event }), result) in events.into_iter().zip(appended) {
+        if let Appended::Recorded(position) = *result {
+            let entry = LogEntry { position, nonce, recorded_at, event };
+            recorded.entry(experiment).or_default().push(entry);
+        }
+    }
+    for Waiting { loaded, position, .. } in waiting {
+        // the first submission of each experiment takes its entries
+        let Some(entries) = recorded.remove(&loaded.id) else { continue };
+        // what was folded before the commit is in the log, and the commit comes after it
+        if let Some(first) = entries.first()
+            && first.position <= *position
+        {
+            loaded.report_log_regression(metrics, first.position - 1, *position);
+            continue;
+        }
+        let folded = match loaded.absorb(&entries) {
+            Ok(true) => Ok(()),
+            // another process has appended in between; a store that hangs must not stop the writer
+            Ok(false) => match tokio::time::timeout(within, loaded.catch_up(&**store)).await {
+                Ok(caught_up) => caught_up,
+                Err(_) => Err(StoreError::Slow(within).into()),
+            },
+            Err(error) => Err(error),
+        };
+        if let Err(error) = folded {
+            // it is durable, so it is acknowledged all the same; the follower folds it later
+            tracing::error!(%error, experiment = loaded.name, "an appended outcome could not be folded yet");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Batches: what the open one still needs, duels leased from it, and whole batches that were run
+//! elsewhere.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::engine::error::ServiceError;
+use crate::engine::experiment_spec::FieldError;
+use crate::engine::loaded::LoadedExperiment;
+use crate::service::{IssuedDuel, Service};
+use crate::store::{Appended, ControlEvent, Event, Nonce, PairResult, Status};
+use dueling_bandits::{BatchPair, Policy};
+
+/// The open batch of an experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenBatch {
+    /// Log position that it is at.
+    pub position: u64,
+    /// Its number, from 1; `None` when the policy has run all its batches.
+    pub number: Option<u32>,
+    /// Unix milliseconds.
+    pub opened_at: Option<i64>,
+    /// One row a pair, with the duels in flight from this process.
+    pub pairs: Vec<(BatchPair, u32)>,
+}
+
+/// Counts of one pair as they are posted: by the rankers' ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostedResult {
+    /// One ranker.
+    pub left: String,
+    /// The other.
+    pub right: String,
+    /// Comparisons that the one won.
+    pub left_wins: u32,
+    /// Comparisons that the other won.
+    pub right_wins: u32,
+    /// Comparisons without a winner.
+    pub ties: u32,
+}
+
+/// High half of the nonces of posted batches; no process draws it.
+const BATCH_RESULTS: u64 = u64::MAX;
+
+impl Service {
+    /// The open batch.
+    pub async fn batch(&self, name: &str) -> Result<OpenBatch, ServiceError> {
+        let loaded = self.experiment(name).await?;
+        let now = self.clock.now_ms();
+        let (number, pairs, position, opened_at) = {
+            let fold = loaded.fold()?;
+            let policy = fold.policy();
+            require_batches(&loaded, policy)?;
+            (policy.batch(), policy.batch_pairs(), fold.position(), fold.batch_opened_at())
+        };
+        let pairs = loaded.outstanding(now, |in_flight| {
+            pairs
+                .into_iter()
+                .map(|pair| (pair, in_flight.of(pair.duel.first, pair.duel.second)))
+                .collect()
+        })?;
+        Ok(OpenBatch { position, number, opened_at: number.map(|_| opened_at), pairs })
+    }
+
+    /// Hand out up to `count` duels of the open batch at once; fewer, or none, when the batch does
+    /// not need so many.
+    pub async fn lease(&self, name: &str, count: usize) -> Result<Vec<IssuedDuel>, ServiceError> {
+        let loaded = self.experiment(name).await?;
+        require_batches(&loaded, loaded.fold()?.policy())?;
+        let (status, archived) =
+            loaded.with_record(|record| (record.status, record.archived_at.is_some()));
+        if archived {
+            return Err(ServiceError::Archived(name.into()));
+        }
+        match status {
+            Status::Running => {}
+            Status::Paused => return Err(ServiceError::Paused(name.into())),
+            Status::Concluded => return Ok(Vec::new()),
+        }
+        let now = self.clock.now_ms();
+        let mut duels = Vec::new();
+        for _ in 0..count {
+            let (mut rng, step) = self.rng();
+            let (selection, state) = loaded.select(&mut rng, now)?;
+            if selection.batch.is_none() {
+                break;
+            }
+            duels.push(self.issue(&loaded, &selection, state, step, &mut rng, now));
+        }
+        Ok(duels)
+    }
+
+    /// Take in a whole batch that was run elsewhere. The flag says whether it is new; the position
+    /// is where it stands in the log. Every pair of the batch must be there once, with as many
+    /// comparisons as it still needs.
+    pub async fn post_batch(
+        &self,
+        name: &str,
+        batch: u32,
+        posted: &[PostedResult],
+    ) -> Result<(bool, u64), ServiceError> {
+        let loaded = self.experiment(name).await?;
+        if loaded.with_record(|record| record.archived_at.is_some()) {
+            return Err(ServiceError::Archived(name.into()));
+        }
+        // a new policy counts its batches from 1 again
+        let policy = (loaded.spec.former_policies.len() as Nonce) << 32;
+        let nonce = Nonce::from(BATCH_RESULTS) << 64 | policy | Nonce::from(batch);
+        let (open, pairs) = {
+            let fold = loaded.fold()?;
+            require_batches(&loaded, fold.policy())?;
+            (fold.policy().batch(), fold.policy().batch_pairs())
+        };
+        let results = if open == Some(batch) {
+            match_results(&loaded, &pairs, posted).map_err(ServiceError::Invalid)?
+        } else {
+            // perhaps a repeat of the post that closed it
+            match self.store.find(loaded.id, &[nonce]).await?.into_iter().next().flatten() {
+                Some(entry) if same_results(&loaded, &entry.event, posted) => {
+                    return Ok((false, entry.position));
+                }
+                Some(entry) => return Err(conflict(batch, entry.position)),
+                None => return Err(ServiceError::BatchNotOpen { asked: batch, open }),
+            }
+        };
+        match self
+            .append_control(&loaded, nonce, ControlEvent::BatchResults { batch, results })
+            .await?
+        {
+            Appended::Recorded(position) => Ok((true, position)),
+            Appended::Duplicate(position) => Ok((false, position)),
+            Appended::Conflict(position) => Err(conflict(batch, position)),
+            Appended::Archived => Err(ServiceError::Archived(name.into())),
+            Appended::TooLate(_) => {
+                Err(ServiceError::Internal("results of a batch wait for no duel".into()))
+            }
+            Appended::Missing => Err(ServiceError::NotFound(name.into())),
+        }
+    }
+}
+
+fn conflict(batch: u32, position: u64) -> ServiceError {
+    ServiceError::Conflict(format!(
+        "other results of batch {batch} were posted before (log position {position}); those count"
+    ))
+}
+
+fn require_batches(loaded: &LoadedExperiment, policy: &dyn Policy) -> Result<(), ServiceError> {
+    if policy.runs_in_batches() {
+        Ok(())
+    } else {
+        Err(ServiceError::NotInBatches(loaded.spec.policy.kind()))
+    }
+}
+
+/// The posted rows as the batch's own pairs, or everything that is wrong with them.
+fn match_results(
+    loaded: &LoadedExperiment,
+    pairs: &[BatchPair],
+    posted: &[PostedResult],
+) -> Result<Vec<PairResult>, Vec<FieldError>> {
+    let by_pair: HashMap<(usize, usize), &BatchPair> =
+        pairs.iter().map(|pair| (unordered(pair.duel.first, pair.duel.second), pair)).collect();
+    let mut errors = Vec::new();
+    let mut results = Vec::new();
+    let mut seen = HashSet::new();
+    for (index, row) in posted.iter().enumerate() {
+        let pointer = format!("/results/{index}");
+        let names = format!("pair `{}` and `{}`", row.left, row.right);
+        let found = match (
+            loaded.spec.ranker_index(&row.left),
+            loaded.spec.ranker_index(&row.right),
+        ) {
+            (None, _) => Err(format!("there is no ranker `{}`", row.left)),
+            (_, None) => Err(format!("there is no ranker `{}`", row.right)),
+            (Some(left), Some(right)) => match by_pair.get(&unordered(left, right)) {
+                None => Err(format!("{names} is not in this batch")),
+                Some(_) if !seen.insert(unordered(left, right)) => {
+                    Err(format!("{names} is listed twice"))
+                }
+                Some(pair) => {
+                    let total =
+                        u64::from(row.left_wins) + u64::from(row.right_wins) + u64::from(row.ties);
+                    let open = u64::from(pair.needed - pair.answered);
+                    if total == open {
+                        Ok(oriented(pair, left, row))
+                    } else {
+                        Err(format!(
+                            "{names} has {total} comparisons here and the batch needs {open} ({} in all, {} answered)",
+                            pair.needed, pair.answered
+                        ))
+                    }
+                }
+            },
+        };
+        match found {
+            Ok(result) => results.push(result),
+            Err(detail) => errors.push(FieldError::new(pointer, detail)),
+        }
+    }
+    for pair in pairs.iter().filter(|pair| pair.answered < pair.needed) {
+        if !seen.contains(&unordered(pair.duel.first, pair.duel.second)) {
+            let id = |ranker: usize| &loaded.spec.rankers[ranker].id;
+            errors.push(FieldError::new(
+                "/results",
+                format!(
+                    "pair `{}` and `{}` is missing; the batch needs {} comparisons of it",
+                    id(pair.duel.first),
+                    id(pair.duel.second),
+                    pair.needed - pair.answered
+                ),
+            ));
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    results.sort_by_key(|result| (result.first, result.second));
+    Ok(results)
+}
+
+fn oriented(pair: &BatchPair, left: usize, row: &PostedResult) -> PairResult {
+    let (first_wins, second_wins) = if left == pair.duel.first {
+        (row.left_wins, row.right_wins)
+    } else {
+        (row.right_wins, row.left_wins)
+    };
+    PairResult {
+        first: pair.duel.first as u16,
+        second: pair.duel.second as u16,
+        first_wins,
+        second_wins,
+        ties: row.ties,
+    }
+}
+
+/// Whether a logged batch holds just what is posted again, in whatever order of rows and of
+/// rankers.
+fn same_results(loaded: &LoadedExperiment, event: &Event, posted: &[PostedResult]) -> bool {
+    let Event::Control(ControlEvent::BatchResults { results, .. }) = event else { return false };
+    let row = |(i, wins): (usize, u32), (j, losses): (usize, u32), ties: u32| {
+        if i < j { (i, j, wins, losses, ties) } else { (j, i, losses, wins, ties) }
+    };
+    let of_log = results.iter().map(|one| {
+        row((one.first.into(), one.first_wins), (one.second.into(), one.second_wins), one.ties)
+    });
+    let of_post = posted.iter().map(|one| {
+        let index = |id: &str| loaded.spec.ranker_index(id);
+        Some(row(
+            (index(&one.left)?, one.left_wins),
+            (index(&one.right)?, one.right_wins),
+            one.ties,
+        ))
+    });
+    let (mut of_log, of_post): (Vec<_>, Option<Vec<_>>) = (of_log.collect(), of_post.collect());
+    let Some(mut of_post) = of_post else { return false };
+    of_log.sort_unstable();
+    of_post.sort_unstable();
+    of_log == of_post
+}
+
+fn unordered(i: usize, j: usize) -> (usize, usize) {
+    (i.min(j), i.max(j))
+}

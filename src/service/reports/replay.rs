@@ -1,0 +1,353 @@
+//! What if another policy had been in charge: the log folded under it, what it would choose next,
+//! and what it would have cost.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
+
+use crate::engine::error::ServiceError;
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::fold::Fold;
+use crate::engine::loaded::LoadedExperiment;
+use crate::service::Service;
+use crate::service::reports::regret::Band;
+use crate::service::reports::standings::copeland_scores;
+use crate::store::{ExperimentRecord, LogEntry, Store};
+use dueling_bandits::evidence::whatif::{self, Answers, Course};
+use dueling_bandits::evidence::{Estimate, Posterior};
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::{InFlight, PolicySpec, step_rng};
+
+/// Entries read at a time.
+const PAGE: u32 = 20_000;
+/// Longest log that is folded on a request.
+const ENTRIES_MAX: u64 = 200_000;
+/// Steps of all runs together that are made on a request, for a policy whose step takes K²
+/// operations or less.
+const REQUEST_WORK: u64 = 200_000_000;
+/// Selections from which the next duels are counted.
+const SELECTIONS: u32 = 200;
+/// Most next duels that are listed.
+const NEXT_MAX: usize = 10;
+/// Runs of the other policy.
+const RUNS: u64 = 20;
+/// Fewest steps from which a cost is estimated, and fewest for each ranker.
+const STEPS_MIN: u64 = 100;
+const STEPS_MIN_PER_RANKER: u64 = 10;
+/// Sets these draws apart from whatever else is drawn from an experiment's seed.
+const REPLAY_STREAM: u64 = 0x7265_706c_6179;
+
+/// An experiment's log under another policy.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Replay {
+    /// The experiment's name.
+    pub experiment: String,
+    /// Log position up to which it was folded.
+    pub position: u64,
+    /// The policy, with all parameters.
+    #[schema(value_type = crate::http::schemas::PolicySchema)]
+    pub policy: PolicySpec,
+    /// Whether it is the experiment's own, with the same parameters. Then batches and what the
+    /// policy remembers of its selections are taken from the log; else each comparison is one that
+    /// the policy did not ask for.
+    pub own_policy: bool,
+    /// Digest of the policy's state: equal states have equal digests.
+    #[schema(example = "9f86d081884c7d65")]
+    pub state: String,
+    /// Time-steps that it has folded.
+    pub steps: u64,
+    /// Ids of the rankers with the largest Copeland score in the folded counts.
+    pub leaders: Vec<String>,
+    /// Id of the ranker that the policy would recommend if it had to end now.
+    pub champion: String,
+    /// Number of the batch that it would have open; `null` outside batches.
+    pub batch: Option<u32>,
+    /// The pairs that it would choose next, out of 200 selections, the most frequent first; at most
+    /// 10.
+    pub next: Vec<NextDuel>,
+    /// What it would have cost from the beginning; `null` where the log does not say.
+    pub regret: Option<OtherRegret>,
+    /// Why `regret` is `null`.
+    pub regret_reason: Option<String>,
+}
+
+/// A pair that a policy would choose next.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct NextDuel {
+    /// Id of the first ranker of the policy's ordered pair.
+    pub first: String,
+    /// Id of the second; the same for a self-duel.
+    pub second: String,
+    /// Share of the selections.
+    pub share: f64,
+}
+
+/// Cumulative Copeland regret over the first `steps` steps, under the other policy and as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct OtherRegret {
+    /// How it was estimated: `queue-based`, by runs of the policy that are answered with the log's
+    /// own answers, each used once. As many steps as every run could make before a pair's answers
+    /// were used up.
+    #[schema(example = "queue-based")]
+    pub method: &'static str,
+    /// Steps that were priced: what the estimate rests on.
+    pub steps: u64,
+    /// Runs.
+    pub runs: u64,
+    /// What the other policy would have cost: mean and 95 % interval over its runs and over the
+    /// posterior of the preferences.
+    pub replayed: Band,
+    /// Standard deviation between runs alone.
+    pub deviation: f64,
+    /// What the experiment has cost over its first so many steps, priced alike; between two moments
+    /// at which it was counted it is taken to rise evenly.
+    pub logged: Band,
+    /// What uniform pairs would have cost over so many steps: posterior mean.
+    pub uniform: f64,
+}
+
+impl Service {
+    /// Replay an experiment's log under `policy`, which must be valid for its rankers.
+    pub async fn replay(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        policy: PolicySpec,
+    ) -> Result<Replay, ServiceError> {
+        let record = loaded.record();
+        let head = loaded.fold()?.position();
+        if head > ENTRIES_MAX {
+            return Err(ServiceError::CannotReplay(format!(
+                "the log of experiment `{}` has {head} entries, and a request replays {ENTRIES_MAX} at most; \
+                 `rankduel replay {}` has no limit",
+                loaded.name, loaded.name
+            )));
+        }
+        let rankers = loaded.spec.rankers.len() as u64;
+        let steps = REQUEST_WORK / (rankers * rankers + 400) / RUNS / 2;
+        replay(&*self.store, &record, &loaded.spec, policy, head, Some(steps)).await
+    }
+}
+
+/// Fold the log of `record` up to `head` under `policy`, and run the policy on its answers for as
+/// many steps as there were, but `steps_max` at most.
+pub async fn replay(
+    store: &dyn Store,
+    record: &ExperimentRecord,
+    spec: &ExperimentSpec,
+    policy: PolicySpec,
+    head: u64,
+    steps_max: Option<u64>,
+) -> Result<Replay, ServiceError> {
+    if record.pruned_to > 0 {
+        return Err(ServiceError::CannotReplay(format!(
+            "the log of experiment `{}` was pruned up to position {}: its beginning is gone",
+            record.name, record.pruned_to
+        )));
+    }
+    if !spec.roster_changes.is_none()
+        && let Some(why) = policy.description().fixed_rankers
+    {
+        return Err(ServiceError::CannotReplay(format!(
+            "rankers have come or gone in experiment `{}`, and policy `{}` cannot learn from such a log: {why}",
+            record.name,
+            policy.kind()
+        )));
+    }
+    let own_policy = spec.policy == policy;
+    let under = ExperimentSpec { policy, ..spec.clone() };
+    let mut fold = match own_policy {
+        true => Fold::start(&under, record.seed, record.created_at),
+        false => Fold::start_with_anothers_log(&under, record.seed, record.created_at),
+    };
+    while fold.position() < head {
+        let page = store.read(record.id, fold.position(), PAGE).await?;
+        if page.is_empty() {
+            return Err(ServiceError::Internal(format!(
+                "the log of experiment `{}` ends at {} and should go on to {head}",
+                record.name,
+                fold.position()
+            )));
+        }
+        fold = in_background(move || fold_page(fold, &page, head)).await??;
+    }
+    let (name, seed) = (record.name.clone(), record.seed);
+    in_background(move || report(&name, seed, &under, own_policy, &fold, steps_max)).await
+}
+
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ServiceError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| ServiceError::Internal(format!("a replay failed: {error}")))
+}
+
+fn fold_page(mut fold: Fold, page: &[LogEntry], head: u64) -> Result<Fold, ServiceError> {
+    fold.apply_page(|folding| {
+        page.iter()
+            .take_while(|entry| entry.position <= head)
+            .try_for_each(|entry| folding.apply(entry))
+    })
+    .map_err(|error| ServiceError::CannotReplay(format!("the log cannot be folded: {error}")))?;
+    Ok(fold)
+}
+
+fn report(
+    name: &str,
+    seed: u64,
+    spec: &ExperimentSpec,
+    own_policy: bool,
+    fold: &Fold,
+    steps_max: Option<u64>,
+) -> Replay {
+    let policy = fold.policy();
+    let id = |ranker: usize| spec.rankers[ranker].id.clone();
+    let scores = copeland_scores(policy.tally(), fold.roster());
+    let active = fold.roster().active();
+    let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
+    let regret = other_regret(spec, seed, fold, steps_max);
+    Replay {
+        experiment: name.into(),
+        position: fold.position(),
+        own_policy,
+        state: Sha256::digest(policy.save())[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+        steps: policy.tally().steps(),
+        leaders: active.iter().copied().filter(|&i| scores[i] == best).map(id).collect(),
+        champion: id(policy.champion()),
+        batch: policy.batch(),
+        next: next_duels(spec, seed, fold),
+        regret_reason: regret.as_ref().err().cloned(),
+        regret: regret.ok(),
+        policy: spec.policy.clone(),
+    }
+}
+
+fn next_duels(spec: &ExperimentSpec, seed: u64, fold: &Fold) -> Vec<NextDuel> {
+    let rng = &mut step_rng(seed ^ REPLAY_STREAM, fold.position());
+    let mut counts = std::collections::BTreeMap::new();
+    for _ in 0..SELECTIONS {
+        let duel = fold.policy().select(&InFlight::new(), rng).duel;
+        *counts.entry((duel.first, duel.second)).or_insert(0_u32) += 1;
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    // the most frequent first, equals in the order of the rankers
+    counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    counts
+        .into_iter()
+        .take(NEXT_MAX)
+        .map(|((first, second), count)| NextDuel {
+            first: spec.rankers[first].id.clone(),
+            second: spec.rankers[second].id.clone(),
+            share: f64::from(count) / f64::from(SELECTIONS),
+        })
+        .collect()
+}
+
+/// What the policy of `spec` would have cost, or why that cannot be said.
+fn other_regret(
+    spec: &ExperimentSpec,
+    seed: u64,
+    fold: &Fold,
+    steps_max: Option<u64>,
+) -> Result<OtherRegret, String> {
+    let rankers = spec.rankers.len();
+    if !spec.roster_changes.is_none() {
+        return Err(
+            "rankers have come or gone, and the log's answers are not told apart by who took part"
+                .into(),
+        );
+    }
+    let answers = Answers::new(rankers, |low, high| {
+        let pair = fold.counts().pair(low, high);
+        [pair.wins, pair.losses, pair.ties, pair.no_signal]
+    });
+    let asked = fold.history().steps().min(steps_max.unwrap_or(u64::MAX));
+    let enough = STEPS_MIN.max(STEPS_MIN_PER_RANKER * rankers as u64);
+    if asked < enough {
+        return Err(match steps_max {
+            Some(most) if most < enough => format!(
+                "with {rankers} rankers a request can follow {most} steps, and fewer than {enough} say too little; \
+                 `rankduel replay` has no limit"
+            ),
+            _ => format!(
+                "the experiment has made {asked} steps, and fewer than {enough} say too little"
+            ),
+        });
+    }
+    let start = |steps: u64, run: u64| -> Course {
+        let seed = seed ^ REPLAY_STREAM ^ (run + 1);
+        let mut policy = spec.policy.start(Setup { rankers, seed });
+        whatif::run(&mut *policy, answers.clone(), spec.ties, seed, steps, &mut step_rng(seed, 0))
+    };
+    // how far every run comes; then all of them so far, so that which ones come farther does not
+    // matter
+    let mut shortest = asked;
+    let mut used_up = None;
+    for run in 0..RUNS {
+        let course = start(shortest, run);
+        if course.steps < shortest {
+            (shortest, used_up) = (course.steps, course.used_up);
+        }
+        if shortest < enough {
+            let pair = used_up.map_or(String::new(), |duel| {
+                format!(" `{}` and `{}`", spec.rankers[duel.first].id, spec.rankers[duel.second].id)
+            });
+            return Err(format!(
+                "after {shortest} steps the policy asks for a pair{pair} whose answers in the log are used up, and fewer than \
+                 {enough} steps say too little: the log was made by a policy that asked for other pairs"
+            ));
+        }
+    }
+    let courses: Vec<Course> = (0..RUNS).map(|run| start(shortest, run)).collect();
+    let logged = shown_until(fold, shortest);
+    let priced: Vec<&[u64]> =
+        courses.iter().map(|course| &*course.shown).chain([&*logged]).collect();
+    let rng = &mut step_rng(seed ^ REPLAY_STREAM, fold.position());
+    let drawn =
+        Posterior::new(fold.policy().tally()).regret_draws(&priced, Posterior::draws(rankers), rng);
+    let means: Vec<f64> = drawn[..courses.len()]
+        .iter()
+        .map(|draws| draws.iter().sum::<f64>() / draws.len() as f64)
+        .collect();
+    let mean = means.iter().sum::<f64>() / means.len() as f64;
+    let variance =
+        means.iter().map(|run| (run - mean) * (run - mean)).sum::<f64>() / (means.len() - 1) as f64;
+    let uniform = Posterior::new(fold.policy().tally()).regret(&[], Posterior::draws(rankers), rng);
+    Ok(OtherRegret {
+        method: "queue-based",
+        steps: shortest,
+        runs: RUNS,
+        replayed: Band::of(Estimate::of(drawn[..courses.len()].concat()), 1.0),
+        deviation: variance.sqrt(),
+        logged: Band::of(Estimate::of(drawn[courses.len()].clone()), 1.0),
+        uniform: uniform.uniform_step.mean * shortest as f64,
+    })
+}
+
+/// Places on pages of each ranker in the first `steps` steps of the log, evenly between two
+/// checkpoints.
+fn shown_until(fold: &Fold, steps: u64) -> Vec<u64> {
+    let history = fold.history();
+    let checkpoints = history.checkpoints();
+    let after = checkpoints.partition_point(|checkpoint| checkpoint.steps < steps);
+    let nothing = vec![0; fold.counts().appearances().len()];
+    let (from, shown_from) = match after.checked_sub(1).map(|before| &checkpoints[before]) {
+        Some(before) => (before.steps, &before.shown),
+        None => (0, &nothing),
+    };
+    let (to, shown_to) = match checkpoints.get(after) {
+        Some(checkpoint) => (checkpoint.steps, &*checkpoint.shown),
+        None => (history.steps(), fold.counts().appearances()),
+    };
+    let share = if to > from { (steps - from) as f64 / (to - from) as f64 } else { 0.0 };
+    shown_from
+        .iter()
+        .zip(shown_to)
+        .map(|(from, to)| from + ((to - from) as f64 * share).round() as u64)
+        .collect()
+}

@@ -1,0 +1,237 @@
+//! Who is best under each notion of best, side by side, from the estimated preferences.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::error::ServiceError;
+use crate::engine::loaded::LoadedExperiment;
+use crate::service::Service;
+use dueling_bandits::Tally;
+use dueling_bandits::preference::PreferenceMatrix;
+
+/// The random walk takes K³ steps: for more rankers than that it is not computed on a request.
+const WALK_RANKERS_MAX: usize = 400;
+/// The same for the linear program of the von Neumann winner, whose size is the number of rankers
+/// that nobody outside beats.
+const PROGRAM_RANKERS_MAX: usize = 60;
+
+/// The winners under five notions, from today's win rates; a pair that was never compared counts as
+/// even.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Winners {
+    /// The experiment's name.
+    pub experiment: String,
+    /// Log position that this is at.
+    pub position: u64,
+    /// Pairs of rankers that take part that were compared at least once.
+    pub pairs_compared: usize,
+    /// Pairs that there are.
+    pub pairs: usize,
+    /// One row a notion.
+    pub notions: Vec<Notion>,
+    /// Whether every notion that has a winner names the same.
+    pub agree: bool,
+    /// What it means that they agree or do not, in a sentence or two.
+    pub note: String,
+}
+
+/// The winners under one notion.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Notion {
+    /// `copeland`, `condorcet`, `borda`, `random-walk` or `von-neumann`.
+    #[schema(example = "copeland")]
+    pub notion: &'static str,
+    /// Who wins under it.
+    #[schema(example = "beats the most others")]
+    pub meaning: &'static str,
+    /// Ids of the winners: several when they are level, or when the winner is a mixture; none where
+    /// there is none.
+    pub winners: Vec<String>,
+    /// What each ranker has under it, in the experiment's order: the share of the others that it
+    /// beats, its mean win rate, its share of the walk's time, or its weight in the mixture; `null`
+    /// where there is no such number. A retired ranker's is `null`: all of this is of those that
+    /// take part.
+    pub scores: Option<Vec<Option<f64>>>,
+    /// Why there is no winner.
+    pub reason: Option<String>,
+}
+
+impl Service {
+    /// The winners under each notion, at the position where the log is now or later. Computed once
+    /// a position.
+    pub async fn winners(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+    ) -> Result<Arc<Winners>, ServiceError> {
+        let asked_at = loaded.fold()?.position();
+        let experiment = Arc::clone(loaded);
+        let compute = move || experiment.winners().map(|winners| (winners.position, winners));
+        loaded.estimates.winners.get(|&position| position >= asked_at, compute).await
+    }
+}
+
+impl LoadedExperiment {
+    fn winners(&self) -> Result<Winners, ServiceError> {
+        let (position, tally, roster) = {
+            let fold = self.fold()?;
+            (fold.position(), fold.policy().tally().clone(), fold.roster().clone())
+        };
+        let active = roster.active();
+        let rankers = active.len();
+        let compared =
+            |i: usize| active.iter().filter(|&&j| j < i && tally.half_plays(i, j) > 0).count();
+        let notions = self.notions(&estimated_matrix(&tally, active), active);
+        let pairs_compared = active.iter().map(|&i| compared(i)).sum();
+        let (agree, note) = judge(&notions, rankers * (rankers - 1) / 2, pairs_compared);
+        Ok(Winners {
+            experiment: self.name.clone(),
+            position,
+            pairs_compared,
+            pairs: rankers * (rankers - 1) / 2,
+            notions,
+            agree,
+            note,
+        })
+    }
+
+    /// `matrix` is of the rankers that take part, `active`.
+    fn notions(&self, matrix: &PreferenceMatrix, active: &[usize]) -> Vec<Notion> {
+        let rankers = matrix.rankers();
+        let ids = |winners: Vec<usize>| {
+            winners.into_iter().map(|i| self.spec.rankers[active[i]].id.clone()).collect()
+        };
+        let of_all = |scores: Vec<f64>| {
+            let mut all = vec![None; self.spec.rankers.len()];
+            active.iter().zip(scores).for_each(|(&i, score)| all[i] = Some(score));
+            all
+        };
+        let notion = |notion, meaning, winners: Vec<usize>, scores: Option<Vec<f64>>| Notion {
+            notion,
+            meaning,
+            winners: ids(winners),
+            scores: scores.map(of_all),
+            reason: None,
+        };
+        let absent = |absent: Notion, reason: String| Notion {
+            winners: Vec::new(),
+            reason: Some(reason),
+            ..absent
+        };
+
+        let share = |score: &usize| *score as f64 / (rankers - 1) as f64;
+        let copeland = matrix.copeland_scores().iter().map(share).collect();
+        let condorcet = notion(
+            "condorcet",
+            "beats every other",
+            matrix.condorcet_winner().into_iter().collect(),
+            None,
+        );
+        let walk = |winners, scores| {
+            notion(
+                "random-walk",
+                "is where a walk to ever better rankers spends most time",
+                winners,
+                scores,
+            )
+        };
+        let mixture = |winners, scores| {
+            notion(
+                "von-neumann",
+                "mixed in these weights, is beaten by none on average",
+                winners,
+                scores,
+            )
+        };
+        let program_rankers = matrix.smith_set().len();
+        vec![
+            notion("copeland", "beats the most others", matrix.copeland_winners(), Some(copeland)),
+            match condorcet.winners.is_empty() {
+                true => absent(condorcet, "no ranker beats every other in today's counts".into()),
+                false => condorcet,
+            },
+            notion(
+                "borda",
+                "wins most often on average",
+                matrix.borda_winners(),
+                Some(matrix.borda_scores()),
+            ),
+            if rankers > WALK_RANKERS_MAX {
+                absent(
+                    walk(Vec::new(), None),
+                    format!(
+                        "not computed for more than {WALK_RANKERS_MAX} rankers; there are {rankers}"
+                    ),
+                )
+            } else {
+                let scores = matrix.random_walk_distribution();
+                walk(matrix.random_walk_winners(), Some(scores))
+            },
+            if program_rankers > PROGRAM_RANKERS_MAX {
+                absent(
+                    mixture(Vec::new(), None),
+                    format!(
+                        "not computed while more than {PROGRAM_RANKERS_MAX} rankers can be part of it; {program_rankers} can"
+                    ),
+                )
+            } else {
+                match matrix.von_neumann_strategy() {
+                    // below that it is rounding
+                    Ok(weights) => mixture(
+                        (0..rankers).filter(|&i| weights[i] > 1e-9).collect(),
+                        Some(weights),
+                    ),
+                    Err(error) => absent(mixture(Vec::new(), None), error.to_string()),
+                }
+            },
+        ]
+    }
+}
+
+/// Whether all notions that have winners name the same ones, and what that means.
+fn judge(notions: &[Notion], pairs: usize, pairs_compared: usize) -> (bool, String) {
+    let named: Vec<&Notion> = notions.iter().filter(|notion| !notion.winners.is_empty()).collect();
+    let first = &named[0].winners;
+    let agree = named.iter().all(|notion| notion.winners == *first);
+    if pairs_compared == 0 {
+        return (
+            agree,
+            "No pair has been compared yet, so all rankers are level under every notion.".into(),
+        );
+    }
+    let quoted = |ids: &[String]| match ids.len() {
+        0..=3 => ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", "),
+        many => format!("{many} rankers"),
+    };
+    let unseen = match pairs - pairs_compared {
+        0 => String::new(),
+        unseen => format!(
+            " {unseen} of {pairs} pairs were never compared and count as even, which matters most to Borda and the \
+             random walk."
+        ),
+    };
+    if agree {
+        return (true, format!("Every notion that has a winner names {}.{unseen}", quoted(first)));
+    }
+    let says: Vec<String> = named
+        .iter()
+        .map(|notion| format!("{} {}", notion.notion, quoted(&notion.winners)))
+        .collect();
+    (
+        false,
+        format!(
+            "The notions disagree: {}. The verdict, the regret and most policies go by Copeland: how many others a ranker \
+             beats, not by how much. Borda favours who wins high against weak rankers.{unseen}",
+            says.join("; ")
+        ),
+    )
+}
+
+/// `p̂` of every pair of `rankers`, 1/2 where it was never compared.
+fn estimated_matrix(tally: &Tally, rankers: &[usize]) -> PreferenceMatrix {
+    let mean = |i: usize, j: usize| tally.mean(rankers[i], rankers[j]).unwrap_or(0.5);
+    PreferenceMatrix::from_pairs(rankers.len(), mean).expect(
+        "shares of wins are probabilities, and an experiment has a number of rankers that a matrix may have",
+    )
+}

@@ -1,0 +1,320 @@
+//! Whether a store holds what it should: [`audit`] reads everything of an experiment and says what
+//! is wrong where.
+
+use std::collections::HashMap;
+
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::fold::Fold;
+use crate::store::{ControlEvent, Event, ExperimentRecord, Snapshot, Status, Store, StoreError};
+
+/// Entries read at a time.
+const PAGE: u32 = 10_000;
+
+/// What an audit of one experiment found.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Log entries that were read.
+    pub entries: u64,
+    /// Snapshots that were compared with the fold.
+    pub snapshots: u64,
+    /// What is wrong, each in a sentence; empty when nothing is.
+    pub wrong: Vec<String>,
+    /// What is as it may be, and worth knowing.
+    pub remarks: Vec<String>,
+}
+
+/// Audit one experiment: its record, its log (dense, unique, foldable, as long as it says), and its
+/// snapshots (each what the fold is at its position). An error is one of the way to the store.
+pub async fn audit(store: &dyn Store, name: &str) -> Result<Findings, StoreError> {
+    let mut findings = Findings::default();
+    let record = match store.experiment(name).await {
+        Ok(Some(record)) => record,
+        Ok(None) => {
+            findings.wrong.push("there is no such experiment".into());
+            return Ok(findings);
+        }
+        Err(StoreError::Corrupt(what)) => {
+            findings.wrong.push(format!("its record cannot be read: {what}"));
+            return Ok(findings);
+        }
+        Err(error) => return Err(error),
+    };
+    let snapshots = match store.snapshots(record.id).await {
+        Err(StoreError::Corrupt(what)) => {
+            findings.wrong.push(format!("its snapshots cannot be read: {what}"));
+            Vec::new()
+        }
+        snapshots => snapshots?,
+    };
+    let spec = match ExperimentSpec::read(&record.spec) {
+        Ok(spec) => Some(spec),
+        Err(why) => {
+            findings.wrong.push(why);
+            None
+        }
+    };
+    if record.pruned_to > record.head {
+        findings.wrong.push(format!(
+            "it was pruned up to position {}, beyond its head {}",
+            record.pruned_to, record.head
+        ));
+    }
+    let mut folding = Folding::start(&record, spec.as_ref(), snapshots, &mut findings);
+    read_log(store, &record, &mut folding, &mut findings).await?;
+    folding.end(&record, &mut findings);
+    Ok(findings)
+}
+
+/// Read the log from the first entry that is there to the head, and what may stand beyond it.
+async fn read_log(
+    store: &dyn Store,
+    record: &ExperimentRecord,
+    folding: &mut Folding<'_>,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut nonces: HashMap<u128, u64> = HashMap::new();
+    let mut last = record.pruned_to;
+    let mut after = 0;
+    let mut leftover = 0;
+    while after < record.head {
+        let page = match store.read(record.id, after, PAGE).await {
+            Err(StoreError::Corrupt(what)) => {
+                findings.wrong.push(format!("{what}; what follows was not read"));
+                return Ok(());
+            }
+            page => page?,
+        };
+        if page.is_empty() {
+            break;
+        }
+        for entry in page {
+            after = entry.position;
+            if entry.position > record.head {
+                break;
+            }
+            if entry.position <= record.pruned_to {
+                leftover += 1;
+                continue;
+            }
+            findings.entries += 1;
+            if entry.position != last + 1 {
+                findings.wrong.push(match entry.position - last {
+                    2 => format!("log entry {} is missing", last + 1),
+                    _ => format!("log entries {} to {} are missing", last + 1, entry.position - 1),
+                });
+            }
+            last = entry.position;
+            if let Some(earlier) = nonces.insert(entry.nonce, entry.position) {
+                findings.wrong.push(format!(
+                    "log entries {earlier} and {} have one nonce: an outcome counts twice",
+                    entry.position
+                ));
+            }
+            folding.apply(&entry, findings);
+        }
+    }
+    if last < record.head {
+        findings.wrong.push(format!("its head is {}, and its log ends at {last}", record.head));
+    }
+    if leftover > 0 {
+        findings.remarks.push(format!(
+            "{leftover} entries up to position {} are still there: the pruning was interrupted, run it again",
+            record.pruned_to
+        ));
+    }
+    // whoever appends moves the head in the same transaction, so what is beyond it now must have a
+    // newer head
+    let beyond = match store.read(record.id, record.head, 1).await {
+        Err(StoreError::Corrupt(_)) => None,
+        page => page?.into_iter().next(),
+    };
+    if let Some(beyond) = beyond {
+        let head = store.heads(&[record.id]).await?.first().map_or(0, |head| head.head);
+        if head < beyond.position {
+            findings.wrong.push(format!("log entry {} is beyond the head {head}", beyond.position));
+        }
+    }
+    Ok(())
+}
+
+/// The fold of what is read, and what it must agree with.
+struct Folding<'a> {
+    /// `None` once an entry could not be folded.
+    fold: Option<Fold>,
+    spec: Option<&'a ExperimentSpec>,
+    seed: u64,
+    /// Those of this program's layout, the newest first.
+    snapshots: Vec<Snapshot>,
+    /// Changes of the record, as the log has them: how many, and the last.
+    changes: u64,
+    last_change: Option<(Status, Option<u16>)>,
+    archived: bool,
+}
+
+impl<'a> Folding<'a> {
+    fn start(
+        record: &ExperimentRecord,
+        spec: Option<&'a ExperimentSpec>,
+        snapshots: Vec<Snapshot>,
+        findings: &mut Findings,
+    ) -> Self {
+        let mut fold = spec.map(|spec| Fold::start(spec, record.seed, record.created_at));
+        let mut ours = Vec::new();
+        for snapshot in snapshots {
+            match &fold {
+                Some(fold) if fold.format() == snapshot.format => {
+                    if snapshot.position > record.head {
+                        findings.wrong.push(format!(
+                            "there is a snapshot at position {}, beyond the head {}",
+                            snapshot.position, record.head
+                        ));
+                    } else {
+                        ours.push(snapshot);
+                    }
+                }
+                Some(_) => findings.remarks.push(format!(
+                    "the snapshot at position {} is of another version's layout ({}) and was not looked at",
+                    snapshot.position, snapshot.format
+                )),
+                None => {}
+            }
+        }
+        ours.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.position));
+        if let (Some(spec), true) = (spec, record.pruned_to > 0) {
+            // the beginning is gone: the oldest snapshot from there on is where folding starts
+            let base = ours.iter().rfind(|snapshot| snapshot.position >= record.pruned_to);
+            let restored = base.and_then(|base| {
+                Fold::restore(spec, record.seed, &base.state)
+                    .filter(|fold| fold.position() == base.position)
+            });
+            if restored.is_none() {
+                findings.wrong.push(format!(
+                    "its log was pruned up to position {}, and no snapshot from there on can be read",
+                    record.pruned_to
+                ));
+            }
+            fold = restored;
+        }
+        Self {
+            fold,
+            spec,
+            seed: record.seed,
+            snapshots: ours,
+            changes: 0,
+            last_change: None,
+            archived: false,
+        }
+    }
+
+    fn apply(&mut self, entry: &crate::store::LogEntry, findings: &mut Findings) {
+        if let Event::Control(ControlEvent::Status { status, winner, archived, .. }) = &entry.event
+        {
+            self.changes += 1;
+            self.last_change = Some((*status, *winner));
+            self.archived |= archived;
+        }
+        let other_change = matches!(
+            entry.event,
+            Event::Control(
+                ControlEvent::Interleaving { .. }
+                    | ControlEvent::Policy { .. }
+                    | ControlEvent::RankerEnlisted { .. }
+                    | ControlEvent::RankerRetired { .. }
+            )
+        );
+        self.changes += u64::from(other_change);
+        if let (Event::Control(ControlEvent::RankerEnlisted { ranker, id }), Some(spec)) =
+            (&entry.event, self.spec)
+            && spec.rankers.get(usize::from(*ranker)).is_none_or(|known| known.id != *id)
+        {
+            findings.wrong.push(format!(
+                "log entry {} enlists ranker `{id}` as number {ranker} (from 0), and its record does not have that one there",
+                entry.position
+            ));
+        }
+        let Some(fold) = &mut self.fold else { return };
+        if entry.position <= fold.position() {
+            return; // below the snapshot that a pruned log starts from
+        }
+        self.compare_up_to(entry.position - 1, findings);
+        let Some(fold) = &mut self.fold else { return };
+        if let Err(error) = fold.apply(entry) {
+            findings.wrong.push(format!("{error}; what follows was not folded"));
+            self.fold = None;
+        }
+    }
+
+    /// Compare the fold with the snapshots at its position; those below it could not be compared.
+    fn compare_up_to(&mut self, position: u64, findings: &mut Findings) {
+        let Some(fold) = &self.fold else { return };
+        while let Some(snapshot) = self.snapshots.pop_if(|snapshot| snapshot.position <= position) {
+            if snapshot.position != fold.position() {
+                continue;
+            }
+            findings.snapshots += 1;
+            let restored =
+                self.spec.and_then(|spec| Fold::restore(spec, self.seed, &snapshot.state));
+            match restored {
+                None if self.is_of_a_former_policy(&snapshot) => findings.remarks.push(format!(
+                    "the snapshot at position {} is of a policy that the experiment had before; a start does without it",
+                    snapshot.position
+                )),
+                None => findings.wrong.push(format!(
+                    "the snapshot at position {} is damaged; a start does without it",
+                    snapshot.position
+                )),
+                // two states are the same when the bytes that they are saved as are
+                Some(restored) if restored.save() == fold.save() => {}
+                Some(_) => findings.wrong.push(format!(
+                    "the snapshot at position {} is not what the log folds to: delete it",
+                    snapshot.position
+                )),
+            }
+        }
+    }
+
+    fn is_of_a_former_policy(&self, snapshot: &Snapshot) -> bool {
+        let Some(spec) = self.spec else { return false };
+        let former =
+            spec.former_policies.iter().enumerate().map(|(changes, policy)| ExperimentSpec {
+                policy: policy.clone(),
+                former_policies: spec.former_policies[..changes].to_vec(),
+                ..spec.clone()
+            });
+        former.into_iter().any(|spec| Fold::restore(&spec, self.seed, &snapshot.state).is_some())
+    }
+
+    fn end(mut self, record: &ExperimentRecord, findings: &mut Findings) {
+        self.compare_up_to(record.head, findings);
+        if let (Some(fold), Some(spec)) = (&self.fold, self.spec)
+            && fold.roster_changes() != spec.roster_changes
+        {
+            findings.wrong.push(
+                "its record and its log do not agree on which rankers have come and gone".into(),
+            );
+        }
+        if record.pruned_to > 0 || self.fold.is_none() {
+            return; // changes may have been pruned, or not been read
+        }
+        if self.changes + 1 != record.version {
+            findings.wrong.push(format!(
+                "its version is {}, and its log has {} changes: it should be {}",
+                record.version,
+                self.changes,
+                self.changes + 1
+            ));
+        }
+        let (status, winner) = self.last_change.unwrap_or((Status::Running, None));
+        if (status, winner, self.archived)
+            != (record.status, record.winner, record.archived_at.is_some())
+        {
+            findings.wrong.push(format!(
+                "its record says {:?} with winner {:?}{}, and its log says {status:?} with winner {winner:?}{}",
+                record.status,
+                record.winner,
+                if record.archived_at.is_some() { ", archived" } else { "" },
+                if self.archived { ", archived" } else { "" }
+            ));
+        }
+    }
+}

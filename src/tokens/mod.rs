@@ -1,0 +1,5 @@
+//! Duel ids: signed tokens that carry everything about a duel, and the keys that sign them.
+
+pub mod duel_token;
+pub mod page_payload;
+pub mod signing;
