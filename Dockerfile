@@ -1,5 +1,5 @@
-# The image of the rankduel server. docs/container.md explains how to run it; scripts/check-container
-# builds and tests it.
+# The image of the rankduel server. docs/container.md explains how to run it;
+# scripts/check-container builds and tests it.
 ARG RUST_VERSION=1.95
 ARG DEBIAN_RELEASE=trixie
 
@@ -14,8 +14,8 @@ RUN awk '/^\[/ { left_out = /^\[\[(bench|test|example)\]\]/ } !left_out' Cargo.t
     && mkdir src migrations && touch src/lib.rs && echo 'fn main() {}' > src/main.rs \
     && cargo build --release --locked
 
-# COPY keeps file times, and cargo compares times. Touch the sources, so that they are newer than the
-# build of the empty program.
+# COPY keeps file times, and cargo compares times. Touch the sources, so that they are newer than
+# the build of the empty program.
 COPY migrations migrations
 COPY src src
 RUN touch build.rs src/lib.rs src/main.rs \
