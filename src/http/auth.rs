@@ -15,6 +15,7 @@ use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::Operation;
 
 use super::dashboard::{self, Sessions};
+use super::docs;
 use super::problem::{Problem, ProblemKind};
 use crate::access::{Actor, Digest, KnownKey, Ring, Scope};
 pub use crate::access::{ApiKeys, KeyError, KeyId};
@@ -23,8 +24,9 @@ use crate::experiment::Service;
 /// Whether this path needs no key: what probes and readers of the documentation need, and nothing that tells about an
 /// experiment.
 pub(super) fn is_open(path: &str) -> bool {
-    matches!(path, "/livez" | "/readyz" | "/openapi.yaml" | "/docs")
+    matches!(path, "/livez" | "/readyz")
         || path.starts_with("/problems/")
+        || docs::OPEN.contains(&path)
         || dashboard::OPEN.contains(&path)
 }
 

@@ -131,7 +131,7 @@ fn add_problems(operation: &mut Operation, open: bool, described: &mut BTreeMap<
 }
 
 /// The kinds of problem that a response's description names.
-pub(super) fn named(description: &str) -> impl Iterator<Item = ProblemKind> {
+fn named(description: &str) -> impl Iterator<Item = ProblemKind> {
     ProblemKind::ALL.iter().copied().filter(move |kind| description.contains(&format!("`{}`", kind.slug())))
 }
 
