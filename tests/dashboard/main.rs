@@ -6,5 +6,6 @@ mod support;
 
 mod browser;
 mod login;
+mod reference;
 mod scene;
 mod screenshots;
