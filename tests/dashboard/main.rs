@@ -7,5 +7,6 @@ mod support;
 
 mod browser;
 mod login;
+mod reference;
 mod scene;
 mod screenshots;
