@@ -11,8 +11,8 @@
 //! - Each remaining ranker collects its own reward, and the duels in progress take turns. A request
 //!   that finds `n` steps of the round folded and `m` duels in flight gets number `n + m` of them.
 //!   Therefore concurrent requests share the work.
-//! - An outcome is evidence in the round in which it is folded, no matter who requested it or when, as
-//!   long as its pair is undecided in that round. The outcome of a decided pair, or of a round
+//! - An outcome is evidence in the round in which it is folded, no matter who requested it or when,
+//!   as long as its pair is undecided in that round. The outcome of a decided pair, or of a round
 //!   whose winner is known, counts only in the tally and as a step.
 //! - A self-duel is a step of the round without information.
 
