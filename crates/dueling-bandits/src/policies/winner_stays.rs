@@ -78,7 +78,7 @@ impl PolicyParameters for WinnerStays {
                 values: Values::Number,
                 meaning: "Above 1: the winner of round l is shown alone for `floor(beta^l)` steps. \
                           Large values gamble on early winners, small values explore for longer; \
-                          no effect with `regret` `weak`.",
+                          no effect with `regret=weak`.",
                 default: Some("1.1"),
             },
         ],
