@@ -36,7 +36,7 @@ fn the_first_rankers_own_machine_proposes_the_second() {
         for arm in 0..k {
             assert!(
                 index(selected.second) >= index(arm) - 1e-12,
-                "step {at}: expected {arm}, selected {selected:?}"
+                "step {at}: arm {arm} has a larger index than {selected:?}"
             );
         }
         // any pair may be folded, late or not; a self-duel is excluded because this test does not
