@@ -100,7 +100,7 @@ fn a_damaged_state_is_refused_or_still_plays() {
         let others = Setup { rankers: 5, seed: 8 };
         assert!(
             spec.restore(others, policy.format(), &bytes).is_none(),
-            "{}: state of 5 rankers",
+            "{}: restored with 5 rankers",
             spec.kind()
         );
         for length in 0..bytes.len() {
