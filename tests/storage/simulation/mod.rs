@@ -6,8 +6,11 @@
 //! replayed by every run.
 //!
 //! ```text
-//! scripts/test --test simulation                                     # the short form: always the same lists
-//! RANKDUEL_SIMULATION_SEED=7 RANKDUEL_SIMULATION_CASES=5000 scripts/test --test simulation
+//! # The short form: always the same lists.
+//! scripts/test --test storage simulation
+//! # More lists, drawn from another seed.
+//! RANKDUEL_SIMULATION_SEED=7 RANKDUEL_SIMULATION_CASES=5000 \
+//!     scripts/test --test storage simulation
 //! ```
 
 mod model;
