@@ -9,8 +9,22 @@ const PURE: [&str; 3] = ["dueling-bandits", "interleaving", "lab"];
 
 /// Crates of servers, databases and runtimes. One that ends in `*` is a prefix.
 const REFUSED: [&str; 16] = [
-    "async-*", "axum*", "diesel*", "futures*", "http", "hyper*", "mio", "prometheus-*", "rankduel",
-    "reqwest", "rusqlite", "sqlx*", "tokio*", "tower*", "tracing*", "utoipa*",
+    "async-*",
+    "axum*",
+    "diesel*",
+    "futures*",
+    "http",
+    "hyper*",
+    "mio",
+    "prometheus-*",
+    "rankduel",
+    "reqwest",
+    "rusqlite",
+    "sqlx*",
+    "tokio*",
+    "tower*",
+    "tracing*",
+    "utoipa*",
 ];
 
 fn is_refused(name: &str) -> bool {

@@ -7,7 +7,15 @@ use crate::{Finding, check};
 
 /// Folders whose files the documentation and the comments name by their path from the root.
 const FOLDERS: [&str; 10] = [
-    "clients", "conformance", "crates", "deploy", "docs", "fuzz", "migrations", "scripts", "src",
+    "clients",
+    "conformance",
+    "crates",
+    "deploy",
+    "docs",
+    "fuzz",
+    "migrations",
+    "scripts",
+    "src",
     "tests",
 ];
 
@@ -40,8 +48,7 @@ fn dead_links(file: &File, files: &[File]) -> Vec<Finding> {
                 Some((path, anchor)) => (path, Some(anchor)),
                 None => (target.as_str(), None),
             };
-            let path =
-                if path.is_empty() { file.path.clone() } else { normal(&folder.join(path)) };
+            let path = if path.is_empty() { file.path.clone() } else { normal(&folder.join(path)) };
             if !tree::root().join(&path).exists() {
                 findings.push(Finding::new(&file.path, line, format!("no file {target}")));
             } else if let Some(anchor) = anchor

@@ -44,9 +44,7 @@ fn check(rule: &str, mut findings: Vec<Finding>) {
     findings.sort();
     let lines: Vec<_> = findings
         .iter()
-        .map(|finding| {
-            format!("{}:{}: {}", finding.path.display(), finding.line, finding.message)
-        })
+        .map(|finding| format!("{}:{}: {}", finding.path.display(), finding.line, finding.message))
         .collect();
     assert!(lines.is_empty(), "{} findings\n{}\n", lines.len(), lines.join("\n"));
 }

@@ -36,8 +36,8 @@ pub fn files(below: &str) -> Vec<File> {
 
 fn collect(folder: &Path, files: &mut Vec<File>) {
     const LEFT_OUT: [&str; 6] = [".git", "target", "node_modules", "dist", "__pycache__", ".venv"];
-    let entries = std::fs::read_dir(folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
         let path = entry.expect("an entry").path();
         let name = path.file_name().and_then(|name| name.to_str()).expect("a UTF-8 name");

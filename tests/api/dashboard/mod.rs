@@ -3,5 +3,6 @@
 
 mod browser;
 mod login;
+mod reference;
 mod scene;
 mod screenshots;

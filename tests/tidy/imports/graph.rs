@@ -13,7 +13,11 @@ pub struct Module(Vec<String>);
 
 impl fmt::Display for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { f.write_str("the crate's root") } else { f.write_str(&self.0.join("::")) }
+        if self.0.is_empty() {
+            f.write_str("the crate's root")
+        } else {
+            f.write_str(&self.0.join("::"))
+        }
     }
 }
 
@@ -230,9 +234,7 @@ fn expand(tree: &str) -> Vec<(Vec<String>, String)> {
     }
     parts.push(&group[start..]);
     let inner = parts.into_iter().filter(|part| !part.trim().is_empty()).flat_map(expand);
-    inner
-        .map(|(path, name)| (names(prefix).into_iter().chain(path).collect(), name))
-        .collect()
+    inner.map(|(path, name)| (names(prefix).into_iter().chain(path).collect(), name)).collect()
 }
 
 fn names(path: &str) -> Vec<String> {
