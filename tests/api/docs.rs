@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::support::Kind;
 use crate::support::server::Api;
 
-/// What the page at `/docs` loads: path, type, and whether it is compressed for those that can read it.
+/// What the page at `/docs` loads: path, type, and whether it is compressed for clients that accept
+/// it.
 const ASSETS: [(&str, &str, bool); 4] = [
     ("/docs/swagger-ui-bundle.js", "text/javascript; charset=utf-8", true),
     ("/docs/swagger-ui.css", "text/css; charset=utf-8", true),

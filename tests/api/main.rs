@@ -1,5 +1,5 @@
-//! The service through its public interfaces: the HTTP API over a real socket on both databases, the
-//! dashboard in a browser, and the commands as processes.
+//! The service through its public interfaces: the HTTP API over a real socket on both databases,
+//! the dashboard in a browser, and the commands as processes.
 
 #[macro_use]
 #[path = "../support/mod.rs"]

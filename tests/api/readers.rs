@@ -102,7 +102,7 @@ fn with_first(first: u8, texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| [&[first][..], text].concat()).collect()
 }
 
-/// Each file under `fuzz/corpus-seeds/TARGET`.
+/// Each file in the folders of `fuzz/corpus-seeds`.
 #[test]
 fn inputs_that_are_kept_hold() {
     for (name, target) in targets::TARGETS {

@@ -3,10 +3,10 @@
 //! The graph has a node per file. It is read from the text, without a compiler:
 //!
 //! - Comments, literals and items under `#[cfg(test)]` are blanked first ([`source`]).
-//! - A file imports what its `use` items name, and what it names inline by a path that starts with
+//! - A file imports the targets of its `use` items, and the targets of inline paths that start with
 //!   `crate`, `super`, `self` or one of its child modules.
-//! - A path is followed from module to module as far as modules go; the file reached so is imported.
-//!   If the next name is re-exported there (`pub use`), the search goes on at its definition. So
+//! - A path is followed from module to module as far as modules go; the file reached is imported.
+//!   If that module re-exports the next name (`pub use`), the path continues at its definition. So
 //!   `use crate::policy::Duel` imports `policy/duel.rs`, not `policy/mod.rs`.
 //! - A re-export is not an import: `mod.rs` may re-export from its children.
 //!

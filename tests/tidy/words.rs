@@ -20,7 +20,6 @@ const WORDS: &[(&str, Match, &str)] = &[
     ("founder", Start, "initial rankers"),
     ("newcomer", Start, "added ranker"),
     ("Teller", Identifier, "notifier"),
-    ("Told", Identifier, "pending notices"),
     ("deaf", Start, "without notifications"),
     ("Clicker", Identifier, "click model"),
     ("SignOdds", Identifier, "win probabilities"),

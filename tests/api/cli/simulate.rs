@@ -127,7 +127,7 @@ fn after_2000(policy: &str, more: &[&str]) -> (f64, f64) {
 fn a_policy_that_hears_nothing_useful_costs_what_uniform_pairs_cost() {
     // by symmetry: shuffled rankers that cannot be told apart are shown equally often, 16/30 a step
     let expected = 2000.0 * 16.0 / 30.0;
-    let deaf: [&[&str]; 7] = [
+    let without_effect: [&[&str]; 7] = [
         &["--loss", "1"],
         &["--no-click", "1"],
         &["--ties", "1"],
@@ -136,7 +136,7 @@ fn a_policy_that_hears_nothing_useful_costs_what_uniform_pairs_cost() {
         &["--delay", "2000"],
         &["--feedback-batch", "2001"],
     ];
-    for more in deaf {
+    for more in without_effect {
         let (mean, error) = after_2000("d-ts", more);
         assert!(error > 0.0 && (mean - expected).abs() < 4.0 * error, "{more:?}: {mean} ± {error}");
     }

@@ -240,7 +240,7 @@ async fn somebody_logs_in_with_a_browser_and_out_again() {
     })
     .await;
     assert!(wrong.contains("may not read"), "{wrong}");
-    // an answer of 401 is told to the console, as it should be
+    // the browser reports the expected 401 on its console
     drop(browser.console().await);
     submit(ADMIN).await;
     crate::support::client::eventually("the page", async || {

@@ -210,7 +210,7 @@ pub fn after_a_policy_change(policy: &PolicySpec) -> (ExperimentSpec, Fold) {
     let before = PolicySpec::from_text("uniform").expect("a policy");
     let Played { mut spec, mut log, .. } = played(&before);
     if policy.description().fixed_rankers.is_some() {
-        // a log without comings and goings
+        // a log without roster changes
         log.retain(|entry| {
             let mentions = |ranker: u16| usize::from(ranker) >= RANKERS;
             match &entry.event {

@@ -12,8 +12,9 @@ on_both_databases! {
 }
 
 async fn an_archived_experiment_takes_no_feedback_anywhere(database: TestDatabase) {
-    let deaf = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
-    let ((_one, one), (_other, other)) = (serve(&database, &deaf), serve(&database, &deaf));
+    let without_notices = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
+    let ((_one, one), (_other, other)) =
+        (serve(&database, &without_notices), serve(&database, &without_notices));
     one.create(&steady("search", &["a", "b"])).await;
     let (answered, open, late) =
         (other.pair("search").await, other.pair("search").await, other.pair("search").await);

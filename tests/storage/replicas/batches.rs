@@ -1,4 +1,4 @@
-//! A batch opens and closes once, however many servers hand out its comparisons.
+//! A batch opens and closes once, however many servers issue its comparisons.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ on_both_databases! {
 
 type Pair = (u64, String, String);
 
-/// What was handed out: comparisons by batch and pair, and the servers' order of batches.
+/// What was issued: comparisons by batch and pair, and the servers' order of batches.
 #[derive(Default)]
 struct HandedOut {
     comparisons: BTreeMap<Pair, u64>,
@@ -120,14 +120,14 @@ async fn a_batch_opens_and_closes_once(database: TestDatabase) {
     assert_eq!(opened, in_order);
     assert!(last >= 2, "there were batches: {opened:?}");
 
-    // and no server alone has handed out more than the batch needs: with three, three times as many
+    // and no server alone has issued more than the batch needs: with three, three times as many
     // is the bound
     let batches: BTreeSet<u64> =
         handed_out.comparisons.keys().map(|(batch, _, _)| *batch).collect();
     assert_eq!(batches.len() as u32, last);
     for (key, count) in &handed_out.comparisons {
         let needed = handed_out.needed[key];
-        assert!(*count <= needed * SERVERS as u64, "{key:?}: {count} of {needed} were handed out");
+        assert!(*count <= needed * SERVERS as u64, "{key:?}: {count} of {needed} were issued");
     }
     for server in servers {
         server.stop().await;

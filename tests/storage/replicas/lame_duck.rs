@@ -19,11 +19,11 @@ async fn a_lame_duck_is_not_ready_and_serves() {
     })
     .await;
     // over a connection that is new
-    let newcomer = Client::new(&process.url);
-    let duel = newcomer.next_duel("search").await;
-    assert_eq!(newcomer.answer("search", &duel, "left").await, 1);
+    let new_client = Client::new(&process.url);
+    let duel = new_client.next_duel("search").await;
+    assert_eq!(new_client.answer("search", &duel, "left").await, 1);
     eventually("closed doors", async || {
-        newcomer.try_send("GET", "/livez", &[], Vec::new()).await.is_err().then_some(())
+        new_client.try_send("GET", "/livez", &[], Vec::new()).await.is_err().then_some(())
     })
     .await;
     let (code, log) = process.wait();

@@ -32,7 +32,7 @@ fn shows(duel: &Value, id: &str) -> bool {
     duel["left"] == id || duel["right"] == id
 }
 
-/// Answer what is handed out until told to stop; how many answers were recorded.
+/// Answer duels until `stop` is set; returns the number of recorded answers.
 async fn traffic(client: Client, answers_to: Client, stop: &AtomicBool) -> u64 {
     let mut recorded = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -93,11 +93,11 @@ async fn all_serve_while_rankers_come_and_go(database: TestDatabase) {
     assert_eq!(retired(&one).await, retired(&other).await);
 }
 
-/// Two servers that hear nothing of each other. The first has let `d` in and `a` go since the other
-/// has read the experiment.
+/// Two servers that receive no notifications of each other. The first has enlisted `d` and retired
+/// `a` since the second one read the experiment.
 async fn one_knows_more(database: &TestDatabase) -> ((Process, Client), (Process, Client)) {
-    let deaf = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
-    let (one, other) = (serve(database, &deaf), serve(database, &deaf));
+    let without_notices = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
+    let (one, other) = (serve(database, &without_notices), serve(database, &without_notices));
     one.1
         .create(
             &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
@@ -109,7 +109,7 @@ async fn one_knows_more(database: &TestDatabase) -> ((Process, Client), (Process
     (one, other)
 }
 
-/// It hands out duels of the rankers that it knows, and takes in answers of those that it does not.
+/// It issues duels of the rankers that it knows, and records answers of those that it does not.
 async fn a_server_that_has_not_heard_of_it_lags_and_does_no_harm(database: TestDatabase) {
     let ((_one, one), (_other, other)) = one_knows_more(&database).await;
     let of = async |client: &Client, id: &str| {

@@ -68,7 +68,7 @@ async fn what_was_acknowledged_is_in_the_log_exactly_once(database: TestDatabase
         assert!(["recorded", "duplicate"].contains(&receipt["status"].as_str().expect("a status")));
         places.insert(position(&receipt));
     }
-    // a duel that an earlier process handed out is still a duel
+    // a duel that an earlier process issued is still a duel
     let open: Vec<_> = open.into_iter().map(|id| (id, "left")).collect();
     for receipt in repeat(&client, &open).await {
         assert_eq!(receipt["status"], "recorded");

@@ -86,7 +86,7 @@ async fn folded(database: &TestDatabase, kind: &str) -> Fold {
     fold
 }
 
-/// Every pair that a state may hand out next when nothing is in flight, and the batch of it: one
+/// Every pair that a state may issue next when nothing is in flight, and the batch of it: one
 /// alone for a policy that draws nothing while it selects.
 fn next(fold: &Fold) -> BTreeSet<(usize, usize, Option<u32>)> {
     let mut rng = PolicyRng::seed_from_u64(1);

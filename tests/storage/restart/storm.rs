@@ -18,9 +18,9 @@ pub struct Memory {
     pub acknowledged: BTreeMap<String, (&'static str, u64)>,
     /// Answers that were sent, and of which nothing was heard.
     pub unheard: BTreeMap<String, &'static str>,
-    /// Duels that were handed out and not answered.
+    /// Duels that were issued and not answered.
     pub open: Vec<String>,
-    /// Self-duels that were handed out.
+    /// Self-duels that were issued.
     pub self_duels: u64,
 }
 

@@ -4,7 +4,7 @@ use rankduel::service::feedback::Received;
 
 use super::op::Outcome;
 
-/// A duel that was handed out.
+/// A duel that was issued.
 #[derive(Debug, Clone)]
 pub struct Duel {
     pub id: String,

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 /// The processes. They share a database and nothing else.
 pub const REPLICAS: usize = 2;
 
-/// One thing that happens. Duels are named by the order in which they were handed out; a number
+/// One thing that happens. Duels are named by the order in which they were issued; a number
 /// beyond them counts from the first again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// A process is asked for a duel of an experiment.
+    /// A process issues a duel of an experiment.
     Duel { replica: usize, experiment: usize },
     /// Duels are answered, in one request; again or otherwise, if they were answered before.
     Answer { replica: usize, answers: Vec<(usize, Outcome)> },

@@ -32,7 +32,7 @@ const TTL_SECONDS: u32 = 60;
 /// The experiment whose rankers come and go.
 const OPEN: usize = 1;
 /// Its rankers at the beginning.
-const FOUNDERS: [&str; 3] = ["a", "b", "c"];
+const INITIAL_RANKERS: [&str; 3] = ["a", "b", "c"];
 
 fn spec(name: &str) -> ExperimentSpec {
     let policy = match name {
@@ -100,7 +100,7 @@ impl World {
             defect,
             replicas: Vec::new(),
             duels: Vec::new(),
-            rankers: FOUNDERS.map(str::to_owned).to_vec(),
+            rankers: INITIAL_RANKERS.map(str::to_owned).to_vec(),
             retired: Vec::new(),
             known: [0; REPLICAS],
         };

@@ -109,14 +109,14 @@ async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
                 let events = append_of(size, &experiments, oddity, &model, &mut rng);
                 let expected = model.append(&events);
                 // one that has just been opened knows of no repeats before
-                let newcomer = database.connect().await;
-                let by = if rng.random() { &store } else { &newcomer };
+                let new_store = database.connect().await;
+                let by = if rng.random() { &store } else { &new_store };
                 let answers = by.append(&events, NOW).await.unwrap();
                 assert_eq!(
                     answers, expected,
                     "{size} events of {count} experiments, round {round}"
                 );
-                newcomer.close().await;
+                new_store.close().await;
             }
         }
     }

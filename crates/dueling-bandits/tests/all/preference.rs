@@ -15,7 +15,6 @@ fn parse(text: &str) -> Result<PreferenceMatrix, String> {
 }
 
 // ---- reading and writing
-// -------------------------------------------------------------------------------------------
 
 #[test]
 fn blank_lines_comments_and_spaces_are_skipped() {
@@ -85,7 +84,6 @@ fn bytes_that_are_no_text_are_refused() {
 }
 
 // ---- by name
-// -------------------------------------------------------------------------------------------------------
 
 #[test]
 fn published_matrices_have_their_published_scores_and_winners() {
@@ -200,7 +198,6 @@ fn wrong_names_say_what_is_wrong() {
 }
 
 // ---- winners
-// -------------------------------------------------------------------------------------------------------
 
 #[test]
 fn the_notions_of_best_can_differ() {
@@ -378,7 +375,6 @@ proptest! {
 }
 
 // ---- regret
-// --------------------------------------------------------------------------------------------------------
 
 #[test]
 fn regret_of_single_steps_by_hand() {
