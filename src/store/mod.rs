@@ -1,8 +1,8 @@
 //! The append-only log and the databases that hold it.
 //!
 //! One narrow trait, in the language of the use cases. `sqlite.rs` and `postgres.rs` implement it;
-//! one contract suite (`tests/store_contract`) runs on both. Nothing here knows what an event means
-//! to a policy.
+//! one contract suite (`tests/storage/store_contract`) runs on both. Nothing here knows what an event
+//! means to a policy.
 
 use std::sync::Arc;
 

@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 use std::io::Read as _;
 
+use dueling_bandits::PolicySpec;
 use flate2::read::GzDecoder;
 use rankduel::http::auth::ApiKeys;
 use rankduel::http::{self, ProblemKind, ShellSettings};
-use dueling_bandits::PolicySpec;
 use serde_json::Value;
 
 use crate::support::Kind;
 use crate::support::server::Api;
 
-/// What the page at `/docs` loads: path, type, and whether it is compressed for those that can read it.
+/// What the page at `/docs` loads: path, type, and whether it is compressed for clients that accept
+/// it.
 const ASSETS: [(&str, &str, bool); 4] = [
     ("/docs/swagger-ui-bundle.js", "text/javascript; charset=utf-8", true),
     ("/docs/swagger-ui.css", "text/css; charset=utf-8", true),

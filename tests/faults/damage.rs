@@ -65,7 +65,7 @@ async fn snapshots_are_poisoned(database: TestDatabase) {
 /// A database that a killed process has left, and what was acknowledged.
 struct Left {
     scene: Scene,
-    /// A duel of each experiment, by its name, that was handed out after every answer.
+    /// A duel of each experiment, by its name, that was issued after every answer.
     newest: Vec<(&'static str, String)>,
     database: TestDatabase,
 }
