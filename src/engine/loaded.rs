@@ -14,7 +14,8 @@ use crate::engine::traffic::Traffic;
 use crate::events::{ControlEvent, Event};
 use crate::service::reports::estimates::Estimates;
 use crate::store::{
-    Change, ExperimentId, ExperimentRecord, LogEntry, Nonce, Snapshot, Store, StoreError, in_time,
+    Change, ExperimentId, ExperimentLog, ExperimentRecord, LogEntry, Nonce, Snapshot, StoreError,
+    in_time,
 };
 use crate::telemetry::metrics::Metrics;
 use dueling_bandits::{InFlight, PolicyRng, Selection};
@@ -80,7 +81,7 @@ impl LoadedExperiment {
     /// Bring an experiment into memory: newest readable snapshot, then the log from there. A
     /// snapshot of more than the log has is of a log that was lost; another takes its place.
     pub async fn open(
-        store: &dyn Store,
+        store: &dyn ExperimentLog,
         record: ExperimentRecord,
         process: u64,
         metrics: &Metrics,
@@ -462,7 +463,7 @@ impl LoadedExperiment {
     }
 
     /// Fold what the log has beyond what is folded.
-    pub async fn catch_up(&self, store: &dyn Store) -> Result<(), ServiceError> {
+    pub async fn catch_up(&self, store: &dyn ExperimentLog) -> Result<(), ServiceError> {
         let _one_at_a_time = self.catching_up.lock().await;
         let after = self.fold()?.position();
         // mostly there is little to catch up with

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 
 use crate::service::Service;
-use crate::store::{ExperimentId, Notice, SharedStore, Store, StoreError};
+use crate::store::{ExperimentId, ExperimentLog, Notice, SharedStore, StoreError};
 
 /// A round of following that takes longer is given up on, so that a database that hangs holds
 /// nothing up once it is back. What was folded until then stays folded.
@@ -66,7 +66,7 @@ pub(crate) async fn listen(store: SharedStore, told: Arc<PendingNotices>) {
 }
 
 async fn listen_once(
-    store: &dyn Store,
+    store: &dyn ExperimentLog,
     told: &PendingNotices,
     failing: &mut bool,
 ) -> Result<(), StoreError> {

@@ -126,7 +126,7 @@ impl Service {
     ) -> Result<Arc<Self>, ServiceError> {
         let no_entropy =
             |error| ServiceError::Internal(format!("the system gives no randomness: {error}"));
-        let keys = SigningKeys::load(Arc::clone(&store), clock.now_ms()).await?;
+        let keys = SigningKeys::load(store.clone(), clock.now_ms()).await?;
         let access = Arc::new(AccessKeys::load(store.clone()).await?);
         // the highest bit is kept for nonces that are not drawn
         let process = entropy::number().map_err(no_entropy)? >> 1;

@@ -4,7 +4,7 @@
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
 use crate::events::Status;
-use crate::store::{ExperimentRecord, Snapshot, Store};
+use crate::store::{ExperimentLog, ExperimentRecord, Snapshot};
 
 /// What servers' clocks may differ by, unix milliseconds: a duel counts as expired only this much
 /// later.
@@ -30,7 +30,11 @@ pub struct Pruning {
 /// An outcome counts once because its nonce is in the log. Without the entry a repeat is refused
 /// for another reason: its duel has expired, which its token says itself. So only entries go that
 /// were recorded longer ago than a duel lives.
-pub async fn prepare(store: &dyn Store, name: &str, now_ms: i64) -> Result<Pruning, anyhow::Error> {
+pub async fn prepare(
+    store: &dyn ExperimentLog,
+    name: &str,
+    now_ms: i64,
+) -> Result<Pruning, anyhow::Error> {
     let record = store
         .experiment(name)
         .await?
@@ -66,7 +70,7 @@ pub async fn prepare(store: &dyn Store, name: &str, now_ms: i64) -> Result<Pruni
 /// The state at the end of the log: from its first entry, or from the snapshot that took the place
 /// of what was pruned.
 async fn folded(
-    store: &dyn Store,
+    store: &dyn ExperimentLog,
     record: &ExperimentRecord,
     spec: &ExperimentSpec,
 ) -> Result<Fold, anyhow::Error> {
@@ -98,7 +102,7 @@ async fn folded(
 /// The longest beginning of the log that was recorded before that time: its last position, and how
 /// many entries it has.
 async fn expired(
-    store: &dyn Store,
+    store: &dyn ExperimentLog,
     record: &ExperimentRecord,
     before_ms: i64,
 ) -> Result<(u64, u64), anyhow::Error> {

@@ -18,7 +18,7 @@ use crate::access::Actor;
 use crate::engine::experiment_spec::{ExperimentSpec, name_error};
 use crate::engine::fold::Fold;
 use crate::events::{ControlEvent, Event, OutcomeEvent, Status};
-use crate::store::{AuditNote, ExperimentRecord, Imported, LogEntry, Snapshot, Store};
+use crate::store::{AuditNote, ExperimentLog, ExperimentRecord, Imported, LogEntry, Snapshot};
 
 /// Version of the format. A reader refuses what it does not know.
 const FORMAT: u32 = 1;
@@ -84,7 +84,7 @@ pub type Failure = anyhow::Error;
 
 /// Write the experiment and its log up to now. Returns the number of entries.
 pub async fn export(
-    store: &dyn Store,
+    store: &dyn ExperimentLog,
     name: &str,
     out: &mut (dyn Write + Send),
 ) -> Result<u64, Failure> {
@@ -226,7 +226,7 @@ pub enum Import {
 /// compared before any of it is kept; with it, where `by` says who does it and when (unix
 /// milliseconds), an entry of the audit log.
 pub async fn import(
-    store: &dyn Store,
+    store: &dyn ExperimentLog,
     file: &mut (dyn BufRead + Send),
     name: Option<&str>,
     by: Option<(&Actor, i64)>,
@@ -323,7 +323,7 @@ pub async fn import(
 
 /// Whether the experiment that has the name is the one of the file, entry by entry.
 async fn compare(
-    store: &dyn Store,
+    store: &dyn ExperimentLog,
     existing: &ExperimentRecord,
     record: &ExperimentRecord,
     same_spec: bool,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
 use crate::events::{ControlEvent, Event, Status};
-use crate::store::{ExperimentRecord, Snapshot, Store, StoreError};
+use crate::store::{ExperimentLog, ExperimentRecord, Snapshot, StoreError};
 
 /// Entries read at a time.
 const PAGE: u32 = 10_000;
@@ -26,7 +26,7 @@ pub struct Findings {
 
 /// Audit one experiment: its record, its log (dense, unique, foldable, as long as it says), and its
 /// snapshots (each what the fold is at its position). An error is one of the way to the store.
-pub async fn audit(store: &dyn Store, name: &str) -> Result<Findings, StoreError> {
+pub async fn audit(store: &dyn ExperimentLog, name: &str) -> Result<Findings, StoreError> {
     let mut findings = Findings::default();
     let record = match store.experiment(name).await {
         Ok(Some(record)) => record,
@@ -68,7 +68,7 @@ pub async fn audit(store: &dyn Store, name: &str) -> Result<Findings, StoreError
 
 /// Read the log from the first entry that is there to the head, and what may stand beyond it.
 async fn read_log(
-    store: &dyn Store,
+    store: &dyn ExperimentLog,
     record: &ExperimentRecord,
     folding: &mut Folding<'_>,
     findings: &mut Findings,

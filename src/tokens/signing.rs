@@ -1,12 +1,12 @@
 //! The signing keys of this process: those of the store, read again from time to time and when a
 //! token names one that is not known here.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use crate::engine::error::ServiceError;
 use crate::entropy;
-use crate::store::{Nonce, SharedStore, SigningKey};
+use crate::store::{KeyStore, Nonce, SigningKey};
 use crate::tokens::duel_token::{DuelId, DuelToken, SigningKeySet, TokenError};
 use crate::tokens::page_payload::{DuelSecrets, PagePayload};
 
@@ -17,14 +17,14 @@ const ASK_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 
 /// Keys as the store has them.
 pub struct SigningKeys {
-    store: SharedStore,
+    store: Arc<dyn KeyStore>,
     ring: RwLock<SigningKeySet>,
     asked: tokio::sync::Mutex<Option<Instant>>,
 }
 
 impl SigningKeys {
     /// The keys of `store`; the first process of all makes one.
-    pub async fn load(store: SharedStore, now_ms: i64) -> Result<Self, ServiceError> {
+    pub async fn load(store: Arc<dyn KeyStore>, now_ms: i64) -> Result<Self, ServiceError> {
         let keys = store.ensure_signing_key(&fresh_key(now_ms, now_ms)?).await?;
         Ok(Self { ring: RwLock::new(ring_of(&keys)?), store, asked: tokio::sync::Mutex::new(None) })
     }

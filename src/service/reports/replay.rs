@@ -14,7 +14,7 @@ use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::reports::regret::Band;
 use crate::service::reports::standings::copeland_scores;
-use crate::store::{ExperimentRecord, LogEntry, Store};
+use crate::store::{ExperimentLog, ExperimentRecord, LogEntry};
 use dueling_bandits::evidence::whatif::{self, Answers, Course};
 use dueling_bandits::evidence::{Estimate, Posterior};
 use dueling_bandits::parameters::Setup;
@@ -133,7 +133,7 @@ impl Service {
 /// Fold the log of `record` up to `head` under `policy`, and run the policy on its answers for as
 /// many steps as there were, but `steps_max` at most.
 pub async fn replay(
-    store: &dyn Store,
+    store: &dyn ExperimentLog,
     record: &ExperimentRecord,
     spec: &ExperimentSpec,
     policy: PolicySpec,
