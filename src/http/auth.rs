@@ -157,7 +157,7 @@ impl Guard {
         if is_open(request.uri().path()) {
             return Ok(Authorization::Admitted(None));
         }
-        let stored = self.service.as_ref().map(|(service, _)| service.access().ring());
+        let stored = self.service.as_ref().map(|(service, _)| service.access().current());
         if self.given.is_empty() && stored.as_ref().is_none_or(|stored| stored.is_empty()) {
             return Ok(Authorization::Admitted(None));
         }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::engine::fold::Fold;
-use rankduel::store::{Event, Snapshot, connect};
+use rankduel::events::Event;
+use rankduel::store::{Snapshot, connect};
 use serde_json::json;
 
 use crate::audit::{audit, log};

@@ -13,6 +13,7 @@ use rankduel::engine::experiment_spec::Ranker;
 use rankduel::engine::fold::Fold;
 use rankduel::engine::loaded::LoadedExperiment;
 use rankduel::engine::page_rules::PageRules;
+use rankduel::events::*;
 use rankduel::store::*;
 use rankduel::telemetry::metrics::Metrics;
 use rankduel::tokens::page_payload::sheet_to_text;
@@ -633,7 +634,7 @@ async fn what_comes_twice_counts_once() {
         // every event three times: within a call, in the next one, and at the end
         let events: Vec<_> = log
             .iter()
-            .map(|entry| (record.id, NewEvent { nonce: entry.nonce, event: entry.event.clone() }))
+            .map(|entry| (record.id, NewEvent::new(entry.nonce, entry.event.clone())))
             .collect();
         for (index, pair) in events.chunks(2).enumerate() {
             let now = log[2 * index].recorded_at;

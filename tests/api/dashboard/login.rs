@@ -30,7 +30,7 @@ async fn key(
         id: id.clone(),
         digest: key.digest,
         name: "of a test".into(),
-        scopes: [scope].into_iter().collect(),
+        scopes: scope.name().into(),
         experiments,
         replaces: None,
         created_at: START_MS,

@@ -7,6 +7,7 @@ use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::engine::experiment_spec::Ranker;
 use rankduel::engine::fold::Fold;
 use rankduel::engine::page_rules::PageRules;
+use rankduel::events::*;
 use rankduel::store::*;
 use rankduel::tokens::page_payload::sheet_to_text;
 use uuid::Uuid;

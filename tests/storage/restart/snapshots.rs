@@ -3,7 +3,8 @@
 use dueling_bandits::Answer;
 use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::engine::fold::Fold;
-use rankduel::store::{Event, ExperimentRecord, SharedStore, Snapshot};
+use rankduel::events::Event;
+use rankduel::store::{ExperimentRecord, SharedStore, Snapshot};
 use serde_json::Value;
 
 use super::{answer_many, serve, stop};

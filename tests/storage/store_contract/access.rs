@@ -1,6 +1,7 @@
 //! API keys and the audit log.
 
-use rankduel::access::{Actor, NewKey, Scope, Scopes};
+use rankduel::access::{Actor, NewKey};
+use rankduel::events::*;
 use rankduel::store::*;
 use serde_json::json;
 
@@ -24,7 +25,7 @@ fn record(name: &str) -> ApiKeyRecord {
         id: key.id.as_str().into(),
         digest: key.digest,
         name: name.into(),
-        scopes: Scopes::from_iter([Scope::Read, Scope::Decide]),
+        scopes: "decide read".into(),
         experiments: None,
         replaces: None,
         created_at: NOW,

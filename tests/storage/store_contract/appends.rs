@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use rankduel::events::*;
 use rankduel::store::*;
 
 use super::{NOW, create, new_event, whole_log};
@@ -94,10 +95,9 @@ async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
                 if round == 3 && size == 2 && count == 3 {
                     let first = there[0];
                     let change = Change { archived_at: Some(NOW), ..Change::default() };
-                    let event = NewEvent {
-                        nonce: 1,
-                        event: Event::Control(ControlEvent::SelfDuels { counts: vec![(0, 1)] }),
-                    };
+                    let counts = vec![(0, 1)];
+                    let event =
+                        NewEvent::new(1, Event::Control(ControlEvent::SelfDuels { counts }));
                     let changed = store
                         .change_experiment(first, 1, &change, event.clone(), NOW)
                         .await
@@ -122,10 +122,8 @@ async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
     }
     for (experiment, events) in &model.logs {
         let log = whole_log(&store, *experiment).await;
-        let log: Vec<_> = log
-            .into_iter()
-            .map(|entry| NewEvent { nonce: entry.nonce, event: entry.event })
-            .collect();
+        let log: Vec<_> =
+            log.into_iter().map(|entry| NewEvent::new(entry.nonce, entry.event)).collect();
         assert_eq!(log, *events);
     }
 }

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::TestDatabase;
 use dueling_bandits::Answer;
+use rankduel::events::*;
 use rankduel::store::*;
 use uuid::Uuid;
 
@@ -63,7 +64,7 @@ fn outcome(number: u64) -> Event {
 }
 
 fn new_event(nonce: Nonce, number: u64) -> NewEvent {
-    NewEvent { nonce, event: outcome(number) }
+    NewEvent::new(nonce, outcome(number))
 }
 
 async fn create(store: &SharedStore, name: &str) -> ExperimentRecord {
@@ -226,7 +227,7 @@ async fn a_nonce_counts_once_across_calls(database: TestDatabase) {
         OutcomeEvent { batch: Some(0), ..same },
         OutcomeEvent { issued_at: same.issued_at + 1, ..same },
     ] {
-        let event = NewEvent { nonce: 1, event: Event::Outcome(other) };
+        let event = NewEvent::new(1, Event::Outcome(other));
         assert_eq!(store.append(&[(id, event)], NOW).await.unwrap(), [Appended::Conflict(1)]);
     }
 }
@@ -342,9 +343,8 @@ async fn every_event_comes_back_as_it_was(database: TestDatabase) {
     let events: Vec<NewEvent> = every_event()
         .into_iter()
         .enumerate()
-        .map(|(index, event)| NewEvent {
-            nonce: nonces.get(index).copied().unwrap_or(1000 + index as u128),
-            event,
+        .map(|(index, event)| {
+            NewEvent::new(nonces.get(index).copied().unwrap_or(1000 + index as u128), event)
         })
         .collect();
     let call: Vec<_> = events.iter().map(|event| (id, event.clone())).collect();
@@ -460,8 +460,11 @@ async fn large_pages_hold_the_same_as_small_ones(database: TestDatabase) {
     let id = create(&store, "one").await.id;
     let mut events = every_event();
     events.extend((0..2500).map(outcome));
-    let call: Vec<_> =
-        events.into_iter().zip(0..).map(|(event, nonce)| (id, NewEvent { nonce, event })).collect();
+    let call: Vec<_> = events
+        .into_iter()
+        .zip(0..)
+        .map(|(event, nonce)| (id, NewEvent::new(nonce, event)))
+        .collect();
     store.append(&call, i64::MIN).await.unwrap();
     let mut small: Vec<LogEntry> = Vec::new();
     while let page = store.read(id, small.len() as u64, 100).await.unwrap()
@@ -531,14 +534,9 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
     let store = database.store().await;
     let before = create(&store, "one").await;
     store.append(&[(before.id, new_event(1, 1))], NOW).await.unwrap();
-    let event = |nonce, status, winner| NewEvent {
-        nonce,
-        event: Event::Control(ControlEvent::Status {
-            status,
-            winner,
-            archived: false,
-            reason: None,
-        }),
+    let event = |nonce, status, winner| {
+        let event = ControlEvent::Status { status, winner, archived: false, reason: None };
+        NewEvent::new(nonce, Event::Control(event))
     };
 
     let conclude = Change {
@@ -621,7 +619,7 @@ async fn archived_experiments_are_not_listed_and_keep_their_name(database: TestD
         archived: true,
         reason: None,
     };
-    let event = NewEvent { nonce: 2, event: Event::Control(event) };
+    let event = NewEvent::new(2, Event::Control(event));
     let Changed::Done(archived) =
         store.change_experiment(one.id, 1, &archive, event, NOW + 1).await.unwrap()
     else {
@@ -898,8 +896,7 @@ async fn a_store_that_is_closed_is_unavailable(database: TestDatabase) {
 async fn rows_that_no_program_wrote_are_named(database: TestDatabase) {
     let store = database.store().await;
     let id = create(&store, "one").await.id;
-    let other =
-        NewEvent { nonce: 2, event: Event::Control(ControlEvent::SelfDuels { counts: vec![] }) };
+    let other = NewEvent::new(2, Event::Control(ControlEvent::SelfDuels { counts: vec![] }));
     store.append(&[(id, new_event(1, 1)), (id, other)], NOW).await.unwrap();
     for damage in [
         "update log set answer = 4 where position = 1",
@@ -1019,8 +1016,9 @@ async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) 
             sheet: "AA".into(),
             clicks: vec![(position, 100)],
         }))),
+        superseded_by: Some(duel).filter(|duel| *duel != nonce),
     };
-    let settled = |nonce| NewEvent { nonce, event: Event::Control(ControlEvent::Settled {}) };
+    let settled = |nonce| NewEvent::new(nonce, Event::Control(ControlEvent::Settled {}));
     let append = async |events: &[NewEvent]| {
         let events: Vec<_> = events.iter().map(|event| (id, event.clone())).collect();
         store.append(&events, NOW).await.unwrap()

@@ -2,6 +2,7 @@
 //! turns, pruning, import.
 
 use rankduel::access::Actor;
+use rankduel::events::*;
 use rankduel::store::*;
 
 use super::{NOW, create, new_event, whole_log};
@@ -20,14 +21,10 @@ on_both_databases! {
 
 /// Conclude and archive an experiment of `create`.
 async fn archive(store: &SharedStore, record: &ExperimentRecord) {
-    let event = |nonce, archived| NewEvent {
-        nonce,
-        event: Event::Control(ControlEvent::Status {
-            status: Status::Concluded,
-            winner: None,
-            archived,
-            reason: None,
-        }),
+    let event = |nonce, archived| {
+        let status = Status::Concluded;
+        let event = ControlEvent::Status { status, winner: None, archived, reason: None };
+        NewEvent::new(nonce, Event::Control(event))
     };
     let conclude = Change { status: Some(Status::Concluded), ..Change::default() };
     let changed =
@@ -182,10 +179,7 @@ async fn a_log_is_pruned_below_a_snapshot(database: TestDatabase) {
         archived: false,
         reason: None,
     });
-    store
-        .change_experiment(record.id, 1, &conclude, NewEvent { nonce: 0, event }, NOW)
-        .await
-        .unwrap();
+    store.change_experiment(record.id, 1, &conclude, NewEvent::new(0, event), NOW).await.unwrap();
     assert!(!pruned(22_000, 1).await, "there is no snapshot");
     store.save_snapshot(&snapshot(1, 22_000)).await.unwrap();
     store.save_snapshot(&snapshot(2, 3)).await.unwrap();

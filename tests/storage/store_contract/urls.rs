@@ -14,9 +14,9 @@ async fn refusal(url: &str) -> String {
 #[tokio::test]
 async fn urls_that_name_no_store_are_refused_with_the_reason() {
     for (url, reason) in [
-        ("", "no database URL"),
-        ("rankduel.db", "no database URL"),
-        ("/var/lib/rankduel.db", "no database URL"),
+        ("", "not a database URL"),
+        ("rankduel.db", "not a database URL"),
+        ("/var/lib/rankduel.db", "not a database URL"),
         ("mysql://root@localhost/db", "\"mysql\""),
         ("Postgres://localhost/db", "\"Postgres\""),
         ("sqlite:", "names no file"),
@@ -33,8 +33,8 @@ async fn urls_that_name_no_store_are_refused_with_the_reason() {
         ("sqlite:///nowhere/at/all/x.db", "/nowhere/at/all"),
         ("postgres://localhost:port/db", "cannot be read"),
         ("postgres://localhost/db?sslmode=maybe", "cannot be read"),
-        ("postgres://localhost/db?ssl_mode=require", "not known"),
-        ("postgresql://localhost/db?host=/tmp&colour=red", "not known"),
+        ("postgres://localhost/db?ssl_mode=require", "unknown parameter"),
+        ("postgresql://localhost/db?host=/tmp&colour=red", "unknown parameter"),
     ] {
         let message = refusal(url).await;
         assert!(message.contains(reason), "{url}: {message}");

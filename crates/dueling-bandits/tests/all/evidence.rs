@@ -1,4 +1,4 @@
-//! What counts say: known answers, and what holds for all counts.
+//! Conclusions from counts: known results, and properties that hold for all counts.
 
 use dueling_bandits::evidence::history::CHECKPOINTS_MAX;
 use dueling_bandits::evidence::whatif::{self, Answers};
@@ -43,7 +43,7 @@ fn evidence_and_intervals_have_their_known_values() {
     assert!((Sequence::for_pairs(3, 0.85).threshold() - 20.0_f64.ln()).abs() < 1e-12);
 }
 
-/// `Σ_k Binomial(n, 1/2)(k) M_k(1/2) = 1`: what makes it a martingale.
+/// `Σ_k Binomial(n, 1/2)(k) M_k(1/2) = 1`, so the sequence is a martingale.
 #[test]
 fn under_the_truth_the_evidence_is_a_martingale() {
     for plays in [1_u32, 2, 7, 40] {
@@ -58,8 +58,8 @@ fn under_the_truth_the_evidence_is_a_martingale() {
     }
 }
 
-/// Looked at after every one of 1500 duels, 400 even pairs: at most 5 % may ever be called uneven;
-/// four deviations above that are 9.4 %.
+/// Checks 400 even pairs after each of 1500 duels: at most 5 % may ever be called uneven. Four
+/// deviations above that is 9.4 %.
 #[test]
 fn an_even_pair_is_seldom_ever_called_uneven() {
     let sequence = Sequence::of_level(0.05);
@@ -75,9 +75,9 @@ fn an_even_pair_is_seldom_ever_called_uneven() {
     assert!((1..=37).contains(&wrong), "{wrong} of 400");
 }
 
-/// The bound that newcomers are paid from: of an even pair, the worst case, one side is settled
-/// with probability α / (2 - α) at most, however often one looks. Exact, over all sequences of 600
-/// duels.
+/// The bound that pays for added rankers. For an even pair, the worst case, one side is decided
+/// with probability at most α / (2 - α), regardless of how often the result is checked. The test is
+/// exact, over all sequences of 600 duels.
 #[test]
 fn one_side_is_wrong_with_half_of_the_error() {
     for alpha in [0.4, 0.05, 0.005] {
@@ -118,7 +118,7 @@ fn the_error_of_all_pairs_that_ever_are_stays_within_the_confidence() {
                 total <= error * (1.0 + 1e-9),
                 "{initial_rankers} then {rankers}: {total} of {error}"
             );
-            // what came before is as if nobody came
+            // initial pairs have the same level as without added rankers
             assert_eq!(sequences.of(1, 0), Sequence::for_pairs(initial_rankers, confidence));
             assert_eq!(sequences, Sequences::new(initial_rankers, rankers, confidence));
             if rankers > initial_rankers {
@@ -126,13 +126,13 @@ fn the_error_of_all_pairs_that_ever_are_stays_within_the_confidence() {
                 assert_eq!(
                     sequences.of(0, initial_rankers),
                     sequences.of(initial_rankers, 1),
-                    "either way round"
+                    "in either order"
                 );
                 assert_eq!(
                     sequences.of(0, initial_rankers),
                     Sequences::new(initial_rankers, initial_rankers + 1, confidence)
                         .of(0, initial_rankers),
-                    "whoever comes later"
+                    "independent of later rankers"
                 );
             }
         }
@@ -141,7 +141,7 @@ fn the_error_of_all_pairs_that_ever_are_stays_within_the_confidence() {
 
 #[test]
 fn who_has_gone_is_in_no_score_and_wins_nothing() {
-    // 0 beats all, 1 beats 2 and 3, 2 beats 3; then 0 goes
+    // 0 beats all, 1 beats 2 and 3, 2 beats 3; then 0 is retired
     let counts = tally(&[&[0, 90, 90, 90], &[0, 0, 90, 90], &[0, 0, 0, 90], &[0, 0, 0, 0]]);
     let mut roster = Roster::new(4);
     roster.retire(0).unwrap();
@@ -151,7 +151,7 @@ fn who_has_gone_is_in_no_score_and_wins_nothing() {
     assert_eq!([0, 1, 2, 3].map(|i| certainty.possible_wins(i)), [0, 2, 1, 0]);
     assert!(!certainty.is_settled(0, 1) && certainty.is_settled(1, 2));
     assert_eq!(Certainty::of(&counts, 0.95).certain(), [0]);
-    // the levels of those who are left do not change by it
+    // the levels of the remaining rankers do not change
     assert_eq!(certainty.sequence(1, 2), Certainty::of(&counts, 0.95).sequence(1, 2));
     let nothing = Certainty::among(&Tally::new(4), &roster, 4, 0.95);
     assert_eq!((nothing.certain(), nothing.possible()), (vec![], vec![1, 2, 3]));
@@ -163,14 +163,14 @@ fn who_has_gone_is_in_no_score_and_wins_nothing() {
         (&chances.copeland, &chances.condorcet),
         (&vec![0.0, 1.0, 0.0, 0.0], &vec![0.0, 1.0, 0.0, 0.0])
     );
-    // shares of those who take part that each beats: 0 all of them, 1 both others, 2 one of two, 3
-    // none
+    // shares of the active rankers that each ranker beats: 0 beats all of them, 1 both others, 2
+    // one of two, 3 none
     let drawn = posterior.regret(&[&[8, 8, 8, 8]], 200, &mut rng());
     assert_eq!((drawn.copeland[0].low, drawn.copeland[0].high), (6.0, 6.0));
     assert_eq!(drawn.uniform_step.mean, 0.5, "a mean over 1, 2 and 3");
     let draws = posterior.regret_draws(&[&[8, 0, 8, 0]], 50, &mut rng());
     assert!(draws[0].iter().all(|regret| *regret == 2.0), "{draws:?}");
-    // one that is beaten by some who take part
+    // a ranker that loses to some active ones
     let mut roster = Roster::new(4);
     roster.retire(2).unwrap();
     let drawn = Posterior::among(&counts, &roster).regret(&[&[0, 0, 6, 0]], 200, &mut rng());
@@ -185,7 +185,7 @@ proptest! {
         wins in 0..4000_u32, losses in 0..4000_u32, level in 1e-6..0.5_f64,
     ) {
         let sequence = Sequence::of_level(level);
-        // halves of a win, as ties may give
+        // half wins, as ties can give
         let (wins, losses) = (f64::from(wins) / 2.0, f64::from(losses) / 2.0);
         let (low, high) = sequence.interval(wins, losses);
         prop_assert!((0.0..=1.0).contains(&low) && (low..=1.0).contains(&high));
@@ -200,8 +200,8 @@ proptest! {
         prop_assert!(wider_low <= low && high <= wider_high);
     }
 
-    /// Each pair of four rankers settled one way, the other, or open: certain are those who win
-    /// however the open ones turn out, and possible at least those who win in one way.
+    /// Each pair of four rankers is decided one way, the other way, or open. Certain winners win
+    /// for every result of the open pairs; possible winners include all that win for some result.
     #[test]
     fn certain_and_possible_are_what_all_completions_say(pairs in vec(0..3_u8, 6)) {
         let rankers = 4;
@@ -213,7 +213,7 @@ proptest! {
             counts.record_run(Duel::new(first, second), Outcome::First, if side == 0 { 1 } else { 60 });
             certainty.update(&counts, i, j);
         }
-        prop_assert_eq!(&certainty, &Certainty::of(&counts, 0.95), "step by step or at once");
+        prop_assert_eq!(&certainty, &Certainty::of(&counts, 0.95), "incrementally or at once");
         let open: Vec<usize> = (0..6).filter(|&at| pairs[at] == 0).collect();
         let (mut always, mut ever) = (vec![true; rankers], vec![false; rankers]);
         for completion in 0..1_u32 << open.len() {
@@ -240,7 +240,7 @@ proptest! {
         }
     }
 
-    /// However many steps come in whatever portions: what a checkpoint says was so at its moment.
+    /// For any steps in portions of any size: a checkpoint states what was true at its position.
     #[test]
     fn checkpoints_are_bounded_and_right(
         entries in vec((0..4_usize, 0..4_usize, 1..40_u64), 1..700),
@@ -285,9 +285,9 @@ fn the_posterior_of_two_rankers_is_one_coin() {
     let error = 5.0 * (26.0 / 32.0 * 6.0 / 32.0 / f64::from(draws)).sqrt();
     let chances = posterior.chances(draws as usize, &mut rng());
     assert!((chances.copeland[0] - 26.0 / 32.0).abs() < error, "{chances:?}");
-    assert_eq!(chances.copeland, chances.condorcet, "of two, one beats all others");
+    assert_eq!(chances.copeland, chances.condorcet, "of two rankers, one beats all others");
     let drawn = posterior.regret(&[&[3, 1], &[7, 1]], draws as usize, &mut rng());
-    // a place costs 1 where its ranker is the worse one, and a step has two
+    // each of the two places of a step costs 1 if its ranker is the worse one
     let expected = (7.0 * 6.0 + 1.0 * 26.0) / 32.0 / 2.0;
     assert!((drawn.copeland[1].mean - expected).abs() < 3.0 * error, "{drawn:?}");
     assert_eq!((drawn.copeland[1].low, drawn.copeland[1].high), (0.5, 3.5));
@@ -304,7 +304,7 @@ fn what_is_settled_has_no_spread() {
         (drawn.copeland[0].low, drawn.copeland[0].mean, drawn.copeland[0].high),
         (20.0, 20.0, 20.0)
     );
-    // the winner's lead over both is all but 1/2
+    // the winner's lead over both is nearly 1/2
     let (condorcet, _) = drawn.condorcet.unwrap();
     assert!((condorcet.mean - 12.5).abs() < 0.1, "{condorcet:?}");
 }
@@ -325,8 +325,8 @@ fn forecasts_of_clear_cases() {
     let decided = tally(&[&[0, 90], &[0, 0]]);
     assert_eq!(ask(&decided, &history(&[(0, 1, 90)], 2)).unwrap().estimate, 0.0);
 
-    // 70 of 100: at 0.7 it takes about 20 in evidence of 0.082 nats each, and ln(√(100/2π ·
-    // 1/0.21)) before
+    // 70 of 100: at 0.7, each comparison adds 0.082 nats; evidence of about 20 takes ln 20 nats, after
+    // the first ln(√(100/2π · 1/0.21))
     let close = tally(&[&[0, 63], &[40, 0]]);
     let found = ask(&close, &history(&[(0, 1, 103)], 2)).unwrap();
     assert!(
@@ -334,7 +334,7 @@ fn forecasts_of_clear_cases() {
         "{found:?}"
     );
     assert!((20.0..400.0).contains(&found.estimate), "{found:?}");
-    // seen half as often, it takes twice as long
+    // a pair that is compared half as often takes twice as long
     let slower = ask(&close, &{
         let mut slower = history(&[(0, 1, 103)], 2);
         slower.shown_alone(0, 103);
@@ -343,7 +343,7 @@ fn forecasts_of_clear_cases() {
     let ratio = slower.unwrap().estimate / found.estimate;
     assert!((ratio - 2.0).abs() < 1e-9, "{ratio}");
 
-    // 1 and 2 still fight, and nobody compares them
+    // 1 and 2 are undecided, and no duel compares them
     let stuck = tally(&[&[0, 0, 0], &[90, 0, 3], &[90, 4, 0]]);
     assert_eq!(
         ask(&stuck, &history(&[(0, 1, 90), (0, 2, 90)], 3)),
@@ -355,8 +355,8 @@ fn forecasts_of_clear_cases() {
     assert!(matches!(ask(&many, &seen), Err(Unknowable::TooManyPairs(19_900))));
 }
 
-/// Preferences in an order: the pairs that were compared tell of those that were not. Preferences
-/// in a circle do not.
+/// If preferences follow an order, the compared pairs predict those that were not compared. If they
+/// form a cycle, they do not.
 #[test]
 fn an_order_among_the_pairs_is_noticed_and_a_circle_is_none() {
     let rankers = 6;
@@ -364,7 +364,7 @@ fn an_order_among_the_pairs_is_noticed_and_a_circle_is_none() {
         let mut counts = Tally::new(rankers);
         for j in 1..rankers {
             for i in 0..j {
-                // the first and the last never met
+                // the first and the last were never compared
                 let plays = if (i, j) == (0, rankers - 1) { 0 } else { 12 };
                 let (better, worse) = if win(i, j) { (i, j) } else { (j, i) };
                 counts.record_run(Duel::new(better, worse), Outcome::First, plays * 3 / 4);
@@ -381,8 +381,8 @@ fn an_order_among_the_pairs_is_noticed_and_a_circle_is_none() {
     assert!(circle < 0.1, "{circle}");
 }
 
-/// The cost of a policy, estimated from a log that uniform pairs have made, is what it costs where
-/// the truth is known.
+/// The cost of a policy, estimated from a log of uniform pairs, matches its cost on the true
+/// matrix.
 #[test]
 fn what_another_policy_would_cost_is_what_it_costs() {
     let matrix = PreferenceMatrix::from_pairs(4, |i, j| 0.5 + 0.1 * (j - i) as f64).unwrap();
@@ -451,7 +451,7 @@ fn answers_are_used_once() {
     assert_eq!(course.shown, [7, 7]);
 }
 
-/// Counts alone make the policy that has observed them.
+/// Counts alone reproduce a policy that observed the comparisons.
 #[test]
 fn a_policy_from_counts_is_the_one_that_saw_them() {
     let wins = vec![vec![0, 7, 2], vec![3, 0, 9], vec![2, 1, 0]];
@@ -476,13 +476,13 @@ fn a_policy_from_counts_is_the_one_that_saw_them() {
 
 #[derive(Debug, Clone)]
 enum Change {
-    /// To the count at the first, modulo how many there are.
+    /// Add to the count at the first number, modulo the number of counts.
     Add(usize, u32),
     Halve,
     Enlist,
 }
 
-/// Amounts around which counts outgrow two bytes, and four.
+/// Amounts around the limits of two-byte and four-byte counts.
 fn amount() -> impl Strategy<Value = u32> {
     prop_oneof![
         0..4_u32,
@@ -502,7 +502,7 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 proptest! {
-    /// Of the pairs of rankers in both orders, row by row, and in one.
+    /// Counts of pairs of rankers: for both orders, row by row, and for one order.
     #[test]
     fn small_counts_are_plain_counts(initial_rankers in 1..4_usize, changes in vec(change(), 0..60)) {
         let mut rankers = initial_rankers;
@@ -546,7 +546,7 @@ proptest! {
     }
 }
 
-/// A ranker more is one that was never shown, at whatever moment it comes.
+/// An added ranker is equivalent to one that was never shown, no matter when it is added.
 #[test]
 fn a_history_of_one_ranker_more_is_the_same_but_for_it() {
     let (mut early, mut late) = (History::new(3), History::new(2));

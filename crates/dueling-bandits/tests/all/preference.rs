@@ -1,5 +1,5 @@
-//! The preference matrix through its public face: what is refused and how, known answers, and what
-//! must always hold.
+//! The preference matrix through its public API: refused input and its errors, known results, and
+//! invariants.
 
 use dueling_bandits::preference::{
     CsvError, InvalidMatrix, NoCondorcetWinner, PreferenceMatrix, Regret, csv,
@@ -49,7 +49,7 @@ fn each_malformed_matrix_is_refused_with_its_place() {
     ];
     for (text, expected) in cases {
         let message = parse(text).expect_err(text);
-        assert!(message.contains(expected), "{text:?}\n  said: {message}\n  not:  {expected}");
+        assert!(message.contains(expected), "{text:?}\n message: {message}\n expected: {expected}");
     }
 }
 
@@ -96,7 +96,7 @@ fn published_matrices_have_their_published_scores_and_winners() {
     let cyclic = matrix("cyclic-4");
     assert_eq!(cyclic.copeland_scores(), [3, 1, 1, 1]);
     assert_eq!(cyclic.condorcet_winner(), Some(0));
-    // the cycle's members share one row sum, 0.4 + 0.9 + 0.1
+    // all members of the cycle have the row sum 0.4 + 0.9 + 0.1
     assert!(cyclic.borda_scores()[1..].iter().all(|score| (score - 1.4 / 3.0).abs() < 1e-12));
 
     let arithmetic = matrix("arithmetic-8");
@@ -188,7 +188,7 @@ fn wrong_names_say_what_is_wrong() {
     ];
     for (name, expected) in cases {
         let message = PreferenceMatrix::named(name).expect(name).unwrap_err().to_string();
-        assert!(message.contains(expected) && message.contains(name), "{name} said: {message}");
+        assert!(message.contains(expected) && message.contains(name), "{name}: {message}");
     }
     for no_name in ["arxiv", "arxiv-6:1", "btl", "matrix.csv", ""] {
         assert!(PreferenceMatrix::named(no_name).is_none(), "{no_name}");
@@ -201,7 +201,7 @@ fn wrong_names_say_what_is_wrong() {
 
 #[test]
 fn the_notions_of_best_can_differ() {
-    // ranker 0 beats both others narrowly, ranker 1 beats ranker 2 by far
+    // ranker 0 beats both others narrowly, ranker 1 beats ranker 2 by a large margin
     let rows = [vec![0.5, 0.51, 0.51], vec![0.49, 0.5, 1.0], vec![0.49, 0.0, 0.5]];
     let narrow = PreferenceMatrix::from_rows(&rows).unwrap();
     assert_eq!(narrow.condorcet_winner(), Some(0));
@@ -259,7 +259,7 @@ fn the_largest_cycles_are_solved() {
     assert!(tangle.worst_margin(&strategy) >= -1e-9, "{}", tangle.worst_margin(&strategy));
 }
 
-/// Any matrix of up to 12 rankers, ties and certain wins among its entries.
+/// Any matrix of up to 12 rankers, including ties and certain wins.
 fn any_matrix() -> impl Strategy<Value = PreferenceMatrix> {
     (2usize..=12)
         .prop_flat_map(|k| (Just(k), prop::collection::vec(0u32..=20, k * (k - 1) / 2)))
@@ -391,7 +391,7 @@ fn regret_of_single_steps_by_hand() {
 
 #[test]
 fn uniform_pairs_cost_their_closed_form() {
-    // mean score of arxiv-6 is 14/30 of the winner's: 1 - 14/30 a step
+    // the mean score of arxiv-6 is 14/30 of the winner's, so a step costs 1 - 14/30
     let copeland = Regret::copeland(&matrix("arxiv-6"));
     assert!((copeland.of_uniform_pairs(3000) - 3000.0 * 16.0 / 30.0).abs() < 1e-9);
     assert_eq!(Regret::from_copeland_scores(&[1, 0]).of_uniform_pairs(10), 5.0);
@@ -399,11 +399,11 @@ fn uniform_pairs_cost_their_closed_form() {
 
 #[test]
 fn who_takes_part_no_more_is_priced_by_those_who_do() {
-    // 1 and 2 take part and 1 beats 2; 0 beats both of them, 3 one of them, 4 none
+    // 1 and 2 are active and 1 beats 2; 0 beats both of them, 3 beats one of them, 4 none
     let regret = Regret::from_copeland_scores_among(&[2, 1, 0, 1, 0], &[1, 2]);
     assert_eq!([0, 1, 2, 3, 4].map(|i| regret.of_step(i, i)), [0.0, 0.0, 1.0, 0.5, 1.0]);
     assert_eq!(regret.of_uniform_pairs(10), 5.0, "pairs of 1 and 2");
-    // nobody beats all: one that is gone and does costs nothing, and is no gain
+    // no active ranker beats all; a retired one that does costs nothing, and is no gain
     let regret = Regret::from_copeland_scores_among(&[1, 1, 1, 3], &[0, 1, 2]);
     assert_eq!([0, 3].map(|i| regret.of_step(i, i)), [0.0, 0.0]);
     let all = Regret::from_copeland_scores_among(&[2, 1, 0], &[0, 1, 2]);

@@ -1,4 +1,4 @@
-//! Each policy alone: observations of every kind, batches, self-duels, rankers that come and go.
+//! Each policy alone: observations of every kind, batches, self-duels, roster changes.
 
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{
@@ -19,15 +19,15 @@ pub fn played(spec: &PolicySpec) -> Box<dyn Policy> {
     for step in 0..STEPS {
         let rankers = policy.tally().rankers();
         if !fixed && step == 300 {
-            policy.enlist().expect("room for one more");
+            policy.enlist().expect("capacity for one more ranker");
         }
         if !fixed && step == 500 {
-            policy.retire(3).expect("others are left");
+            policy.retire(3).expect("other rankers remain");
         }
         match script.below(20) {
             0 => policy.observe_self_duels(script.below(rankers), 1 + script.below(9) as u64),
             1 => {
-                // a pair that nobody selected, with a ticket and a batch that mean nothing
+                // a pair that no selection returned, with an arbitrary ticket and batch
                 let first = script.below(rankers);
                 let second = (first + 1 + script.below(rankers - 1)) % rankers;
                 let duel = Duel::new(first, second);
@@ -59,7 +59,7 @@ fn observe(policy: &mut dyn Policy, duel: Duel, outcome: Outcome, batch: Option<
     policy.observe(&Observation { duel, outcome, batch, ticket });
 }
 
-/// Some of the open batch, or of any pair.
+/// Fold counts of some pairs of the open batch, or of any pairs.
 fn counted_elsewhere(policy: &mut dyn Policy, script: &mut Script) {
     let pairs = policy.batch_pairs();
     let duel =

@@ -1,5 +1,5 @@
-//! What happens in the fixed logs. The numbers come from a generator of this file's own, so that an
-//! update of a crate cannot change them.
+//! The events of the fixed logs. This file has its own random number generator, so that an update
+//! of a crate cannot change the logs.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 pub struct Script(u64);
@@ -18,12 +18,12 @@ impl Script {
         ((z ^ (z >> 31)) % bound as u64) as usize
     }
 
-    /// True in `share` of a hundred cases.
+    /// True with a probability of `share` percent.
     pub fn percent(&mut self, share: usize) -> bool {
         self.below(100) < share
     }
 
-    /// Whether the first of a pair wins: mostly the one with the lower index.
+    /// Whether the first of a pair wins: usually the ranker with the lower index does.
     pub fn first_wins(&mut self, first: usize, second: usize) -> bool {
         self.percent(if first < second { 65 } else { 35 })
     }

@@ -1,8 +1,8 @@
-//! Saved states that are kept: one of every layout that was ever written. A file is named
-//! `KIND.FORMAT` and holds what `save` wrote after the script.
+//! Saved states: one of every layout that was ever written. A file is named `KIND.FORMAT` and holds
+//! the output of `save` after the script.
 //!
-//! A state that this version writes and that is not kept yet fails the test too: it says how to
-//! keep it.
+//! A state of this version that is not in the folder fails the test too; the message says how to
+//! add it.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ fn every_kept_policy_restores_and_goes_on() {
         let spec = policies
             .iter()
             .find(|spec| spec.kind() == kind)
-            .unwrap_or_else(|| panic!("no kind {kind}"));
+            .unwrap_or_else(|| panic!("unknown kind {kind}"));
         let restored = spec
             .restore(policies::SETUP, format, &state)
             .unwrap_or_else(|| panic!("{kind} of format {format} does not restore"));

@@ -1,4 +1,4 @@
-//! Policies against preference matrices: what the tests of single policies share.
+//! Runs policies on preference matrices; shared by the tests of single policies.
 
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
@@ -12,25 +12,25 @@ pub fn matrix(name: &str) -> PreferenceMatrix {
     PreferenceMatrix::named(name).expect("a known name").expect("a valid size")
 }
 
-/// A generator that is a function of `seed`.
+/// A generator seeded with `seed`.
 pub fn rng(seed: u64) -> PolicyRng {
     PolicyRng::seed_from_u64(seed)
 }
 
-/// The policy written as on a command line, before its first observation.
+/// A policy in its text form, before its first observation.
 pub fn start(text: &str, rankers: usize, seed: u64) -> Box<dyn Policy> {
     let spec = PolicySpec::from_text(text).expect("a policy");
     spec.validate(rankers).expect("valid parameters");
     spec.start(Setup { rankers, seed })
 }
 
-/// What a searcher says about `duel` when the true probabilities are `matrix`.
+/// A random outcome of `duel` for the true probabilities in `matrix`.
 pub fn answer(matrix: &PreferenceMatrix, duel: Duel, rng: &mut PolicyRng) -> Outcome {
     let first_wins = rng.random::<f64>() < matrix.win_probability(duel.first, duel.second);
     if first_wins { Outcome::First } else { Outcome::Second }
 }
 
-/// Fold what was said about a selection.
+/// Fold the outcome of a selection.
 pub fn fold(policy: &mut dyn Policy, selection: Selection, outcome: Outcome) {
     let Selection { duel, batch, ticket } = selection;
     if duel.is_self() {
@@ -40,7 +40,7 @@ pub fn fold(policy: &mut dyn Policy, selection: Selection, outcome: Outcome) {
     }
 }
 
-/// One step with nothing else in flight; the pair that was shown.
+/// Play one step with nothing else in flight, and return its pair.
 pub fn step(policy: &mut dyn Policy, matrix: &PreferenceMatrix, rng: &mut PolicyRng) -> Duel {
     let selection = policy.select(&InFlight::new(), rng);
     let outcome = answer(matrix, selection.duel, rng);
@@ -48,7 +48,7 @@ pub fn step(policy: &mut dyn Policy, matrix: &PreferenceMatrix, rng: &mut Policy
     selection.duel
 }
 
-/// Regret of `steps` steps of one run.
+/// The regret of one run of `steps` steps.
 pub fn run(text: &str, matrix: &PreferenceMatrix, regret: &Regret, steps: u64, seed: u64) -> f64 {
     let mut rng = rng(seed);
     let mut policy = start(text, matrix.rankers(), seed);
@@ -61,9 +61,9 @@ pub fn run(text: &str, matrix: &PreferenceMatrix, regret: &Regret, steps: u64, s
     regret.of_appearances(&appearances)
 }
 
-/// Assert that the mean regret of `runs` runs is below `share` of what uniform pairs cost, by at
-/// least four standard errors of that mean: were the true mean at the bound, so small a sample mean
-/// would come up once in thirty thousand.
+/// Assert that the mean regret of `runs` runs is below `share` of the regret of uniform pairs, by
+/// at least four standard errors of that mean. If the true mean were at the bound, such a small
+/// sample mean would occur once in thirty thousand runs.
 pub fn costs_less_than_uniform(
     text: &str,
     matrix: &PreferenceMatrix,
@@ -80,6 +80,7 @@ pub fn costs_less_than_uniform(
     let uniform = regret.of_uniform_pairs(steps);
     assert!(
         mean + 4.0 * error < share * uniform,
-        "{text}: regret {mean:.1} ± {error:.1} of {steps} steps is not below {share} of uniform's {uniform:.1}"
+        "{text}: regret {mean:.1} ± {error:.1} after {steps} steps, which is not below {share} of \
+         uniform's {uniform:.1}"
     );
 }

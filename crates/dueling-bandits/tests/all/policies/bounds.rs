@@ -1,4 +1,4 @@
-//! Bounds kept incrementally are the bounds computed from scratch.
+//! Bounds that are updated incrementally equal the bounds computed from scratch.
 
 use dueling_bandits::{Bounds, Duel, InFlight, Outcome};
 use proptest::prelude::*;

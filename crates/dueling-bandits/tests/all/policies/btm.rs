@@ -1,4 +1,5 @@
-//! Beat the Mean: its choices against sums written out, and who is heard after a removal.
+//! Beat the Mean: its choices against explicitly computed sums, and the outcomes used after a
+//! removal.
 
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicySpec};
@@ -42,7 +43,7 @@ fn the_incremental_form_plays_and_removes_as_the_plain_form() {
     for seed in 0..6 {
         let mut requests = rng(seed);
         let strengths: Vec<f64> = (0..k).map(|_| requests.random()).collect();
-        // without self-pairs, whose coins are not seen here
+        // without self-pairs, because this test does not see their coins
         let text = format!("btm:horizon={horizon},gamma=1,kappa={kappa},self_pairs=false");
         let mut policy = start(&text, k, seed);
         let mut counts = Counts { plays: vec![vec![0.0; k]; k], rewards: vec![vec![0.0; k]; k] };
@@ -56,7 +57,7 @@ fn the_incremental_form_plays_and_removes_as_the_plain_form() {
             }
             let plays: Vec<f64> = left.iter().map(|&b| counts.against_mean(&left, b).0).collect();
             let fewest = plays.iter().copied().fold(f64::INFINITY, f64::min);
-            let at = left.iter().position(|&b| b == duel.first).expect("first is left");
+            let at = left.iter().position(|&b| b == duel.first).expect("first is active");
             assert_eq!(plays[at], fewest);
             assert!(left.contains(&duel.second) && !duel.is_self());
 
@@ -92,7 +93,7 @@ fn the_incremental_form_plays_and_removes_as_the_plain_form() {
                 let tied: Vec<usize> =
                     (0..left.len()).filter(|&at| standings[at].1 == worst).collect();
                 if tied.len() > 1 {
-                    break; // drawn, and not seen here
+                    break; // the removal is random, and this test does not see the draw
                 }
                 left.remove(tied[0]);
                 removed += 1;
@@ -107,7 +108,7 @@ fn outcomes_with_a_removed_ranker_count_in_the_tally_alone() {
     let text = "btm:horizon=100,gamma=1,kappa=0.3";
     let mut policy = start(text, 3, 1);
     let mut requests = rng(1);
-    // ranker 2 loses always; 0 and 1 are even
+    // ranker 2 always loses; 0 and 1 are even
     let mut even = false;
     let mut selected_2 = 0;
     for _ in 0..400 {
@@ -130,7 +131,7 @@ fn outcomes_with_a_removed_ranker_count_in_the_tally_alone() {
         even |= outcome == Outcome::Half;
         fold(&mut *policy, selection, outcome);
     }
-    assert!(even && selected_2 == 60, "ranker 2 is out");
+    assert!(even && selected_2 == 60, "ranker 2 is removed");
     let before = policy.champion();
     let late = Observation {
         duel: Duel::new(2, 1 - before),

@@ -1,4 +1,4 @@
-//! CCB against a plain transcription of its algorithm.
+//! CCB against its reference implementation.
 
 use dueling_bandits::{Duel, InFlight, Outcome, Policy, PolicyRng, PolicySpec};
 use rand::RngExt;
@@ -20,9 +20,9 @@ fn assert_is_state_of(reference: &ReferenceCcb, policy: &dyn Policy) {
     assert_eq!(found.most_losses, reference.most_losses, "L_C at step {step}");
 }
 
-/// Fold `steps` lumps of duels, half of the policy's own choice and half at random, into both;
-/// compare at each step. The preferences change every `lasting` steps, so that what was believed is
-/// disproven.
+/// Fold `steps` groups of duels into both policies, half selected by the policy and half at random,
+/// and compare after each group. The preferences change every `lasting` steps, so that earlier
+/// conclusions are disproven.
 fn fold_both(k: usize, steps: usize, lasting: usize, seed: u64) -> (Box<dyn Policy>, ReferenceCcb) {
     let mut policy = start("ccb", k, SEED);
     let mut reference = ReferenceCcb::new(Reference::new(k, 0.51), SEED);
@@ -37,7 +37,7 @@ fn fold_both(k: usize, steps: usize, lasting: usize, seed: u64) -> (Box<dyn Poli
         } else {
             Duel::new(rng.random_range(0..k), rng.random_range(0..k))
         };
-        // comparisons come in lumps, or little would ever be decided
+        // comparisons come in groups; otherwise hardly any pair would be decided
         let (count, outcome) = match rng.random_range(0..10) {
             _ if duel.is_self() => (rng.random_range(1..60), Outcome::None),
             0 => (1, Outcome::Half),
@@ -71,12 +71,12 @@ fn random_matrix(k: usize, rng: &mut PolicyRng) -> Vec<Vec<f64>> {
     matrix
 }
 
-/// Lumps of duels: winner, loser, wins.
+/// Groups of duels: winner, loser, wins.
 type Script = &'static [(usize, usize, u32)];
 
-/// Rankers and logs that lead to what random logs seldom meet.
+/// Rankers and logs that lead to states that random logs rarely reach.
 const SCRIPTS: &[(usize, Script)] = &[
-    // 0 beats all; once 1 has beaten it in turn, 0, 1 and 2 lose once each and sets of one are too
+    // 0 beats all; once 1 has beaten it in turn, 0, 1 and 2 lose once each, and sets of one are too
     // small
     (
         4,
@@ -91,7 +91,7 @@ const SCRIPTS: &[(usize, Script)] = &[
             (3, 0, 60),
         ],
     ),
-    // 0 is the only contender; where trimming has left it out of the sets of 1 and 3, both beat it
+    // 0 is the only contender; after trimming has removed it from the sets of 1 and 3, both beat it
     // in turn, and then 1, which is no contender, overtakes it
     (
         5,
@@ -130,7 +130,7 @@ fn the_fold_is_the_plain_transcription() {
             (0..5).for_each(|n| happened[n] += reference.happened[n]);
         }
     }
-    assert!(happened.iter().all(|&count| count > 0), "an untested case: {happened:?}");
+    assert!(happened.iter().all(|&count| count > 0), "a case was not covered: {happened:?}");
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn worked_matrices() {
     let found = selections(policy.as_ref(), 4_000, 41);
     for (c, d) in [(0, 3), (1, 3), (2, 0), (3, 2)] {
         let count = f64::from(found[c * 4 + d]);
-        assert!((count - 1_000.0).abs() < 4.75 * 750_f64.sqrt(), "({c}, {d}) {count} times");
+        assert!((count - 1_000.0).abs() < 4.75 * 750_f64.sqrt(), "({c}, {d}) occurs {count} times");
     }
-    // C: 2 is the only optimistic winner and its bounds leave nobody, so it duels itself
+    // C: 2 is the only optimistic winner and its bounds exclude all others, so it duels itself
     let (counts, self_duels) = C;
     let mut policy = start("ccb", 4, SEED);
     feed(policy.as_mut(), counts, self_duels);

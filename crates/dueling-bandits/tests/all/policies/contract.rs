@@ -1,5 +1,4 @@
-//! What every policy must satisfy, whatever it does. Saving and restoring have their own module,
-//! `resume`.
+//! Requirements for every policy. The module `resume` covers saving and restoring.
 
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicySpec, Selection};
@@ -12,11 +11,11 @@ const RANKERS: usize = 6;
 const SEED: u64 = 77;
 const STEPS: usize = 400;
 
-/// Parameters for the kinds that need some, by name; every other parameter is left at its default.
+/// Values of required parameters, by name; all other parameters keep their defaults.
 fn needed(name: &str) -> Value {
     match name {
         "horizon" => json!(5_000),
-        other => panic!("no value for the parameter `{other}` that must be given"),
+        other => panic!("no value for the required parameter `{other}`"),
     }
 }
 
@@ -37,7 +36,7 @@ fn setup() -> Setup {
     Setup { rankers: RANKERS, seed: SEED }
 }
 
-/// Lower indices win 4 times in 5, with some silent and tied pages.
+/// Lower indices win 4 times in 5; some pages are tied or without a click.
 fn outcome(selection: Selection, rng: &mut dueling_bandits::PolicyRng) -> Outcome {
     match rng.random_range(0..20) {
         0 => Outcome::None,
@@ -67,7 +66,7 @@ fn fold(policy: &mut dyn Policy, event: Folded) {
     }
 }
 
-/// Run a policy against its own selections and give what it folded.
+/// Run a policy on its own selections and return what it folded.
 fn run(policy: &mut dyn Policy, steps: usize, seed: u64) -> Vec<Folded> {
     let (mut rng, idle) = (rng(seed), InFlight::new());
     let events = (0..steps).map(|_| {
@@ -88,7 +87,7 @@ fn run(policy: &mut dyn Policy, steps: usize, seed: u64) -> Vec<Folded> {
     events.collect()
 }
 
-/// The next selections of two policies from the same generator are the same.
+/// Assert that two policies select the same pairs with the same generator.
 fn assert_select_alike(a: &dyn Policy, b: &dyn Policy, kind: &str) {
     let mut in_flight = InFlight::new();
     let (mut chance_a, mut chance_b) = (rng(5), rng(5));
@@ -177,7 +176,8 @@ fn every_kind_describes_itself() {
         let (kind, description) = (spec.kind(), spec.description());
         assert!(!description.summary.is_empty() && !description.source.is_empty(), "{kind}");
         assert!(!description.assumes.is_empty(), "{kind}");
-        // what is written out is exactly what is documented, and reads back as the same
+        // the serialized spec has exactly the documented parameters, and deserializes to the same
+        // spec
         let Value::Object(mut object) = serde_json::to_value(&spec).unwrap() else {
             panic!("{kind}")
         };
@@ -189,7 +189,7 @@ fn every_kind_describes_itself() {
         for parameter in description.parameters {
             let Some(default) = parameter.default else { continue };
             if object.get(parameter.name).is_none_or(Value::is_null) {
-                continue; // a default that follows from the others is told in words
+                continue; // the default follows from other parameters and is described in words
             }
             let text = format!("{kind}:{}={default}", parameter.name);
             let required = object.iter().filter(|(name, _)| {

@@ -1,4 +1,4 @@
-//! CW-RMED and ECW-RMED: the lists. What they explore is tested beside the optimisation.
+//! CW-RMED and ECW-RMED: the lists. The unit tests of the optimisation cover what they explore.
 
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::Regret;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::arena::{costs_less_than_uniform, matrix};
 use super::support::{answer, rng, start};
 
-/// The layout of a saved tally, so that an example can have any `t`.
+/// The layout of a saved tally, so that an example can set any `t`.
 #[derive(Serialize)]
 struct Counts {
     rankers: usize,
@@ -18,19 +18,19 @@ struct Counts {
 
 const SETUP: Setup = Setup { rankers: 4, seed: 1 };
 
-/// Where a pair of 4 rankers is in a list.
+/// The position of a pair of 4 rankers in a list.
 fn place(i: usize, j: usize) -> usize {
     i.max(j) * (i.max(j) + 1) / 2 + i.min(j)
 }
 
-/// A policy with these wins, `steps` steps and `list` to draw.
+/// A policy with these wins, `steps` steps and `list` as the pairs to draw.
 fn at(kind: &str, wins: [[u32; 4]; 4], steps: u64, list: &[(usize, usize)]) -> Box<dyn Policy> {
     let spec = PolicySpec::from_text(kind).unwrap();
     let half_wins = wins.iter().flatten().map(|wins| 2 * wins).collect();
     let mut remaining = [false; 10];
     list.iter().for_each(|&(i, j)| remaining[place(i, j)] = true);
     let state = (Counts { rankers: 4, steps, half_wins }, remaining.to_vec(), vec![false; 10]);
-    spec.restore(SETUP, 1, &postcard::to_stdvec(&state).unwrap()).expect("a sound state")
+    spec.restore(SETUP, 1, &postcard::to_stdvec(&state).unwrap()).expect("a valid state")
 }
 
 type Pairs = Vec<(usize, usize)>;
@@ -65,7 +65,7 @@ fn worked_lists() {
     assert_eq!(next_list("cw-rmed", SURE, 700), [(0, 0)]);
     assert_eq!(next_list("ecw-rmed:literal=true", SURE, 700), [(0, 0), (1, 0), (3, 0)]);
     assert_eq!(next_list("ecw-rmed", UNSURE, 400), [(0, 0), (1, 0), (2, 0), (3, 0)]);
-    // the linear program may spread the evidence otherwise, but must ask for some
+    // the linear program may distribute the evidence differently, but must require some
     let planned = next_list("cw-rmed", UNSURE, 400);
     assert!(planned.contains(&(0, 0)) && planned.len() > 1, "{planned:?}");
 }
@@ -77,14 +77,14 @@ fn a_draw_leaves_the_list_and_what_is_planned_waits() {
     let (remaining, next) = lists(policy.as_ref());
     assert_eq!(remaining, [(2, 1), (3, 0)]);
     assert_eq!(next, [(0, 0), (1, 0), (2, 0)], "(3, 0) is still to be drawn in this loop");
-    // late ones, silent ones and forced ones draw nothing
+    // outcomes that are late, without information or of forced draws draw nothing
     let before = lists(policy.as_ref());
     policy.observe(&answer(1, 0, Outcome::First));
     policy.observe(&answer(2, 1, Outcome::None));
     let forced = Observation { ticket: 1, ..answer(2, 1, Outcome::First) };
     policy.observe(&forced);
     assert_eq!(lists(policy.as_ref()), before);
-    // at the end of the loop the next list takes over
+    // at the end of the loop, the next list becomes current
     policy.observe(&answer(2, 1, Outcome::First));
     policy.observe(&answer(0, 3, Outcome::First));
     let (remaining, next) = lists(policy.as_ref());
@@ -120,7 +120,7 @@ fn every_pair_is_explored_and_what_is_close_is_repeated() {
                 assert_eq!((duel.first, duel.second), pair);
                 asked.push(pair);
             }
-            // an even pair would be asked for again and again
+            // an even pair would be requested repeatedly
             let outcome = if duel.first < duel.second { Outcome::First } else { Outcome::Second };
             if duel.is_self() {
                 policy.observe_self_duels(duel.first, 1);
@@ -131,7 +131,7 @@ fn every_pair_is_explored_and_what_is_close_is_repeated() {
         asked.dedup();
         assert!(asked.len() >= 6, "{asked:?}");
     }
-    // 2 and 1 are even, and then within 0.01 of it
+    // 2 and 1 are even, and then within 0.01 of even
     let mut even = SURE;
     (even[2][1], even[1][2]) = (20, 20);
     let duel =
@@ -158,7 +158,7 @@ fn requests_at_once_spread() {
     assert_eq!(asked.len(), 10, "each pair once");
 }
 
-/// Where the evidence for the winner costs some 50 ln t = 410 of the 2000 that uniform pairs cost.
+/// The evidence for the winner costs about 50 ln t = 410 of the 2000 that uniform pairs cost.
 #[test]
 fn costs_less_than_uniform_pairs() {
     let rankers = matrix("cyclic-4");

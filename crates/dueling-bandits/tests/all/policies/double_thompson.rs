@@ -1,4 +1,4 @@
-//! D-TS and D-TS+ against the paper's plain form.
+//! D-TS and D-TS+ against their reference implementation, which follows the paper.
 
 use dueling_bandits::{Outcome, Policy};
 
@@ -47,8 +47,8 @@ fn selects_like_the_plain_form_with_nothing_known() {
     }
 }
 
-/// A cycle with decided pairs, so that some rankers are no candidates, some ties are common, and
-/// one sign is rare.
+/// A cycle with decided pairs, so that some rankers are not candidates, ties are common, and one
+/// sign is rare.
 #[test]
 fn selects_like_the_plain_form_in_a_cycle_with_outsiders() {
     let counts: &[&[u32]] = &[
@@ -83,7 +83,8 @@ fn selects_like_the_plain_form_with_half_wins_and_a_retired_ranker() {
     }
 }
 
-/// D-TS+ is not D-TS: where the two plain forms differ, the test above can tell them apart.
+/// D-TS+ is not D-TS: where the two reference implementations differ, the test above can
+/// distinguish them.
 #[test]
 #[should_panic(expected = "chi-square")]
 fn the_comparison_tells_the_two_apart() {

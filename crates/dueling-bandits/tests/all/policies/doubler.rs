@@ -1,4 +1,4 @@
-//! Doubler: its epochs, what tickets do, and the worked example.
+//! Doubler: its epochs, the effect of tickets, and the worked example.
 
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy};
@@ -10,7 +10,7 @@ fn observe(policy: &mut dyn Policy, first: usize, second: usize, ticket: u64) {
     policy.observe(&Observation { duel, outcome: Outcome::First, batch: None, ticket });
 }
 
-/// How often each of three rankers is first in 8000 selections, as a share.
+/// The share of 8000 selections in which each of three rankers is first.
 fn shares(policy: &dyn Policy) -> [f64; 3] {
     let mut requests = rng(1);
     let mut counts = [0; 3];
@@ -23,7 +23,7 @@ fn shares(policy: &dyn Policy) -> [f64; 3] {
 fn about(got: [f64; 3], wanted: [f64; 3]) {
     for (got, wanted) in got.into_iter().zip(wanted) {
         // five standard deviations of a share of 8000 are at most 0.028
-        assert!((got - wanted).abs() < 0.028, "{got} is not {wanted}");
+        assert!((got - wanted).abs() < 0.028, "{got}, expected {wanted}");
     }
 }
 
@@ -61,7 +61,7 @@ fn epoch_i_waits_for_two_to_the_i_outcomes() {
         let selection = policy.select(&InFlight::new(), &mut requests);
         let duel = selection.duel;
         for outcome in [Outcome::None, Outcome::Void] {
-            // no steps of the epoch
+            // outcomes that are not steps of the epoch
             let other = Duel::new(duel.first, (duel.first + 1) % 4);
             policy.observe(&Observation {
                 duel: other,
@@ -83,8 +83,8 @@ fn epoch_i_waits_for_two_to_the_i_outcomes() {
 
 #[test]
 fn the_machine_starts_afresh_with_every_epoch() {
-    // in epoch 3, eight steps, each of four rankers is tried before any is tried again, whatever
-    // was learned before
+    // in epoch 3, eight steps, each of four rankers is tried before any is tried again, regardless
+    // of earlier epochs
     let mut policy = start("doubler", 4, 9);
     let mut requests = rng(2);
     while epoch(&*policy) < 3 {
@@ -115,16 +115,16 @@ fn late_outcomes_join_the_multiset_of_their_epoch_and_no_machine() {
     observe(&mut *policy, 0, 2, 1);
     observe(&mut *policy, 0, 2, 1);
     for ticket in [3, 17, u64::MAX] {
-        observe(&mut *policy, 2, 0, ticket); // no such epoch yet
+        observe(&mut *policy, 2, 0, ticket); // a future epoch
     }
     assert_eq!(epoch(&*policy), 2);
     about(shares(&*policy), [0.0, 0.0, 1.0]);
     observe(&mut *policy, 2, 1, 1);
     observe(&mut *policy, 2, 1, 1);
-    assert_eq!(epoch(&*policy), 2, "late outcomes are no steps");
+    assert_eq!(epoch(&*policy), 2, "late outcomes are not steps");
     about(shares(&*policy), [0.0, 0.5, 0.5]);
     for _ in 0..4 {
-        observe(&mut *policy, 2, 0, 0); // without a ticket: of this epoch
+        observe(&mut *policy, 2, 0, 0); // without a ticket: counts in this epoch
     }
     assert_eq!(epoch(&*policy), 3);
     about(shares(&*policy), [1.0, 0.0, 0.0]);
@@ -147,7 +147,7 @@ fn self_duels_counted_together_are_the_same_coins_one_by_one() {
 
 #[test]
 fn requests_at_once_are_spread_by_who_of_a_pair_was_second() {
-    // the first is always the same, so every duel in flight counts for the other in full
+    // the first is always the same, so every duel in flight counts fully for the other
     let policy = start("doubler", 5, 1);
     let mut in_flight = InFlight::new();
     let mut shown = [0; 5];

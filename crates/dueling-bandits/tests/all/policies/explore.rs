@@ -7,7 +7,7 @@ use rand::RngExt;
 
 use super::arena::{fold, matrix, rng, run, start, step};
 
-/// Every exploration whose unknowns are pairs, and the one whose unknowns are rankers.
+/// Every exploration with one unknown per pair, and the one with one unknown per ranker.
 const KINDS: [&str; 7] = [
     "savage:winner=copeland,",
     "savage:winner=condorcet,",
@@ -23,7 +23,7 @@ fn of(kind: &str, horizon: u64) -> String {
     format!("{kind}horizon={horizon}")
 }
 
-/// Select and answer until a ranker is shown alone, at most `most` steps; that ranker.
+/// Select and answer, at most `most` steps, until a ranker is shown alone; returns that ranker.
 fn explore(
     policy: &mut dyn Policy,
     most: usize,
@@ -96,13 +96,13 @@ fn a_pair_of_equals_holds_nobody_up_and_silence_answers_nothing() {
         let found = explore(&mut *policy, 200_000, &mut rng(3), |duel, rng| {
             match (ordered(duel), rng.random_range(0..10)) {
                 (_, 0) => Outcome::None,
-                // skipped ties: this pair is never decided, and need not be
+                // skipped ties: this pair is never decided, and most kinds do not need it
                 ((3, 4), _) => Outcome::Void,
                 _ => lower_wins(duel, rng),
             }
         });
-        // the ranking of 3 and 4 stays open; all others look for the best one, for whom the pair
-        // does not matter
+        // the order of 3 and 4 stays undecided; it matters only to kinds that rank all rankers, not
+        // to those that look for the best one
         let needs_every_pair = kind.starts_with("rank-el");
         assert_eq!(found, (!needs_every_pair).then_some(0), "{kind}");
         assert_eq!(policy.tally().half_plays(3, 4), 0);
@@ -117,7 +117,7 @@ fn an_accepted_ranker_is_shown_alone_for_ever() {
         assert_eq!(explore(&mut *policy, 90_000, &mut requests, lower_wins), Some(0), "{kind}");
         assert_eq!(policy.champion(), 0);
         let before = policy.tally().wins(4, 0);
-        // what comes late is counted and changes nothing
+        // late outcomes are counted and change nothing else
         for _ in 0..10_000 {
             policy.observe(&Observation {
                 duel: Duel::new(4, 0),
@@ -137,7 +137,7 @@ fn the_horizon_ends_exploring_with_the_best_empirical_ranker() {
     for kind in KINDS {
         let mut policy = start(&of(kind, 200), 4, 5);
         let mut requests = rng(5);
-        // 60 : 40 for the lower index is far from sure within 200 steps
+        // 60 : 40 for the lower index is far from certain within 200 steps
         for nth in 0..200 {
             let selection = policy.select(&InFlight::new(), &mut requests);
             assert!(!selection.duel.is_self(), "{kind}: step {nth}");
@@ -154,7 +154,7 @@ fn the_horizon_ends_exploring_with_the_best_empirical_ranker() {
     }
 }
 
-/// 0 beats both others with 0.6; 1 beats 2 always, and so has the larger mean, 0.7.
+/// 0 beats both others with 0.6; 1 always beats 2, so 1 has the larger mean, 0.7.
 fn copeland_and_borda_differ() -> PreferenceMatrix {
     PreferenceMatrix::from_rows(&[vec![0.5, 0.6, 0.6], vec![0.4, 0.5, 1.0], vec![0.4, 0.0, 0.5]])
         .expect("a matrix")
@@ -174,7 +174,7 @@ fn each_winner_is_the_one_asked_for() {
         ("rank-el:", 0),
     ] {
         for seed in 0..5 {
-            // the probability of a wrong answer is at most 1/T in each of the five runs
+            // the error probability is at most 1/T in each of the five runs
             let mut policy = start(&of(kind, 100_000), 3, seed);
             let mut requests = rng(seed);
             let found = explore(&mut *policy, 99_999, &mut requests, |duel, rng| {
@@ -200,7 +200,7 @@ fn without_a_horizon_exploring_ends_when_it_is_sure() {
 
 #[test]
 fn a_race_stops_when_a_pair_has_had_its_comparisons() {
-    // 6 pairs; a round is one comparison of each; the fourth is the first with more than 3
+    // 6 pairs; a round compares each once; round 4 is the first with more than 3 comparisons
     let mut policy = start("pbr:horizon=100000,most_comparisons=3", 4, 8);
     let half = |_: Duel, _: &mut PolicyRng| Outcome::Half;
     assert!(explore(&mut *policy, 1000, &mut rng(8), half).is_some());
@@ -214,8 +214,8 @@ fn an_elicited_ranking_may_be_wrong_by_its_tolerance() {
         assert_eq!(explore(&mut *policy, 50_000, &mut rng(9), lower_wins), Some(0), "{parameters}");
         policy.tally().steps()
     };
-    // nothing need be sure when every ranking will do; what may be wrong by more is never found
-    // later
+    // if every ranking is acceptable, nothing must be decided; a larger tolerance never takes
+    // longer
     assert_eq!(steps("tolerance=10"), 10);
     assert_eq!(steps("distance=mrd,tolerance=4"), 10);
     for distance in ["ndp", "mrd"] {
@@ -286,8 +286,8 @@ fn parameters_are_checked_with_their_names() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is heard, in whatever order and of whichever pairs: no panic, and a ranker that is
-    /// shown alone stays.
+    /// For all outcomes, in any order and of any pairs: no panic, and a ranker that is shown alone
+    /// remains.
     #[test]
     fn a_decision_stands(
         kind in prop::sample::select(KINDS.to_vec()), rankers in 4..8usize, seed: u64, edge in 0.0..0.5f64, most in 1..4000usize,
@@ -304,7 +304,7 @@ proptest! {
                 prop_assert_eq!(policy.champion(), duel.first);
             }
             if nth % 3 == 0 {
-                // something that was not asked for
+                // an outcome of a pair that was not requested
                 let duel = Duel::new(nth % rankers, (nth + 1 + nth / rankers) % rankers);
                 if !duel.is_self() {
                     let outcome = if requests.random_bool(0.5 + edge) { Outcome::First } else { Outcome::Half };
@@ -314,7 +314,7 @@ proptest! {
             step(&mut *policy, &matrix, &mut requests);
         }
         if policy.tally().steps() >= 2000 {
-            prop_assert!(policy.select(&InFlight::new(), &mut requests).duel.is_self(), "the horizon is over");
+            prop_assert!(policy.select(&InFlight::new(), &mut requests).duel.is_self(), "the horizon has passed");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! How regret grows: slower and slower where a policy's assumption holds, in proportion to time
-//! where a paper says that it does without.
+//! The growth of regret: ever slower where a policy's assumption holds, and in proportion to time
+//! where a paper says that the policy fails without it.
 //!
-//! Told by halves of a run: regret that grows in proportion to time costs as much in the second
-//! half as in the first.
+//! The tests compare the two halves of a run. Regret that grows in proportion to time costs as much
+//! in the second half as in the first.
 
 use dueling_bandits::PolicySpec;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
@@ -12,23 +12,23 @@ use super::arena::{rng, start, step};
 const STEPS: u64 = 6_000;
 const RUNS: u64 = 10;
 
-/// Four rankers in a line, each 0.14 better than the next: a Condorcet winner, a total order,
-/// strong stochastic transitivity, the triangle inequality, utilities with a linear link, and no
-/// equals. Every policy's assumption holds.
+/// Four rankers in a line, each 0.14 better than the next. It has a Condorcet winner, a total
+/// order, strong stochastic transitivity, the triangle inequality, utilities with a linear link,
+/// and no equal rankers. Every policy's assumption holds.
 fn line() -> PreferenceMatrix {
     PreferenceMatrix::from_pairs(4, |i, j| 0.5 + 0.14 * (j as f64 - i as f64))
         .expect("probabilities")
 }
 
-/// Five rankers without a Condorcet winner. Ranker 0 beats all but 4, which beats nobody else; the
-/// three between beat each other in a cycle. One Copeland winner.
+/// Five rankers without a Condorcet winner. Ranker 0 beats all but 4, which beats no other ranker;
+/// the other three beat each other in a cycle. There is one Copeland winner.
 fn no_condorcet_winner() -> PreferenceMatrix {
     let wins = |i, j| (i == 0 && j != 4) || matches!((i, j), (1, 2) | (2, 3)) || (i != 0 && j == 4);
     PreferenceMatrix::from_pairs(5, |i, j| if wins(i, j) { 0.8 } else { 0.2 })
         .expect("probabilities")
 }
 
-/// Regret of the second half of each run over that of the first.
+/// The ratio of the regret of the second half of each run to that of the first.
 fn ratios(text: &str, matrix: &PreferenceMatrix) -> Vec<f64> {
     let regret = Regret::copeland(matrix);
     let of_run = |seed| {
@@ -49,18 +49,21 @@ fn ratios(text: &str, matrix: &PreferenceMatrix) -> Vec<f64> {
     (0..RUNS).map(of_run).collect()
 }
 
-/// In all runs but one at most the second half costs less than 3/4 of the first. Where regret does
-/// not slow down, the second half is the dearer one in every other run or more: so many would be
-/// the cheaper ones, and by a quarter, once in 90 times at most. A count and no mean, for a policy
-/// without a guarantee may have a run that never learns.
+/// Assert that in all runs but at most one, the second half costs less than 3/4 of the first.
+///
+/// If regret does not slow down, the second half costs more in at least half of the runs. Then so
+/// many cheaper second halves, by a quarter each, have a probability of at most 1 in 90. The test
+/// counts runs instead of averaging, because a policy without a guarantee may have a run that never
+/// learns.
 fn assert_slows_down(text: &str, matrix: &PreferenceMatrix) {
     let ratios = ratios(text, matrix);
     let slower = ratios.iter().filter(|ratio| **ratio < 0.75).count() as u64;
-    assert!(slower + 1 >= RUNS, "{text}: the second half over the first: {ratios:.2?}");
+    assert!(slower + 1 >= RUNS, "{text}: ratios of the second half to the first: {ratios:.2?}");
 }
 
-/// The mean ratio is 1, within four standard errors and a tenth for what the policy learns at the
-/// start. A regret that grows with the logarithm of time has a ratio of `ln 2 / ln 3000`, 0.09.
+/// Assert that the mean ratio is 1, within four standard errors plus a tenth for what the policy
+/// learns at the start. A regret that grows with the logarithm of time has a ratio of
+/// `ln 2 / ln 3000`, 0.09.
 fn assert_grows_in_proportion(text: &str, matrix: &PreferenceMatrix) {
     let ratios = ratios(text, matrix);
     let count = RUNS as f64;
@@ -68,7 +71,7 @@ fn assert_grows_in_proportion(text: &str, matrix: &PreferenceMatrix) {
     let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / (count - 1.0);
     let error = (variance / count).sqrt();
     assert!((mean - 1.0).abs() < 0.1 + 4.0 * error, "{text}: {mean:.2} ± {error:.2}");
-    assert!(error < 0.1, "{text}: {mean:.2} ± {error:.2} says too little");
+    assert!(error < 0.1, "{text}: {mean:.2} ± {error:.2} is too uncertain");
 }
 
 #[test]
@@ -77,9 +80,9 @@ fn regret_slows_down_where_the_assumption_holds() {
     for (kind, description) in PolicySpec::KINDS {
         let text = match *kind {
             "uniform" => continue, // never learns
-            // with the constants of the theory it removes nobody within so few steps
+            // with the constants of the theory it removes no ranker within so few steps
             "btm" => format!("btm:horizon={STEPS},kappa=1"),
-            // a linear program a loop instead of one a draw
+            // a linear program per loop instead of one per draw
             "cw-rmed" => "cw-rmed:evaluate=loop".to_string(),
             kind if description
                 .parameters

@@ -1,5 +1,5 @@
-//! Duels in flight: a thousand requests at once must not all go to one pair, and what is selected
-//! must not depend on the order in which a hash table gives its keys.
+//! Duels in flight: a thousand concurrent requests must not all get one pair, and selections must
+//! not depend on the iteration order of a hash table.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use super::support::rng;
 
 const RANKERS: usize = 6;
 
-/// Every kind, with what it has learnt from `steps` duels whose outcomes came at once. Lower
-/// indices win 4 times in 5. Another `seed` is another history.
+/// Every kind, after `steps` duels whose outcomes arrived at once. Lower indices win 4 times in 5.
+/// Each `seed` gives another history.
 fn policies(steps: usize, seed: u64) -> impl Iterator<Item = (&'static str, Box<dyn Policy>)> {
     PolicySpec::KINDS.iter().map(move |(kind, _)| {
         let spec = PolicySpec::from_text_with(kind, &[("horizon", json!(100_000))]).expect(kind);
@@ -43,13 +43,13 @@ fn answer(
     policy.observe(&Observation { duel, outcome, batch, ticket });
 }
 
-/// Why a policy sends many requests at once to one pair all the same: it is what the algorithm is.
+/// Policies that send many concurrent requests to one pair because their algorithm requires it.
 const ONE_PAIR_AT_A_TIME: &[(&str, &str)] =
     &[("winner-stays", "a match is played until it is decided, and the winner stays")];
 
 #[test]
 fn a_thousand_requests_at_once_do_not_all_go_to_one_pair() {
-    // knowing nothing, something, and nearly all
+    // without information, with some, and with nearly all
     let histories =
         [0, 60, 600].into_iter().flat_map(|steps| (9..14).map(move |seed| (steps, seed)));
     let all = histories
@@ -66,10 +66,10 @@ fn a_thousand_requests_at_once_do_not_all_go_to_one_pair() {
             }
         }
         let (pairs, most) = (counts.len(), counts.values().max().copied().unwrap_or(0));
-        println!("{kind:20} after {steps} steps: {pairs} pairs, {most} of 1000 requests at one");
+        println!("{kind:20} after {steps} steps: {pairs} pairs, {most} of 1000 requests on one");
         most_at_one.entry((kind, steps)).or_default().push(most);
     }
-    // single histories may lead any policy to one pair for a while: the middle one of the five
+    // a single history may lead any policy to one pair for a while, so take the median of the five
     // counts
     let middle = |counts: &mut Vec<u32>| *counts.select_nth_unstable(2).1;
     let concentrated: Vec<&str> = most_at_one
@@ -80,7 +80,7 @@ fn a_thousand_requests_at_once_do_not_all_go_to_one_pair() {
     let unexpected: Vec<_> = concentrated.iter().filter(|kind| !known.contains(kind)).collect();
     assert!(
         unexpected.is_empty(),
-        "{unexpected:?} send more than half of what is in flight to one pair"
+        "{unexpected:?} send more than half of the duels in flight to one pair"
     );
 }
 
@@ -90,7 +90,7 @@ fn a_policy_that_looks_at_what_is_in_flight_says_so() {
         if policy.uses_in_flight() {
             continue;
         }
-        // whatever is in flight, the same draws give the same duel
+        // for any duels in flight, the same random draws give the same duel
         let mut crowded = InFlight::new();
         for first in 0..RANKERS {
             for second in 0..first {
@@ -109,7 +109,7 @@ fn what_is_selected_does_not_depend_on_the_order_of_a_hash_table() {
     for (kind, policy) in policies(150, 9) {
         let pairs: Vec<_> =
             (0..RANKERS).flat_map(|first| (0..first).map(move |second| (first, second))).collect();
-        // tables of their own keys, filled in two orders
+        // separate tables with their own hash keys, filled in two orders
         let fill = |pairs: &mut dyn Iterator<Item = &(usize, usize)>| {
             let mut in_flight = InFlight::new();
             for (first, second) in pairs {

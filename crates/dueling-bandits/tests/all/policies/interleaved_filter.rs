@@ -1,4 +1,4 @@
-//! Interleaved Filter 2 against its rounds written out, and with requests at once.
+//! Interleaved Filter 2 against explicitly computed rounds, and with concurrent requests.
 
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicySpec};
@@ -108,11 +108,12 @@ fn only_duels_of_the_candidate_with_a_ranker_left_are_used() {
             ticket: 0,
         });
     };
-    // not the candidate's: says nothing, however often
+    // a duel without the candidate has no effect, however often it occurs
     for _ in 0..50 {
         observe(a, b, Outcome::First);
     }
-    // in the other order the win is the second's: after one round-robin a and b are rejected
+    // in the other order, a win of the second is the candidate's: after one round-robin, a and b
+    // are rejected
     observe(a, candidate, Outcome::Second);
     observe(candidate, b, Outcome::First);
     assert_eq!(policy.champion(), candidate);

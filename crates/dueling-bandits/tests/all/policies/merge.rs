@@ -18,7 +18,7 @@ fn batches(policy: &dyn Policy) -> Vec<Vec<u16>> {
 #[test]
 fn worked_pruning() {
     let mut policy = start("merge-rucb:constant=1000", 4, 1);
-    // all but the last win of 0 over 1, with u[1][0] = 1/2 on the way not yet below it
+    // no ranker is beaten yet: the duels of 0 with 1 and 2 follow
     feed(policy.as_mut(), &[&[0, 0, 0, 6], &[0, 0, 20, 12], &[0, 20, 0, 30], &[2, 12, 10, 0]], 0);
     assert_eq!(batches(policy.as_ref()), [[0, 1, 2, 3]]);
     feed(policy.as_mut(), &[&[0, 90, 75, 0], &[10, 0, 0, 0], &[15, 0, 0, 0], &[0; 4]], 0);
@@ -27,7 +27,7 @@ fn worked_pruning() {
     assert_eq!(policy.champion(), 0);
 }
 
-/// `u[1][0]` falls below 1/2 exactly where `p̂ + sqrt(α ln(t + C)/N)` does.
+/// `u[1][0]` falls below 1/2 exactly when `p̂ + sqrt(α ln(t + C)/N)` does.
 #[test]
 fn a_ranker_is_removed_as_soon_as_its_bound_says_so() {
     for (spec, alpha, constant) in
@@ -52,8 +52,8 @@ fn a_ranker_is_removed_as_soon_as_its_bound_says_so() {
 
 #[test]
 fn the_theory_s_constant() {
-    // 4(4α-1)K²/… at α = 0.8, K = 100 is 87,187,130,431: too large for anything to be decided by 60
-    // wins in a row, where `constant = 1` has decided
+    // 4(4α-1)K²/… at α = 0.8, K = 100 is 87,187,130,431: so large that 60 wins in a row decide
+    // nothing, while `constant = 1` decides
     let loses = |spec: &str| {
         let mut policy = start(spec, 100, 1);
         let pair = batches(policy.as_ref())[0].clone();
@@ -101,7 +101,7 @@ fn selects_like_the_plain_form() {
     assert_same_distribution(&expected, &selections(policy.as_ref(), DRAWS, 73), "MergeDTS");
 }
 
-/// Lower indices win 9 times in 10: who is removed stays away, the rest merge, and one is left.
+/// Lower indices win 9 times in 10: removed rankers stay away, the others merge, and one remains.
 #[test]
 fn batches_merge_until_one_ranker_is_left() {
     for spec in [

@@ -1,4 +1,4 @@
-//! The policies through their public face. One module a topic.
+//! The policies through their public API, one module per topic.
 
 mod arena;
 mod batch;

@@ -1,4 +1,4 @@
-//! MultiSBM: its machines against their indices written out, and whose turn it is.
+//! MultiSBM: its machines against explicitly computed indices, and the machine whose turn it is.
 
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome};
@@ -22,7 +22,7 @@ fn the_first_rankers_own_machine_proposes_the_second() {
             .filter(|(x, ..)| *x == first)
             .map(|&(_, y, reward)| (y, reward))
             .collect();
-        let log_timer = (1.0 + own.len() as f64).ln(); // the machine's own timer
+        let log_timer = (1.0 + own.len() as f64).ln(); // the timer of this machine
         let index = |arm: usize| {
             let rewards: Vec<f64> =
                 own.iter().filter(|(y, _)| *y == arm).map(|(_, reward)| *reward).collect();
@@ -36,11 +36,11 @@ fn the_first_rankers_own_machine_proposes_the_second() {
         for arm in 0..k {
             assert!(
                 index(selected.second) >= index(arm) - 1e-12,
-                "step {at}: {arm} instead of {selected:?}"
+                "step {at}: arm {arm} has a larger index than {selected:?}"
             );
         }
-        // any pair may be folded, late or not; a self-duel would be decided by a coin that is not
-        // seen here
+        // any pair may be folded, late or not; a self-duel is excluded because this test does not
+        // see its coin
         let late = requests.random_bool(0.2);
         let x = if late { requests.random_range(0..k) } else { selected.first };
         let y = if late || selected.is_self() {

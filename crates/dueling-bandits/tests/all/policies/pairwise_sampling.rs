@@ -1,4 +1,4 @@
-//! The sign shortcut of Thompson sampling.
+//! Pairwise sampling: the sign shortcut of Thompson sampling.
 
 use dueling_bandits::pairwise_sampling::{
     PairwiseSample, WinProbabilities, WinProbabilitySource, probability_above_half,
@@ -22,7 +22,7 @@ fn tally(wins: u32, losses: u32, halves: u32) -> Tally {
 
 /// `Pr(θ > 1/2)` and `E(θ | θ > 1/2)` of `θ ~ Beta(a+1, b+1)`, by Simpson's rule.
 fn integrals(a: f64, b: f64) -> (f64, f64) {
-    let peak = (a / (a + b)).clamp(0.5, 1.0 - 1e-9); // of the part above 1/2
+    let peak = (a / (a + b)).clamp(0.5, 1.0 - 1e-9); // peak of the part above 1/2
     let log_density = |x: f64| {
         let term = |n: f64, x: f64| if n == 0.0 { 0.0 } else { n * x.ln() };
         term(a, x) + term(b, 1.0 - x)
@@ -60,7 +60,7 @@ fn known_probabilities() {
     }
 }
 
-/// `Pr(Bin(n+1, 1/2) ≤ a)`, summed term by term from the middle ratio on.
+/// `Pr(Bin(n+1, 1/2) ≤ a)`, summed term by term from the middle.
 fn binomial_tail(a: u32, b: u32) -> f64 {
     let m = a + b + 1;
     let log_term = |k: u32| {
@@ -94,8 +94,12 @@ fn probabilities_are_binomial_tails() {
         ] {
             let (found, expected) =
                 (probability_above_half(2 * a, 2 * (n - a)), binomial_tail(a, n - a));
-            // the sum's own first term is good to about 1e-16 n ln n
-            assert!((found - expected).abs() < 3e-9, "{a}:{} gives {found}, not {expected}", n - a);
+            // the first term of the sum has a relative error of about 1e-16 n ln n
+            assert!(
+                (found - expected).abs() < 3e-9,
+                "{a}:{} gives {found}, expected {expected}",
+                n - a
+            );
             let other = probability_above_half(2 * (n - a), 2 * a);
             assert!((found + other - 1.0).abs() < 1e-15);
         }
@@ -141,13 +145,13 @@ fn signs_have_their_odds_and_can_be_asked_again() {
             let found = f64::from(count) / f64::from(DRAWS);
             assert!(
                 (found - p).abs() <= 4.75 * deviation,
-                "{wins}:{losses} gives {found}, not {p}"
+                "{wins}:{losses} gives {found}, expected {p}"
             );
         }
     }
 }
 
-/// Scores of `owners` against everybody before them, by single signs.
+/// Scores of `owners` against all rankers before them, from single signs.
 fn one_by_one(draw: PairwiseSample, owners: &[usize], counted: &[u16]) -> Vec<u16> {
     let mut scores = vec![0; counted.len()];
     for &owner in owners {
@@ -180,8 +184,8 @@ fn a_row_met_at_once_has_the_signs_that_are_asked_for_one_by_one() {
     }
 }
 
-/// Odds so close to 0 or 1 that the first 16 bits of a draw never decide alone: all depends on what
-/// settles their ties.
+/// Probabilities so close to 0 or 1 that the first 16 bits of a draw never decide alone: the
+/// results depend on the tie breaking.
 #[test]
 fn draws_whose_first_bits_do_not_decide_go_on_to_the_rest() {
     const RANKERS: usize = 150;
@@ -199,7 +203,7 @@ fn draws_whose_first_bits_do_not_decide_go_on_to_the_rest() {
             let draw = PairwiseSample::new(&odds, &source, &mut rng);
             let mut scores = vec![0; counted.len()];
             draw.meet_earlier(all.iter().copied(), &counted, &mut scores);
-            // who is ahead of its place has won what it seldom wins
+            // a ranker with more than its usual score has won an improbable sign
             let usual = |i: usize| if p < 0.5 { RANKERS - 1 - i } else { i };
             let odd: Vec<usize> =
                 all.iter().copied().filter(|&i| usize::from(scores[i]) != usual(i)).collect();
@@ -214,13 +218,13 @@ fn draws_whose_first_bits_do_not_decide_go_on_to_the_rest() {
         let expected = p.min(1.0 - p) * signs;
         assert!(
             (seldom - expected).abs() <= 4.75 * expected.sqrt(),
-            "{p}: {seldom}, not {expected}"
+            "{p}: {seldom}, expected {expected}"
         );
     }
 }
 
-/// Of all signs in two neighbouring rows, later and earlier rankers, every two agree as often as
-/// independent ones do.
+/// Any two signs in two neighbouring rows, of later and earlier rankers, agree as often as
+/// independent signs do.
 #[test]
 fn signs_of_a_draw_are_independent() {
     const DRAWS: usize = 16_384;
@@ -232,7 +236,7 @@ fn signs_of_a_draw_are_independent() {
         let odds = WinProbabilities::new(RANKERS, &source);
         let others = |i: usize| (0..RANKERS).filter(move |&j| j != i).map(move |j| (i, j));
         let pairs: Vec<(usize, usize)> = ROWS.iter().flat_map(|&i| others(i)).collect();
-        // for each pair, its signs in 64 draws a word
+        // for each pair, its signs in 64 draws per word
         let mut signs = vec![vec![0_u64; DRAWS / 64]; pairs.len()];
         for at in 0..DRAWS {
             let draw = PairwiseSample::new(&odds, &source, &mut rng);
@@ -246,7 +250,7 @@ fn signs_of_a_draw_are_independent() {
             for (b, other) in signs[..at].iter().zip(&pairs) {
                 let differ: u32 = a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum();
                 let found = (DRAWS as f64 - f64::from(differ) - agree * DRAWS as f64) / deviation;
-                // some 10,000 comparisons
+                // about 10,000 comparisons
                 assert!(
                     found.abs() < 5.5,
                     "{:?} and {other:?} at {p}: {found} deviations",
@@ -287,7 +291,7 @@ fn theta_given_its_sign_has_the_right_mean() {
         let deviation = (squares / f64::from(DRAWS) / f64::from(DRAWS)).sqrt();
         assert!(
             (mean - expected).abs() < 4.75 * deviation + 1e-9,
-            "{wins}:{losses}: mean {mean}, not {expected}"
+            "{wins}:{losses}: mean {mean}, expected {expected}"
         );
     }
 }

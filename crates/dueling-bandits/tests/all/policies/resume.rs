@@ -1,4 +1,4 @@
-//! Saving and restoring, for every kind of policy.
+//! Saving and restoring, for every policy kind.
 
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
@@ -6,7 +6,7 @@ use rand::RngExt;
 
 use super::arena::{fold, rng};
 
-/// Every kind with its defaults, and 2000 steps where a horizon must be given.
+/// Every kind with its defaults, and with 2000 steps where it requires a horizon.
 fn specs() -> impl Iterator<Item = PolicySpec> {
     PolicySpec::KINDS.iter().map(|(kind, description)| {
         let wants_horizon =
@@ -16,8 +16,8 @@ fn specs() -> impl Iterator<Item = PolicySpec> {
     })
 }
 
-/// `steps` requests as a live service sees them: some in flight at once, outcomes of all kinds and
-/// late ones, and self-duels counted together.
+/// Requests as a live service receives them, `steps` in all: some in flight at once, outcomes of
+/// all kinds, late outcomes, and self-duels counted together.
 fn live(policy: &mut dyn Policy, steps: usize, rng: &mut PolicyRng) {
     let mut in_flight = InFlight::new();
     let mut waiting = Vec::new();
@@ -98,7 +98,11 @@ fn a_damaged_state_is_refused_or_still_plays() {
         let bytes = policy.save();
         assert!(spec.restore(setup, policy.format() + 1, &bytes).is_none(), "{}", spec.kind());
         let others = Setup { rankers: 5, seed: 8 };
-        assert!(spec.restore(others, policy.format(), &bytes).is_none(), "{}: of 5", spec.kind());
+        assert!(
+            spec.restore(others, policy.format(), &bytes).is_none(),
+            "{}: restored with 5 rankers",
+            spec.kind()
+        );
         for length in 0..bytes.len() {
             assert!(
                 spec.restore(setup, policy.format(), &bytes[..length]).is_none(),
@@ -109,7 +113,7 @@ fn a_damaged_state_is_refused_or_still_plays() {
         let longer = [&bytes[..], &[0]].concat();
         assert!(
             spec.restore(setup, policy.format(), &longer).is_none(),
-            "{}: one more byte",
+            "{}: one extra byte",
             spec.kind()
         );
         for at in 0..bytes.len() {

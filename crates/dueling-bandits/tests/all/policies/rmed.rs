@@ -1,4 +1,4 @@
-//! RMED1, RMED2 and RMED2FH against the worked examples and a plain form.
+//! RMED1, RMED2 and RMED2FH against the worked examples and a reference implementation.
 
 use dueling_bandits::{Duel, InFlight, Outcome, Policy, Selection};
 use rand::RngExt;
@@ -6,7 +6,7 @@ use rand::RngExt;
 use super::support::{A, C, D, ReferencePolicy, answer, feed, rng, start};
 use crate::reference::rmed::{ReferenceRmed1, saved};
 
-/// `kind` with these counts, its initial phase over and `l` alone in the list.
+/// `kind` with these counts, after its initial phase, with `list` as its list.
 fn at_loop(kind: &str, counts: &[&[u32]], self_duels: u64, list: &[usize]) -> Box<dyn Policy> {
     let spec = dueling_bandits::PolicySpec::from_text(kind).unwrap();
     let k = counts.len();
@@ -18,7 +18,7 @@ fn at_loop(kind: &str, counts: &[&[u32]], self_duels: u64, list: &[usize]) -> Bo
     state.remaining = (0..k).map(|i| list.contains(&i)).collect();
     state.next = vec![false; k];
     spec.restore(setup, policy.format(), &postcard::to_stdvec(&state).unwrap())
-        .expect("a sound state")
+        .expect("a valid state")
 }
 
 fn opponents(kind: &str, counts: &[&[u32]], self_duels: u64) -> Vec<usize> {
@@ -31,7 +31,7 @@ fn opponents(kind: &str, counts: &[&[u32]], self_duels: u64) -> Vec<usize> {
     (0..counts.len()).map(opponent).collect()
 }
 
-/// A RMED2 that forces nothing, so that its rule alone shows.
+/// RMED2 without forced draws, so that only its rule determines the selection.
 const RMED2: &str = "rmed2:alpha=0.001";
 
 #[test]
@@ -50,8 +50,8 @@ fn worked_opponents() {
     }
 }
 
-/// Which rankers satisfy `J` at `t`: after a draw of the only one in the list they are the next
-/// list.
+/// The rankers that satisfy `J` at `t`: after a draw of the only ranker in the list, they are the
+/// next list.
 fn plausible(counts: &[&[u32]], self_duels: u64) -> Vec<usize> {
     let mut policy = at_loop("rmed1", counts, self_duels, &[0]);
     policy.observe_self_duels(0, 1);
@@ -61,7 +61,7 @@ fn plausible(counts: &[&[u32]], self_duels: u64) -> Vec<usize> {
 
 #[test]
 fn worked_lists() {
-    // the step that is folded has the index t of the example
+    // the folded step has the index t of the example
     assert_eq!(plausible(A.0, A.1), [0, 1, 2, 3]);
     assert_eq!(plausible(C.0, C.1), [2]);
     assert_eq!(plausible(D.0, D.1), [0, 2, 3]);
@@ -115,7 +115,7 @@ fn frozen_opponents_are_those_of_the_initial_phase() {
     for step in 0..18 {
         let Selection { duel, ticket, batch } = policy.select(&InFlight::new(), &mut rng(3));
         let Duel { first, second } = duel;
-        assert!(first < second, "the initial phase has {duel:?} at step {step}");
+        assert!(first < second, "the initial phase selects {duel:?} at step {step}");
         assert_eq!(seen[first][second], step / 6, "in rounds");
         let outcome = if seen[first][second] < wins[first][second] {
             Outcome::First
@@ -131,7 +131,7 @@ fn frozen_opponents_are_those_of_the_initial_phase() {
     let state = saved(policy.as_ref());
     assert!(state.initial.is_none());
     // b̂(1): 0 has (p[3][1] + p[3][0] - 1)/ln 2 = (1/3 + 1 - 1)/ln 2, its only opponent; b̂(2): 0
-    // the same against 1 with (1/3 + 1/3 - 1)/ln 2; b̂(3): 1 and 2 tie, the lowest
+    // likewise against 1 with (1/3 + 1/3 - 1)/ln 2; b̂(3): 1 and 2 tie, so the lowest
     assert_eq!(state.frozen, Some(vec![Some(3), Some(0), Some(1), Some(1)]));
 }
 
@@ -149,11 +149,11 @@ fn rmed2_forces_what_was_compared_too_seldom() {
     let mut policy = policy_after(policy);
     let forced = policy.select(&InFlight::new(), &mut rng(4));
     assert_eq!(forced.duel, Duel::new(1, 2));
-    // one that is on its way is not asked for twice
+    // a pair in flight is not requested twice
     let mut in_flight = InFlight::new();
     in_flight.add(2, 1, 1);
     assert_ne!(policy.select(&in_flight, &mut rng(4)).duel, Duel::new(1, 2));
-    // and it leaves the lists alone
+    // forced draws do not change the lists
     let before = saved(policy.as_ref());
     let Selection { duel, batch, ticket } = forced;
     policy.observe(&dueling_bandits::Observation { duel, outcome: Outcome::First, batch, ticket });
@@ -211,7 +211,7 @@ fn rmed1_is_the_plain_form() {
     }
 }
 
-/// A late answer of a pair whose first is not in the list counts, and is tested, but draws nothing.
+/// A late outcome whose first ranker is not in the list counts and is tested, but draws nothing.
 #[test]
 fn late_answers_draw_nothing() {
     let mut policy = at_loop("rmed1", D.0, D.1, &[2]);

@@ -1,17 +1,17 @@
-//! Rankers that come and go while an experiment runs.
+//! Rankers that are added or retired while an experiment runs.
 
 use dueling_bandits::{InFlight, MAX_RANKERS, Outcome};
 
 use super::support::{answer, feed, rng, start};
 
-/// The kinds that let rankers be enlisted and retired.
+/// The kinds that support adding and retiring rankers.
 const KINDS: &[&str] = &["uniform", "d-ts", "d-ts-plus", "ccb", "rucb", "rcs"];
 
 #[test]
 fn a_retired_ranker_is_never_selected_nor_recommended() {
     for kind in KINDS {
         let mut policy = start(kind, 4, 1);
-        // ranker 1 beats everybody, and is retired
+        // ranker 1 beats all others, and is retired
         feed(policy.as_mut(), &[&[0, 0, 9, 9], &[20, 0, 20, 20], &[1, 0, 0, 9], &[1, 0, 1, 0]], 0);
         assert_eq!(policy.champion(), 1, "{kind}");
         policy.retire(1).unwrap();
@@ -27,7 +27,7 @@ fn a_retired_ranker_is_never_selected_nor_recommended() {
                 let outcome = if step % 3 == 0 { Outcome::Second } else { Outcome::First };
                 policy.observe(&answer(duel.first, duel.second, outcome));
             }
-            // a late answer still counts in the tally
+            // a late outcome still counts in the tally
             if step == 300 {
                 let before = policy.tally().wins(1, 2);
                 policy.observe(&answer(1, 2, Outcome::First));
@@ -52,7 +52,7 @@ fn an_enlisted_ranker_is_tried() {
                 policy.observe_self_duels(duel.first, 1);
                 continue;
             }
-            // the newcomer beats both
+            // the added ranker beats both initial ones
             let outcome = if duel.first == 2 || duel.second != 2 && duel.first == 0 {
                 Outcome::First
             } else {

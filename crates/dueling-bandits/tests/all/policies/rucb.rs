@@ -1,4 +1,4 @@
-//! RUCB, and RCS, which shares its challenger.
+//! RUCB, and RCS, which uses the same challenger.
 
 use dueling_bandits::{Duel, InFlight, Outcome, Policy, Tally};
 
@@ -31,7 +31,7 @@ fn worked_matrices() {
             }
         }
     }
-    // C: one candidate is left, it is the hypothesis, and its strongest challenger is itself
+    // C: one candidate remains; it is the hypothesis, and its strongest challenger is itself
     let (counts, self_duels) = C;
     let mut policy = start("rucb", 4, 1);
     feed(policy.as_mut(), counts, self_duels);
@@ -40,7 +40,7 @@ fn worked_matrices() {
     assert_eq!(policy.champion(), 2);
 }
 
-/// A log in which the candidates come and go; the hypothesis is checked at every step.
+/// The log makes candidates leave and return; the hypothesis is checked at every step.
 #[test]
 fn the_hypothesis_is_forgotten_when_it_is_no_candidate() {
     let mut empty = 0;
@@ -53,7 +53,7 @@ fn the_hypothesis_is_forgotten_when_it_is_no_candidate() {
         for _ in 0..400 {
             let duel = Duel::new(rng.random_range(0..k), rng.random_range(0..k));
             let count = rng.random_range(1..9);
-            // preferences without an order, so that also C = ∅ comes up
+            // cyclic preferences, so that C = ∅ occurs too
             let wins = (duel.first + k - duel.second) % k == 1;
             let outcome =
                 if wins || rng.random_bool(0.4) { Outcome::First } else { Outcome::Second };
@@ -72,15 +72,15 @@ fn the_hypothesis_is_forgotten_when_it_is_no_candidate() {
             assert_eq!(hypothesis(policy.as_ref()), reference.hypothesis);
         }
     }
-    assert!(empty > 0 && forgotten > 0, "an untested case: {empty} {forgotten}");
+    assert!(empty > 0 && forgotten > 0, "a case was not covered: {empty} {forgotten}");
 }
 
-/// Steps 4 and 5, with the hypothesis as saved.
+/// Steps 4 and 5, with the saved hypothesis.
 #[test]
 fn selects_like_the_plain_form() {
     const DRAWS: usize = 10_000;
     let cases: [&[&[u32]]; 4] = [
-        // 0 beats 1 until self-duels have widened the bounds, and is the hypothesis from then on
+        // 0 beats 1 until self-duels have widened the bounds, and stays the hypothesis
         &[&[0, 28, 30, 30], &[6, 0, 30, 30], &[2, 2, 0, 9], &[2, 2, 4, 0]],
         &[&[0, 40, 2], &[2, 0, 40], &[40, 2, 0]], // C = ∅
         D.0,
@@ -108,7 +108,7 @@ fn selects_like_the_plain_form() {
             }
         }
     }
-    assert!(with_hypothesis > 0, "no case in which the coin for the hypothesis is thrown");
+    assert!(with_hypothesis > 0, "no case drew the coin for the hypothesis");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn rcs_selects_like_the_plain_form() {
         feed(policy.as_mut(), counts, 0);
         policy.observe_self_duels(1, 40);
         let reference = ReferenceRcs::of(policy.as_ref(), 0.51);
-        // firsts of the duels that were fed, and the self-duels
+        // first rankers of the duels fed, and the self-duels
         let mut championships: Vec<u64> =
             counts.iter().map(|row| row.iter().map(|&wins| u64::from(wins)).sum()).collect();
         championships[1] += 40;

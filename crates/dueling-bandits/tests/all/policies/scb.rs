@@ -1,5 +1,5 @@
-//! SCB against a second, plain writing of it, and against matrices with and without a Condorcet
-//! winner.
+//! SCB against an independent reference implementation, and on matrices with and without a
+//! Condorcet winner.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use rand::RngExt;
 
 use super::arena::{answer, costs_less_than_uniform, fold, matrix, rng, start, step};
 
-/// Algorithms 2, 3 and 4 with nothing kept that can be computed: intervals are sets of scores,
-/// tried one by one.
+/// Algorithms 2, 3 and 4 without any derived state: intervals are sets of scores, tested one by
+/// one.
 struct Reference {
     k: usize,
     seed: u64,
@@ -21,9 +21,9 @@ struct Reference {
     steps: u64,
     number: u32,
     used: u64,
-    /// Half wins of the lower and the higher ranker of a pair, in this round, until it is decided.
+    /// Half wins of the lower and the higher ranker of each undecided pair in this round.
     evidence: BTreeMap<(usize, usize), (u32, u32)>,
-    /// Reward of (row against column) in halves, once decided.
+    /// Reward of (row against column) in halves, for decided pairs.
     decided: BTreeMap<(usize, usize), u32>,
     left: Vec<usize>,
     opponents: Vec<usize>,
@@ -68,7 +68,7 @@ impl Reference {
         others[rng.random_range(0..others.len())]
     }
 
-    /// The next selections, one for every number of duels in flight.
+    /// The next selections, one for each number of duels in flight.
     fn asked(&self) -> Vec<(usize, usize)> {
         if let Some(winner) = self.answer {
             return vec![(winner, winner); self.k];
@@ -83,7 +83,7 @@ impl Reference {
             .collect()
     }
 
-    /// Rewards against the opponents that `i` is decided against.
+    /// Rewards against the opponents against which `i` is decided.
     fn of(&self, i: usize) -> Vec<u32> {
         (0..self.k).filter_map(|j| self.decided.get(&(i, j)).copied()).collect()
     }
@@ -143,7 +143,7 @@ impl Reference {
         self.step();
     }
 
-    /// The least and the greatest score that `arm` can have, in halves.
+    /// The lowest and the highest score that `arm` can have, in halves.
     fn interval(&self, arm: usize) -> (u32, u32) {
         let known = self.of(arm);
         let sure: u32 = known.iter().sum();
@@ -183,7 +183,7 @@ fn ln_beta(a: u32, b: u32) -> f64 {
     ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
 }
 
-/// `ln(p^W (1 - p)^L)`; wins and losses in halves.
+/// `ln(p^W (1 - p)^L)`, with wins and losses in halves.
 fn likelihood(p: f64, wins: u32, losses: u32) -> f64 {
     (f64::from(wins) * p.ln() + f64::from(losses) * (1.0 - p).ln()) / 2.0
 }
@@ -218,7 +218,7 @@ proptest! {
             let asked = reference.asked();
             prop_assert_eq!(selections(&*policy, k), asked.clone(), "before step {}", at);
             let (i, j) = if rng.random_bool(0.1) {
-                (rng.random_range(0..k), rng.random_range(0..k)) // late, or from elsewhere
+                (rng.random_range(0..k), rng.random_range(0..k)) // late, or counted elsewhere
             } else {
                 asked[ahead % k]
             };
@@ -246,9 +246,9 @@ proptest! {
 
 #[test]
 fn the_winner_is_shown_alone_until_the_round_is_over() {
-    // ranker 1 always wins. The first round has 2^8 steps, the second 2^16. Only a winner shown
-    // alone for the rest of a round is asked for again and again; in the next round pairs are
-    // compared afresh.
+    // ranker 1 always wins. The first round has 2^8 steps, the second 2^16. Only a winner that is
+    // shown alone for the rest of a round is selected repeatedly; in the next round, pairs are
+    // compared from scratch.
     let mut policy = start("scb", 3, 7);
     let mut requests = rng(7);
     let mut alone = 0;
@@ -264,7 +264,7 @@ fn the_winner_is_shown_alone_until_the_round_is_over() {
     assert!(alone > 0, "one-sided pairs are decided within 256 steps");
     assert_eq!(policy.champion(), 1);
     assert!(!policy.select(&InFlight::new(), &mut requests).duel.is_self(), "a new round begins");
-    assert_eq!(policy.champion(), 1, "the last answer stands until there is a new one");
+    assert_eq!(policy.champion(), 1, "the last answer remains until there is a new one");
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn a_tied_pair_does_not_swallow_the_round() {
 
 #[test]
 fn equal_rankers_are_a_tie_within_the_resolution_and_never_under_the_papers_rule() {
-    // two equal rankers: known to be within 0.1 of each other after some 700 comparisons
+    // two equal rankers: known to be within 0.1 of each other after about 700 comparisons
     let alternate = |text: &str| {
         let mut policy = start(text, 2, 9);
         for at in 0..6_000u64 {
@@ -329,9 +329,9 @@ fn equal_rankers_are_a_tie_within_the_resolution_and_never_under_the_papers_rule
 
 #[test]
 fn the_answer_is_a_copeland_winner() {
-    // Gaps of 0.1 to 0.4 are decided within 5000 comparisons a pair, so 2^16 steps hold the ten
-    // pairs of five rankers. A round of that length errs with probability at most ln(2^16)/2^16 =
-    // 1.7e-4.
+    // gaps of 0.1 to 0.4 are decided within 5000 comparisons per pair, so 2^16 steps suffice for
+    // the ten pairs of five rankers. A round of that length errs with probability at most
+    // ln(2^16)/2^16 = 1.7e-4.
     for (name, seed) in [("cyclic-4", 1), ("cyclic-4", 2), ("cycle:5:3", 3), ("cycle:5:4", 4)] {
         let matrix = matrix(name);
         let mut requests = rng(seed);
@@ -350,7 +350,7 @@ fn the_answer_is_a_copeland_winner() {
 
 #[test]
 fn regret_stops_where_uniform_pairs_go_on() {
-    // settled after some 5000 steps, so about a quarter of what uniform pairs cost in 20000
+    // decided after about 5000 steps, so about a quarter of the regret of uniform pairs in 20000
     let matrix = matrix("cyclic-4");
     costs_less_than_uniform("scb", &matrix, &Regret::copeland(&matrix), 20_000, 10, 0.4);
 }

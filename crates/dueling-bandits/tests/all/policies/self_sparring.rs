@@ -1,4 +1,4 @@
-//! Self-Sparring: what it samples from, and whom it recommends.
+//! Self-Sparring: its sampling distribution and its champion.
 
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy};
@@ -14,7 +14,7 @@ fn observe(policy: &mut dyn Policy, first: usize, second: usize, outcome: Outcom
     });
 }
 
-/// How often ranker 0 is first and second in 6000 selections.
+/// The shares of 6000 selections in which ranker 0 is first and second.
 fn shares_of_0(policy: &dyn Policy) -> (f64, f64) {
     let mut requests = rng(1);
     let (mut first, mut second) = (0, 0);
@@ -30,7 +30,7 @@ fn shares_of_0(policy: &dyn Policy) -> (f64, f64) {
 fn about(got: (f64, f64), wanted: f64) {
     assert!(
         (got.0 - wanted).abs() < 0.033 && (got.1 - wanted).abs() < 0.033,
-        "{got:?} for {wanted}"
+        "{got:?}, expected {wanted}"
     );
 }
 
@@ -41,7 +41,7 @@ fn either_ranker_is_the_largest_of_its_own_sample() {
     // one win of 0 over 1: P(Beta(2,1) > Beta(1,2)) = ∫ 2x (1 - (1-x)²) dx = 5/6
     observe(&mut *policy, 0, 1, Outcome::First);
     about(shares_of_0(&*policy), 5.0 / 6.0);
-    // half a win to both leaves it symmetric about the same means, and one win back makes it even
+    // half a win for both keeps the symmetry about the same means, and one win back makes it even
     observe(&mut *policy, 0, 1, Outcome::Half);
     observe(&mut *policy, 1, 0, Outcome::First);
     about(shares_of_0(&*policy), 0.5);

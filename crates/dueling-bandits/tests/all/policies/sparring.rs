@@ -1,5 +1,5 @@
-//! Sparring: its two machines against their indices written out, and what self-duels and silent
-//! pages do.
+//! Sparring: its two machines against explicitly computed indices, and the effect of self-duels and
+//! pages without a click.
 
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome};
@@ -7,7 +7,7 @@ use rand::RngExt;
 
 use super::arena::{answer, costs_less_than_uniform, fold, matrix, rng, start};
 
-/// Indices of one machine from its whole history of (arm, reward), α = 3.
+/// Indices of one machine from its complete history of (arm, reward), α = 3.
 fn indices(k: usize, history: &[(usize, f64)]) -> Vec<f64> {
     let log_timer = (1.0 + history.len() as f64).ln();
     (0..k)
@@ -38,7 +38,7 @@ fn either_machine_proposes_the_arm_with_the_largest_index() {
         let selected = policy.select(&InFlight::new(), &mut requests).duel;
         assert_largest(&indices(k, &left), selected.first);
         assert_largest(&indices(k, &right), selected.second);
-        // any pair may be folded; a self-duel would be decided by a coin that is not seen here
+        // any pair may be folded; a self-duel is excluded because this test does not see its coin
         let duel = if selected.is_self() {
             Duel::new(selected.first, (selected.first + 1) % k)
         } else {

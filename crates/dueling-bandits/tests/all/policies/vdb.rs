@@ -1,5 +1,5 @@
-//! Versatile Dueling Bandits: its tickets against weights found by bisection, and what comes
-//! without a ticket.
+//! Versatile Dueling Bandits: its tickets against weights found by bisection, and outcomes without
+//! a ticket.
 
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, Selection};
@@ -13,7 +13,7 @@ fn probabilities(selection: &Selection) -> (f64, f64) {
     (single(selection.ticket >> 32), single(selection.ticket & 0xffff_ffff))
 }
 
-/// Tsallis weights: bisection for the normaliser.
+/// Tsallis weights, with the normaliser found by bisection.
 fn weights(losses: &[f64], rate: f64) -> Vec<f64> {
     let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
     let at =
@@ -38,7 +38,7 @@ impl Reference {
         (if self.reduced_variance { 4.0 } else { 2.0 }) / self.t.sqrt()
     }
 
-    /// Losses of a duel drawn with these probabilities.
+    /// Fold the losses of a duel that was drawn with these probabilities.
     fn fold(&mut self, duel: Duel, probabilities: (f64, f64), first_loss: f64) {
         let rate = self.rate();
         let draws = [
@@ -150,14 +150,14 @@ fn an_outcome_without_a_ticket_or_with_a_foreign_one_takes_the_weights_at_foldin
     };
     assert_eq!(fold(0), fold(12));
     let third = u64::from((1.0f32 / 3.0).to_bits());
-    assert_ne!(fold(0), fold(third << 32 | third), "a true ticket is used");
+    assert_ne!(fold(0), fold(third << 32 | third), "a valid ticket is used");
 }
 
 #[test]
 fn self_duels_that_come_late_do_not_hide_the_best() {
-    // Everything 100 steps late, as in the note on self-duels. Without the floor the best was
-    // recommended in about half of the runs, so that 18 or more of 20 would be luck of one in five
-    // thousand.
+    // Every outcome is 100 steps late, as in the note on self-duels. Without the floor, about half
+    // of the runs recommended the best ranker; 18 or more of 20 would then have a probability of
+    // one in five thousand.
     let matrix = matrix("arxiv-6");
     let recommended = (0..20).filter(|&seed| {
         let mut requests = rng(seed);

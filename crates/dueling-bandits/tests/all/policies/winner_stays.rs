@@ -1,4 +1,4 @@
-//! Winner Stays: its worked examples, its tie rule, and what outcomes it lets pass.
+//! Winner Stays: its worked examples, its tie rule, and the outcomes that it ignores.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn win(policy: &mut dyn Policy, winner: usize) -> (usize, usize) {
     (selection.duel.first, selection.duel.second)
 }
 
-/// The example with ties resolved to the lowest index, which chance does for about one seed in a
+/// The example whose ties go to the lowest index, as they do at random for about one seed in a
 /// hundred.
 #[test]
 fn four_rankers_of_which_the_lower_index_always_wins() {
@@ -33,7 +33,7 @@ fn four_rankers_of_which_the_lower_index_always_wins() {
     assert!((8..=55).contains(&found), "{found} seeds of 3000");
 }
 
-/// The example of three rankers; it starts with (0, 1), as one seed in six does.
+/// The example of three rankers. It starts with (0, 1), as one seed in six does.
 #[test]
 fn three_rankers_with_the_winners_given() {
     let trace = [
@@ -43,7 +43,7 @@ fn three_rankers_with_the_winners_given() {
         ((2, 0), 2),
         ((2, 1), 2), // C = (-2, -2, 4): round 2 is over
         ((2, 1), 2),
-        ((2, 0), 0), // C = (-1, -3, 4): the iteration goes on
+        ((2, 0), 0), // C = (-1, -3, 4): the iteration continues
         ((2, 0), 2),
         ((2, 0), 2), // C = (-3, -3, 6): round 3 is over
     ];
@@ -76,7 +76,7 @@ fn the_winner_of_a_round_is_shown_alone_for_as_many_steps_as_the_table_says() {
     for steps in table {
         for _ in 0..2 {
             let (i, j) = asked(&*policy);
-            win(&mut *policy, i.min(j)); // an iteration against a challenger who never wins: one duel
+            win(&mut *policy, i.min(j)); // one duel: the challenger never wins
         }
         // the first round may need a third duel, when ranker 0 is not in the first pair
         if asked(&*policy) != (0, 0) {
@@ -138,7 +138,7 @@ fn only_a_win_of_the_pair_asked_moves_the_tournament() {
     }
     assert_eq!(observe(Duel::new(i, other), Outcome::Second), (i, j));
     assert_eq!(observe(Duel::new(other, j), Outcome::First), (i, j));
-    // shown in the other order it is the same pair: j beats i, and stays
+    // shown in the other order, it is the same pair: j beats i, and stays
     let next = observe(Duel::new(j, i), Outcome::First);
     assert_eq!(next.0, j);
     assert_ne!(next.1, i);
@@ -169,9 +169,9 @@ fn regret_is_below_uniform() {
 
 #[test]
 fn the_weak_form_keeps_the_best_in_almost_every_pair() {
-    // Weak regret is constant in time. Gaps of 0.1 against the best: a share of 0.9 leaves 10^3 of
-    // 10^4 steps to the rounds in which another wins, whose chance falls geometrically from round
-    // to round.
+    // Weak regret is constant in time. With gaps of 0.1 to the best ranker, a share of 0.9 leaves
+    // 10^3 of 10^4 steps to the rounds in which another wins; their probability falls geometrically
+    // from round to round.
     let matrix = matrix("cyclic-4");
     let mut requests = rng(1);
     let mut with_best = 0;

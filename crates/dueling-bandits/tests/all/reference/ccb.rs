@@ -9,17 +9,17 @@ use super::{Reference, ReferenceBounds, ReferencePolicy};
 #[derive(Debug, Clone)]
 pub struct ReferenceCcb {
     pub reference: Reference,
-    /// Those of `plain`.
+    /// The bounds of `reference` at the current step.
     bounds: ReferenceBounds,
     pub seed: u64,
     pub contenders: Vec<bool>,
     pub beaten_by: Vec<Vec<usize>>,
     pub most_losses: usize,
-    /// Resets by 4A, by 4B, removals, sets dropped, sets thinned.
+    /// Counts of cases: resets by 4A, resets by 4B, removals, sets dropped, sets thinned.
     pub happened: [u32; 5],
 }
 
-/// What the policy saves: tally, retired rankers, `B`, `B^i`, `L_C`.
+/// The saved state of the policy: tally, retired rankers, `B`, `B^i`, `L_C`.
 type Saved = (Tally, Vec<u16>, Vec<bool>, Vec<Vec<u16>>, usize);
 
 impl ReferenceCcb {
@@ -36,7 +36,7 @@ impl ReferenceCcb {
         }
     }
 
-    /// The state of a policy.
+    /// The reference implementation in the state of a policy.
     pub fn of(policy: &dyn Policy, alpha: f64, seed: u64) -> Self {
         let (_, _, contenders, beaten_by, most_losses): Saved =
             postcard::from_bytes(&policy.save()).expect("the saved layout");

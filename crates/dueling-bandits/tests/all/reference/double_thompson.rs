@@ -8,12 +8,12 @@ use super::{Reference, ReferencePolicy, divergence_from_half};
 #[derive(Debug, Clone)]
 pub struct ReferenceDoubleThompson {
     pub reference: Reference,
-    /// D-TS+.
+    /// Whether this is D-TS+.
     pub plus: bool,
 }
 
 impl ReferencePolicy for ReferenceDoubleThompson {
-    /// Steps 1-5: every beta drawn, every bound from scratch.
+    /// Steps 1-5: draws every beta, and computes every bound from scratch.
     fn select(&self, rng: &mut PolicyRng) -> Duel {
         let reference = &self.reference;
         let arms = reference.active();

@@ -1,5 +1,5 @@
-//! MergeDTS (Li et al., 2020), with the points of `docs/algorithms-comparators.md` §16.1. Batches
-//! are drawn at random, as the policy does by default.
+//! MergeDTS (Li et al., 2020), with the points of `docs/algorithms-comparators.md` §16.1. The batch
+//! of a duel is random, as is the policy's default.
 
 use dueling_bandits::{Duel, Outcome, Policy, PolicyRng, Tally, step_rng};
 use rand::RngExt;
@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 
 use super::{Reference, ReferencePolicy};
 
-/// What the policies save: tally, then batches, stage and turn.
+/// The saved state of the policies: tally, then batches, stage and turn.
 pub type Saved = (Tally, (Vec<Vec<u16>>, u32, u64));
 
 pub fn saved(policy: &dyn Policy) -> Saved {
@@ -17,7 +17,7 @@ pub fn saved(policy: &dyn Policy) -> Saved {
 #[derive(Debug, Clone)]
 pub struct ReferenceMergeDts {
     pub reference: Reference,
-    /// `p`, at the start.
+    /// `p`, the initial batch size.
     pub batch_size: usize,
     /// `C`.
     pub constant: f64,
@@ -28,7 +28,7 @@ pub struct ReferenceMergeDts {
 }
 
 impl ReferenceMergeDts {
-    /// The state of a policy.
+    /// The reference implementation in the state of a policy.
     pub fn of(
         policy: &dyn Policy,
         alpha: f64,
@@ -52,7 +52,7 @@ impl ReferenceMergeDts {
         }
     }
 
-    /// Point 4: while somebody of the batch loses to another of it, one of those is removed.
+    /// Point 4: while some rankers of the batch lose to others of it, remove one of them.
     fn prune(&mut self, at: usize, rng: &mut PolicyRng) {
         let width = self.reference.alpha * (self.reference.steps as f64 + 1.0 + self.constant).ln();
         while self.batches[at].len() > 1 {
@@ -77,7 +77,7 @@ impl ReferenceMergeDts {
         }
     }
 
-    /// The largest batch takes in the smallest, unless together they are more than `1.5 p`.
+    /// Merge the largest batch with the smallest, unless the result exceeds `1.5 p`.
     fn merge(&mut self, rng: &mut PolicyRng) {
         self.batches.shuffle(rng);
         self.batches.sort_by_key(Vec::len);

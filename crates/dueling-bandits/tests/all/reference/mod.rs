@@ -1,7 +1,9 @@
-//! The policies as their papers print them: in every step every bound is computed from the counts,
-//! and every sample that the paper speaks of is drawn. Written from the papers and not from the
-//! crate's own forms, which share nothing with them: tests hold the crate's policies against these,
-//! and the benches say how much faster the policies are.
+//! Reference implementations: the policies as their papers print them. Every step computes every
+//! bound from the counts, and draws every sample that the paper mentions.
+//!
+//! They are written from the papers and share no code with the crate's own implementations. Tests
+//! compare the crate's policies with them, and the benches measure how much faster the policies
+//! are.
 #![allow(dead_code, reason = "each test binary and bench uses its part")]
 
 pub mod ccb;
@@ -13,16 +15,16 @@ pub mod rucb;
 use dueling_bandits::{Duel, Outcome, Policy, PolicyRng};
 use rand_distr::{Beta, Distribution};
 
-/// A policy in its plain form.
+/// A policy, implemented literally from its paper.
 pub trait ReferencePolicy {
     /// The next duel.
     fn select(&self, rng: &mut PolicyRng) -> Duel;
 
-    /// One step: the outcome of a duel; of a self-duel it says nothing.
+    /// Fold the outcome of one duel. A self-duel is a step without information.
     fn fold(&mut self, duel: Duel, outcome: Outcome);
 }
 
-/// Counts and steps as the papers have them.
+/// Counts and steps in the papers' notation.
 #[derive(Debug, Clone)]
 pub struct Reference {
     pub alpha: f64,
@@ -42,7 +44,7 @@ impl Reference {
         }
     }
 
-    /// The same counts as a policy has.
+    /// The counts of a policy.
     pub fn of(policy: &dyn Policy, alpha: f64) -> Self {
         let tally = policy.tally();
         let k = tally.rankers();
@@ -71,7 +73,7 @@ impl Reference {
         self.wins[i][j] + self.wins[j][i]
     }
 
-    /// `p̂`, 1/2 where nothing is known.
+    /// `p̂`, 1/2 without comparisons.
     pub fn mean(&self, i: usize, j: usize) -> f64 {
         let plays = self.plays(i, j);
         if plays == 0.0 { 0.5 } else { self.wins[i][j] / plays }
@@ -114,7 +116,7 @@ impl Reference {
         beta.expect("shapes of at least 1").sample(rng)
     }
 
-    /// `argmax` with every tie listed.
+    /// `argmax` that returns all maximisers.
     pub fn best<V: PartialOrd + Copy>(items: &[usize], value: impl Fn(usize) -> V) -> Vec<usize> {
         let mut best: (Vec<usize>, Option<V>) = (Vec::new(), None);
         for &i in items {

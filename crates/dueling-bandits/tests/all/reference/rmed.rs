@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Reference, ReferencePolicy, divergence_from_half};
 
-/// What the policies of RMED save.
+/// The saved state of the RMED policies.
 #[derive(Serialize, Deserialize)]
 pub struct Saved {
     pub tally: Tally,
@@ -23,7 +23,7 @@ pub fn saved(policy: &dyn Policy) -> Saved {
 #[derive(Debug, Clone)]
 pub struct ReferenceRmed1 {
     pub reference: Reference,
-    /// `I_i`, those of `plain`.
+    /// `I_i`, computed from the counts of `reference`.
     divergence: Vec<f64>,
     queue: Vec<(usize, usize)>,
     remaining: Vec<usize>,
@@ -41,7 +41,7 @@ impl ReferenceRmed1 {
         }
     }
 
-    /// The state of a policy.
+    /// The reference implementation in the state of a policy.
     pub fn of(policy: &dyn Policy) -> Self {
         let saved = saved(policy);
         let k = policy.tally().rankers();

@@ -6,7 +6,7 @@ use rand::RngExt;
 
 use super::{Reference, ReferenceBounds, ReferencePolicy};
 
-/// Step 5 of RUCB: `argmax_j u[j][c]`, `c` itself only where no other is as high.
+/// Step 5 of RUCB: `argmax_j u[j][c]`; `c` itself only if no other ranker reaches its value.
 fn challenger(
     reference: &Reference,
     bounds: &ReferenceBounds,
@@ -28,7 +28,7 @@ pub struct ReferenceRucb {
     pub candidates: Vec<usize>,
     /// `B`.
     pub hypothesis: Option<usize>,
-    /// Whether the hypothesis is played every other time, as in the ICML paper.
+    /// Whether the hypothesis is first in every other duel, as in the ICML paper.
     pub plays_hypothesis: bool,
 }
 
@@ -41,7 +41,8 @@ impl ReferenceRucb {
         state
     }
 
-    /// The state of a policy, which saves its tally, the retired rankers and `B`.
+    /// The reference implementation in the state of a policy, which saves its tally, the retired
+    /// rankers and `B`.
     pub fn of(policy: &dyn Policy, alpha: f64, plays_hypothesis: bool) -> Self {
         let (_, _, hypothesis): (Tally, Vec<u16>, Option<u16>) =
             postcard::from_bytes(&policy.save()).expect("the saved layout");
@@ -92,7 +93,8 @@ pub struct ReferenceRcs {
 }
 
 impl ReferenceRcs {
-    /// The state of a policy, which saves its tally, the retired rankers and `champ`.
+    /// The reference implementation in the state of a policy, which saves its tally, the retired
+    /// rankers and `champ`.
     pub fn of(policy: &dyn Policy, alpha: f64) -> Self {
         let (_, _, championships): (Tally, Vec<u16>, Vec<u64>) =
             postcard::from_bytes(&policy.save()).expect("the saved layout");

@@ -1,4 +1,4 @@
-//! What a batch asks for, what is handed out, and which parameters are refused.
+//! The requests of a batch, the duels issued, and the parameters that are refused.
 
 use dueling_bandits::{
     Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, PolicySpec, Selection,
@@ -21,7 +21,7 @@ fn pairs_are_compared_q_to_the_r_times_and_the_last_batch_is_cut_fairly() {
         assert!(pairs.iter().all(|pair| pair.needed == each && pair.answered == 0));
         answer_batch(policy.as_mut(), |pair| pair.needed / 2);
     }
-    // 1000 - 30 - 300 = 670 are left for three pairs
+    // 1000 - 30 - 300 = 670 remain for three pairs
     let mut last: Vec<u32> = policy.batch_pairs().iter().map(|pair| pair.needed).collect();
     last.sort_unstable();
     assert_eq!(last, [223, 223, 224]);
@@ -42,7 +42,7 @@ fn the_default_number_of_batches_is_the_binary_logarithm_of_the_horizon() {
 
 #[test]
 fn a_remainder_of_the_cut_is_spread_over_the_rankers() {
-    // 45 pairs of 10 rankers, one comparison each, and 15 comparisons in all: every third pair in
+    // 45 pairs of 10 rankers, one comparison each, and 15 comparisons in total: every third pair in
     // order
     let policy = start("pcomp:horizon=15,batches=15", 10, 1);
     let pairs = policy.batch_pairs();
@@ -63,7 +63,7 @@ fn seed_sets_follow_their_exponent_and_are_never_empty() {
         // |S| (K - |S|) + |S| (|S| - 1) / 2 pairs
         (1..=rankers).find(|s| s * (rankers - s) + s * (s - 1) / 2 == pairs).unwrap()
     };
-    // with K = 2 and exponent 1 one set in four is drawn empty and drawn again
+    // with K = 2 and exponent 1, one set in four is empty and is drawn again
     assert!((0..100).all(|seed| seeds(2, 1.0, seed) >= 1));
     // the mean of |S| over n seeds is K^(1-e) within four standard errors of a binomial; no set of
     // 100 is empty
@@ -94,7 +94,7 @@ fn selecting_hands_out_what_is_needed_and_then_shows_the_champion_alone() {
         }
         let waiting = policy.select(&in_flight, &mut rng);
         assert_eq!(waiting, Selection::of(policy.champion(), policy.champion()));
-        // a duel that has expired is handed out again
+        // an expired duel is issued again
         in_flight.remove(pairs[0].duel.first, pairs[0].duel.second, 1);
         let again = policy.select(&in_flight, &mut rng);
         assert_eq!((again.duel, again.batch), (pairs[0].duel, Some(1)));
@@ -122,7 +122,10 @@ fn the_last_one_is_shown_alone_for_ever() {
         while policy.batch().is_some() {
             answer_batch(policy.as_mut(), lower_wins);
         }
-        assert!(policy.tally().steps() < 5000, "{kind} should be sure long before its horizon");
+        assert!(
+            policy.tally().steps() < 5000,
+            "{kind} is expected to finish long before its horizon"
+        );
         for _ in 0..10 {
             policy.observe_self_duels(0, 100_000);
             let selection = policy.select(&InFlight::new(), &mut PolicyRng::seed_from_u64(3));

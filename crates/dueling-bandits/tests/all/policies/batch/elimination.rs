@@ -1,11 +1,11 @@
-//! Who is removed and who goes on: answers known by hand.
+//! Which rankers are removed and which remain, for cases computed by hand.
 
 use dueling_bandits::{Duel, Outcome, PairCounts};
 
 use super::super::arena::start;
 use super::{ELIMINATIONS, answer_batch, arms, lower_wins};
 
-/// Whether one of two rankers is left after a first batch in which the first wins `wins` of
+/// Whether one of two rankers remains after a first batch in which the first wins `wins` of
 /// `needed`.
 fn decides(text: &str, needed: u32, wins: u32) -> bool {
     let mut policy = start(text, 2, 7);
@@ -30,8 +30,8 @@ fn a_ranker_is_beaten_where_the_formulas_say() {
     assert!(decides("pcomp:horizon=10000,batches=2,elimination=hoeffding", 100, 76));
     assert!(!decides("pcomp:horizon=10000,batches=2,elimination=hoeffding", 100, 75));
     // T = 10⁶, B = 2: c = 1000, γ = sqrt(ln(4.8·10⁷) / 2000) = 0.09404, 3γ = 0.2821, 5γ = 0.4702.
-    // Whichever of the two is the seed: it removes the other, or the other alone is A*. With both
-    // as seeds r(1) of SCOMP2 comes first.
+    // Either ranker may be the seed: it removes the other, or the other alone is A*. If both are
+    // seeds, r(1) of SCOMP2 comes first.
     let hoeffding = "horizon=1000000,batches=2,elimination=hoeffding,seed_exponent=1";
     assert!(decides(&format!("scomp:{hoeffding}"), 1000, 783));
     assert!(!decides(&format!("scomp:{hoeffding}"), 1000, 782));
@@ -41,8 +41,9 @@ fn a_ranker_is_beaten_where_the_formulas_say() {
 
 #[test]
 fn skipped_ties_widen_the_radius() {
-    // γ goes by what was learnt: 60 of 60 wins and 40 skipped ties have γ = sqrt(13.08 / 120) =
-    // 0.330 < 1/2, but 25 of 25 have γ = 0.511; and nothing learnt removes nobody.
+    // γ depends on the comparisons with information: 60 of 60 wins and 40 skipped ties have γ =
+    // sqrt(13.08 / 120) = 0.330 < 1/2, but 25 of 25 have γ = 0.511. Without information no ranker
+    // is removed.
     for (wins, decided) in [(60, true), (25, false), (0, false)] {
         let mut policy = start("pcomp:horizon=10000,batches=2,elimination=hoeffding", 2, 1);
         let counts = PairCounts {
@@ -59,8 +60,8 @@ fn skipped_ties_widen_the_radius() {
 #[test]
 fn fresh_estimates_forget_the_rounds_before() {
     // kl, T = 1000, B = 3, K = 2: ln 4000 = 8.29. Round 1: 10 of 10 (6.93). Round 2: 60 of 100
-    // (2.01) alone is not clear, 70 of 110 (d = 0.0376, 4.13) is not either; with 67 the round
-    // alone has 5.87, and all have 77 of 110, d(0.7) = 0.0823, 9.05.
+    // (2.01) alone is not clear, nor is 70 of 110 (d = 0.0376, 4.13). With 67, the round alone has
+    // 5.87, and all comparisons have 77 of 110, d(0.7) = 0.0823, 9.05.
     for (estimates, decided) in [("all", true), ("fresh", false)] {
         let mut policy =
             start(&format!("pcomp:horizon=1000,batches=3,estimates={estimates}"), 2, 1);
@@ -72,7 +73,7 @@ fn fresh_estimates_forget_the_rounds_before() {
 
 #[test]
 fn a_cycle_keeps_its_rankers_and_loses_the_others() {
-    // 0 beats 1 beats 2 beats 0 beyond doubt; all three beat 3
+    // 0 beats 1, 1 beats 2 and 2 beats 0, all with certainty; all three beat 3
     for elimination in ELIMINATIONS {
         let mut policy =
             start(&format!("pcomp:horizon=100000,batches=2,elimination={elimination}"), 4, 1);
@@ -94,7 +95,7 @@ fn a_beaten_seed_set_gives_way_to_all_pairs_of_those_better() {
                 let text = format!("{kind}:horizon=10000000,batches=2,elimination={elimination}");
                 let mut policy = start(&text, rankers, seed);
                 let mut seen = Vec::new();
-                // with certain outcomes round 1 decides all: one batch, or r(1) and r(2)
+                // with certain outcomes, round 1 decides everything: one batch, or r(1) and r(2)
                 while let Some(_open) = policy.batch().filter(|_| seen.len() < 2) {
                     let pairs = policy.batch_pairs();
                     let is_round_over = arms(&pairs).len() == rankers;
@@ -104,8 +105,8 @@ fn a_beaten_seed_set_gives_way_to_all_pairs_of_those_better() {
                         break;
                     }
                 }
-                // what beats the seeds are the rankers below the least seed, which is the first of
-                // the last batch
+                // the rankers below the lowest seed beat the seeds; that seed is the first of the
+                // last batch
                 let last = &seen[seen.len() - 1];
                 let best_seed = last.iter().map(|pair| pair.duel.first).min().unwrap();
                 if best_seed < 2 {
@@ -115,7 +116,7 @@ fn a_beaten_seed_set_gives_way_to_all_pairs_of_those_better() {
                     let pairs = policy.batch_pairs();
                     assert_eq!(arms(&pairs), (0..best_seed).collect::<Vec<_>>(), "{text} {seed}");
                     assert_eq!(pairs.len(), best_seed * (best_seed - 1) / 2);
-                    // τ = r: as often as in the round that switched
+                    // τ = r: as many comparisons as in the round that switched
                     assert!(pairs.iter().all(|pair| pair.needed == last[0].needed));
                 }
             }

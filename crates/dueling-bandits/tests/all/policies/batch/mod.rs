@@ -20,7 +20,8 @@ fn no_tie(_: u64) -> Outcome {
     unreachable!("these counts have no ties")
 }
 
-/// Answer the open batch whole; `wins` says how many of a pair's comparisons its first ranker wins.
+/// Answer the whole open batch; `wins` returns how many of a pair's comparisons its first ranker
+/// wins.
 fn answer_batch(policy: &mut dyn Policy, mut wins: impl FnMut(&BatchPair) -> u32) {
     let batch = policy.batch();
     for pair in policy.batch_pairs() {

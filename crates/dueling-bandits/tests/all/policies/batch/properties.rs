@@ -1,4 +1,4 @@
-//! What holds whatever is answered, in whatever order, late or never.
+//! Properties that hold for all outcomes, in any order, late or missing.
 
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{
@@ -52,16 +52,16 @@ fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Whether a batch names every ranker that is left, seen from outside: r(1) of SCOMP2 names the
-/// seeds alone, and the cut of the last batch may leave rankers out. `asked` includes the batch
-/// itself.
+/// Whether a batch contains every remaining ranker, as far as its pairs show. r(1) of SCOMP2
+/// contains only the seeds, and the cut of the last batch may omit rankers. `asked` includes the
+/// batch itself.
 fn names_all(case: &Case, pairs: &[BatchPair], asked: u64) -> bool {
     let from_one =
         pairs.len() > 1 && pairs.iter().all(|pair| pair.duel.first == pairs[0].duel.first);
     asked < case.horizon && (case.kind != "scomp2" || from_one)
 }
 
-/// Something that is observed: of a pair, in the open batch or outside it.
+/// One observation: of a pair, in the open batch or outside it.
 #[derive(Debug, Clone)]
 struct Step {
     i: usize,
@@ -96,8 +96,8 @@ fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..most)
 }
 
-/// The observation that `step` means for a policy as it stands: mostly a pair of the open batch, in
-/// either order.
+/// The observation that `step` stands for in the current state of the policy: usually a pair of the
+/// open batch, in either order.
 fn observation(policy: &dyn Policy, step: &Step) -> Observation {
     let rankers = policy.tally().rankers();
     let pairs = policy.batch_pairs();
@@ -115,8 +115,8 @@ fn observation(policy: &dyn Policy, step: &Step) -> Observation {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever is answered, late, lost, silent or tied: all batches finish within the horizon and
-    /// the bound on their number, and who has left never comes back.
+    /// For all outcomes, late, lost, tied or without a click: all batches finish within the horizon
+    /// and within the bound on their number, and a removed ranker never returns.
     #[test]
     fn batches_finish_within_the_horizon(case in cases(), half in any::<bool>(), delay in 1..200usize) {
         let mut policy = case.start();
@@ -156,7 +156,7 @@ proptest! {
                 }
                 let wins = rng.random::<f64>() < 0.5 + (strength[duel.first] - strength[duel.second]) / 2.0;
                 let outcome = match rng.random_range(0..10) {
-                    0 => continue, // lost: it expires and is handed out again
+                    0 => continue, // lost: it expires and is issued again
                     1 => Outcome::None,
                     2 if half => Outcome::Half,
                     2 => Outcome::Void,
@@ -167,12 +167,12 @@ proptest! {
             }
         }
         prop_assert!(policy.batch().is_none(), "batch {:?} never finished", policy.batch());
-        prop_assert!(asked <= case.horizon, "{asked} comparisons asked");
+        prop_assert!(asked <= case.horizon, "{asked} comparisons requested");
         prop_assert!(batch.unwrap_or(0) <= case.most_batches(), "{batch:?} batches");
         prop_assert!(still_in.contains(&policy.champion()));
     }
 
-    /// Without a cycle the horizon is used up, unless one ranker is left.
+    /// Without a cycle, the whole horizon is used unless one ranker remains.
     #[test]
     fn even_rankers_are_compared_to_the_horizon(case in cases()) {
         let mut policy = case.start();
@@ -186,8 +186,8 @@ proptest! {
         prop_assert_eq!(policy.tally().steps(), case.horizon);
     }
 
-    /// With outcomes in proportion to their probabilities (rounded in favour of the stronger) the
-    /// best ranker of a chain of strengths is never removed.
+    /// With outcomes in proportion to their probabilities (rounded in favour of the stronger
+    /// ranker), the best ranker of a chain of strengths is never removed.
     #[test]
     fn exact_feedback_never_removes_the_condorcet_winner(case in cases(), raw in prop::collection::vec(0u32..400, 9)) {
         let mut strength: Vec<u32> = raw[..case.rankers].to_vec();
@@ -209,13 +209,13 @@ proptest! {
         }
         let champion = policy.champion();
         let one_is_left = asked < case.horizon;
-        prop_assert!(champion == winner || !one_is_left, "{champion} is left, not {winner}");
+        prop_assert!(champion == winner || !one_is_left, "{champion} remains, expected {winner}");
         if (0..case.rankers).all(|j| j == winner || policy.tally().leads(winner, j)) {
             prop_assert_eq!(champion, winner);
         }
     }
 
-    /// The order of the outcomes of a batch leaves no trace in the state.
+    /// The state does not depend on the order of the outcomes of a batch.
     #[test]
     fn the_order_within_a_batch_does_not_matter(case in cases(), shuffle in any::<u64>()) {
         let mut rng = PolicyRng::seed_from_u64(shuffle);
@@ -241,7 +241,8 @@ proptest! {
         }
     }
 
-    /// Counts mean the same as their comparisons one by one, wherever a batch ends among them.
+    /// Counts have the same effect as their comparisons one by one, wherever a batch ends among
+    /// them.
     #[test]
     fn counts_equal_one_by_one(
         case in cases(),
@@ -268,7 +269,7 @@ proptest! {
         }
     }
 
-    /// A saved state goes on as if it had never been saved: same selections, same states.
+    /// A restored state continues like the original: same selections, same states.
     #[test]
     fn a_saved_state_goes_on_the_same(case in cases(), before in steps(600), after in steps(300)) {
         let spec = spec(&case.text, case.rankers);
@@ -299,7 +300,7 @@ proptest! {
         prop_assert!(spec.restore(other, policy.format(), &saved).is_none());
     }
 
-    /// Bytes that are no state are refused or read, never a panic, and what is read can go on.
+    /// Arbitrary bytes are refused or read, without a panic, and a state that is read can continue.
     #[test]
     fn damaged_states_do_not_panic(
         case in cases(), before in steps(200), at in any::<prop::sample::Index>(), byte in any::<u8>(), after in steps(50),

@@ -1,34 +1,33 @@
 //! Log entries in PostgreSQL's binary copy format (`COPY … (FORMAT binary)`).
 //!
-//! A header of 19 bytes and an extension that it gives the length of; then each row: the number of
-//! its columns (16 bits) and for each column the number of its bytes (32 bits, -1 for null) and
-//! these; at the end -1 instead of a number of columns. Numbers are big-endian.
+//! The format is a header of 19 bytes and an extension, whose length the header gives; then the
+//! rows; then -1 (16 bits). A row is the number of its columns (16 bits) and, for each column, its
+//! length in bytes (32 bits, -1 for null) and its bytes. Numbers are big-endian.
 
-use super::row::{EventColumns, LogRow, counted};
-use super::{ExperimentId, LogEntry, NewEvent, StoreError};
+use crate::store::append_plan::NewEntry;
+use crate::store::sql::log_row::{EventColumns, LogRow};
+use crate::store::sql::numbers::to_column;
+use crate::store::{LogEntry, StoreError};
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
-/// Bytes of an outcome, and more.
+/// More than the bytes of an outcome.
 const ROW_BYTES: usize = 192;
 const COLUMNS: i16 = 14;
 
 /// A copy of new entries, in the columns of `log_columns!`.
-pub(super) fn rows(
-    entries: &[(ExperimentId, u64, &NewEvent)],
-    recorded_at: i64,
-) -> Result<Vec<u8>, StoreError> {
+pub(super) fn rows(entries: &[NewEntry<'_>], recorded_at: i64) -> Result<Vec<u8>, StoreError> {
     let mut data = Vec::with_capacity(entries.len() * ROW_BYTES);
     data.extend_from_slice(SIGNATURE);
     // no flags, no extension
     data.extend_from_slice(&[0; 8]);
-    for (experiment, position, new) in entries {
-        let event = EventColumns::from(&new.event);
+    for entry in entries {
+        let event = EventColumns::from(entry.event);
         data.extend_from_slice(&COLUMNS.to_be_bytes());
         let mut column = |bytes: Option<&[u8]>| put(&mut data, bytes);
-        column(Some(&experiment.to_be_bytes()))?;
-        column(Some(&counted("position", *position)?.to_be_bytes()))?;
-        column(Some(&new.nonce.to_be_bytes()))?;
+        column(Some(&entry.experiment.to_be_bytes()))?;
+        column(Some(&to_column("position", entry.position)?.to_be_bytes()))?;
+        column(Some(&entry.nonce.to_be_bytes()))?;
         column(Some(&recorded_at.to_be_bytes()))?;
         column(Some(&event.kind.to_be_bytes()))?;
         column(event.first_ranker.map(i32::to_be_bytes).as_ref().map(<[u8; 4]>::as_slice))?;
@@ -60,7 +59,7 @@ fn put(data: &mut Vec<u8>, column: Option<&[u8]>) -> Result<(), StoreError> {
 /// The entries of a copy of the columns of `log_columns!`.
 pub(super) fn entries(data: &[u8]) -> Result<Vec<LogEntry>, StoreError> {
     let unreadable =
-        || StoreError::Corrupt("the server copied the log in a form that is not known".into());
+        || StoreError::Corrupt("the server copied the log in an unknown format".into());
     let mut reader = Reader(data);
     let mut rows = Vec::with_capacity(data.len() / 128);
     reader.header().ok_or_else(unreadable)?;
@@ -70,7 +69,7 @@ pub(super) fn entries(data: &[u8]) -> Result<Vec<LogEntry>, StoreError> {
     Ok(rows)
 }
 
-/// What is left to read; `None` when it is not as it must be.
+/// The unread bytes. Every method returns `None` if they are malformed.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -88,7 +87,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// A column of a fixed width; the inner `None` is null.
+    /// A column of fixed width; the inner `None` is null.
     fn column<const N: usize>(&mut self) -> Option<Option<[u8; N]>> {
         match i32::from_be_bytes(self.take()?) {
             -1 => Some(None),
