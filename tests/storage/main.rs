@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod fixture;
 mod fold;
 mod pins;
 mod replicas;

@@ -27,7 +27,8 @@ fn entries(rule: &str) -> impl Iterator<Item = &'static str> {
 #[test]
 #[ignore = "names the entries that can be removed"]
 fn every_pending_entry_is_still_needed() {
-    let rules: [(&str, fn() -> Vec<crate::Finding>); 7] = [
+    type Findings = fn() -> Vec<crate::Finding>;
+    let rules: [(&str, Findings); 7] = [
         ("width", crate::width::findings),
         ("size", crate::size::findings),
         ("links", crate::links::findings),

@@ -7,7 +7,7 @@
 
 mod experiments;
 #[path = "../../../crates/dueling-bandits/tests/all/pins/pin.rs"]
-mod pin;
+pub mod pin;
 #[path = "../../../crates/dueling-bandits/tests/all/pins/script.rs"]
 mod script;
 mod states;
