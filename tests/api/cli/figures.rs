@@ -1,4 +1,4 @@
-//! `rankduel figures`: every figure is made, and says what it was made from.
+//! `rankduel figures`: every figure is made and names its data.
 
 use std::fs::read_to_string;
 use std::path::Path;
@@ -7,7 +7,7 @@ use lab::simulate::figures::{Content, FIGURES};
 
 use super::rankduel;
 
-/// Make figures of `runs` short runs into `out`, and give back what was said on standard output.
+/// Make figures of `runs` short runs in `out`, and return the standard output.
 fn make(out: &Path, runs: &str, more: &[&str]) -> String {
     let tiny = ["figures", "--horizon", "120", "--runs", runs, "--out", out.to_str().unwrap()];
     let output = rankduel(&[&tiny, more].concat());
