@@ -6,7 +6,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::traffic::TrafficSummary;
+use crate::service::reports::traffic_summary::TrafficSummary;
 
 /// With fewer pieces of feedback, or duels, than that a share says nothing.
 const ENOUGH: u64 = 50;
@@ -216,7 +216,7 @@ mod tests {
         let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
         fill(&traffic);
         let signs = Signs {
-            traffic: &traffic.summary(0),
+            traffic: &TrafficSummary::of(traffic.counts(), 0),
             shown,
             running: true,
             ttl_ms: 60_000,

@@ -7,9 +7,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::clock::rfc3339;
-use crate::engine::error::ServiceError;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::service::reports::single_flight::SingleFlight;
 use crate::service::reports::standings::{RegretEstimate, copeland_scores};
 use dueling_bandits::evidence::history::Checkpoint;
 use dueling_bandits::evidence::posterior::window;
@@ -155,7 +156,8 @@ impl Service {
         let experiment = Arc::clone(loaded);
         let compute =
             move || experiment.regret_report().map(|report| (report.plug_in.position, report));
-        loaded.estimates.regret.get(|&position| position >= asked_at, compute).await
+        let cache = loaded.extensions().get::<SingleFlight<u64, RegretReport>>();
+        cache.get(|&position| position >= asked_at, compute).await
     }
 }
 

@@ -7,11 +7,11 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use crate::engine::error::ServiceError;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
+use crate::service::error::ServiceError;
 use crate::service::reports::regret::Band;
 use crate::service::reports::standings::copeland_scores;
 use crate::store::{ExperimentRecord, LogEntry, Store};
@@ -20,8 +20,8 @@ use dueling_bandits::evidence::{Estimate, Posterior};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{InFlight, PolicySpec, step_rng};
 
-/// Entries read at a time.
-const PAGE: u32 = 20_000;
+/// Entries of one chunk.
+const CHUNK: u32 = 20_000;
 /// Longest log that is folded on a request.
 const ENTRIES_MAX: u64 = 200_000;
 /// Steps of all runs together that are made on a request, for a policy whose step takes K²
@@ -47,7 +47,7 @@ pub struct Replay {
     /// Log position up to which it was folded.
     pub position: u64,
     /// The policy, with all parameters.
-    #[schema(value_type = crate::http::schemas::PolicySchema)]
+    #[schema(value_type = crate::schemas::PolicySchema)]
     pub policy: PolicySpec,
     /// Whether it is the experiment's own, with the same parameters. Then batches and what the
     /// policy remembers of its selections are taken from the log; else each comparison is one that
@@ -126,7 +126,7 @@ impl Service {
         }
         let rankers = loaded.spec.rankers.len() as u64;
         let steps = REQUEST_WORK / (rankers * rankers + 400) / RUNS / 2;
-        replay(&*self.store, &record, &loaded.spec, policy, head, Some(steps)).await
+        replay(&*self.engine.store, &record, &loaded.spec, policy, head, Some(steps)).await
     }
 }
 
@@ -159,18 +159,18 @@ pub async fn replay(
     let under = ExperimentSpec { policy, ..spec.clone() };
     let mut fold = match own_policy {
         true => Fold::start(&under, record.seed, record.created_at),
-        false => Fold::start_with_anothers_log(&under, record.seed, record.created_at),
+        false => Fold::start_with_foreign_log(&under, record.seed, record.created_at),
     };
     while fold.position() < head {
-        let page = store.read(record.id, fold.position(), PAGE).await?;
-        if page.is_empty() {
-            return Err(ServiceError::Internal(format!(
+        let chunk = store.read(record.id, fold.position(), CHUNK).await?;
+        if chunk.is_empty() {
+            return Err(ServiceError::internal(format!(
                 "the log of experiment `{}` ends at {} and should go on to {head}",
                 record.name,
                 fold.position()
             )));
         }
-        fold = in_background(move || fold_page(fold, &page, head)).await??;
+        fold = in_background(move || fold_chunk(fold, &chunk, head)).await??;
     }
     let (name, seed) = (record.name.clone(), record.seed);
     in_background(move || report(&name, seed, &under, own_policy, &fold, steps_max)).await
@@ -181,12 +181,13 @@ async fn in_background<T: Send + 'static>(
 ) -> Result<T, ServiceError> {
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|error| ServiceError::Internal(format!("a replay failed: {error}")))
+        .map_err(|error| ServiceError::internal(format!("a replay failed: {error}")))
 }
 
-fn fold_page(mut fold: Fold, page: &[LogEntry], head: u64) -> Result<Fold, ServiceError> {
-    fold.apply_page(|folding| {
-        page.iter()
+fn fold_chunk(mut fold: Fold, chunk: &[LogEntry], head: u64) -> Result<Fold, ServiceError> {
+    fold.apply_chunk(|folding| {
+        chunk
+            .iter()
             .take_while(|entry| entry.position <= head)
             .try_for_each(|entry| folding.apply(entry))
     })

@@ -3,9 +3,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::error::ServiceError;
 use crate::engine::fold::Fold;
+use crate::engine::fold::counts::PairTotals;
 use crate::engine::loaded::LoadedExperiment;
+use crate::service::error::ServiceError;
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally};
 
@@ -148,7 +149,7 @@ impl LoadedExperiment {
                 }
             })
             .collect();
-        let matrix = |cell: fn(crate::engine::fold::counts::PairTotals) -> u64| -> Vec<Vec<u64>> {
+        let matrix = |cell: fn(PairTotals) -> u64| -> Vec<Vec<u64>> {
             let k = scores.len();
             (0..k)
                 .map(|i| (0..k).map(|j| if i == j { 0 } else { cell(counts.pair(i, j)) }).collect())

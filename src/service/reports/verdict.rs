@@ -5,13 +5,15 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::error::ServiceError;
 use crate::engine::experiment_spec::{CONFIDENCE, ConcludeAt};
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::service::reports::single_flight::SingleFlight;
 use crate::service::reports::standings::answered_duels;
+use crate::service::reports::verdict_sentence::{Finding, rounded};
 use crate::store::Status;
-use dueling_bandits::evidence::{Certainty, Forecast, History, Posterior, Unknowable, forecast};
+use dueling_bandits::evidence::{Certainty, History, Posterior, Unknowable, forecast};
 use dueling_bandits::{Tally, step_rng};
 
 /// The confidence of a verdict unless the caller or the experiment says otherwise.
@@ -21,9 +23,9 @@ const PAIRS_MAX: usize = 50;
 /// Sets these draws apart from whatever else is drawn from an experiment's seed.
 const VERDICT_STREAM: u64 = 0x7665_7264_6963;
 
-/// What a kept verdict was made for.
+/// What a cached verdict was computed for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct VerdictKey {
+struct VerdictKey {
     position: u64,
     /// Of the experiment's record.
     version: u64,
@@ -172,7 +174,8 @@ impl Service {
         let good_enough = |key: &VerdictKey| {
             key.confidence == confidence && key.position >= asked_at && key.version >= version
         };
-        loaded.estimates.verdict.get(good_enough, compute).await
+        let cache = loaded.extensions().get::<SingleFlight<VerdictKey, Verdict>>();
+        cache.get(good_enough, compute).await
     }
 }
 
@@ -232,14 +235,15 @@ impl LoadedExperiment {
             automatic: by_itself.is_some(),
             reason: by_itself,
         });
-        let sentence = self.sentence(
-            state,
-            &certainty,
-            &chances.copeland,
+        let finding = Finding {
+            certainty: &certainty,
+            compared,
             leader,
-            forecast.as_ref().ok(),
+            leader_probability: chances.copeland[leader],
+            forecast: forecast.as_ref().ok(),
             confidence,
-        );
+        };
+        let sentence = finding.sentence(|ranker| &self.spec.rankers[ranker].id);
         Ok(Verdict {
             experiment: self.name.clone(),
             position,
@@ -339,68 +343,6 @@ impl LoadedExperiment {
             }
         }
     }
-
-    fn sentence(
-        &self,
-        state: VerdictState,
-        certainty: &Certainty,
-        chances: &[f64],
-        leader: usize,
-        forecast: Option<&Forecast>,
-        confidence: f64,
-    ) -> String {
-        let id = |ranker: usize| &self.spec.rankers[ranker].id;
-        let others = certainty.roster().active().len() - 1;
-        let sure = percent(confidence);
-        match (state, &certainty.certain()[..]) {
-            (VerdictState::NothingKnown, _) => {
-                format!(
-                    "Nothing is known yet: none of the {} rankers has been compared.",
-                    others + 1
-                )
-            }
-            (_, &[winner]) if certainty.certain_wins(winner) == others => {
-                format!(
-                    "`{}` is the best ranker: it beats {}. That is {sure} sure.",
-                    id(winner),
-                    all_others(others)
-                )
-            }
-            (_, &[winner]) => format!(
-                "`{}` is the best ranker: it beats at least {} of the {others} others, and no other ranker beats so many. That \
-                 is {sure} sure.",
-                id(winner),
-                certainty.certain_wins(winner)
-            ),
-            (_, &[]) => {
-                let possible = certainty.possible().len();
-                let end = match forecast {
-                    Some(forecast) => {
-                        format!(
-                            "About {} more duels at the present rate will decide it.",
-                            grouped(rounded(forecast.estimate))
-                        )
-                    }
-                    None => "How many more duels it takes cannot be said yet.".into(),
-                };
-                format!(
-                    "`{}` leads and is a best ranker with a probability of about {}, but {possible} of {} rankers can still be \
-                     the best. {end}",
-                    id(leader),
-                    percent(chances[leader]),
-                    others + 1
-                )
-            }
-            (_, winners) => format!(
-                "{} are equally good: none beats more others than they do. Any of them may be chosen. That is {sure} sure.",
-                winners
-                    .iter()
-                    .map(|&winner| format!("`{}`", id(winner)))
-                    .collect::<Vec<_>>()
-                    .join(" and ")
-            ),
-        }
-    }
 }
 
 /// The most probable Copeland winner: among the certain ones, if there are; between equals the one
@@ -417,41 +359,5 @@ fn leader(chances: &[f64], tally: &Tally, active: &[usize], certain: &[usize]) -
             let first = tally.copeland_leader_among(active);
             if level.contains(&first) { first } else { level[0] }
         }
-    }
-}
-
-fn all_others(others: usize) -> String {
-    if others == 1 { "the other one".into() } else { format!("all {others} others") }
-}
-
-/// To two digits, as an estimate should be.
-fn rounded(estimate: f64) -> u64 {
-    if estimate < 100.0 {
-        return estimate.ceil() as u64;
-    }
-    let unit = 10_f64.powf(estimate.log10().floor() - 1.0);
-    ((estimate / unit).round() * unit) as u64
-}
-
-/// `12 000` as `12,000`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A share in percent, never rounded up to certainty.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 99.0 && percent < 100.0 {
-        format!("{:.2} %", (percent * 100.0).floor() / 100.0)
-    } else {
-        format!("{percent:.0} %")
     }
 }

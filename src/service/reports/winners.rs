@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::error::ServiceError;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::service::reports::single_flight::SingleFlight;
 use dueling_bandits::Tally;
 use dueling_bandits::preference::PreferenceMatrix;
 
@@ -68,7 +69,8 @@ impl Service {
         let asked_at = loaded.fold()?.position();
         let experiment = Arc::clone(loaded);
         let compute = move || experiment.winners().map(|winners| (winners.position, winners));
-        loaded.estimates.winners.get(|&position| position >= asked_at, compute).await
+        let cache = loaded.extensions().get::<SingleFlight<u64, Winners>>();
+        cache.get(|&position| position >= asked_at, compute).await
     }
 }
 
