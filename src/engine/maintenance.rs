@@ -1,6 +1,6 @@
 //! What a process does every two seconds: flush self-duels, settle clicks, save snapshots, read the
-//! signing keys again, run the periodic tasks of the service, and evict experiments that are idle or
-//! exceed the memory limit.
+//! signing keys again, run the periodic tasks of the service, and evict experiments that are idle
+//! or exceed the memory limit.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! How a process learns of log entries that other processes append: by notices and by polling.
 //!
-//! The database sends notices to its listeners ([`Store::listen`]) within milliseconds. A notice can
-//! be lost, so every process also polls the heads of its experiments, which would be enough alone.
+//! The database sends notices to its listeners ([`Store::listen`]) within milliseconds. A notice
+//! can be lost, so every process also polls the heads of its experiments, which would be enough
+//! alone.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

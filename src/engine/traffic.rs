@@ -1,5 +1,5 @@
-//! Traffic of this process for one experiment: issued duels, feedback, and delays. Counted in memory
-//! only, since the experiment was loaded here.
+//! Traffic of this process for one experiment: issued duels, feedback, and delays. Counted in
+//! memory only, since the experiment was loaded here.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};

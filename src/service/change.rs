@@ -95,8 +95,8 @@ impl Service {
         Ok((record, spec))
     }
 
-    /// Write a change of a record that was read as `seen`, with its event under this nonce, and fold
-    /// it.
+    /// Write a change of a record that was read as `seen`, with its event under this nonce, and
+    /// fold it.
     pub(super) async fn commit_change(
         &self,
         nonce: Nonce,

@@ -93,8 +93,8 @@ async fn folded(
     Ok(fold)
 }
 
-/// The longest beginning of the log that was recorded before `before_ms`: its last position, and its
-/// number of entries.
+/// The longest beginning of the log that was recorded before `before_ms`: its last position, and
+/// its number of entries.
 async fn expired(
     store: &dyn Store,
     record: &ExperimentRecord,

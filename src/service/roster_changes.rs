@@ -1,8 +1,9 @@
 //! Roster changes: adding and retiring rankers while an experiment runs.
 //!
-//! Each change is one log entry and one version of the record, in one transaction. The log says from
-//! which position on a ranker takes part; the spec lists all rankers there ever were. A ranker keeps
-//! its index forever, so that duels issued before a change still name the same rankers after it.
+//! Each change is one log entry and one version of the record, in one transaction. The log says
+//! from which position on a ranker takes part; the spec lists all rankers there ever were. A ranker
+//! keeps its index forever, so that duels issued before a change still name the same rankers after
+//! it.
 
 use std::sync::Arc;
 

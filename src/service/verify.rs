@@ -24,9 +24,9 @@ pub struct Findings {
     pub remarks: Vec<String>,
 }
 
-/// Verify one experiment: its record, its log (dense, unique, foldable, as long as the record says),
-/// and its snapshots (each equal to the fold at its position). Returns an error only if the store
-/// cannot be read.
+/// Verify one experiment: its record, its log (dense, unique, foldable, as long as the record
+/// says), and its snapshots (each equal to the fold at its position). Returns an error only if the
+/// store cannot be read.
 pub async fn verify(store: &dyn Store, name: &str) -> Result<Findings, StoreError> {
     let mut findings = Findings::default();
     let record = match store.experiment(name).await {

@@ -5,11 +5,11 @@
 //! everything before it, truncated to 128 bits. A token outlives a deployment: a new layout gets a
 //! new version, and old versions stay readable.
 //!
-//! Version 2 is a duel that the service interleaved: `version · key id · length of the body (1 byte)
-//! · body · sealed`. `sealed` is the postcard of [`PagePayload`] under AES-256-GCM-SIV (RFC 8452),
-//! with everything before it as associated data. So nobody can read which ranker a slot belongs to,
-//! or change any of it. The nonce is the nonce of the duel. The key stream also depends on the
-//! plaintext, so two pages of one duel do not share it.
+//! Version 2 is a duel that the service interleaved: `version · key id · length of the body (1
+//! byte) · body · sealed`. `sealed` is the postcard of [`PagePayload`] under AES-256-GCM-SIV (RFC
+//! 8452), with everything before it as associated data. So nobody can read which ranker a slot
+//! belongs to, or change any of it. The nonce is the nonce of the duel. The key stream also depends
+//! on the plaintext, so two pages of one duel do not share it.
 
 use aes_gcm_siv::aead::{Aead as _, KeyInit as _, Payload};
 use aes_gcm_siv::{Aes256GcmSiv, Nonce as AeadNonce};

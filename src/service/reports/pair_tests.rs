@@ -8,15 +8,15 @@ use utoipa::ToSchema;
 const Z_TWO_SIDED: f64 = 1.959_963_984_540_054;
 const Z_POWER: f64 = 0.841_621_233_572_914_3;
 
-/// An interval that describes these counts. It is no basis for stopping: a policy chooses the pairs
-/// by what came before, and who looks again and again finds something. The verdict's intervals hold
-/// at every time.
+/// An interval that describes these counts. Do not use it for stopping: the policy chooses pairs by
+/// earlier answers, and repeated checks find differences by chance. The intervals of the verdict
+/// hold at all times at once.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct DescriptiveInterval {
     /// `descriptive`.
     #[schema(example = "descriptive")]
     pub kind: &'static str,
-    /// Wilson's score interval at this level, a tie as half a win.
+    /// Level of Wilson's score interval, with a tie as half a win.
     #[schema(example = 0.95)]
     pub level: f64,
     /// Lower end.
@@ -25,19 +25,19 @@ pub struct DescriptiveInterval {
     pub high: f64,
 }
 
-/// What it takes to find a difference as large as the one seen, in 80 of 100 cases, with a sign
-/// test at 5 %.
+/// Pages needed to find a difference as large as the observed one with a sign test at 5 % and 80 %
+/// power.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct Power {
-    /// Decided pages in all.
+    /// Total number of decided pages.
     pub decided_needed: u64,
-    /// Pages in all, at the share of decided ones seen.
+    /// Total number of pages, at the observed share of decided pages.
     pub pages_needed: u64,
-    /// Pages more than there are.
+    /// Number of pages still missing.
     pub more_pages: u64,
 }
 
-/// Wilson's score interval of a mean of `n` scores from 0 to 1, less 1/2.
+/// Wilson's score interval for the mean of `n` scores from 0 to 1, minus 1/2.
 pub(super) fn wilson(mean: f64, n: u64) -> DescriptiveInterval {
     let (n, z2) = (n as f64, Z_TWO_SIDED * Z_TWO_SIDED);
     let centre = (mean + z2 / (2.0 * n)) / (1.0 + z2 / n);
@@ -51,7 +51,8 @@ pub(super) fn wilson(mean: f64, n: u64) -> DescriptiveInterval {
     }
 }
 
-/// Exact two-sided sign test: twice the probability that fair coins are as uneven.
+/// p-value of the exact two-sided sign test: twice the probability of a result at least this uneven
+/// with fair coins.
 pub(super) fn sign_test(wins: u64, losses: u64) -> Option<f64> {
     let (more, fewer) = (wins.max(losses) as f64, wins.min(losses) as f64);
     if more == fewer {
@@ -62,7 +63,7 @@ pub(super) fn sign_test(wins: u64, losses: u64) -> Option<f64> {
     Some((2.0 * 0.5_f64.inc_beta(a, b, a.ln_beta(b))).min(1.0))
 }
 
-/// For 80 % power at 5 % two-sided, taking the share of wins that was seen for the true one.
+/// Pages needed for 80 % power at 5 % two-sided, if the observed share of wins is the true one.
 pub(super) fn power(wins: u64, losses: u64, pages: u64) -> Option<Power> {
     let decided = (wins + losses) as f64;
     if wins == losses {
@@ -79,13 +80,13 @@ pub(super) fn power(wins: u64, losses: u64, pages: u64) -> Option<Power> {
     })
 }
 
-/// How much better a share that may be anything explains these counts than 1/2 does: the likelihood
-/// under a uniform prior over that under 1/2. For fair coins it is a martingale from 1, so that it
-/// ever reaches `c` with probability 1/c at most (Ville's inequality).
+/// Evidence against a share of 1/2: the likelihood of these counts under a uniform prior of the
+/// share, divided by their likelihood under 1/2. For fair coins it is a martingale that starts at
+/// 1, so it ever reaches `c` with probability at most 1/c (Ville's inequality).
 pub(super) fn evidence_against_even(one: u64, other: u64) -> f64 {
     let (a, b) = (one as f64 + 1.0, other as f64 + 1.0);
     let log = (one + other) as f64 * std::f64::consts::LN_2 + a.ln_beta(b);
-    // beyond what a number can say it is only very much
+    // cap at the largest finite number
     log.exp().min(f64::MAX)
 }
 

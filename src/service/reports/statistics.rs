@@ -1,5 +1,5 @@
-//! What interleaved pages came to, by method and pair. Counts of the fold and what follows from
-//! them; never a scan.
+//! Statistics of interleaved pages, by method version and pair. Computed from the counts of the
+//! fold, never by scanning the log.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,30 +13,31 @@ use crate::service::reports::pair_tests::{
 };
 use interleaving::{self, Method};
 
-/// An alarm is raised where chance alone would not in so many experiments, however often one looks.
+/// Likelihood ratio that raises an alarm. In experiments without a defect, it is ever reached in at
+/// most one of this many, however often it is checked.
 const ALARM_ODDS: f64 = 1000.0;
-/// A share of slots that can earn credit below this leaves little to compare.
+/// Below this share of slots that can earn credit, there is little to compare.
 const FEW_COMPETITIVE: f64 = 0.3;
-/// Pages before a low share is said.
+/// Fewest pages for an alarm about a low share.
 const ENOUGH_PAGES: u64 = 100;
 
-/// What pages came to, at a log position.
+/// Statistics of pages at a log position.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Statistics {
     /// The experiment's name.
     #[schema(example = "search-ranking")]
     pub experiment: String,
-    /// Log position that everything here is at.
+    /// Log position of these statistics.
     pub position: u64,
-    /// Duels whose clicks wait to be settled.
+    /// Number of duels that have clicks and are not settled.
     pub open_pages: u64,
-    /// One for each version of the method that has settled pages, and first, without a version,
-    /// outcomes that callers reported themselves.
+    /// One row for each version of the method that has settled pages. The first row, without a
+    /// version, has the outcomes that callers reported themselves.
     pub versions: Vec<VersionStatistics>,
-    /// The A/A pair of the experiment, where it has one.
+    /// The A/A test of the experiment, if it has one.
     pub canary: Option<Canary>,
-    /// What looks wrong, in words; each by chance in at most one of a thousand experiments that are
-    /// right, except that a low share of competitive slots is only a low share.
+    /// Alarms, as sentences. Chance raises each of them in at most one of a thousand experiments
+    /// without a defect. The alarm about a low share of competitive slots is not a test.
     pub alarms: Vec<String>,
 }
 
@@ -45,93 +46,93 @@ pub struct Statistics {
 pub struct VersionStatistics {
     /// The version; `null` for outcomes that callers reported themselves.
     pub version: Option<u32>,
-    /// Kind of the method; `null` likewise.
+    /// Kind of the method; `null` for outcomes that callers reported themselves.
     #[schema(example = "team-draft")]
     pub method: Option<&'static str>,
-    /// All its pairs together.
+    /// All pairs together.
     pub pages: PageBalance,
-    /// One row a pair that has pages.
+    /// One row for each pair that has pages.
     pub pairs: Vec<PairStatistics>,
 }
 
-/// How pages were made up.
+/// How balanced pages are.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct PageBalance {
     /// Settled pages.
     pub pages: u64,
-    /// Share of them that showed the ranker listed first left; should be near 1/2. `null` where it
-    /// is not known.
+    /// Share of pages that showed the ranker listed first on the left. Should be near 1/2. `null`
+    /// if unknown.
     pub left_share: Option<f64>,
-    /// Share of those with a slot that can earn credit on which the first such slot is that
-    /// ranker's; should be near 1/2, but for optimized interleaving, where it depends on the
-    /// rankings.
+    /// Among pages with a slot that can earn credit, the share on which the first such slot belongs
+    /// to the ranker listed first. Should be near 1/2, except for optimized interleaving, where it
+    /// depends on the rankings.
     pub first_share: Option<f64>,
-    /// Share of slots that can earn credit; pinned ones are not counted.
+    /// Share of slots that can earn credit, without pinned slots.
     pub competitive_share: Option<f64>,
 }
 
 /// The pages of one pair.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PairStatistics {
-    /// Id of the one: the first of the two in the experiment's order.
+    /// Id of the ranker that comes first in the order of the experiment.
     pub ranker: String,
-    /// Id of the other.
+    /// Id of the other ranker.
     pub against: String,
-    /// Pages that the one won.
+    /// Pages that `ranker` won.
     pub wins: u64,
-    /// Pages that the other won.
+    /// Pages that `against` won.
     pub losses: u64,
     /// Pages with equal credit.
     pub ties: u64,
-    /// Pages that said nothing.
+    /// Pages that show no preference.
     pub no_signal: NoSignalCounts,
-    /// Δ = (wins + ties/2) / (wins + losses + ties) − 1/2: positive is for the one. `null` without
-    /// such pages.
+    /// Δ = (wins + ties/2) / (wins + losses + ties) − 1/2. Positive values favour `ranker`. `null`
+    /// without such pages.
     pub delta: Option<f64>,
     /// An interval for Δ.
     pub interval: Option<DescriptiveInterval>,
-    /// Two-sided sign test of wins against losses; `null` without either. Descriptive, as the
-    /// interval is.
+    /// p-value of the two-sided sign test of wins against losses; `null` without either.
+    /// Descriptive, like the interval.
     pub sign_test_p: Option<f64>,
-    /// How many more pages it takes; `null` while there is no difference to find.
+    /// Number of pages that a test needs; `null` while wins and losses are equal.
     pub power: Option<Power>,
-    /// How its pages were made up.
+    /// How balanced its pages are.
     pub balance: PageBalance,
 }
 
-/// Pages that said nothing.
+/// Pages that show no preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct NoSignalCounts {
-    /// All of them.
+    /// All such pages.
     pub total: u64,
     /// No click.
     pub no_click: u64,
-    /// Clicks on nothing that can earn credit.
+    /// Only clicks on slots that cannot earn credit.
     pub nothing_creditable: u64,
     /// Both lists were the same.
     pub not_informative: u64,
 }
 
-/// Two ids of one ranker: what looks like a difference is none.
+/// The A/A test: two ids of the same ranker, which should show no difference.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Canary {
-    /// Id of the one.
+    /// The first id.
     pub ranker: String,
-    /// Id of the other.
+    /// Id of the other ranker.
     pub against: String,
-    /// Duels that the one won, of every version and reported ones.
+    /// Duels that `ranker` won, of every version and including reported outcomes.
     pub wins: u64,
-    /// Duels that the other won.
+    /// Duels that `against` won.
     pub losses: u64,
-    /// How much better an unequal pair explains these counts than an equal one; for equal ones it
-    /// reaches 1000 ever in at most one of a thousand experiments, however often one looks.
+    /// Likelihood ratio of an unequal pair against an equal one. For an equal pair, it ever reaches
+    /// 1000 in at most one of a thousand experiments, however often it is checked.
     pub evidence_against: f64,
-    /// Whether it has.
+    /// Whether it has reached 1000.
     pub alarm: bool,
 }
 
 impl LoadedExperiment {
-    /// What pages came to at the current log position.
+    /// Statistics of pages at the current log position.
     pub fn statistics(&self) -> Result<Statistics, ServiceError> {
         let fold = self.fold()?;
         let mut statistics = self.of_pages(&fold);
@@ -140,7 +141,8 @@ impl LoadedExperiment {
         Ok(statistics)
     }
 
-    /// The same without outcomes that callers reported themselves, which are a row for each pair.
+    /// [`LoadedExperiment::statistics`] without the outcomes that callers reported themselves,
+    /// which have a row for each pair.
     pub fn page_statistics(&self) -> Result<Statistics, ServiceError> {
         Ok(self.of_pages(&*self.fold()?))
     }
@@ -155,7 +157,7 @@ impl LoadedExperiment {
         let canary = self.canary(fold);
         if let Some(canary) = canary.as_ref().filter(|canary| canary.alarm) {
             alarms.push(format!(
-                "the canary's two ids of one ranker differ: `{}` won {} and `{}` won {}",
+                "the two ids of the canary differ, although they are one ranker: `{}` won {} and `{}` won {}",
                 canary.ranker, canary.wins, canary.against, canary.losses
             ));
         }
@@ -185,7 +187,9 @@ impl LoadedExperiment {
         let pages = balance(&all);
         let uneven = |share: u64, of: u64| evidence_against_even(share, of - share) >= ALARM_ODDS;
         if uneven(all.lower_left, all.pages()) {
-            alarms.push(format!("version {version}: one ranker of a pair is shown left too often"));
+            alarms.push(format!(
+                "version {version}: one ranker of a pair is shown on the left too often"
+            ));
         }
         let drafts_evenly = !matches!(method.method, Method::Optimized(_));
         if drafts_evenly && uneven(all.lower_first, all.drafted) {
@@ -207,7 +211,7 @@ impl LoadedExperiment {
         }
     }
 
-    /// What the counts have beyond all settled pages.
+    /// The outcomes that callers reported themselves: all counts minus those of settled pages.
     fn reported(&self, fold: &Fold) -> VersionStatistics {
         let rankers = self.spec.rankers.len();
         let mut of_pages = std::collections::HashMap::<_, PairPages>::new();

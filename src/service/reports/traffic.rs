@@ -14,7 +14,9 @@ impl Service {
         &self,
         loaded: &LoadedExperiment,
     ) -> Result<(TrafficSummary, Vec<Alarm>), ServiceError> {
-        let traffic = TrafficSummary::of(loaded.traffic().counts(), self.in_flight(loaded)?);
+        // first, because it also counts the duels that have expired
+        let in_flight = self.in_flight(loaded)?;
+        let traffic = TrafficSummary::of(loaded.traffic().counts(), in_flight);
         let fold = loaded.fold()?;
         let pairs = fold.policy().batch_pairs();
         let waits =

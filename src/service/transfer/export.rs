@@ -76,8 +76,8 @@ pub async fn export(
     Ok(entries)
 }
 
-/// The snapshot that a pruned log starts from: the oldest one after the pruned entries, in the layout
-/// of this program.
+/// The snapshot that a pruned log starts from: the oldest one after the pruned entries, in the
+/// layout of this program.
 fn base_of(record: &ExperimentRecord, snapshots: Vec<Snapshot>) -> Result<Snapshot, anyhow::Error> {
     let spec = ExperimentSpec::read(&record.spec)
         .map_err(|why| anyhow::anyhow!("{}: {why}", record.name))?;

@@ -26,8 +26,8 @@ pub enum Import {
 }
 
 /// Import a file that `export` wrote, under its own name or another one. Nothing is stored unless
-/// the whole file can be read and folded. With `by`, the audit log gets an entry with this actor and
-/// time (unix milliseconds).
+/// the whole file can be read and folded. With `by`, the audit log gets an entry with this actor
+/// and time (unix milliseconds).
 pub async fn import(
     store: &dyn Store,
     file: &mut (dyn BufRead + Send),
