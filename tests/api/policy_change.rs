@@ -3,7 +3,7 @@
 
 use rankduel::access::Actor;
 use rankduel::http::ProblemKind;
-use rankduel::service::verify::audit;
+use rankduel::service::verify::verify;
 use rankduel::store::AuditNote;
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ async fn a_new_policy_learns_from_the_existing_log(database: TestDatabase) {
     let audit_log = server.get("/v1/audit?experiment=search").await;
     assert!(audit_log.status != 200 || audit_log.text().contains("rucb"), "{}", audit_log.text());
     let store = database.connect().await;
-    let findings = audit(&*store, "search").await.expect("an answer");
+    let findings = verify(&*store, "search").await.expect("an answer");
     assert_eq!(findings.wrong, Vec::<String>::new());
 }
 
@@ -131,7 +131,7 @@ async fn every_replica_and_every_restart_uses_the_new_policy(database: TestDatab
     let fourth = Server::start(store).await;
     assert_eq!(state(&fourth, position).await, from_log, "from the snapshot");
     let store = database.connect().await;
-    let findings = audit(&*store, "search").await.expect("an answer");
+    let findings = verify(&*store, "search").await.expect("an answer");
     assert_eq!((findings.wrong, findings.snapshots), (Vec::<String>::new(), 1));
 }
 

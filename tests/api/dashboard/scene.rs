@@ -71,14 +71,17 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
             _ if rng.random_bool(left_wins) => ShownOutcome::Left,
             _ => ShownOutcome::Right,
         };
-        feedback.push(Feedback { duel_id: duel.duel_id, said: FeedbackContent::Outcome(outcome) });
+        feedback
+            .push(Feedback { duel_id: duel.duel_id, content: FeedbackContent::Outcome(outcome) });
         if rng.random_bool(0.05) {
             feedback.push(feedback[feedback.len() - 1].clone());
         }
     }
     service.receive(name, &feedback).await.expect("receipts");
-    let orphan =
-        Feedback { duel_id: "nobody's".into(), said: FeedbackContent::Outcome(ShownOutcome::Left) };
+    let orphan = Feedback {
+        duel_id: "nobody's".into(),
+        content: FeedbackContent::Outcome(ShownOutcome::Left),
+    };
     service.receive(name, &[orphan.clone(), orphan]).await.expect("receipts");
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rankduel::http::ProblemKind;
-use rankduel::service::verify::audit;
+use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
 use super::{NEVER_LOOKS, serve};
@@ -56,7 +56,7 @@ async fn agree(database: &TestDatabase, clients: &[&Client], duels: u64) {
     })
     .await;
     let store = database.connect().await;
-    let findings = audit(&*store, "search").await.expect("an answer");
+    let findings = verify(&*store, "search").await.expect("an answer");
     assert_eq!(findings.wrong, Vec::<String>::new());
 }
 

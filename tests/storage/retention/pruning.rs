@@ -75,7 +75,7 @@ async fn an_unknown_snapshot_format_is_refused(database: TestDatabase) {
     server.stop().await;
     let (code, said, _) = run(&database, &["verify", "search"]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("no snapshot from there on can be read"), "{said}");
+    assert!(said.contains("no later snapshot can be read"), "{said}");
     let (code, _, error) = run(&database, &["export", "search"]);
     assert_eq!(code, Some(1), "{error}");
 }

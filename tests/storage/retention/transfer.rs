@@ -61,7 +61,10 @@ async fn an_export_is_imported_unchanged(database: TestDatabase) {
         other.execute(statement).await;
         let (code, _, error) = run(&other, &["import", file]);
         assert_eq!(code, Some(1), "{statement}");
-        assert!(error.contains("is another one") && error.contains(what), "{statement}: {error}");
+        assert!(
+            error.contains("is a different one") && error.contains(what),
+            "{statement}: {error}"
+        );
     }
 }
 

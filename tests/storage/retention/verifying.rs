@@ -91,7 +91,7 @@ async fn a_duplicate_nonce_is_reported(database: TestDatabase) {
         .await;
     let (code, said, _) = run(&database, &["verify"]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("log entries 2 and 9 have one nonce"), "{said}");
+    assert!(said.contains("log entries 2 and 9 have the same nonce"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

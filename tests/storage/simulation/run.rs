@@ -7,19 +7,20 @@ use std::sync::Arc;
 use dueling_bandits::Answer;
 use rankduel::access::Actor;
 use rankduel::clock::{Clock as _, ManualClock};
-use rankduel::engine::error::ServiceError;
+use rankduel::engine::error::EngineError;
 use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::engine::experiment_spec::Ranker;
 use rankduel::events::Event;
 use rankduel::service::Service;
 use rankduel::service::ServiceSettings;
+use rankduel::service::error::ServiceError;
 use rankduel::service::feedback::Feedback;
 use rankduel::service::feedback::FeedbackContent;
 use rankduel::service::feedback::Received;
-use rankduel::service::verify::audit;
+use rankduel::service::verify::verify;
 use rankduel::store::{SharedStore, Snapshot, connect};
 use rankduel::telemetry::metrics::Metrics;
-use rankduel::tokens::duel_token::SigningKeySet;
+use rankduel::tokens::key_set::SigningKeySet;
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
@@ -148,7 +149,7 @@ impl World {
                     let snapshot = loaded.snapshot_if_due(1, 0).map_err(said)?;
                     if let Some(snapshot) = snapshot {
                         self.store.save_snapshot(&snapshot).await.expect("a snapshot");
-                        loaded.snapshot_kept(snapshot.position);
+                        loaded.snapshot_saved(snapshot.position);
                     }
                 }
             }
@@ -278,7 +279,7 @@ impl World {
             Some(Commit::After) => !meant.iter().all(is_late),
         };
         match received {
-            Err(ServiceError::Store(_)) if must_fail => {
+            Err(ServiceError::Engine(EngineError::Store(_))) if must_fail => {
                 if fails == Some(Commit::After) {
                     for (duel, outcome) in meant {
                         self.duels[duel].count(outcome, now);
@@ -341,7 +342,7 @@ impl World {
     /// The active rankers match the model, and the database verifies without findings.
     async fn audit_rankers(&self) -> Result<(), String> {
         for name in NAMES {
-            let findings = audit(&*self.store, name).await.expect("a store");
+            let findings = verify(&*self.store, name).await.expect("a store");
             if !findings.wrong.is_empty() {
                 return Err(format!("{name}: {:?}", findings.wrong));
             }
@@ -438,7 +439,7 @@ async fn receive(
         .iter()
         .map(|(duel, outcome)| Feedback {
             duel_id: duels[*duel].id.clone(),
-            said: FeedbackContent::Outcome((*outcome).into()),
+            content: FeedbackContent::Outcome((*outcome).into()),
         })
         .collect();
     service.receive(name, &feedback).await

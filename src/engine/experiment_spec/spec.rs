@@ -1,154 +1,95 @@
-//! What an experiment is created from, and what is wrong with it when it cannot be.
+//! The spec of an experiment, and how it is validated.
 
 use std::collections::HashMap;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::page_rules::PageRules;
+use super::field_error::FieldError;
+use super::page_rules::PageRules;
+use super::ranker::Ranker;
 use dueling_bandits::{MAX_RANKERS, MIN_RANKERS, PolicySpec, Roster, TieRule};
 
-/// How long a duel may stay unanswered unless the experiment says otherwise.
+/// Default time to live of a duel.
 pub const DEFAULT_DUEL_TTL_SECONDS: u32 = 3600;
-/// Longest time that a duel may stay unanswered: 30 days.
+/// Longest time to live of a duel: 30 days.
 pub const MAX_DUEL_TTL_SECONDS: u32 = 30 * 24 * 3600;
 const MAX_NAME_BYTES: usize = 64;
-const MAX_RANKER_ID_CHARS: usize = 128;
-const MAX_DESCRIPTION_CHARS: usize = 1000;
 
-/// One version of the ranking.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct Ranker {
-    /// What the search backend calls it; unique within the experiment.
-    pub id: String,
-    /// For people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-}
-
-/// A ranker is written as its id alone or as an object.
-impl<'de> Deserialize<'de> for Ranker {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Object {
-            id: String,
-            description: Option<String>,
-        }
-        struct StringOrObject;
-        impl<'de> Visitor<'de> for StringOrObject {
-            type Value = Ranker;
-            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str(
-                    "a ranker: its id as a string, or an object with `id` and `description`",
-                )
-            }
-            fn visit_str<E>(self, id: &str) -> Result<Ranker, E> {
-                Ok(Ranker { id: id.into(), description: None })
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Ranker, A::Error> {
-                let Object { id, description } =
-                    Object::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Ranker { id, description })
-            }
-        }
-        deserializer.deserialize_any(StringOrObject)
-    }
-}
-
-/// An experiment as it was asked for, defaults filled in. Two requests for one name are the same
-/// request when their specs are equal.
+/// An experiment as requested, with defaults filled in. Two requests for one name are repeats of
+/// each other if their specs are equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentSpec {
-    /// 2 to 1024 rankers: all that it has ever had, in the order in which they came.
+    /// 2 to 1024 rankers: all that the experiment has ever had, in the order they were added.
     pub rankers: Vec<Ranker>,
-    /// Which policy chooses.
+    /// The current policy.
     pub policy: PolicySpec,
-    /// What a tie counts.
+    /// How a tie is counted.
     pub ties: TieRule,
-    /// How long a duel may stay unanswered.
+    /// Time to live of a duel: feedback after it is refused.
     pub duel_ttl_seconds: u32,
-    /// The seed that was asked for; without one the service draws it.
+    /// The requested seed; without one, the service draws it.
     pub seed: Option<u64>,
-    /// When the service concludes it by itself; without, never.
+    /// When the service concludes the experiment by itself; without it, never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conclude_at: Option<ConcludeAt>,
-    /// The policies that it had before its own, the first one first: one for each change in the
-    /// log.
+    /// The policies before the current one, oldest first: one for each policy change in the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_policies: Vec<PolicySpec>,
-    /// Who of `rankers` came after it was created, and who has gone: one for each such change in
-    /// the log.
+    /// How `rankers` has changed since the creation: one change for each such entry of the log.
     #[serde(default, rename = "comings", skip_serializing_if = "RosterChanges::is_none")]
     pub roster_changes: RosterChanges,
-    /// What holds for its pages.
+    /// Rules for its pages.
     #[serde(default)]
     pub pages: PageRules,
 }
 
-/// How the rankers of an experiment differ from those that it was created with.
+/// How the rankers of an experiment differ from its initial rankers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RosterChanges {
-    /// How many, the last ones, were enlisted after it was created.
+    /// How many rankers were added. They are the last ones.
     pub enlisted: u16,
-    /// Indices of those that were retired, in the order in which they were.
+    /// Indices of the retired rankers, in the order of their retirement.
     pub retired: Vec<u16>,
 }
 
 impl RosterChanges {
-    /// Whether they do not differ.
+    /// Whether the rankers are the initial ones.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// How many changes that took.
+    /// Number of changes.
     pub fn changes(&self) -> usize {
         usize::from(self.enlisted) + self.retired.len()
     }
 }
 
-/// Most policies that one experiment has had.
+/// Most policies that one experiment can have had.
 pub const MAX_POLICIES: usize = 100;
 
 /// When an experiment concludes by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConcludeAt {
-    /// As soon as it is certain at this confidence, 0.5 to 0.9999, who is a Copeland winner: at
-    /// most so often is another one concluded on, however long the experiment runs.
+    /// Conclude as soon as a Copeland winner is certain at this confidence, 0.5 to 0.9999. The
+    /// probability to conclude on another ranker is at most one minus this, however long the
+    /// experiment runs.
     #[schema(minimum = 0.5, maximum = 0.9999, example = 0.95)]
     pub confidence: f64,
 }
 
-/// Confidences of a verdict.
+/// Valid confidences of a verdict.
 pub const CONFIDENCE: std::ops::RangeInclusive<f64> = 0.5..=0.9999;
 
-/// One thing that is wrong with a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldError {
-    /// JSON pointer into the request.
-    pub pointer: String,
-    /// What is wrong and what would be right.
-    pub detail: String,
-}
-
-impl FieldError {
-    /// `detail` about the value at `pointer`.
-    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { pointer: pointer.into(), detail: detail.into() }
-    }
-}
-
-/// What is wrong with an experiment's name; `None` when it is right.
+/// Why a name is not valid for an experiment; `None` if it is valid.
 pub fn name_error(name: &str) -> Option<FieldError> {
     let starts = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let right = name.len() <= MAX_NAME_BYTES
+    let valid = name.len() <= MAX_NAME_BYTES
         && name.starts_with(starts)
         && name.chars().all(|c| starts(c) || matches!(c, '.' | '_' | '-'));
-    (!right).then(|| {
+    (!valid).then(|| {
         FieldError::new(
             "/name",
             "an experiment's name is 1 to 64 of a-z, 0-9, `.`, `_`, `-`, and starts with a letter or digit",
@@ -157,33 +98,36 @@ pub fn name_error(name: &str) -> Option<FieldError> {
 }
 
 impl ExperimentSpec {
-    /// A spec as it was written when its experiment was created, perhaps by another version of this
-    /// program; the error says what this one cannot make of it.
+    /// Read a spec from a record. Another version of this program may have written it; the error
+    /// says what this version cannot read.
     pub fn read(text: &str) -> Result<Self, String> {
         let spec: Self = serde_json::from_str(text).map_err(|error| {
             format!(
-                "its spec is not one that this version knows ({error}); was it created by a newer version?"
+                "this version cannot read its spec ({error}); was it created by a newer version?"
             )
         })?;
         let count = spec.rankers.len();
         if !(MIN_RANKERS..=MAX_RANKERS).contains(&count) {
             return Err(format!(
-                "it has {count} rankers, and this version takes {MIN_RANKERS} to {MAX_RANKERS}"
+                "it has {count} rankers, and this version supports {MIN_RANKERS} to {MAX_RANKERS}"
             ));
         }
-        spec.policy
-            .validate(count)
-            .map_err(|error| format!("its policy is not one that can run: {error}"))?;
+        spec.policy.validate(count).map_err(|error| format!("its policy cannot run: {error}"))?;
         let initial_rankers = count.checked_sub(spec.roster_changes.enlisted.into());
         if initial_rankers.is_none_or(|initial_rankers| initial_rankers < MIN_RANKERS)
             || spec.roster().is_none()
         {
-            return Err("the rankers that it lists as enlisted or retired cannot be".into());
+            return Err("its lists of enlisted and retired rankers are inconsistent".into());
         }
         Ok(spec)
     }
 
-    /// Everything that is wrong with it; empty when it can be created.
+    /// The spec as the record keeps it.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("strings, numbers and lists always serialise")
+    }
+
+    /// All errors; empty if the experiment can be created.
     pub fn errors(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let count = self.rankers.len();
@@ -198,32 +142,17 @@ impl ExperimentSpec {
         let mut seen = HashMap::new();
         for (index, ranker) in self.rankers.iter().enumerate() {
             let pointer = format!("/rankers/{index}");
-            let length = ranker.id.chars().count();
-            if length == 0
-                || length > MAX_RANKER_ID_CHARS
-                || ranker.id.chars().any(char::is_control)
-            {
-                errors.push(FieldError::new(
-                    &pointer,
-                    format!("a ranker's id is 1 to {MAX_RANKER_ID_CHARS} characters, none of them a control character"),
-                ));
-            }
+            errors.extend(ranker.id_error(&pointer));
             if let Some(earlier) = seen.insert(ranker.id.as_str(), index) {
                 errors.push(FieldError::new(
                     &pointer,
                     format!(
-                        "ranker `{}` is listed twice; it is also number {earlier} (from 0)",
+                        "ranker `{}` is listed twice; it is also at index {earlier}",
                         ranker.id
                     ),
                 ));
             }
-            let description = ranker.description.as_deref().unwrap_or_default();
-            if description.chars().count() > MAX_DESCRIPTION_CHARS {
-                errors.push(FieldError::new(
-                    format!("{pointer}/description"),
-                    format!("a description has at most {MAX_DESCRIPTION_CHARS} characters"),
-                ));
-            }
+            errors.extend(ranker.description_error(&pointer));
         }
         if let Err(error) = self.policy.validate(count) {
             let pointer = match error.parameter.as_str() {
@@ -263,14 +192,14 @@ impl ExperimentSpec {
         errors
     }
 
-    /// The spec with another policy from here on.
+    /// The spec with another policy.
     pub fn under(&self, policy: PolicySpec) -> Self {
         let mut changed = self.clone();
         changed.former_policies.push(std::mem::replace(&mut changed.policy, policy));
         changed
     }
 
-    /// The spec with one more ranker from here on.
+    /// The spec with one more ranker.
     pub fn with_enlisted(&self, ranker: Ranker) -> Self {
         let mut changed = self.clone();
         changed.rankers.push(ranker);
@@ -278,14 +207,14 @@ impl ExperimentSpec {
         changed
     }
 
-    /// The spec without `ranker` from here on.
+    /// The spec with `ranker` retired.
     pub fn with_retired(&self, ranker: usize) -> Self {
         let mut changed = self.clone();
         changed.roster_changes.retired.push(ranker as u16);
         changed
     }
 
-    /// The spec as the experiment was created from it.
+    /// The spec that the experiment was created from.
     pub fn as_created(&self) -> Self {
         let policy = self.former_policies.first().unwrap_or(&self.policy).clone();
         let rankers = self.rankers[..self.initial_rankers()].to_vec();
@@ -293,19 +222,19 @@ impl ExperimentSpec {
         Self { rankers, policy, former_policies: Vec::new(), roster_changes, ..self.clone() }
     }
 
-    /// How many rankers it was created with.
+    /// How many rankers the experiment was created with.
     pub fn initial_rankers(&self) -> usize {
         self.rankers.len() - usize::from(self.roster_changes.enlisted)
     }
 
-    /// Who takes part; `None` where what is written of those who do not is wrong.
+    /// The roster; `None` if the list of retired rankers is invalid.
     pub fn roster(&self) -> Option<Roster> {
         let mut retired = self.roster_changes.retired.clone();
         retired.sort_unstable();
         Roster::with_retired(self.rankers.len(), &retired)
     }
 
-    /// Whether this ranker was retired.
+    /// Whether this ranker is retired.
     pub fn is_retired(&self, ranker: usize) -> bool {
         self.roster_changes.retired.iter().any(|&retired| usize::from(retired) == ranker)
     }

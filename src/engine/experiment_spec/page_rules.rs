@@ -1,35 +1,35 @@
-//! What an experiment says about its pages: how they are interleaved, what events on them weigh,
-//! and when clicks that came in pieces become an outcome.
+//! Rules for the pages of an experiment: how they are interleaved, the weights of events on them,
+//! and when clicks that arrive in several events are turned into an outcome.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::experiment_spec::{FieldError, Ranker};
+use super::field_error::{FieldError, pointer_part};
+use super::ranker::Ranker;
 use crate::store::ExperimentRecord;
 use interleaving::{self, MAX_WEIGHT};
 
-/// The event that a click is unless it says otherwise.
+/// The default kind of event.
 pub const CLICK: &str = "click";
-/// How long after a duel was handed out its pieces are settled, unless the experiment says
-/// otherwise.
+/// Default time from issuing a duel to settling it on the clicks that have arrived.
 pub const DEFAULT_SETTLE_AFTER_SECONDS: u32 = 1800;
-/// Most kinds of event that can have a weight.
+/// Most kinds of events that can have a weight.
 pub const MAX_EVENTS: usize = 32;
 const MAX_EVENT_CHARS: usize = 100;
 
-/// What holds for the pages of an experiment.
+/// The rules for the pages of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageRules {
-    /// The method that it was created with.
+    /// The initial method.
     pub interleaving: interleaving::Spec,
-    /// What each kind of event on a document weighs, 1 to [`MAX_WEIGHT`].
+    /// Weight of each kind of event on a document, 1 to [`MAX_WEIGHT`].
     pub event_weights: BTreeMap<String, u32>,
-    /// How long after a duel was handed out pieces are waited for; without it
-    /// [`DEFAULT_SETTLE_AFTER_SECONDS`], or the duel's time where that is shorter.
+    /// Time from issuing a duel to settling it on the clicks that have arrived. Without it,
+    /// [`DEFAULT_SETTLE_AFTER_SECONDS`] or the time to live of a duel, whichever is shorter.
     pub settle_after_seconds: Option<u32>,
-    /// Ids of two rankers that are one: what looks like a difference between them is none.
+    /// Two ids of the same ranker, for an A/A test: they should show no difference.
     pub canary: Option<[String; 2]>,
 }
 
@@ -45,14 +45,13 @@ impl Default for PageRules {
 }
 
 impl PageRules {
-    /// How long after a duel that may stay unanswered for `duel_ttl_seconds` was handed out its
-    /// pieces are settled.
+    /// Time from issuing a duel to settling it, for duels that live `duel_ttl_seconds`.
     pub fn settle_after_seconds(&self, duel_ttl_seconds: u32) -> u32 {
         self.settle_after_seconds
             .unwrap_or_else(|| DEFAULT_SETTLE_AFTER_SECONDS.min(duel_ttl_seconds))
     }
 
-    /// Everything that is wrong with it.
+    /// All errors.
     pub(crate) fn errors(&self, rankers: &[Ranker], duel_ttl_seconds: u32) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if let Err(error) = self.interleaving.validate() {
@@ -61,13 +60,13 @@ impl PageRules {
         }
         if self.event_weights.len() > MAX_EVENTS {
             let detail = format!(
-                "{} kinds of event have a weight; at most {MAX_EVENTS} can",
+                "{} kinds of events have a weight; at most {MAX_EVENTS} can",
                 self.event_weights.len()
             );
             errors.push(FieldError::new("/event_weights", detail));
         }
         for (event, weight) in &self.event_weights {
-            let pointer = format!("/event_weights/{}", event.replace('~', "~0").replace('/', "~1"));
+            let pointer = format!("/event_weights/{}", pointer_part(event));
             if !(1..=MAX_EVENT_CHARS).contains(&event.chars().count()) {
                 let detail = format!("the name of an event has 1 to {MAX_EVENT_CHARS} characters");
                 errors.push(FieldError::new(&pointer, detail));
@@ -95,7 +94,7 @@ impl PageRules {
                 }
             }
             if canary[0] == canary[1] {
-                let detail = "a canary is two different ids of one ranker".to_owned();
+                let detail = "a canary is two different ids of the same ranker".to_owned();
                 errors.push(FieldError::new("/canary", detail));
             }
         }
@@ -103,7 +102,7 @@ impl PageRules {
     }
 }
 
-/// The method that an experiment has since it was changed, as its record keeps it.
+/// The current method of an experiment, as its record keeps it after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CurrentMethod {
@@ -114,19 +113,18 @@ pub struct CurrentMethod {
 }
 
 impl CurrentMethod {
-    /// Of an experiment with this record and these rules; the error says what this version cannot
-    /// make of it.
+    /// The current method of an experiment. The error says what this version cannot read.
     pub fn of(record: &ExperimentRecord, rules: &PageRules) -> Result<Self, String> {
         match &record.interleaving {
             None => Ok(Self { version: 1, method: rules.interleaving }),
             Some(text) => serde_json::from_str(text).map_err(|error| {
-                format!("its interleaving is not one that this version knows ({error})")
+                format!("this version does not know its interleaving method ({error})")
             }),
         }
     }
 }
 
-/// What a record keeps of a method.
+/// A method as a record keeps it.
 pub(crate) fn interleaving_text(version: u32, method: &interleaving::Spec) -> String {
     serde_json::to_string(&CurrentMethod { version, method: *method })
         .expect("names and numbers always serialise")
