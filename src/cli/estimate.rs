@@ -12,8 +12,8 @@ use super::output::this_command;
 use super::values::count;
 use super::watched::Watched;
 use super::{CommandError, letor};
-use interleaving::click_models::Users;
-use interleaving::probabilistic::{PosteriorCredit, Probabilistic};
+use interleaving::click_models::ClickModelSpec;
+use interleaving::methods::probabilistic::{PosteriorCredit, Probabilistic};
 use interleaving::{Method, PlanCache, Spec};
 use lab::estimate::report::{DataSummary, Entry, Report, Settings};
 use lab::estimate::{Comparing, compare_all};
@@ -122,7 +122,7 @@ enum Format {
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let method = Spec::from_text(&arguments.method)
         .map_err(|error| CommandError::Usage(format!("--method {}: {error}", arguments.method)))?;
-    let users = Users::from_text(&arguments.clicks)
+    let users = ClickModelSpec::from_text(&arguments.clicks)
         .map_err(|error| CommandError::Usage(format!("--clicks {}: {error}", arguments.clicks)))?;
     let scores_are_probabilities = matches!(
         method.method,
@@ -136,7 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let (data, sha256) = letor::read(&arguments.letor)?;
     let grades = letor::grades(&arguments.letor, &data, arguments.grades)?;
     let clicker = users
-        .reading(grades)
+        .for_grades(grades)
         .map_err(|error| CommandError::Usage(format!("--clicks {}: {error}", arguments.clicks)))?;
     let rankers = letor::rankers(&data, &arguments.features)?;
     // found out before the work, so that it is not lost to a wrong path

@@ -210,7 +210,7 @@ fn the_matrix_is_what_simulate_reads() {
 fn wrong_calls_are_refused_before_any_work() {
     refused(&["--letor", "nowhere.letor"], "--letor nowhere.letor: ");
     refused(&["--letor", SMALL, "--method", "draft"], "there is no interleaving method `draft`");
-    refused(&["--letor", SMALL, "--clicks", "bots"], "there are no users `bots`");
+    refused(&["--letor", SMALL, "--clicks", "bots"], "there is no click model `bots`");
     refused(
         &["--letor", SMALL, "--features", "4,1"],
         "feature 4 has one value for all documents of each query",

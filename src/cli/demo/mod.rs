@@ -29,7 +29,7 @@ use dueling_bandits::PolicySpec;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
 use interleaving::Spec;
-use interleaving::click_models::Users;
+use interleaving::click_models::ClickModelSpec;
 use lab::estimate::Comparing;
 
 /// Slots of a page of documents.
@@ -152,9 +152,9 @@ impl DemoArgs {
         let method = Spec::from_text(&self.method)
             .map_err(|error| CommandError::Usage(format!("--method {}: {error}", self.method)))?;
         let wrong_users = |error| CommandError::Usage(format!("--clicks {}: {error}", self.clicks));
-        let users = Users::from_text(&self.clicks).map_err(wrong_users)?;
+        let users = ClickModelSpec::from_text(&self.clicks).map_err(wrong_users)?;
         let (data, _) = letor::read(&path)?;
-        let users = users.reading(letor::grades(&path, &data, None)?).map_err(wrong_users)?;
+        let users = users.for_grades(letor::grades(&path, &data, None)?).map_err(wrong_users)?;
         let rankers = letor::rankers(&data, &self.features)?;
         let comparing = Comparing {
             method,

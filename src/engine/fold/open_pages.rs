@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::store::{ClicksEvent, Nonce, OutcomeEvent};
 use crate::tokens::page_payload::{sheet_from_text, sheet_is_sound};
 use dueling_bandits::Answer;
-use interleaving::{self, Click, Credit, CreditSheet, DuelCoins, MAX_WEIGHT, Verdict, credit};
+use interleaving::{self, Click, Credit, CreditSheet, DuelCoins, MAX_WEIGHT, Outcome, credit};
 
 /// Most documents whose clicks count on one page; nobody clicks on more of them, and crediting
 /// takes its time.
@@ -88,13 +88,13 @@ impl ClickedPage {
         credit(method, &self.sheet, &clicks, &mut coins).map_err(|error| error.to_string())
     }
 
-    /// The duel with this verdict as its answer.
-    pub fn answered(&self, verdict: Verdict) -> OutcomeEvent {
-        let answer = match (verdict, self.duel.first_left) {
-            (Verdict::Left, true) | (Verdict::Right, false) => Answer::First,
-            (Verdict::Left, false) | (Verdict::Right, true) => Answer::Second,
-            (Verdict::Tie, _) => Answer::Tie,
-            (Verdict::None, _) => Answer::None,
+    /// The duel with this outcome as its answer.
+    pub fn answered(&self, outcome: Outcome) -> OutcomeEvent {
+        let answer = match (outcome, self.duel.first_left) {
+            (Outcome::Left, true) | (Outcome::Right, false) => Answer::First,
+            (Outcome::Left, false) | (Outcome::Right, true) => Answer::Second,
+            (Outcome::Tie, _) => Answer::Tie,
+            (Outcome::None, _) => Answer::None,
         };
         OutcomeEvent { answer, ..self.duel }
     }

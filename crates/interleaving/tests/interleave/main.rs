@@ -1,5 +1,5 @@
-//! Interleaving: the conformance vectors, the properties of each method by going through every way
-//! the coins can fall, and hostile input.
+//! Interleaving: the conformance vectors, the properties of each method for every sequence of
+//! coins, and hostile input.
 
 mod exact;
 mod hostile;

@@ -15,7 +15,7 @@ use dueling_bandits::PolicyRng;
 use interleaving::click_models::ClickModel;
 use interleaving::{Click, InvalidClick};
 use interleaving::{
-    Credit, CreditSheet, FastCoins, Lists, Method, NoSignal, Plans, Spec, Verdict, credit, draft,
+    Credit, CreditSheet, FastCoins, Lists, Method, NoSignal, Outcome, Plans, Spec, credit, draft,
 };
 
 pub mod report;
@@ -64,14 +64,14 @@ impl PairCount {
     }
 
     fn record(&mut self, credit: &Credit) {
-        match credit.verdict {
-            Verdict::Left => self.wins += 1,
-            Verdict::Right => self.losses += 1,
-            Verdict::Tie => self.ties += 1,
-            Verdict::None if credit.no_signal == Some(NoSignal::NoClick) => self.no_click += 1,
-            Verdict::None => self.no_signal += 1,
+        match credit.outcome {
+            Outcome::Left => self.wins += 1,
+            Outcome::Right => self.losses += 1,
+            Outcome::Tie => self.ties += 1,
+            Outcome::None if credit.no_signal == Some(NoSignal::NoClick) => self.no_click += 1,
+            Outcome::None => self.no_signal += 1,
         }
-        if credit.verdict != Verdict::None {
+        if credit.outcome != Outcome::None {
             self.score += credit.score();
             self.score_squares += credit.score() * credit.score();
         }
@@ -153,7 +153,7 @@ fn compare(
         query.ranking(first).draw(depth, &mut rng, &mut left);
         query.ranking(second).draw(depth, &mut rng, &mut right);
         let lists = Lists::new(&left, &right, query.grades.len(), spec.depth_policy);
-        let page = draft::draft(spec, &lists, comparing.length, &mut FastCoins(&mut rng), plans);
+        let page = draft(spec, &lists, comparing.length, &mut FastCoins(&mut rng), plans);
         let grades = page.slots.iter().map(|slot| query.grades[slot.document as usize]);
         comparing.users.click(grades, &mut rng, &mut positions);
         clicks.clear();
