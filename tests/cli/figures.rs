@@ -59,7 +59,7 @@ fn a_stand_in_is_named_and_a_given_matrix_is_used() {
     );
     let said = make(&out, "1", &["copeland-2"]);
     assert!(
-        said.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full takes"),
+        said.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full uses"),
         "{said}"
     );
 
