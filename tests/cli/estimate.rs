@@ -172,7 +172,7 @@ fn the_matrix_is_what_simulate_reads() {
     let table = String::from_utf8(output.stdout).unwrap();
     for expected in [
         "12 queries, 96 documents, 3 grades",
-        "because they rank nothing: features 4",
+        "because they do not rank anything: features 4",
         "undecided 0.",
     ] {
         assert!(table.contains(expected), "{table}");

@@ -1,4 +1,5 @@
-//! The cascade model: the user reads from the top, clicks with a probability by grade, and may stop.
+//! The cascade model: the user reads from the top, clicks with a probability by grade, and may
+//! stop.
 
 use rand::RngExt;
 

@@ -1,6 +1,6 @@
 //! The preference matrix of single-feature rankers, estimated from a learning-to-rank data set, a
-//! click model and an interleaving method: the procedure of Zoghi et al. ("Relative upper confidence
-//! bound", ICML 2014; "MergeRUCB", WSDM 2015).
+//! click model and an interleaving method: the procedure of Zoghi et al. ("Relative upper
+//! confidence bound", ICML 2014; "MergeRUCB", WSDM 2015).
 //!
 //! - [`compare_all`]: simulated comparisons of all pairs.
 //! - [`report`]: the matrix, and which of its entries are significant.

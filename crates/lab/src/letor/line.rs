@@ -10,8 +10,8 @@ pub const MAX_FEATURE: u32 = 1_000_000;
 pub struct Document {
     /// How relevant the document is; 0 is not relevant.
     pub grade: u8,
-    /// Number and value of the features, in ascending order of the number, from 1. An omitted feature
-    /// is 0.
+    /// Number and value of the features, in ascending order of the number, from 1. An omitted
+    /// feature is 0.
     pub features: Vec<(u32, f64)>,
     /// The text after `#`, trimmed. It contains the id of the document.
     pub comment: Option<String>,

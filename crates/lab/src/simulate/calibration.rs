@@ -98,8 +98,8 @@ pub struct VerdictCalibration {
     pub excluded: u64,
     /// Median number of steps to the verdict, among experiments with a verdict.
     pub median_steps: Option<u64>,
-    /// Median over the looks before a verdict of (remaining steps to the verdict) / (forecast number
-    /// of steps), and the number of these looks.
+    /// Median over the looks before a verdict of (remaining steps to the verdict) / (forecast
+    /// number of steps), and the number of these looks.
     pub forecast_ratio: Option<(f64, usize)>,
     /// Share of these looks whose true number of steps was within the range of the forecast.
     pub forecast_within: Option<f64>,

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// Measures the processor time of the current thread. Unlike wall time, it does not include the time
-/// of other work on the machine. On a platform without a clock per thread, it measures wall time.
+/// Measures the processor time of the current thread. Unlike wall time, it does not include the
+/// time of other work on the machine. On a platform without a clock per thread, it measures wall
+/// time.
 pub(super) struct Stopwatch {
     #[cfg(unix)]
     started: Duration,

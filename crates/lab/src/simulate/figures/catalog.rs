@@ -70,7 +70,8 @@ const BTL_100: MatrixSource =
 const HARD_100: MatrixSource =
     MatrixSource { file: Some("syn_hard_100.csv"), built_in: "hard:100:1", reduced: None };
 
-/// The policies of each figure. Their order decides the colours; legends are in the order of regret.
+/// The policies of each figure. Their order decides the colours; legends are in the order of
+/// regret.
 mod lines {
     use super::super::regret::Line;
     use super::{at_each_horizon, curve};

@@ -59,8 +59,8 @@ pub enum InvalidFigure {
 }
 
 impl RegretFigure {
-    /// The simulations of the figure: first the curves, then the separate runs for each marker, with
-    /// horizons from a hundredth of the figure's horizon to the whole horizon.
+    /// The simulations of the figure: first the curves, then the separate runs for each marker,
+    /// with horizons from a hundredth of the figure's horizon to the whole horizon.
     pub fn tournaments(
         &self,
         found: &FoundMatrix,

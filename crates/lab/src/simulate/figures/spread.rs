@@ -7,7 +7,8 @@ use crate::simulate::report::Report;
 const REFERENCE: &str = "ecw-rmed";
 
 /// The standard deviation of each policy's regret at the horizon, divided by the mean regret of
-/// ECW-RMED, as in the paper. Without ECW-RMED in the figure, it is divided by the policy's own mean.
+/// ECW-RMED, as in the paper. Without ECW-RMED in the figure, it is divided by the policy's own
+/// mean.
 pub fn bars(title: String, report: &Report) -> Bars {
     let reference = report.policies.iter().find(|curve| curve.policy == REFERENCE);
     let reference = reference.and_then(|curve| curve.checkpoints.last()).map(|point| point.mean);

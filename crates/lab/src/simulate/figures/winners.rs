@@ -1,4 +1,5 @@
-//! Figures of winners under each notion of a winner, over random subsets of the rankers of a matrix.
+//! Figures of winners under each notion of a winner, over random subsets of the rankers of a
+//! matrix.
 
 use rand::SeedableRng;
 use rand::seq::index::sample;
@@ -156,8 +157,8 @@ pub fn plot(title: String, counts: &[Counts]) -> Plot {
     }
 }
 
-/// The table of overlaps over all subsets, as CSV, in percent. Its last line is the share of subsets
-/// whose Copeland winners are all in the support of the von Neumann winner.
+/// The table of overlaps over all subsets, as CSV, in percent. Its last line is the share of
+/// subsets whose Copeland winners are all in the support of the von Neumann winner.
 pub fn overlap_csv(counts: &[Counts]) -> String {
     let total = counts.iter().fold(Counts::default(), Counts::plus);
     let percent = |count: u64| format!("{:.2}", 100.0 * count as f64 / total.subsets.max(1) as f64);

@@ -39,7 +39,8 @@ pub struct Plot {
 pub struct Series {
     /// The label in the legend.
     pub label: String,
-    /// Whether a line joins the points. Without it, they are markers, for points from separate runs.
+    /// Whether a line joins the points. Without it, they are markers, for points from separate
+    /// runs.
     pub joined: bool,
     /// The points in ascending order of `x`.
     pub points: Vec<PlotPoint>,
