@@ -97,7 +97,8 @@ Examples:
     rankduel simulate --preferences mq2008.csv --policy d-ts-plus --policy uniform
 
   Compare five features with probabilistic interleaving and users who read many documents:
-    rankduel estimate --letor MQ2008-S4.txt --features 39,23,38,37,21 --method probabilistic --clicks informational";
+    rankduel estimate --letor MQ2008-S4.txt --features 39,23,38,37,21 \\
+        --method probabilistic --clicks informational";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Ties {

@@ -13,7 +13,7 @@ use crate::config::StoreArgs;
 use crate::service::retention;
 use crate::store::AuditNote;
 
-/// Delete the log of a concluded or archived experiment, up to its last expired duel
+/// Delete the log of a concluded or archived experiment below its first unexpired duel
 ///
 /// The standings do not change: a snapshot replaces the log. The single outcomes are lost, so
 /// export the experiment first. If a caller repeats a pruned outcome, the answer is `expired`

@@ -160,8 +160,10 @@ Examples:
     rankduel simulate --preferences btl:50:1 --policy d-ts --in-flight 1000 --replicas 8 --lag 100
 
 Regret of a step that shows rankers i and j:
-  copeland    c* - (c_i + c_j)/2, where c is the share of other rankers that a ranker beats and c* the largest c
-  condorcet   (e_i + e_j)/2, where e_i = P(w beats i) - 1/2 and w is the ranker that beats all others (it must exist)";
+  copeland    c* - (c_i + c_j)/2, where c is the share of other rankers that a ranker beats, and
+              c* the largest c
+  condorcet   (e_i + e_j)/2, where e_i = P(w beats i) - 1/2 and w is the ranker that beats all
+              others (it must exist)";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RegretChoice {

@@ -27,14 +27,16 @@ use crate::entropy;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Parts:
-  duels      next-duel for 10 and for 100 rankers (D-TS+), in a closed loop (each connection sends a request after each
-             answer) and in an open loop (a fixed number of requests per second; a latency counts from the time at
-             which the request was due)
+  duels      next-duel for 10 and for 100 rankers (D-TS+), in a closed loop (each connection sends
+             a request after each answer) and in an open loop (a fixed number of requests per
+             second; a latency counts from the time at which the request was due)
   feedback   durable outcomes, one per request and 100 per request
-  start      an experiment with a long log: appending, folding, opening with and without a snapshot; memory
-  replicas   feedback and duels of one server, two servers and so on, on one PostgreSQL (only there): the busy
-             processors of servers, PostgreSQL and load, and the mean number of waiting connections of PostgreSQL.
-             Servers share the processors of the machine unless --server-cpus limits each of them
+  start      an experiment with a long log: appending, folding, opening with and without a
+             snapshot; memory
+  replicas   feedback and duels of one server, two servers and so on, on one PostgreSQL (only
+             there): the busy processors of servers, PostgreSQL and load, and the mean number of
+             waiting connections of PostgreSQL. Servers share the processors of the machine unless
+             --server-cpus limits each of them
 
 Examples:
   rankduel bench duels
