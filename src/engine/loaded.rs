@@ -11,10 +11,10 @@ use crate::engine::log_regression;
 use crate::engine::outstanding::Outstanding;
 use crate::engine::page_rules::interleaving_text;
 use crate::engine::traffic::Traffic;
+use crate::events::{ControlEvent, Event};
 use crate::service::reports::estimates::Estimates;
 use crate::store::{
-    Change, ControlEvent, Event, ExperimentId, ExperimentRecord, LogEntry, Nonce, Snapshot, Store,
-    StoreError, in_time,
+    Change, ExperimentId, ExperimentRecord, LogEntry, Nonce, Snapshot, Store, StoreError, in_time,
 };
 use crate::telemetry::metrics::Metrics;
 use dueling_bandits::{InFlight, PolicyRng, Selection};

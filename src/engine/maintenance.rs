@@ -12,8 +12,9 @@ use tokio::time::MissedTickBehavior;
 use crate::access::Actor;
 use crate::engine::error::ServiceError;
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::{ControlEvent, Event};
 use crate::service::Service;
-use crate::store::{Appended, AuditNote, ControlEvent, Event, NewEvent, StoreError};
+use crate::store::{Appended, AuditNote, NewEvent, StoreError};
 
 /// How often.
 const EVERY: Duration = Duration::from_secs(2);
@@ -143,7 +144,7 @@ impl Service {
         if due.is_empty() {
             return Ok(());
         }
-        let settled = |nonce| NewEvent { nonce, event: Event::Control(ControlEvent::Settled {}) };
+        let settled = |nonce| NewEvent::new(nonce, Event::Control(ControlEvent::Settled {}));
         self.writer.append(loaded, due.into_iter().map(settled).collect()).await.map(drop)
     }
 

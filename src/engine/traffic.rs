@@ -18,9 +18,9 @@ use utoipa::ToSchema;
 
 use crate::engine::error::ServiceError;
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::Status;
 use crate::service::Service;
 use crate::service::reports::alarms::{Alarm, Signs, alarms};
-use crate::store::Status;
 use crate::telemetry::metrics::{DELAY_SECONDS, FeedbackStatus};
 
 /// A pair with fewer duels than that says nothing about even answers.

@@ -6,8 +6,9 @@ use std::collections::{HashMap, HashSet};
 use crate::engine::error::ServiceError;
 use crate::engine::experiment_spec::FieldError;
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::{ControlEvent, Event, PairResult, Status};
 use crate::service::{IssuedDuel, Service};
-use crate::store::{Appended, ControlEvent, Event, Nonce, PairResult, Status};
+use crate::store::{Appended, Nonce};
 use dueling_bandits::{BatchPair, Policy};
 
 /// The open batch of an experiment.

@@ -9,10 +9,9 @@ use crate::access::Actor;
 use crate::engine::error::ServiceError;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::{ControlEvent, Event};
 use crate::service::Service;
-use crate::store::{
-    AuditNote, Change, Changed, ControlEvent, Event, ExperimentRecord, NewEvent, Nonce,
-};
+use crate::store::{AuditNote, Change, Changed, ExperimentRecord, NewEvent, Nonce};
 
 /// What is to be changed.
 pub(crate) struct Decided {
@@ -100,7 +99,7 @@ impl Service {
         event: ControlEvent,
         now: i64,
     ) -> Result<(), ServiceError> {
-        let event = NewEvent { nonce, event: Event::Control(event) };
+        let event = NewEvent::new(nonce, Event::Control(event));
         match self.store.change_experiment(loaded.id, seen.version, &change, event, now).await? {
             Changed::Done(record) => {
                 loaded.set_record(record);

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 
 use crate::engine::error::ServiceError;
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::Status;
 use crate::service::Service;
-use crate::store::Status;
 use dueling_bandits::evidence::Certainty;
 
 impl Service {

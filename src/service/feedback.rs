@@ -10,11 +10,10 @@ use crate::engine::experiment_spec::FieldError;
 use crate::engine::fold::open_pages::MAX_CLICKED;
 use crate::engine::loaded::LoadedExperiment;
 use crate::engine::log_regression;
+use crate::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
-use crate::store::{
-    Appended, ClicksEvent, ControlEvent, Event, LogEntry, NewEvent, Nonce, OutcomeEvent,
-};
+use crate::store::{Appended, LogEntry, NewEvent, Nonce};
 use crate::telemetry::metrics::FeedbackStatus;
 use crate::telemetry::trace;
 use crate::tokens::duel_token::{DuelId, DuelToken, TokenError};
@@ -130,13 +129,13 @@ impl Service {
             .iter()
             .filter_map(|checked| match checked {
                 Checked::Late { event, .. } => {
-                    Some([event.nonce, event.superseded_by().unwrap_or(event.nonce)])
+                    Some([event.nonce, event.superseded_by.unwrap_or(event.nonce)])
                 }
                 _ => None,
             })
             .flatten()
             .collect();
-        if fresh.iter().any(|event| event.superseded_by().is_some())
+        if fresh.iter().any(|event| event.superseded_by.is_some())
             && loaded.fold()?.open_pages().bytes() > OPEN_PAGES_BYTES_MAX
         {
             return Err(ServiceError::Overloaded);
@@ -287,7 +286,9 @@ impl Service {
                 .collect(),
         };
         let nonce = if last { duel.nonce } else { piece_nonce(&event) };
-        Ok(NewEvent { nonce, event: Event::Control(ControlEvent::Clicks(Box::new(event))) })
+        let superseded_by = Some(duel.nonce).filter(|settling| *settling != nonce);
+        let event = Event::Control(ControlEvent::Clicks(Box::new(event)));
+        Ok(NewEvent { nonce, event, superseded_by })
     }
 }
 
@@ -338,19 +339,17 @@ fn outcome_event(token: &DuelToken, outcome: ShownOutcome) -> NewEvent {
         (ShownOutcome::Tie, _) => Answer::Tie,
         (ShownOutcome::None, _) => Answer::None,
     };
-    NewEvent {
-        nonce: token.nonce,
-        event: Event::Outcome(OutcomeEvent {
-            first: token.first,
-            second: token.second,
-            first_left: token.first_left,
-            answer,
-            batch: token.batch,
-            ticket: token.ticket,
-            chosen_at: token.chosen_at,
-            issued_at: token.issued_at,
-        }),
-    }
+    let outcome = OutcomeEvent {
+        first: token.first,
+        second: token.second,
+        first_left: token.first_left,
+        answer,
+        batch: token.batch,
+        ticket: token.ticket,
+        chosen_at: token.chosen_at,
+        issued_at: token.issued_at,
+    };
+    NewEvent::new(token.nonce, Event::Outcome(outcome))
 }
 
 /// The nonce of clicks that do not settle their duel: a function of what they say, so that a repeat

@@ -10,11 +10,10 @@ use crate::engine::experiment_spec::{ExperimentSpec, FieldError, MAX_POLICIES, n
 use crate::engine::loaded::LoadedExperiment;
 use crate::engine::page_rules::{CurrentMethod, interleaving_text};
 use crate::entropy;
+use crate::events::{ControlEvent, Status};
 use crate::service::Service;
 use crate::service::change::Decided;
-use crate::store::{
-    AuditNote, Change, ControlEvent, Created, ExperimentRecord, NewExperiment, Nonce, Status,
-};
+use crate::store::{AuditNote, Change, Created, ExperimentRecord, NewExperiment, Nonce};
 use dueling_bandits::PolicySpec;
 use interleaving;
 

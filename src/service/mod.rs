@@ -31,9 +31,8 @@ use crate::engine::registry::Registry;
 use crate::engine::replication::{self, PendingNotices};
 use crate::engine::writer::Writer;
 use crate::entropy;
-use crate::store::{
-    Appended, AuditRecord, ControlEvent, Event, NewEvent, Nonce, SharedStore, Status,
-};
+use crate::events::{ControlEvent, Event, Status};
+use crate::store::{Appended, AuditRecord, NewEvent, Nonce, SharedStore};
 use crate::telemetry::metrics::{DuelKind, Metrics};
 use crate::telemetry::trace;
 use crate::tokens::duel_token::DuelToken;
@@ -128,7 +127,7 @@ impl Service {
         let no_entropy =
             |error| ServiceError::Internal(format!("the system gives no randomness: {error}"));
         let keys = SigningKeys::load(Arc::clone(&store), clock.now_ms()).await?;
-        let access = Arc::new(AccessKeys::load(Arc::clone(&store)).await?);
+        let access = Arc::new(AccessKeys::load(store.clone()).await?);
         // the highest bit is kept for nonces that are not drawn
         let process = entropy::number().map_err(no_entropy)? >> 1;
         let registry = Arc::new(Registry::new(
@@ -360,10 +359,8 @@ impl Service {
         nonce: Nonce,
         event: ControlEvent,
     ) -> Result<Appended, ServiceError> {
-        let appended = self
-            .writer
-            .append(loaded, vec![NewEvent { nonce, event: Event::Control(event) }])
-            .await?;
+        let appended =
+            self.writer.append(loaded, vec![NewEvent::new(nonce, Event::Control(event))]).await?;
         appended
             .first()
             .copied()

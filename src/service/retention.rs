@@ -3,7 +3,8 @@
 
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
-use crate::store::{ExperimentRecord, Snapshot, Status, Store};
+use crate::events::Status;
+use crate::store::{ExperimentRecord, Snapshot, Store};
 
 /// What servers' clocks may differ by, unix milliseconds: a duel counts as expired only this much
 /// later.

@@ -13,10 +13,11 @@ use crate::access::Actor;
 use crate::engine::error::ServiceError;
 use crate::engine::experiment_spec::{ExperimentSpec, FieldError, Ranker};
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::{ControlEvent, Status};
 use crate::service::Service;
 use crate::service::change::Decided;
 use crate::service::lifecycle::{CHANGED, text_of};
-use crate::store::{Change, ControlEvent, ExperimentRecord, Status};
+use crate::store::{Change, ExperimentRecord};
 use dueling_bandits::{MAX_RANKERS, MIN_RANKERS};
 
 impl Service {

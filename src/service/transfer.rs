@@ -17,10 +17,8 @@ use sha2::{Digest, Sha256};
 use crate::access::Actor;
 use crate::engine::experiment_spec::{ExperimentSpec, name_error};
 use crate::engine::fold::Fold;
-use crate::store::{
-    AuditNote, ControlEvent, Event, ExperimentRecord, Imported, LogEntry, OutcomeEvent, Snapshot,
-    Status, Store,
-};
+use crate::events::{ControlEvent, Event, OutcomeEvent, Status};
+use crate::store::{AuditNote, ExperimentRecord, Imported, LogEntry, Snapshot, Store};
 
 /// Version of the format. A reader refuses what it does not know.
 const FORMAT: u32 = 1;

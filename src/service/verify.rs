@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
-use crate::store::{ControlEvent, Event, ExperimentRecord, Snapshot, Status, Store, StoreError};
+use crate::events::{ControlEvent, Event, Status};
+use crate::store::{ExperimentRecord, Snapshot, Store, StoreError};
 
 /// Entries read at a time.
 const PAGE: u32 = 10_000;

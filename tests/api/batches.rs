@@ -111,7 +111,7 @@ async fn a_lease_hands_out_what_the_batch_needs(database: TestDatabase) {
     assert_eq!(duels.len(), 7);
     duels.extend(lease(&server, 1000).await);
     assert_eq!(duels.len(), 30, "all that the batch needs");
-    assert_eq!(lease(&server, 1).await, Vec::<Value>::new(), "nothing is left to hand out");
+    assert_eq!(lease(&server, 1).await, Vec::<Value>::new(), "nothing is left to lease");
     let mut pairs = std::collections::BTreeMap::new();
     for duel in &duels {
         assert_eq!((&duel["batch"], &duel["self_duel"]), (&json!(1), &json!(false)));
@@ -460,7 +460,7 @@ async fn work(
     }
 }
 
-/// The server hands out no comparison twice while it may be answered, so that there is no surplus:
+/// The server issues no comparison twice while it may be answered, so that there is no surplus:
 /// what was answered is what the batches asked for.
 async fn assert_end(server: &Server, done: &Done) -> Value {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

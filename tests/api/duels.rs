@@ -45,7 +45,7 @@ async fn a_duel_says_all_that_a_caller_needs(database: TestDatabase) {
                 "{id}"
             );
             assert!((40..=200).contains(&id.len()), "{id}");
-            assert!(ids.insert(id.to_owned()), "{id} was handed out twice");
+            assert!(ids.insert(id.to_owned()), "{id} was issued twice");
             for side in ["left", "right"] {
                 assert!(rankers.contains(&duel[side].as_str().expect("a ranker")), "{duel}");
             }

@@ -20,7 +20,7 @@ on_both_databases! {
     an_experiment_concludes_on_one_who_takes_part
     rankings_are_needed_of_those_who_take_part
     an_export_holds_who_came_and_went
-    a_log_with_comings_is_replayed_where_that_can_be
+    a_log_with_roster_changes_is_replayed_where_possible
     the_page_says_who_was_retired
 }
 
@@ -215,7 +215,7 @@ async fn the_state_is_the_same_after_every_start_and_at_every_replica(database: 
     };
     let out_there = second.pair("search").await;
     enlist(&server, json!("d")).await.json(200);
-    // the other replica hears of it, and goes on handing out and taking in all the while
+    // the other replica is notified, and keeps issuing duels and recording answers meanwhile
     second.answer("search", &out_there, "left").await;
     eventually("the new ranker at the other replica", async || {
         let experiment = second.get("/v1/experiments/search").await.json(200);
@@ -454,7 +454,7 @@ async fn rankings_are_needed_of_those_who_take_part(database: TestDatabase) {
     ask(&["a", "b", "c"]).await.problem_at(ProblemKind::InvalidRequest, "/rankings/d");
     ask(&["b", "c", "d"]).await.json(200);
     ask(&["a", "b", "c", "d"]).await.json(200);
-    // what was handed out before is interleaved and answered as ever
+    // duels issued before are interleaved and answered as usual
     let again =
         json!({"duel_id": page["duel_id"], "left": ["x", "y"], "right": ["y", "x"], "length": 2});
     server.post("/v1/experiments/search/interleave", &again).await.json(200);
@@ -499,7 +499,7 @@ async fn an_export_holds_who_came_and_went(database: TestDatabase) {
     again.get("/v1/experiments/wrong").await.problem(ProblemKind::ExperimentNotFound);
 }
 
-async fn a_log_with_comings_is_replayed_where_that_can_be(database: TestDatabase) {
+async fn a_log_with_roster_changes_is_replayed_where_possible(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search("d-ts-plus")).await;
     go_on(&server, 60).await;

@@ -1,6 +1,6 @@
 //! Every operation of the description, tried with every kind of key and with none.
 
-use rankduel::access::{Actor, NewKey, Scope};
+use rankduel::access::{Actor, NewKey, Scope, Scopes};
 use rankduel::http::auth::ApiKeys;
 use rankduel::http::{ProblemKind, ShellSettings};
 use rankduel::store::{ApiKeyRecord, AuditNote, SharedStore};
@@ -51,7 +51,7 @@ async fn key(store: &SharedStore, scopes: &[Scope], experiments: Option<&[&str]>
         id: key.id.as_str().into(),
         digest: key.digest,
         name: "of a test".into(),
-        scopes: scopes.iter().copied().collect(),
+        scopes: scopes.iter().copied().collect::<Scopes>().to_string(),
         experiments: experiments.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
         replaces: None,
         created_at: START_MS,
@@ -196,7 +196,7 @@ async fn a_key_ends_when_it_expires_or_is_revoked(database: TestDatabase) {
         id: made.id.as_str().into(),
         digest: made.digest,
         name: "for a minute".into(),
-        scopes: [Scope::Read].into_iter().collect(),
+        scopes: Scope::Read.name().into(),
         experiments: None,
         replaces: None,
         created_at: START_MS,
@@ -222,7 +222,7 @@ async fn a_key_ends_when_it_expires_or_is_revoked(database: TestDatabase) {
         .await
         .unwrap()
         .into_iter()
-        .find(|key| key.scopes.allow(Scope::Admin))
+        .find(|key| Scopes::from_names(&key.scopes).allow(Scope::Admin))
         .unwrap()
         .id;
     let note = AuditNote::new(&Actor::command_line(), "key-revoked", &id, START_MS);
@@ -244,7 +244,9 @@ async fn the_last_use_of_a_key_is_noted(database: TestDatabase) {
     server.stop().await;
     assert_ne!(used, unused);
     let keys = store.api_keys().await.unwrap();
-    let of = |scope| keys.iter().find(|key| key.scopes.allow(scope)).unwrap().last_used_at;
+    let of = |scope| {
+        keys.iter().find(|key| Scopes::from_names(&key.scopes).allow(scope)).unwrap().last_used_at
+    };
     assert_eq!(of(Scope::Read), Some(START_MS), "to the minute");
     assert_eq!(of(Scope::Decide), None);
 }

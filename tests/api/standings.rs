@@ -1,4 +1,4 @@
-//! What came of it: the numbers, counted independently.
+//! The reported numbers, compared with an independent count.
 
 use std::collections::BTreeMap;
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rankduel::events::{ControlEvent, Event};
 use rankduel::http::ProblemKind;
 use rankduel::http::ShellSettings;
 use rankduel::service::ServiceSettings;
-use rankduel::store::{ControlEvent, Event, Store};
+use rankduel::store::Store;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -262,7 +263,7 @@ async fn reads_are_served_from_memory(database: TestDatabase) {
     }
     store.set(Mode::Fine);
     server.get("/v1/experiments/unknown").await.problem(ProblemKind::ExperimentNotFound);
-    // and a duel that was handed out meanwhile counts
+    // and a duel that was issued meanwhile counts
     server.answer("search", &leased["duels"][0], "left").await;
 }
 
@@ -291,7 +292,7 @@ async fn logged_self_duels(store: &dyn Store, name: &str) -> u64 {
     counts.sum()
 }
 
-/// Ask until `count` self-duels were handed out.
+/// Request duels until `count` self-duels were issued.
 async fn show_self_duels(server: &Server, count: u64) {
     let mut shown = 0;
     while shown < count {

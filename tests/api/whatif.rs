@@ -76,7 +76,7 @@ async fn a_replay_under_its_own_policy_is_the_state_that_is_served(database: Tes
             assert_eq!(again, found);
         }
     }
-    assert!(compared >= 2, "batches hand out no self-duels");
+    assert!(compared >= 2, "batches contain no self-duels");
 }
 
 async fn a_replay_under_another_policy_says_what_it_would_do(database: TestDatabase) {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use dueling_bandits::Answer;
-use rankduel::store::{ControlEvent, Event, LogEntry, Nonce, SharedStore, connect};
+use rankduel::events::{ControlEvent, Event};
+use rankduel::store::{LogEntry, Nonce, SharedStore, connect};
 use rankduel::tokens::duel_token::SigningKeySet;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::engine::fold::Fold;
-use rankduel::store::{Event, Snapshot, connect};
+use rankduel::events::Event;
+use rankduel::store::{Snapshot, connect};
 use serde_json::json;
 
 use crate::audit::{audit, log};
@@ -65,7 +66,7 @@ async fn snapshots_are_poisoned(database: TestDatabase) {
 /// A database that a killed process has left, and what was acknowledged.
 struct Left {
     scene: Scene,
-    /// A duel of each experiment, by its name, that was handed out after every answer.
+    /// A duel of each experiment, by its name, that was issued after every answer.
     newest: Vec<(&'static str, String)>,
     database: TestDatabase,
 }

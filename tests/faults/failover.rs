@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use dueling_bandits::Answer;
-use rankduel::store::{Appended, Created, Event, NewEvent, NewExperiment, OutcomeEvent, connect};
+use rankduel::events::{Event, OutcomeEvent};
+use rankduel::store::{Appended, Created, NewEvent, NewExperiment, connect};
 
 use crate::audit::audit;
 use crate::cluster::{Cluster, End};
@@ -68,7 +69,7 @@ async fn a_repeat_counts_no_sooner_than_the_standby_has_it() {
         chosen_at: 0,
         issued_at: 0,
     };
-    let events = [(record.id, NewEvent { nonce: 7, event: Event::Outcome(outcome) })];
+    let events = [(record.id, NewEvent::new(7, Event::Outcome(outcome)))];
     let mut standby = primary.standby().await;
     standby.end(End::Immediate);
 

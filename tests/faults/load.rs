@@ -23,7 +23,7 @@ pub struct PendingNotices {
     pub name: String,
     /// What was said.
     pub outcome: &'static str,
-    /// What came of it.
+    /// The answer to it.
     pub fate: Fate,
 }
 

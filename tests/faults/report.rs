@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-/// What came of one fault.
+/// The effect of one fault.
 #[derive(Debug, Serialize)]
 pub struct Row {
     /// What was done.

@@ -96,14 +96,14 @@ impl Client {
         self.send("PATCH", &path, &[JSON, ("if-match", "*")], body.to_string().into_bytes()).await
     }
 
-    /// Ask for a duel.
+    /// Request a duel.
     pub async fn next_duel(&self, name: &str) -> Value {
         self.send("POST", &format!("/v1/experiments/{name}/next-duel"), &[], Vec::new())
             .await
             .json(200)
     }
 
-    /// Ask for a duel between two rankers, not one alone.
+    /// Request duels until one is between two rankers.
     pub async fn pair(&self, name: &str) -> Value {
         for _ in 0..1000 {
             let duel = self.next_duel(name).await;
@@ -199,7 +199,7 @@ impl Answer {
     }
 }
 
-/// An experiment that hands out no self-duel for a million duels, so that its log grows by what a
+/// An experiment that issues no self-duel for a million duels, so that its log grows by what a
 /// test posts alone: one batch, of all pairs.
 pub fn steady(name: &str, rankers: &[&str]) -> Value {
     json!({

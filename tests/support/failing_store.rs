@@ -127,19 +127,7 @@ impl FailingStore {
 }
 
 #[async_trait]
-impl Store for FailingStore {
-    fn kind(&self) -> &'static str {
-        self.inner.kind()
-    }
-
-    async fn migrate(&self) -> Result<(), StoreError> {
-        self.write(self.inner.migrate()).await
-    }
-
-    async fn check(&self) -> Result<(), StoreError> {
-        self.look(self.inner.check()).await
-    }
-
+impl ExperimentLog for FailingStore {
     async fn create_experiment(&self, new: &NewExperiment) -> Result<Created, StoreError> {
         self.write(self.inner.create_experiment(new)).await
     }
@@ -154,6 +142,10 @@ impl Store for FailingStore {
         limit: u32,
     ) -> Result<Vec<ExperimentRecord>, StoreError> {
         self.look(self.inner.experiments(after, limit)).await
+    }
+
+    async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
+        self.look(self.inner.names(after, limit)).await
     }
 
     async fn heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError> {
@@ -184,7 +176,7 @@ impl Store for FailingStore {
             Mode::TakesRepeatsForNew => {
                 let fresh = |(id, new): &(ExperimentId, NewEvent)| {
                     let nonce = rankduel::entropy::number().expect("randomness").into();
-                    (*id, NewEvent { nonce, event: new.event.clone() })
+                    (*id, NewEvent { nonce, ..new.clone() })
                 };
                 self.inner.append(&events.iter().map(fresh).collect::<Vec<_>>(), recorded_at).await
             }
@@ -229,10 +221,6 @@ impl Store for FailingStore {
         self.look(self.inner.listen()).await
     }
 
-    async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
-        self.look(self.inner.names(after, limit)).await
-    }
-
     async fn prune(
         &self,
         experiment: ExperimentId,
@@ -247,16 +235,15 @@ impl Store for FailingStore {
         &self,
         record: &ExperimentRecord,
         base: Option<&Snapshot>,
-        pages: Pages<'_>,
+        chunks: EntryChunks<'_>,
         audit: Option<&AuditNote>,
     ) -> Result<Imported, StoreError> {
-        self.write(self.inner.import(record, base, pages, audit)).await
+        self.write(self.inner.import(record, base, chunks, audit)).await
     }
+}
 
-    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        self.look(self.inner.integrity()).await
-    }
-
+#[async_trait]
+impl KeyStore for FailingStore {
     async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
         self.look(self.inner.signing_keys()).await
     }
@@ -298,7 +285,10 @@ impl Store for FailingStore {
     async fn note_key_uses(&self, uses: &[(String, i64)]) -> Result<(), StoreError> {
         self.write(self.inner.note_key_uses(uses)).await
     }
+}
 
+#[async_trait]
+impl AuditLog for FailingStore {
     async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError> {
         self.write(self.inner.add_audit(notes)).await
     }
@@ -310,6 +300,25 @@ impl Store for FailingStore {
         limit: u32,
     ) -> Result<Vec<AuditRecord>, StoreError> {
         self.look(self.inner.audit(experiment, before, limit)).await
+    }
+}
+
+#[async_trait]
+impl Database for FailingStore {
+    fn kind(&self) -> &'static str {
+        self.inner.kind()
+    }
+
+    async fn migrate(&self) -> Result<(), StoreError> {
+        self.write(self.inner.migrate()).await
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.look(self.inner.check()).await
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        self.look(self.inner.integrity()).await
     }
 
     async fn close(&self) {

@@ -12,7 +12,8 @@ use crate::engine::experiment_spec::{ExperimentSpec, RosterChanges};
 use crate::engine::fold::counts::Counts;
 use crate::engine::fold::open_pages::{ClickedPage, OpenPages};
 use crate::engine::fold::page_counts::PageCounts;
-use crate::store::{ClicksEvent, ControlEvent, Event, LogEntry, Nonce, OutcomeEvent, PairResult};
+use crate::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
+use crate::store::{LogEntry, Nonce};
 use dueling_bandits::evidence::History;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{

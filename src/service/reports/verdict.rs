@@ -8,9 +8,9 @@ use utoipa::ToSchema;
 use crate::engine::error::ServiceError;
 use crate::engine::experiment_spec::{CONFIDENCE, ConcludeAt};
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::Status;
 use crate::service::Service;
 use crate::service::reports::standings::answered_duels;
-use crate::store::Status;
 use dueling_bandits::evidence::{Certainty, Forecast, History, Posterior, Unknowable, forecast};
 use dueling_bandits::{Tally, step_rng};
 

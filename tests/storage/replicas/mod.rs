@@ -1,0 +1,29 @@
+//! Several servers on one database: they follow each other, drop what is idle, take turns with
+//! keys, and go one by one.
+
+mod archived;
+mod batches;
+mod capacity;
+mod gone_back;
+mod keys;
+mod lame_duck;
+mod pieces;
+mod rankers;
+mod replication;
+mod versions;
+
+use crate::support::TestDatabase;
+use crate::support::client::Client;
+use crate::support::server::{Process, rankduel};
+
+/// The program on this database with these flags, and a client of it.
+fn serve(database: &TestDatabase, flags: &[&str]) -> (Process, Client) {
+    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
+    command.args(flags).env("RANKDUEL_DATABASE_URL", &database.url);
+    let process = Process::start(command);
+    let client = Client::new(&process.url);
+    (process, client)
+}
+
+/// Flags of a server that does not look at what others do within any test.
+const NEVER_LOOKS: [&str; 4] = ["--poll-milliseconds", "3600000", "--log", "warn"];

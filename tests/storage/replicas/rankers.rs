@@ -1,0 +1,173 @@
+//! Rankers come and go at one server while all serve.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rankduel::http::ProblemKind;
+use rankduel::service::verify::audit;
+use serde_json::{Value, json};
+
+use super::{NEVER_LOOKS, serve};
+use crate::support::client::{Client, eventually};
+use crate::support::server::Process;
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+on_both_databases! {
+    all_serve_while_rankers_come_and_go
+    a_server_that_has_not_heard_of_it_lags_and_does_no_harm
+    a_change_is_judged_by_the_rankers_there_are
+}
+
+async fn change(client: &Client, body: Value) {
+    client.patch("search", &body).await.json(200);
+}
+
+async fn retired(client: &Client) -> Vec<String> {
+    let experiment = client.get("/v1/experiments/search").await.json(200);
+    let rankers = experiment["rankers"].as_array().expect("rankers");
+    let gone = rankers.iter().filter(|ranker| ranker["retired"] == true);
+    gone.map(|ranker| ranker["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+fn shows(duel: &Value, id: &str) -> bool {
+    duel["left"] == id || duel["right"] == id
+}
+
+/// Answer duels until `stop` is set; returns the number of recorded answers.
+async fn traffic(client: Client, answers_to: Client, stop: &AtomicBool) -> u64 {
+    let mut recorded = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let duel = client.next_duel("search").await;
+        if duel["self_duel"] == false {
+            answers_to.answer("search", &duel, "left").await;
+            recorded += 1;
+        }
+    }
+    recorded
+}
+
+async fn agree(database: &TestDatabase, clients: &[&Client], duels: u64) {
+    eventually("the same everywhere", async || {
+        let expected = clients[0].standings("search").await;
+        let mut same = expected["duels"] == duels;
+        for client in clients {
+            same &= client.standings("search").await == expected;
+        }
+        same.then_some(())
+    })
+    .await;
+    let store = database.connect().await;
+    let findings = audit(&*store, "search").await.expect("an answer");
+    assert_eq!(findings.wrong, Vec::<String>::new());
+}
+
+async fn all_serve_while_rankers_come_and_go(database: TestDatabase) {
+    let flags = ["--poll-milliseconds", "20"];
+    let ((_one, one), (_other, other)) = (serve(&database, &flags), serve(&database, &flags));
+    one.create(
+        &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+    )
+    .await;
+    let stop = AtomicBool::new(false);
+    // every duel is answered at the server that has not handed it out
+    let changes = async {
+        for number in 0..6 {
+            let (here, there) = if number % 2 == 0 { (&one, &other) } else { (&other, &one) };
+            change(here, json!({"enlist": format!("new-{number}")})).await;
+            let goes = ["a", "b", "c", "new-0", "new-1", "new-2"][number];
+            change(there, json!({"retire": goes})).await;
+            let gone = retired(there).await;
+            assert_eq!(gone.len(), number + 1);
+            for _ in 0..20 {
+                let duel = there.next_duel("search").await;
+                assert!(!gone.iter().any(|id| shows(&duel, id)), "{duel} of {gone:?}");
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    };
+    let ((), first, second) = tokio::join!(
+        changes,
+        traffic(one.clone(), other.clone(), &stop),
+        traffic(other.clone(), one.clone(), &stop)
+    );
+    agree(&database, &[&one, &other], first + second).await;
+    assert_eq!(retired(&one).await, retired(&other).await);
+}
+
+/// Two servers that receive no notifications of each other. The first has enlisted `d` and retired
+/// `a` since the second one read the experiment.
+async fn one_knows_more(database: &TestDatabase) -> ((Process, Client), (Process, Client)) {
+    let without_notices = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
+    let (one, other) = (serve(database, &without_notices), serve(database, &without_notices));
+    one.1
+        .create(
+            &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+        )
+        .await;
+    assert_eq!(other.1.position("search").await, 0, "the other has it in memory");
+    change(&one.1, json!({"enlist": "d"})).await;
+    change(&one.1, json!({"retire": "a"})).await;
+    (one, other)
+}
+
+/// It issues duels of the rankers that it knows, and records answers of those that it does not.
+async fn a_server_that_has_not_heard_of_it_lags_and_does_no_harm(database: TestDatabase) {
+    let ((_one, one), (_other, other)) = one_knows_more(&database).await;
+    let of = async |client: &Client, id: &str| {
+        for _ in 0..1000 {
+            let duel = client.pair("search").await;
+            if shows(&duel, id) {
+                return duel;
+            }
+        }
+        panic!("no duel of {id}");
+    };
+    let of_a = of(&other, "a").await;
+    let of_d = of(&one, "d").await;
+    // what it appends stands behind what it has not heard of, and it reads all of it then
+    other.answer("search", &of_d, "left").await;
+    assert_eq!(retired(&other).await, ["a"]);
+    for _ in 0..100 {
+        assert!(!shows(&other.next_duel("search").await, "a"));
+    }
+    one.answer("search", &of_a, "left").await;
+    let again = json!({"duel_id": of_a["duel_id"], "outcome": "left"});
+    assert_eq!(other.feedback("search", &again).await.json(200)["status"], "duplicate");
+    // a change that was decided on what is no more is refused
+    let stale = [("content-type", "application/json"), ("if-match", "\"1\"")];
+    let body = json!({"enlist": "e"}).to_string().into_bytes();
+    let path = "/v1/experiments/search";
+    other.send("PATCH", path, &stale, body).await.problem(ProblemKind::PreconditionFailed);
+    agree(&database, &[&one], 2).await;
+}
+
+/// The winner is one that takes part, whatever the server that is told knew before.
+async fn a_change_is_judged_by_the_rankers_there_are(database: TestDatabase) {
+    let ((_one, _), (_other, other)) = one_knows_more(&database).await;
+    let concluded = |winner: &str| json!({"status": "concluded", "winner": winner});
+    other.patch("search", &concluded("a")).await.problem_at(ProblemKind::InvalidRequest, "/winner");
+    let experiment = other.patch("search", &concluded("d")).await.json(200);
+    assert_eq!(experiment["winner"], "d");
+    assert_eq!(retired(&other).await, ["a"]);
+    agree(&database, &[&other], 0).await;
+}
+
+/// Nobody asks the other server for anything before it has heard of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn being_told_is_enough_on_postgresql() {
+    let database = fresh_database(Kind::Postgres).await;
+    let ((_one, one), (_other, other)) =
+        (serve(&database, &NEVER_LOOKS), serve(&database, &NEVER_LOOKS));
+    one.create(
+        &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+    )
+    .await;
+    other.standings("search").await;
+    change(&one, json!({"retire": "b"})).await;
+    eventually("who has gone at the other", async || {
+        (retired(&other).await == ["b"]).then_some(())
+    })
+    .await;
+    for _ in 0..100 {
+        assert!(!shows(&other.next_duel("search").await, "b"));
+    }
+}
