@@ -217,7 +217,7 @@ impl Fold {
     fn settle(&mut self, nonce: Nonce, page: &ClickedPage) -> Result<Answered, String> {
         let method = self.method(page.method).ok_or("its method is unknown")?;
         let credit = page.credit(&method, self.seed, nonce)?;
-        let outcome = page.answered(credit.verdict);
+        let outcome = page.answered(credit.outcome);
         let answered = self.apply_outcome(&outcome)?;
         if outcome.first != outcome.second {
             self.page_counts.record(page.method, &outcome, &page.sheet, &credit);

@@ -10,7 +10,7 @@ use crate::events::{ClicksEvent, OutcomeEvent};
 use crate::store::Nonce;
 use crate::tokens::page_payload::{sheet_from_text, sheet_is_sound};
 use dueling_bandits::Answer;
-use interleaving::{self, Click, Credit, CreditSheet, DuelCoins, MAX_WEIGHT, Verdict, credit};
+use interleaving::{self, Click, Credit, CreditSheet, DuelCoins, MAX_WEIGHT, Outcome, credit};
 
 /// Most clicked documents that count on one page. Searchers click on fewer, and the limit bounds
 /// the time that crediting takes.
@@ -90,12 +90,12 @@ impl ClickedPage {
     }
 
     /// The duel, answered as the credit decided.
-    pub fn answered(&self, verdict: Verdict) -> OutcomeEvent {
-        let answer = match (verdict, self.duel.first_left) {
-            (Verdict::Left, true) | (Verdict::Right, false) => Answer::First,
-            (Verdict::Left, false) | (Verdict::Right, true) => Answer::Second,
-            (Verdict::Tie, _) => Answer::Tie,
-            (Verdict::None, _) => Answer::None,
+    pub fn answered(&self, outcome: Outcome) -> OutcomeEvent {
+        let answer = match (outcome, self.duel.first_left) {
+            (Outcome::Left, true) | (Outcome::Right, false) => Answer::First,
+            (Outcome::Left, false) | (Outcome::Right, true) => Answer::Second,
+            (Outcome::Tie, _) => Answer::Tie,
+            (Outcome::None, _) => Answer::None,
         };
         OutcomeEvent { answer, ..self.duel }
     }

@@ -172,7 +172,7 @@ fn simulate_reads_the_matrix() {
     let table = String::from_utf8(output.stdout).unwrap();
     for expected in [
         "12 queries, 96 documents, 3 grades",
-        "because they rank nothing: features 4",
+        "because they do not rank anything: features 4",
         "undecided 0.",
     ] {
         assert!(table.contains(expected), "{table}");
@@ -210,10 +210,10 @@ fn simulate_reads_the_matrix() {
 fn invalid_arguments_are_refused_before_any_work() {
     refused(&["--letor", "nowhere.letor"], "--letor nowhere.letor: ");
     refused(&["--letor", SMALL, "--method", "draft"], "there is no interleaving method `draft`");
-    refused(&["--letor", SMALL, "--clicks", "bots"], "there are no users `bots`");
+    refused(&["--letor", SMALL, "--clicks", "bots"], "there is no click model `bots`");
     refused(
         &["--letor", SMALL, "--features", "4,1"],
-        "feature 4 has one value for all documents of each query",
+        "feature 4 has the same value for all documents of each query",
     );
     refused(&["--letor", SMALL, "--features", "1,99"], "feature 99 is not in the file");
     refused(&["--letor", SMALL, "--features", "1,1"], "feature 1 is given twice");
@@ -227,6 +227,6 @@ fn invalid_arguments_are_refused_before_any_work() {
     let (_folder, path) = file("7 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n");
     refused(
         &["--letor", path.to_str().unwrap()],
-        "a document has grade 7; users are known for grades 0 to 4",
+        "a document has grade 7; click models support grades 0 to 4",
     );
 }

@@ -58,10 +58,7 @@ fn a_stand_in_is_named_and_a_given_matrix_is_used() {
         "{said}"
     );
     let said = make(&out, "1", &["copeland-2"]);
-    assert!(
-        said.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full takes"),
-        "{said}"
-    );
+    assert!(said.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full uses"), "{said}");
 
     let data = folder.path().join("data");
     std::fs::create_dir(&data).unwrap();
@@ -120,6 +117,6 @@ fn figures_are_listed_and_unknown_ones_refused() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(
         String::from_utf8_lossy(&unknown.stderr)
-            .contains("there is no figure `copeland-99`; choose among: copeland-1")
+            .contains("there is no figure `copeland-99`; choose one of: copeland-1")
     );
 }

@@ -35,11 +35,11 @@ fn every_kind_is_listed_with_its_parameters() {
 fn the_list_says_which_kinds_allow_roster_changes() {
     let text = |kind: &str| String::from_utf8(rankduel(&["policies", kind]).stdout).unwrap();
     assert!(
-        text("d-ts-plus").contains("  rankers: may come and go in mid-run\n"),
+        text("d-ts-plus").contains("  rankers: can be added and retired during an experiment\n"),
         "{}",
         text("d-ts-plus")
     );
-    assert!(text("scb").contains("  rankers: stay as they are: its rounds"), "{}", text("scb"));
+    assert!(text("scb").contains("  rankers: fixed: its rounds"), "{}", text("scb"));
     let open =
         PolicySpec::KINDS.iter().filter(|(_, description)| description.fixed_rankers.is_none());
     let open: Vec<_> = open.map(|(kind, _)| *kind).collect();
@@ -56,6 +56,6 @@ fn kinds_can_be_chosen() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(
         String::from_utf8_lossy(&unknown.stderr)
-            .contains("there is no policy `bogus`; choose among: uniform")
+            .contains("there is no policy `bogus`; choose one of: uniform")
     );
 }

@@ -1,4 +1,4 @@
-//! Simulations with somebody watching: a progress bar, and Ctrl-C that keeps what is done.
+//! Worker threads of simulations, with a progress bar and Ctrl-C.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -8,55 +8,54 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use lab::simulate::tournament::run_all;
-use lab::simulate::{Report, Tournament, Watch};
+use lab::simulate::{Progress, Report, Tournament, run_all};
 
-/// How often the progress bar is redrawn.
+/// Interval between two updates of the progress bar.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// Threads to run on, and Ctrl-C to stop with: one for each call of the program.
-pub(super) struct Watched {
+/// The threads of a command, and the state of their work. Each call of the program has one.
+pub(super) struct Workers {
     pool: rayon::ThreadPool,
-    watch: Arc<Watch>,
+    progress: Arc<Progress>,
 }
 
-impl Watched {
-    /// `threads` threads (default: one a core). From now on the first Ctrl-C ends the work after
-    /// the current step, and the second ends the program.
+impl Workers {
+    /// Starts `threads` threads (default: one per core). From then on, the first Ctrl-C stops the
+    /// work after the current step, and the second one stops the program.
     pub fn start(threads: Option<NonZeroUsize>) -> anyhow::Result<Self> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.map_or(0, NonZeroUsize::get))
             .build()
-            .context("starting threads")?;
-        let watch = Arc::new(Watch::new());
-        stop_on_ctrl_c(watch.clone());
-        Ok(Self { pool, watch })
+            .context("the threads cannot be started")?;
+        let progress = Arc::new(Progress::new());
+        stop_on_ctrl_c(progress.clone());
+        Ok(Self { pool, progress })
     }
 
-    /// Whether Ctrl-C has ended the work early.
+    /// Whether Ctrl-C has stopped the work early.
     pub fn is_interrupted(&self) -> bool {
-        self.watch.is_stopped()
+        self.progress.is_stopped()
     }
 
-    /// Run tournaments; one report each, `None` where it was interrupted before anything could be
-    /// said.
+    /// Runs tournaments. Returns one report for each; `None` if it was interrupted before its first
+    /// checkpoint.
     pub fn run(&self, tournaments: &[Tournament]) -> Vec<Option<Report>> {
         let steps =
             tournaments.iter().fold(0_u64, |steps, t| steps.saturating_add(t.total_steps()));
-        self.work(steps, |watch| run_all(tournaments, watch))
+        self.work(steps, |progress| run_all(tournaments, progress))
     }
 
-    /// Do other work of `steps` steps on the threads.
-    pub fn work<T: Send>(&self, steps: u64, work: impl FnOnce(&Watch) -> T + Send) -> T {
-        with_progress(steps, &self.watch, || self.pool.install(|| work(&self.watch)))
+    /// Does other work of `steps` steps on the threads.
+    pub fn work<T: Send>(&self, steps: u64, work: impl FnOnce(&Progress) -> T + Send) -> T {
+        with_progress_bar(steps, &self.progress, || self.pool.install(|| work(&self.progress)))
     }
 }
 
-/// Do `work` while a bar shows how far `watch` says it is. Draws nothing unless standard error is a
+/// Does `work` while a bar displays `progress`. The bar is hidden unless standard error is a
 /// terminal.
-fn with_progress<T>(steps: u64, watch: &Watch, work: impl FnOnce() -> T) -> T {
+fn with_progress_bar<T>(steps: u64, progress: &Progress, work: impl FnOnce() -> T) -> T {
     let bar = ProgressBar::new(steps);
-    let before = watch.steps();
+    let before = progress.steps();
     if let Ok(style) =
         ProgressStyle::with_template("{wide_bar} {percent:>3} %  {eta} left  {human_pos} steps")
     {
@@ -68,7 +67,7 @@ fn with_progress<T>(steps: u64, watch: &Watch, work: impl FnOnce() -> T) -> T {
             let bar = &bar;
             move || {
                 while let Err(RecvTimeoutError::Timeout) = until_finished.recv_timeout(REDRAW) {
-                    bar.set_position(watch.steps() - before);
+                    bar.set_position(progress.steps() - before);
                 }
                 bar.finish_and_clear();
             }
@@ -79,7 +78,7 @@ fn with_progress<T>(steps: u64, watch: &Watch, work: impl FnOnce() -> T) -> T {
     })
 }
 
-fn stop_on_ctrl_c(watch: Arc<Watch>) {
+fn stop_on_ctrl_c(progress: Arc<Progress>) {
     std::thread::spawn(move || {
         let listening = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -87,17 +86,17 @@ fn stop_on_ctrl_c(watch: Arc<Watch>) {
             .and_then(|runtime| {
                 runtime.block_on(async {
                     tokio::signal::ctrl_c().await?;
-                    watch.stop();
+                    progress.stop();
                     eprintln!(
-                        "\nrankduel: stopping after the current steps; Ctrl-C again to give up"
+                        "\nrankduel: stopping after the current steps; Ctrl-C again to abort"
                     );
                     tokio::signal::ctrl_c().await
                 })
             });
         match listening {
-            // as a shell reports a program that SIGINT has ended
+            // The exit code that shells use for SIGINT.
             Ok(()) => std::process::exit(130),
-            Err(error) => eprintln!("rankduel: Ctrl-C will lose what is done: {error}"),
+            Err(error) => eprintln!("rankduel: Ctrl-C will abort without a result: {error}"),
         }
     });
 }

@@ -1,28 +1,30 @@
 //! Probabilistic interleaving (Hofmann, Whiteson and de Rijke, "A probabilistic method for
-//! inferring preferences from clicks", CIKM 2011): for each slot a fair coin names a side, which
-//! draws one of its remaining documents, the one of rank `r` with weight `1/r^τ`.
+//! inferring preferences from clicks", CIKM 2011).
 //!
-//! Credit is marginalised over all ways in which the list could have been drafted: given the list,
-//! slot `i` came from the left with probability `q_i`, independently of the others. The
-//! distribution of the difference of clicks is therefore a convolution over the clicked slots,
-//! `O(clicks²)` instead of `2^length`.
+//! For each slot a fair coin chooses a side. That side draws one of its remaining documents; the
+//! document of rank `r` has weight `1/r^τ`.
+//!
+//! Credit is marginalised over all ways to draft the list. Given the list, slot `i` came from the
+//! left with probability `q_i`, independently of the other slots. The distribution of the
+//! difference of clicks is therefore a convolution over the clicked slots, which takes `O(clicks²)`
+//! instead of `2^length`.
 
 use serde::{Deserialize, Serialize};
 
-use super::coins::Coins;
-use super::credit::{ClickedSlot, CreditSheet, Score};
-use super::draft::{Draft, Drafted, Team};
-use super::lists::Lists;
+use crate::coins::Coins;
+use crate::credit::{ClickedSlot, CreditSheet, Score};
+use crate::draft::{Draft, Drafted, Team};
+use crate::lists::Lists;
 
 /// Parameters of the method.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Probabilistic {
-    /// How strongly the top of a list is preferred: above 0, at most 10.
+    /// How strongly a side prefers the top of its list: above 0, at most 10.
     pub tau: f64,
-    /// What a page is worth.
+    /// How the credit of a page is computed.
     pub credit: PosteriorCredit,
-    /// How the outcome follows from it.
+    /// How the credit becomes an outcome.
     pub verdict: PosteriorVerdict,
 }
 
@@ -32,54 +34,57 @@ impl Default for Probabilistic {
     }
 }
 
-/// What a page is worth, given the posterior of its slots.
+/// How the credit of a page is computed from the posterior of its slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PosteriorCredit {
     /// The probability that a side has more clicks than the other.
     #[default]
     MoreClicks,
-    /// The number of clicks that a side is expected to have.
+    /// The expected number of clicks of a side.
     ExpectedClicks,
 }
 
-/// How an outcome follows from the two sides' credit.
+/// How the credit of both sides becomes an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PosteriorVerdict {
-    /// The side with more credit wins. The credit of a searcher who clicks at random is 0 on
-    /// average, but small credits count as much as large ones: such a searcher may still prefer one
-    /// side more often.
+    /// The side with more credit wins. The mean credit of random clicks is 0, but small credits
+    /// count as much as large ones, so random clicks may still prefer one side more often.
     #[default]
     Sign,
-    /// Drawn: each side wins with the probability that its credit says, which prefers nobody under
-    /// random clicks.
+    /// The outcome is drawn: each side wins with a probability equal to its credit. Random clicks
+    /// prefer neither side.
     Drawn,
 }
 
-/// Draft `length` documents, or as many as there are.
+/// Drafts `length` documents, or fewer if there are not enough.
 pub fn draft(lists: &Lists, tau: f64, length: usize, coins: &mut impl Coins) -> Draft {
     let mut left = Remaining::of(lists.left(), tau);
     let mut right = Remaining::of(lists.right(), tau);
     let mut slots = Vec::with_capacity(length.min(lists.documents()));
     while slots.len() < length {
-        let (from_left, dry) = match (left.is_empty(), right.is_empty()) {
+        let (from_left, other_is_empty) = match (left.is_empty(), right.is_empty()) {
             (true, true) => break,
             (false, false) => (coins.left(), false),
-            (right_is_dry, _) => (!right_is_dry, true),
+            (left_is_empty, _) => (!left_is_empty, true),
         };
         let (source, team) = if from_left { (&left, Team::Left) } else { (&right, Team::Right) };
         let document = source.documents[coins.choose(&source.weights)];
         left.remove(document);
         right.remove(document);
-        slots.push(Drafted { document, team, competitive: !dry || lists.credits_the_dry() });
+        slots.push(Drafted {
+            document,
+            team,
+            competitive: !other_is_empty || lists.credits_after_exhaustion(),
+        });
     }
     let mut draft = Draft::of(slots);
     draft.append_tail(lists, length);
     draft
 }
 
-/// The documents of one list that are not shown yet. Weights are those of the original ranks.
+/// The documents of one list that are not shown yet, with the weights of their original ranks.
 struct Remaining {
     documents: Vec<u32>,
     weights: Vec<f64>,
@@ -105,13 +110,13 @@ impl Remaining {
     }
 }
 
-/// `1/rank^τ`, to the same last digit on every machine.
+/// `1/rank^τ`, with the same bits on every machine.
 pub fn weight(rank: usize, tau: f64) -> f64 {
     let rank = rank as f64;
     if tau == 3.0 { 1.0 / (rank * rank * rank) } else { libm::pow(rank, -tau) }
 }
 
-/// The probability that the slot at `position` of the sheet came from the left, given the list.
+/// The probability that the slot at `position` of the sheet came from the left, given the list;
 /// `None` for a slot that neither list can fill.
 pub fn left_posterior(sheet: &CreditSheet, position: usize, tau: f64) -> Option<f64> {
     let probability = |side: usize| {
@@ -127,7 +132,7 @@ pub fn left_posterior(sheet: &CreditSheet, position: usize, tau: f64) -> Option<
                 shown[rank] = true;
             }
         }
-        // the small ones first, which loses no digits
+        // Adding the small weights first loses no digits.
         let remaining: f64 = (1..=depth).rev().filter(|&r| !shown[r]).map(|r| weight(r, tau)).sum();
         weight(rank, tau) / remaining
     };
@@ -136,7 +141,7 @@ pub fn left_posterior(sheet: &CreditSheet, position: usize, tau: f64) -> Option<
 }
 
 /// Credit of the clicked slots.
-pub(super) fn score(
+pub(crate) fn score(
     sheet: &CreditSheet,
     clicked: &[ClickedSlot],
     parameters: Probabilistic,
@@ -158,8 +163,8 @@ pub(super) fn score(
     }
 }
 
-/// Of independent slots, each of the left's with its probability `q`: the probabilities that the
-/// left's weigh more and that the right's weigh more.
+/// The probabilities that the left slots weigh more and that the right slots weigh more, where each
+/// slot belongs to the left with its own probability `q`, independently of the others.
 fn more_clicks(slots: &[(u32, f64)]) -> Score {
     let most: usize = slots.iter().map(|&(weight, _)| weight as usize).sum();
     // index `most + difference`

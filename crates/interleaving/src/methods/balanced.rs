@@ -1,15 +1,24 @@
 //! Balanced interleaving (Joachims, "Evaluating retrieval performance using clickthrough data",
 //! 2003; in the form of Chapelle, Joachims, Radlinski and Yue, "Large-scale validation and analysis
-//! of interleaved search evaluation", 2012): every beginning of the page is a beginning of the left
-//! list and one of the right list, of lengths that differ by one at most. Known to be unfair: a
-//! searcher who clicks at random prefers one of `a b c d` and `b c d a` three times in four.
+//! of interleaved search evaluation", 2012).
+//!
+//! Every beginning of the page combines a beginning of the left list and one of the right list,
+//! whose lengths differ by at most one. The method is known to be unfair: for the lists `a b c d`
+//! and `b c d a`, random clicks prefer the second one three times in four.
 
-use super::coins::Coins;
-use super::credit::{ClickedSlot, Score};
-use super::draft::{Draft, Drafted, Team};
-use super::lists::Lists;
+use serde::{Deserialize, Serialize};
 
-/// Draft `length` documents, or as many as there are.
+use crate::coins::Coins;
+use crate::credit::{ClickedSlot, Score};
+use crate::draft::{Draft, Drafted, Team};
+use crate::lists::Lists;
+
+/// Balanced interleaving has no parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Balanced {}
+
+/// Drafts `length` documents, or fewer if there are not enough.
 pub fn draft(lists: &Lists, length: usize, coins: &mut impl Coins) -> Draft {
     let (left, right) = (lists.left(), lists.right());
     let left_leads = coins.left();
@@ -32,7 +41,7 @@ pub fn draft(lists: &Lists, length: usize, coins: &mut impl Coins) -> Draft {
 
 /// Clicks within the top `k` of each side, where `k` is the better rank of the lowest clicked
 /// document.
-pub(super) fn score(clicked: &[ClickedSlot]) -> Score {
+pub(crate) fn score(clicked: &[ClickedSlot]) -> Score {
     let Some(lowest) = clicked.iter().max_by_key(|click| click.position) else {
         return Score::default();
     };
