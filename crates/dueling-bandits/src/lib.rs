@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod capabilities;
+pub mod duel;
 pub mod evidence;
 pub mod in_flight;
 pub mod math;
@@ -21,14 +23,16 @@ mod saved_state;
 pub mod stateless;
 pub mod tally;
 
+pub use capabilities::{BatchPair, Batches, DeferredUpdates, MutableRoster};
+pub use duel::{Duel, Observation, PairCounts, Selection};
 pub use in_flight::InFlight;
 pub use outcome::{Answer, Outcome, TieRule};
 pub use parameters::{InvalidPolicy, Setup};
 pub use policies::bounds::Bounds;
-pub use policy::{BatchPair, Duel, Observation, PairCounts, Policy, Selection, Unsupported};
+pub use policy::Policy;
 pub use registry::PolicySpec;
 pub use rng::{PolicyRng, step_rng};
-pub use roster::Roster;
+pub use roster::{Roster, RosterError};
 pub use stateless::CannotCount;
 pub use tally::Tally;
 

@@ -122,7 +122,7 @@ impl WinProbabilities {
     }
 
     /// What its source says of `{i, j}` has changed; the odds may wait for
-    /// [`WinProbabilities::settle`].
+    /// [`WinProbabilities::catch_up`].
     pub fn update_later(&mut self, i: usize, j: usize) {
         if i == j {
             return;
@@ -135,7 +135,7 @@ impl WinProbabilities {
     }
 
     /// Catch up with all that was left for later. The newest counts of a pair alone matter.
-    pub fn settle(&mut self, source: &impl WinProbabilitySource) {
+    pub fn catch_up(&mut self, source: &impl WinProbabilitySource) {
         self.forget_repeats();
         for (i, j) in std::mem::take(&mut self.stale) {
             self.update(source, i.into(), j.into());

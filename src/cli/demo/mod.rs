@@ -178,7 +178,7 @@ async fn demo(args: DemoArgs, policy: PolicySpec, mut field: Field) -> anyhow::R
         format!("demo-{:012x}", entropy::number().context("the system gives no randomness")? >> 16);
     println!("rankduel serves {name} on {} ({})", server.url, server.database);
     let setup = Setup { rankers: field.rankers.len(), seed: args.seed };
-    let in_batches = policy.start(setup).runs_in_batches();
+    let in_batches = policy.start(setup).batches().is_some();
     let mut body = json!({
         "name": name,
         "rankers": field.rankers,

@@ -218,7 +218,7 @@ impl Fold {
     /// them.
     pub fn apply_page<T>(&mut self, fold: impl FnOnce(&mut Page<'_>) -> T) -> T {
         let result = fold(&mut Page(self));
-        self.policy.settle();
+        self.policy.catch_up();
         result
     }
 
@@ -383,7 +383,7 @@ impl Fold {
             batch: if anothers { self.policy.batch() } else { outcome.batch },
             ticket: if anothers { 0 } else { outcome.ticket },
         };
-        self.policy.observe_unsettled(&observation);
+        self.policy.observe_deferred(&observation);
         Ok(answered)
     }
 

@@ -12,7 +12,7 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use crate::{BatchPair, Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, Selection};
+use crate::{BatchPair, Batches, Duel, InFlight, Observation, Outcome, PolicyRng, Selection};
 
 /// Random places of the open list that are tried before it is scanned.
 const PROBES: usize = 8;
@@ -111,24 +111,9 @@ impl Ledger {
         (asked, std::mem::replace(&mut self.rows, Rows(rows)))
     }
 
-    /// Number of the open batch, from 1; `None` when none is open.
-    pub fn number(&self) -> Option<u32> {
-        (!self.open.is_empty()).then_some(self.opened)
-    }
-
     /// What the last batch that was opened has learnt so far.
     pub fn learnt(&self) -> &Rows {
         &self.rows
-    }
-
-    /// The pairs of the open batch; none when no batch is open.
-    pub fn pairs(&self) -> Vec<BatchPair> {
-        if self.open.is_empty() {
-            return Vec::new();
-        }
-        let pair =
-            |row: &Row| BatchPair { duel: row.duel(), needed: row.needed, answered: row.answered };
-        self.rows.0.iter().map(pair).collect()
     }
 
     /// A random pair that needs more answers than are in flight; `None` when every comparison left
@@ -211,26 +196,17 @@ impl Ledger {
     }
 }
 
-/// Hand `counts` to `fold` as runs of equal outcomes, in the order that
-/// [`super::Policy::observe_counts`] fixes: first wins, second wins, ties. `steps` is the number of
-/// steps folded before the first of them. Ties cost one call of `tie` each, because what a tie says
-/// may depend on its step; all else is O(1) a run.
-pub fn runs(
-    counts: &PairCounts,
-    steps: u64,
-    tie: &mut dyn FnMut(u64) -> Outcome,
-    mut fold: impl FnMut(Outcome, u32),
-) {
-    fold(Outcome::First, counts.first_wins);
-    fold(Outcome::Second, counts.second_wins);
-    let first_tie = steps + u64::from(counts.first_wins) + u64::from(counts.second_wins);
-    let mut run = (Outcome::Void, 0);
-    for outcome in (0..u64::from(counts.ties)).map(|nth| tie(first_tie + nth)) {
-        if outcome != run.0 {
-            fold(run.0, run.1);
-            run = (outcome, 0);
-        }
-        run.1 += 1;
+impl Batches for Ledger {
+    fn number(&self) -> Option<u32> {
+        (!self.open.is_empty()).then_some(self.opened)
     }
-    fold(run.0, run.1);
+
+    fn pairs(&self) -> Vec<BatchPair> {
+        if self.open.is_empty() {
+            return Vec::new();
+        }
+        let pair =
+            |row: &Row| BatchPair { duel: row.duel(), needed: row.needed, answered: row.answered };
+        self.rows.0.iter().map(pair).collect()
+    }
 }

@@ -18,14 +18,11 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::choose;
-use super::coin;
-use super::ucb;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::policies::{choose, coin, ucb};
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;

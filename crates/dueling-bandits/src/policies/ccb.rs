@@ -7,14 +7,16 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::bounds::Bounds;
-use super::choose;
-use super::double_thompson::{default_alpha, require_alpha};
 use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::policies::{
+    bounds::Bounds,
+    choose,
+    double_thompson::{default_alpha, require_alpha},
+};
+use crate::saved_state::{load_state, save_state};
 use crate::{
-    Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, Unsupported, step_rng,
+    Duel, InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError, Selection, Tally,
+    step_rng,
 };
 
 const FORMAT: u32 = 1;
@@ -359,20 +361,8 @@ impl Policy for Hypotheses {
         self.tally().copeland_leader_among(self.bounds.active())
     }
 
-    /// The tournament has changed, and with it what a Copeland winner loses: the hypotheses start
-    /// over (the paper knows no such event).
-    fn enlist(&mut self) -> Result<(), Unsupported> {
-        self.bounds.enlist()?;
-        self.start_over();
-        Ok(())
-    }
-
-    /// As for [`Policy::enlist`].
-    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
-        if self.bounds.retire(ranker)? {
-            self.start_over();
-        }
-        Ok(())
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
     }
 
     fn format(&self) -> u32 {
@@ -382,5 +372,23 @@ impl Policy for Hypotheses {
     fn save(&self) -> Vec<u8> {
         let (tally, retired) = self.bounds.parts();
         save_state(&(tally, retired, &self.contenders, &self.beaten_by, self.most_losses))
+    }
+}
+
+impl MutableRoster for Hypotheses {
+    /// The tournament has changed, and with it what a Copeland winner loses: the hypotheses start
+    /// over (the paper knows no such event).
+    fn enlist(&mut self) -> Result<(), RosterError> {
+        self.bounds.enlist()?;
+        self.start_over();
+        Ok(())
+    }
+
+    /// As for [`MutableRoster::enlist`].
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
+        if self.bounds.retire(ranker)? {
+            self.start_over();
+        }
+        Ok(())
     }
 }

@@ -12,13 +12,12 @@ mod exploration;
 
 use serde::{Deserialize, Serialize};
 
-use super::choose;
 use crate::math::divergence;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::policies::choose;
+use crate::saved_state::{load_state, save_state};
 use crate::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally};
 use exploration::Tournament;
 

@@ -9,16 +9,17 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::bounds::Bounds;
-use super::choose;
 use crate::math::divergence;
 use crate::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_given_sign};
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
-use crate::{InFlight, MAX_RANKERS, Observation, Policy, PolicyRng, Selection, Tally, Unsupported};
+use crate::policies::{bounds::Bounds, choose};
+use crate::saved_state::{load_state, save_state};
+use crate::{
+    DeferredUpdates, InFlight, MAX_RANKERS, MutableRoster, Observation, Policy, PolicyRng,
+    RosterError, Selection, Tally,
+};
 
 const FORMAT: u32 = 1;
 
@@ -245,18 +246,6 @@ impl Policy for Sampler {
         }
     }
 
-    fn observe_unsettled(&mut self, observation: &Observation) {
-        let duel = observation.duel;
-        self.bounds.record(duel, observation.outcome);
-        if observation.outcome.half_wins() != (0, 0) {
-            self.odds.update_later(duel.first, duel.second);
-        }
-    }
-
-    fn settle(&mut self) {
-        self.odds.settle(self.bounds.tally());
-    }
-
     fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
         self.bounds.skip(count);
     }
@@ -265,14 +254,12 @@ impl Policy for Sampler {
         self.tally().copeland_leader_among(self.bounds.active())
     }
 
-    fn enlist(&mut self) -> Result<(), Unsupported> {
-        self.bounds.enlist()?;
-        self.odds.enlist();
-        Ok(())
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
     }
 
-    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
-        self.bounds.retire(ranker).map(drop)
+    fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
+        Some(self)
     }
 
     fn format(&self) -> u32 {
@@ -281,5 +268,31 @@ impl Policy for Sampler {
 
     fn save(&self) -> Vec<u8> {
         save_state(&self.bounds.parts())
+    }
+}
+
+impl MutableRoster for Sampler {
+    fn enlist(&mut self) -> Result<(), RosterError> {
+        self.bounds.enlist()?;
+        self.odds.enlist();
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.bounds.retire(ranker).map(drop)
+    }
+}
+
+impl DeferredUpdates for Sampler {
+    fn observe_deferred(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        self.bounds.record(duel, observation.outcome);
+        if observation.outcome.half_wins() != (0, 0) {
+            self.odds.update_later(duel.first, duel.second);
+        }
+    }
+
+    fn catch_up(&mut self) {
+        self.odds.catch_up(self.bounds.tally());
     }
 }

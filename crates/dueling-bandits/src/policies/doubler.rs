@@ -21,11 +21,12 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::coin;
-use super::ucb::{self, Machine};
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::policies::{
+    coin,
+    ucb::{self, Machine},
+};
+use crate::saved_state::{load_state, save_state};
 use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;

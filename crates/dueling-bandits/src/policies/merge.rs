@@ -13,14 +13,15 @@ mod batches;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::choose;
 use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
-use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
+use crate::policies::choose;
+use crate::saved_state::{load_state, save_state};
+use crate::{
+    DeferredUpdates, Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng,
+};
 use batches::Batches;
 
 const FORMAT: u32 = 1;
@@ -426,18 +427,6 @@ impl Policy for Tournament {
         }
     }
 
-    fn observe_unsettled(&mut self, observation: &Observation) {
-        self.record(observation);
-        if let Some(odds) = &mut self.odds {
-            odds.update_later(observation.duel.first, observation.duel.second);
-        }
-    }
-    fn settle(&mut self) {
-        if let Some(odds) = &mut self.odds {
-            odds.settle(&self.tally);
-        }
-    }
-
     fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
         self.tally.skip(count);
     }
@@ -446,11 +435,30 @@ impl Policy for Tournament {
         self.tally.copeland_leader_among(&self.batches.survivors())
     }
 
+    fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
+        Some(self)
+    }
+
     fn format(&self) -> u32 {
         FORMAT
     }
 
     fn save(&self) -> Vec<u8> {
         save_state(&(&self.tally, &self.batches))
+    }
+}
+
+impl DeferredUpdates for Tournament {
+    fn observe_deferred(&mut self, observation: &Observation) {
+        self.record(observation);
+        if let Some(odds) = &mut self.odds {
+            odds.update_later(observation.duel.first, observation.duel.second);
+        }
+    }
+
+    fn catch_up(&mut self) {
+        if let Some(odds) = &mut self.odds {
+            odds.catch_up(&self.tally);
+        }
     }
 }

@@ -16,11 +16,12 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::coin;
-use super::ucb::{self, Machine, PerRanker};
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::policies::{
+    coin,
+    ucb::{self, Machine, PerRanker},
+};
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;

@@ -4,14 +4,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bounds::Bounds;
-use super::choose;
-use super::double_thompson::{default_alpha, require_alpha};
 use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
-use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, Unsupported};
+use crate::policies::{
+    bounds::Bounds,
+    choose,
+    double_thompson::{default_alpha, require_alpha},
+};
+use crate::saved_state::{load_state, save_state};
+use crate::{
+    DeferredUpdates, InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError,
+    Selection, Tally,
+};
 
 const FORMAT: u32 = 1;
 
@@ -120,19 +124,6 @@ impl Policy for State {
         }
     }
 
-    fn observe_unsettled(&mut self, observation: &Observation) {
-        let duel = observation.duel;
-        self.bounds.record(duel, observation.outcome);
-        self.championships[duel.first] += 1;
-        if observation.outcome.half_wins() != (0, 0) {
-            self.odds.update_later(duel.first, duel.second);
-        }
-    }
-
-    fn settle(&mut self) {
-        self.odds.settle(self.bounds.tally());
-    }
-
     fn observe_self_duels(&mut self, ranker: usize, count: u64) {
         self.bounds.skip(count);
         self.championships[ranker] += count;
@@ -142,15 +133,12 @@ impl Policy for State {
         self.tally().copeland_leader_among(self.bounds.active())
     }
 
-    fn enlist(&mut self) -> Result<(), Unsupported> {
-        self.bounds.enlist()?;
-        self.odds.enlist();
-        self.championships.push(0);
-        Ok(())
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
     }
 
-    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
-        self.bounds.retire(ranker).map(drop)
+    fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
+        Some(self)
     }
 
     fn format(&self) -> u32 {
@@ -160,5 +148,33 @@ impl Policy for State {
     fn save(&self) -> Vec<u8> {
         let (tally, retired) = self.bounds.parts();
         save_state(&(tally, retired, &self.championships))
+    }
+}
+
+impl MutableRoster for State {
+    fn enlist(&mut self) -> Result<(), RosterError> {
+        self.bounds.enlist()?;
+        self.odds.enlist();
+        self.championships.push(0);
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.bounds.retire(ranker).map(drop)
+    }
+}
+
+impl DeferredUpdates for State {
+    fn observe_deferred(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        self.bounds.record(duel, observation.outcome);
+        self.championships[duel.first] += 1;
+        if observation.outcome.half_wins() != (0, 0) {
+            self.odds.update_later(duel.first, duel.second);
+        }
+    }
+
+    fn catch_up(&mut self) {
+        self.odds.catch_up(self.bounds.tally());
     }
 }

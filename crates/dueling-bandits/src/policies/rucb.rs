@@ -5,13 +5,16 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::bounds::Bounds;
-use super::choose;
-use super::double_thompson::{default_alpha, require_alpha};
 use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
-use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, Unsupported};
+use crate::policies::{
+    bounds::Bounds,
+    choose,
+    double_thompson::{default_alpha, require_alpha},
+};
+use crate::saved_state::{load_state, save_state};
+use crate::{
+    InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError, Selection, Tally,
+};
 
 const FORMAT: u32 = 1;
 
@@ -166,16 +169,8 @@ impl Policy for State {
         self.tally().copeland_leader_among(self.bounds.active())
     }
 
-    fn enlist(&mut self) -> Result<(), Unsupported> {
-        self.bounds.enlist()?;
-        self.revise();
-        Ok(())
-    }
-
-    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
-        self.bounds.retire(ranker)?;
-        self.revise();
-        Ok(())
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
     }
 
     fn format(&self) -> u32 {
@@ -185,5 +180,19 @@ impl Policy for State {
     fn save(&self) -> Vec<u8> {
         let (tally, retired) = self.bounds.parts();
         save_state(&(tally, retired, self.hypothesis.map(|b| b as u16)))
+    }
+}
+
+impl MutableRoster for State {
+    fn enlist(&mut self) -> Result<(), RosterError> {
+        self.bounds.enlist()?;
+        self.revise();
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.bounds.retire(ranker)?;
+        self.revise();
+        Ok(())
     }
 }

@@ -16,8 +16,7 @@ use rand_distr::Beta;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally};
 
 const FORMAT: u32 = 1;

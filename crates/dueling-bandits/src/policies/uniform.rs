@@ -5,9 +5,10 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
-use crate::{InFlight, Observation, Policy, PolicyRng, Roster, Selection, Tally, Unsupported};
+use crate::saved_state::{load_state, save_state};
+use crate::{
+    InFlight, MutableRoster, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally,
+};
 
 const FORMAT: u32 = 2;
 
@@ -79,14 +80,8 @@ impl Policy for UniformPairs {
         self.tally.copeland_leader_among(self.roster.active())
     }
 
-    fn enlist(&mut self) -> Result<(), Unsupported> {
-        self.roster.enlist()?;
-        self.tally.enlist();
-        Ok(())
-    }
-
-    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
-        self.roster.retire(ranker).map(drop)
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
     }
 
     fn format(&self) -> u32 {
@@ -95,5 +90,17 @@ impl Policy for UniformPairs {
 
     fn save(&self) -> Vec<u8> {
         save_state(&(&self.tally, self.roster.retired()))
+    }
+}
+
+impl MutableRoster for UniformPairs {
+    fn enlist(&mut self) -> Result<(), RosterError> {
+        self.roster.enlist()?;
+        self.tally.enlist();
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.roster.retire(ranker).map(drop)
     }
 }

@@ -29,8 +29,7 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::saved_state::{load_state, save_state};
 use crate::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally};
 
 const FORMAT: u32 = 1;

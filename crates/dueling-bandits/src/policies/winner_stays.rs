@@ -24,8 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;

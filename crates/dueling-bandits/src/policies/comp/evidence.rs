@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Rows, Tally, divergence};
+use crate::Tally;
+use crate::math::divergence;
+use crate::policies::batch::Rows;
 
 /// When a ranker is clearly beaten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

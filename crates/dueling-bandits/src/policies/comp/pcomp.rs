@@ -2,12 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    BATCHES, Batched, Closed, Duel, ELIMINATION, ESTIMATES, Elimination, Estimates, Evidence,
-    Field, HORIZON, Scheme, Terms,
-};
-use crate::Policy;
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
+use crate::policies::comp::batched::Batched;
+use crate::policies::comp::evidence::{Elimination, Estimates, Evidence};
+use crate::policies::comp::field::Field;
+use crate::policies::comp::pair_selection::{Closed, PairSelection};
+use crate::policies::comp::parameters::{
+    BATCHES, BatchParameters, ELIMINATION, ESTIMATES, FIXED_RANKERS, HORIZON,
+};
+use crate::{Duel, Policy};
 
 /// Parameters of PCOMP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,8 +30,9 @@ pub struct Pcomp {
 }
 
 impl Pcomp {
-    fn terms(&self) -> Terms {
-        Terms {
+    /// The parameters that all three have.
+    fn shared(&self) -> BatchParameters {
+        BatchParameters {
             horizon: self.horizon,
             batches: self.batches,
             elimination: self.elimination,
@@ -43,30 +47,28 @@ impl PolicyParameters for Pcomp {
         source: "Agarwal, Ghuge & Nagarajan, Batched Dueling Bandits, ICML 2022, Algorithm 1 (PCOMP)",
         assumes: "a Condorcet winner",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES],
-        fixed_rankers: Some(
-            "it commits to batches of pairs, and divides its horizon, for the rankers that it began with",
-        ),
+        fixed_rankers: Some(FIXED_RANKERS),
         not_served: None,
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        self.terms().validate(rankers)
+        self.shared().validate(rankers)
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
-        Batched::start(self.terms(), setup, AllPairs)
+        Batched::start(self.shared(), setup, AllPairs)
     }
 
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        Batched::<AllPairs>::restore(self.terms(), setup, format, state)
+        Batched::<AllPairs>::restore(self.shared(), setup, format, state)
     }
 }
 
-/// The scheme of PCOMP, and of the second phase of the other two.
+/// The selection of PCOMP, and of the second phase of the other two.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct AllPairs;
 
-impl Scheme for AllPairs {
+impl PairSelection for AllPairs {
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         Field::all_pairs(&field.active)
     }

@@ -4,14 +4,16 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
-use crate::{Policy, step_rng};
-
-use super::pcomp::AllPairs;
-use super::{
-    BATCHES, Batched, Closed, Duel, ELIMINATION, ESTIMATES, Elimination, Estimates, Evidence,
-    Field, HORIZON, SEED_EXPONENT, Scheme, Terms, default_seed_exponent, seeded_parameters,
-    validate_seed_exponent,
+use crate::policies::comp::batched::Batched;
+use crate::policies::comp::evidence::{Elimination, Estimates, Evidence};
+use crate::policies::comp::field::Field;
+use crate::policies::comp::pair_selection::{Closed, PairSelection};
+use crate::policies::comp::parameters::{
+    BATCHES, BatchParameters, ELIMINATION, ESTIMATES, FIXED_RANKERS, HORIZON, SEED_EXPONENT,
+    default_seed_exponent, seeded_parameters, validate_seed_exponent,
 };
+use crate::policies::comp::pcomp::AllPairs;
+use crate::{Duel, Policy, step_rng};
 
 seeded_parameters! {
     /// Parameters of SCOMP.
@@ -25,27 +27,25 @@ impl PolicyParameters for Scomp {
         source: "Agarwal, Ghuge & Nagarajan, Batched Dueling Bandits, ICML 2022, Algorithm 2 (SCOMP)",
         assumes: "a total order with strong stochastic transitivity and the stochastic triangle inequality",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES, SEED_EXPONENT],
-        fixed_rankers: Some(
-            "it commits to batches of pairs, and divides its horizon, for the rankers that it began with",
-        ),
+        fixed_rankers: Some(FIXED_RANKERS),
         not_served: None,
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
         validate_seed_exponent(self.seed_exponent)?;
-        self.terms().validate(rankers)
+        self.shared().validate(rankers)
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
         Batched::start(
-            self.terms(),
+            self.shared(),
             setup,
             SeedsAgainstAll::Seeds(draw_seeds(self.seed_exponent, setup)),
         )
     }
 
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        Batched::<SeedsAgainstAll>::restore(self.terms(), setup, format, state)
+        Batched::<SeedsAgainstAll>::restore(self.shared(), setup, format, state)
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn are_seeds(seeds: &[usize], rankers: usize) -> bool {
         && seeds.last().is_some_and(|&last| last < rankers)
 }
 
-/// The scheme of SCOMP.
+/// The selection of SCOMP.
 #[derive(Debug, Serialize, Deserialize)]
 enum SeedsAgainstAll {
     /// The first phase: `S`, not empty.
@@ -78,7 +78,7 @@ enum SeedsAgainstAll {
     AllPairs,
 }
 
-impl Scheme for SeedsAgainstAll {
+impl PairSelection for SeedsAgainstAll {
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         let Self::Seeds(seeds) = self else { return AllPairs.pairs(field) };
         // line 5; a pair inside S once, with its lower ranker first

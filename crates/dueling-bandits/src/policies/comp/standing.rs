@@ -1,6 +1,6 @@
 //! Who leads among the rankers still in the race, kept up to date in O(1) a comparison.
 
-use super::{Observation, Tally};
+use crate::{Observation, Tally};
 
 /// The champion is the active ranker that the fewest active rankers lead (a pair that was never
 /// compared counts for nobody), then the one with the largest share of all its comparisons won (1/2

@@ -4,10 +4,11 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::confidence::Interval;
-use super::{
-    Duel, Exploration, InFlight, LargestOther, Observation, PolicyRng, Radius, RoundRobin, Tally,
-};
+use crate::policies::explore::confidence::{Interval, Radius};
+use crate::policies::explore::exploration::Exploration;
+use crate::policies::explore::largest_other::LargestOther;
+use crate::policies::explore::round_robin::RoundRobin;
+use crate::{Duel, InFlight, Observation, PolicyRng, Tally};
 
 /// The exploration. The ranker whose unknown is sampled is a duel's first; its opponent's
 /// statistics stay as they are.

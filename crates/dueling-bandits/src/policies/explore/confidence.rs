@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Duel, Pairs, Tally};
+use crate::policies::explore::pairs::Pairs;
+use crate::{Duel, Tally};
 
 /// The radius of a confidence interval, `c(n) = sqrt(ln(η(n) / δ) / 2n)`, with the logarithm kept
 /// as a sum: the product overflows.

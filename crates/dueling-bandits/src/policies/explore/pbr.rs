@@ -6,14 +6,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DELTA, Duel, Exploration, ExploreThenExploit, InFlight, MAX_HORIZON, Observation, Pairs,
-    PolicyRng, Radius, RoundRobin, Tally, Terms,
-};
-use crate::Policy;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
+use crate::policies::explore::confidence::Radius;
+use crate::policies::explore::exploration::Exploration;
+use crate::policies::explore::explore_then_exploit::ExploreThenExploit;
+use crate::policies::explore::pairs::Pairs;
+use crate::policies::explore::parameters::{DELTA, ExplorationParameters, MAX_HORIZON};
+use crate::policies::explore::round_robin::RoundRobin;
+use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
 /// Who is selected and who is discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -51,8 +53,9 @@ fn one() -> usize {
 }
 
 impl Pbr {
-    fn terms(&self) -> Terms {
-        Terms { horizon: Some(self.horizon), delta: self.delta }
+    /// The parameters that all explorations have.
+    fn shared(&self) -> ExplorationParameters {
+        ExplorationParameters { horizon: Some(self.horizon), delta: self.delta }
     }
 
     fn most_comparisons(&self) -> u64 {
@@ -64,7 +67,7 @@ impl Pbr {
         let most_comparisons = self.most_comparisons();
         // ln(2 K² n_max / δ)
         let radius =
-            Radius::finite(setup.rankers * setup.rankers, most_comparisons, self.terms().delta());
+            Radius::finite(setup.rankers * setup.rankers, most_comparisons, self.shared().delta());
         Race { pairs: Pairs { rankers: setup.rankers }, radius, most_comparisons, kappa, rule }
     }
 }
@@ -111,7 +114,7 @@ impl PolicyParameters for Pbr {
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        self.terms().validate(rankers)?;
+        self.shared().validate(rankers)?;
         let wanted = "from 1 to one less than the number of rankers";
         require((1..rankers).contains(&self.kappa), "kappa", self.kappa, wanted)?;
         let most = self.most_comparisons();
@@ -119,11 +122,11 @@ impl PolicyParameters for Pbr {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
-        ExploreThenExploit::start(self.race(setup), self.terms(), setup)
+        ExploreThenExploit::start(self.race(setup), self.shared(), setup)
     }
 
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        ExploreThenExploit::restore(self.race(setup), self.terms(), setup, format, state)
+        ExploreThenExploit::restore(self.race(setup), self.shared(), setup, format, state)
     }
 }
 
@@ -264,8 +267,8 @@ impl Exploration for Race {
 
 #[cfg(test)]
 mod tests {
-    use super::super::confidence::tests::sure;
     use super::*;
+    use crate::policies::explore::confidence::tests::sure;
 
     /// (`𝒞`, `𝒟`) when the verdicts are those of `rows`.
     fn sets(rows: &[&str], kappa: usize, rule: SelectionRule) -> (Vec<usize>, Vec<usize>) {

@@ -5,14 +5,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DELTA, Duel, Exploration, ExploreThenExploit, HORIZON, InFlight, Intervals, Observation, Pairs,
-    PolicyRng, Radius, RoundRobin, Tally, Terms,
-};
-use crate::Policy;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
+use crate::policies::explore::confidence::{Intervals, Radius};
+use crate::policies::explore::exploration::Exploration;
+use crate::policies::explore::explore_then_exploit::ExploreThenExploit;
+use crate::policies::explore::pairs::Pairs;
+use crate::policies::explore::parameters::{DELTA, ExplorationParameters, HORIZON};
+use crate::policies::explore::round_robin::RoundRobin;
+use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
 /// How far two rankings are apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -40,13 +42,14 @@ pub struct RankEl {
 }
 
 impl RankEl {
-    fn terms(&self) -> Terms {
-        Terms { horizon: self.horizon, delta: self.delta }
+    /// The parameters that all explorations have.
+    fn shared(&self) -> ExplorationParameters {
+        ExplorationParameters { horizon: self.horizon, delta: self.delta }
     }
 
     fn elicitation(&self, setup: Setup) -> Elicitation {
         let pairs = Pairs { rankers: setup.rankers };
-        let radius = self.terms().radius(pairs.count());
+        let radius = self.shared().radius(pairs.count());
         Elicitation { pairs, radius, distance: self.distance, tolerance: self.tolerance }
     }
 }
@@ -81,7 +84,7 @@ impl PolicyParameters for RankEl {
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        self.terms().validate(rankers)?;
+        self.shared().validate(rankers)?;
         let most = Pairs { rankers }.count();
         require(
             self.tolerance <= most,
@@ -92,11 +95,11 @@ impl PolicyParameters for RankEl {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
-        ExploreThenExploit::start(self.elicitation(setup), self.terms(), setup)
+        ExploreThenExploit::start(self.elicitation(setup), self.shared(), setup)
     }
 
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        ExploreThenExploit::restore(self.elicitation(setup), self.terms(), setup, format, state)
+        ExploreThenExploit::restore(self.elicitation(setup), self.shared(), setup, format, state)
     }
 }
 
@@ -224,8 +227,8 @@ impl Exploration for Elicitation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::confidence::tests::{bounds, sure};
     use super::*;
+    use crate::policies::explore::confidence::tests::{bounds, sure};
 
     #[test]
     fn one_pair_of_rankers_is_ambiguous() {

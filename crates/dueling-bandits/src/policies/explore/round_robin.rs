@@ -3,7 +3,8 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::{Duel, InFlight, Pairs, PolicyRng};
+use crate::policies::explore::pairs::Pairs;
+use crate::{Duel, InFlight, PolicyRng};
 
 /// Places that one draw looks at, at most.
 const LOOKS: usize = 64;

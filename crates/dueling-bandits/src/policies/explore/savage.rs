@@ -4,16 +4,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::borda::BordaArms;
-use super::sampled::Sampler;
-use super::{
-    DELTA, Duel, Exploration, ExploreThenExploit, HORIZON, InFlight, Intervals, LargestOther,
-    Observation, Pairs, PolicyRng, Radius, RoundRobin, Tally, Terms,
-};
-use crate::Policy;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
+use crate::policies::explore::borda::BordaArms;
+use crate::policies::explore::confidence::{Intervals, Radius};
+use crate::policies::explore::exploration::Exploration;
+use crate::policies::explore::explore_then_exploit::ExploreThenExploit;
+use crate::policies::explore::largest_other::LargestOther;
+use crate::policies::explore::pairs::Pairs;
+use crate::policies::explore::parameters::{DELTA, ExplorationParameters, HORIZON};
+use crate::policies::explore::round_robin::RoundRobin;
+use crate::policies::explore::sampled::Sampler;
+use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
 /// The winner that is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -79,12 +82,13 @@ impl Default for Savage {
 const MOST_SAMPLED_RANKERS: usize = 50;
 
 impl Savage {
-    fn terms(&self) -> Terms {
-        Terms { horizon: self.horizon, delta: self.delta }
+    /// The parameters that all explorations have.
+    fn shared(&self) -> ExplorationParameters {
+        ExplorationParameters { horizon: self.horizon, delta: self.delta }
     }
 
     fn arms(&self, setup: Setup) -> BordaArms {
-        BordaArms::new(setup.rankers, self.terms().radius(setup.rankers), self.intersect)
+        BordaArms::new(setup.rankers, self.shared().radius(setup.rankers), self.intersect)
     }
 
     fn pairs(&self, setup: Setup) -> SavagePairs {
@@ -101,7 +105,7 @@ impl Savage {
             (Predicate::Exact, Winner::Condorcet) => IndependenceTest::Condorcet,
             (Predicate::Exact, Winner::Borda | Winner::BordaPairs) => IndependenceTest::Borda,
         };
-        let radius = self.terms().radius(pairs.count());
+        let radius = self.shared().radius(pairs.count());
         SavagePairs { pairs, radius, intersect: self.intersect, test }
     }
 }
@@ -154,7 +158,7 @@ impl PolicyParameters for Savage {
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        self.terms().validate(rankers)?;
+        self.shared().validate(rankers)?;
         if self.predicate == Predicate::Sampled {
             if self.winner != Winner::Copeland {
                 return Err(InvalidPolicy::new(
@@ -176,17 +180,21 @@ impl PolicyParameters for Savage {
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
         match self.winner {
-            Winner::Borda => ExploreThenExploit::start(self.arms(setup), self.terms(), setup),
-            _ => ExploreThenExploit::start(self.pairs(setup), self.terms(), setup),
+            Winner::Borda => ExploreThenExploit::start(self.arms(setup), self.shared(), setup),
+            Winner::Copeland | Winner::Condorcet | Winner::BordaPairs => {
+                ExploreThenExploit::start(self.pairs(setup), self.shared(), setup)
+            }
         }
     }
 
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         match self.winner {
             Winner::Borda => {
-                ExploreThenExploit::restore(self.arms(setup), self.terms(), setup, format, state)
+                ExploreThenExploit::restore(self.arms(setup), self.shared(), setup, format, state)
             }
-            _ => ExploreThenExploit::restore(self.pairs(setup), self.terms(), setup, format, state),
+            Winner::Copeland | Winner::Condorcet | Winner::BordaPairs => {
+                ExploreThenExploit::restore(self.pairs(setup), self.shared(), setup, format, state)
+            }
         }
     }
 }
@@ -373,9 +381,9 @@ impl Exploration for SavagePairs {
 
 #[cfg(test)]
 mod tests {
-    use super::super::confidence::Interval;
-    use super::super::confidence::tests::{bounds, sure};
     use super::*;
+    use crate::policies::explore::confidence::Interval;
+    use crate::policies::explore::confidence::tests::{bounds, sure};
 
     fn exploration(pairs: Pairs, test: IndependenceTest, intersect: bool) -> SavagePairs {
         SavagePairs { pairs, radius: Radius::finite(pairs.count(), 10_000, 1e-4), intersect, test }
@@ -435,8 +443,8 @@ mod tests {
         let wins = [(0, 1, 95), (0, 2, 70), (1, 2, 80)];
         let mut tally = Tally::new(3);
         for (i, j, won) in wins {
-            tally.record_run(Duel::new(i, j), super::super::Outcome::First, won);
-            tally.record_run(Duel::new(i, j), super::super::Outcome::Second, 120 - won);
+            tally.record_run(Duel::new(i, j), crate::Outcome::First, won);
+            tally.record_run(Duel::new(i, j), crate::Outcome::Second, 120 - won);
         }
         let savage = exploration(pairs, IndependenceTest::Copeland, false);
         let mut intervals = Intervals::new(pairs);
