@@ -1,13 +1,16 @@
 //! What a comparison said, before and after an experiment's tie rule.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::step_rng;
 
 /// What the searcher said about an ordered pair, as it stands in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Answer {
     /// The first ranker of the pair won.
     First,
@@ -47,8 +50,12 @@ impl Outcome {
 }
 
 /// What a tie means for the win counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum TieRule {
     /// A tie changes nothing.
     #[default]

@@ -67,11 +67,13 @@ pub trait Policy: Send + Sync + Debug {
     }
 
     /// Version of the layout that [`Policy::save`] writes. A state in another layout cannot be
-    /// restored.
+    /// restored. With the feature `serde`.
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32;
 
     /// The state as bytes, for [`PolicySpec::restore`](crate::PolicySpec::restore). Leaves out what
-    /// can be derived from the rest.
+    /// can be derived from the rest. With the feature `serde`.
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8>;
 }
 

@@ -1,13 +1,15 @@
 //! Win counts of all pairs, and the number of steps.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{Duel, MAX_RANKERS, Outcome};
 
 /// `W` and `t` of the papers. Wins are kept in halves of a win, so that a tie that counts half
 /// stays an integer and every comparison with 1/2 is exact (`algorithms-comparators.md` §1.1).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Layout")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Layout")
+)]
 pub struct Tally {
     rankers: usize,
     steps: u64,
@@ -16,7 +18,7 @@ pub struct Tally {
 }
 
 /// A [`Tally`] as it is stored, before its shape is checked.
-#[derive(Deserialize)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 struct Layout {
     rankers: usize,
     steps: u64,

@@ -2,8 +2,6 @@
 //! number of moments, and how often each pair is compared of late. Kept while folding, so that
 //! nobody ever reads the log for a curve.
 
-use serde::{Deserialize, Serialize};
-
 use super::SmallCounts;
 use crate::Duel;
 
@@ -17,7 +15,8 @@ pub const CHECKPOINTS_MAX: usize = 128;
 const FADE_FROM: u64 = 1024;
 
 /// Counts of an experiment over time. A function of its log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct History {
     rankers: usize,
     /// Time-steps: answered duels and self-duels.
@@ -36,7 +35,8 @@ pub struct History {
 }
 
 /// From one checkpoint to the next.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Stretch {
     position: u64,
     steps: u64,

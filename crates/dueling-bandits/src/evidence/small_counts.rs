@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize, Serializer};
-
 use crate::tally::widened;
 
 /// A list of `u32` counts that stay at [`u32::MAX`] when they get there. A count below 65,536 takes
 /// two bytes. Serialised as a plain list of `u32`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "Vec<u32>")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(from = "Vec<u32>"))]
 pub struct SmallCounts {
     low: Vec<u16>,
     /// For each count that has outgrown its two bytes, how many times 65,536 it is beside them;
@@ -93,8 +91,9 @@ impl From<Vec<u32>> for SmallCounts {
     }
 }
 
-impl Serialize for SmallCounts {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+#[cfg(feature = "serde")]
+impl serde::Serialize for SmallCounts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
     }
 }

@@ -10,7 +10,6 @@
 //! pair's own wins.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::{BatchPair, Batches, Duel, InFlight, Observation, Outcome, PolicyRng, Selection};
 
@@ -18,7 +17,8 @@ use crate::{BatchPair, Batches, Duel, InFlight, Observation, Outcome, PolicyRng,
 const PROBES: usize = 8;
 
 /// One pair of a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Row {
     first: u16,
     second: u16,
@@ -39,7 +39,8 @@ impl Row {
 }
 
 /// The pairs of one batch, ordered by their lower and then their higher ranker.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rows(Vec<Row>);
 
 impl Rows {
@@ -64,7 +65,8 @@ impl Rows {
 }
 
 /// The open batch of one policy, and how many there were. Starts with no batch open.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ledger {
     /// Batches opened so far; the number of the open one.
     opened: u32,
@@ -72,7 +74,7 @@ pub struct Ledger {
     /// Rows that still need answers, in no order that means anything.
     open: Vec<u32>,
     /// Where in `open` a row stands. Derived from it.
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     place: Vec<u32>,
 }
 

@@ -10,13 +10,12 @@
 
 mod exploration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::math::divergence;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
 use crate::policies::choose;
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally};
 use exploration::Tournament;
@@ -31,58 +30,66 @@ const FORCED: u64 = 1;
 const MOST_RANKERS: usize = 32;
 
 /// Parameters of CW-RMED.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct CwRmed {
     /// Every pair is compared `alpha sqrt(ln t)` times.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
     /// Pairs closer to 1/2 than `beta / ln ln t` are compared again.
-    #[serde(default = "default_beta")]
     pub beta: f64,
     /// Whether the box of the feasible set is read as printed.
-    #[serde(default)]
     pub literal: bool,
     /// When the next list is decided.
-    #[serde(default)]
     pub evaluate: Evaluate,
+}
+
+impl Default for CwRmed {
+    fn default() -> Self {
+        Self { alpha: 3.0, beta: 0.01, literal: false, evaluate: Evaluate::default() }
+    }
 }
 
 /// Parameters of ECW-RMED.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct EcwRmed {
     /// Every pair is compared `alpha sqrt(ln t)` times.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
     /// Pairs closer to 1/2 than `beta / ln ln t` are compared again.
-    #[serde(default = "default_beta")]
     pub beta: f64,
     /// Whether the box of the feasible set is read as printed.
-    #[serde(default)]
     pub literal: bool,
     /// When the next list is decided.
-    #[serde(default)]
     pub evaluate: Evaluate,
 }
 
+impl Default for EcwRmed {
+    fn default() -> Self {
+        Self { alpha: 3.0, beta: 0.01, literal: false, evaluate: Evaluate::default() }
+    }
+}
+
 /// When step 3 is done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Evaluate {
     /// After every draw, as published.
     #[default]
     Draw,
     /// When the list is worked off: another sequence by the same idea, at a fraction of the time.
     Loop,
-}
-
-fn default_alpha() -> f64 {
-    3.0
-}
-
-fn default_beta() -> f64 {
-    0.01
 }
 
 const PARAMETERS: &[Parameter] = &[
@@ -151,6 +158,7 @@ impl PolicyParameters for CwRmed {
         Box::new(State::new(setup.rankers, self.rules()))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         State::restore(setup, format, state, self.rules())
     }
@@ -174,6 +182,7 @@ impl PolicyParameters for EcwRmed {
         Box::new(State::new(setup.rankers, self.rules()))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         State::restore(setup, format, state, self.rules())
     }
@@ -235,6 +244,7 @@ impl State {
         Self { rules, tally: Tally::new(rankers), next: vec![false; pairs.len()], remaining: pairs }
     }
 
+    #[cfg(feature = "serde")]
     fn restore(setup: Setup, format: u32, state: &[u8], rules: Rules) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let (tally, remaining, next): (Tally, Vec<bool>, Vec<bool>) = load_state(state)?;
@@ -376,10 +386,12 @@ impl Policy for State {
         }
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&(&self.tally, &self.remaining, &self.next))
     }

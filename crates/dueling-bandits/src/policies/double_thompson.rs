@@ -6,15 +6,15 @@
 //! `algorithms.md` §2, whose sign shortcut is used throughout; what it selects has exactly the
 //! distribution of the plain form.
 
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::math::divergence;
 use crate::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_given_sign};
-use crate::parameters::{
-    Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
-};
-use crate::policies::{bounds::Bounds, choose};
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
+use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
+use crate::policies::bounds::Bounds;
+use crate::policies::choose;
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{
     DeferredUpdates, InFlight, MAX_RANKERS, MutableRoster, Observation, Policy, PolicyRng,
@@ -26,37 +26,40 @@ const FORMAT: u32 = 1;
 /// So many rankers have scores that are quick to clear.
 const FEW: usize = 32;
 
-const ALPHA: Parameter = Parameter {
-    name: "alpha",
-    values: Values::Number,
-    meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",
-    default: Some("0.51"),
-};
-
-pub(super) fn default_alpha() -> f64 {
-    0.51
-}
-
-pub(super) fn require_alpha(alpha: f64) -> Result<(), InvalidPolicy> {
-    require(alpha > 0.5 && alpha.is_finite(), "alpha", alpha, "a finite number above 0.5")
-}
-
 /// Parameters of D-TS.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct DoubleThompson {
     /// Width of the confidence bounds; above 0.5.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
+}
+
+impl Default for DoubleThompson {
+    fn default() -> Self {
+        Self { alpha: DEFAULT_ALPHA }
+    }
 }
 
 /// Parameters of D-TS+.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct DoubleThompsonPlus {
     /// Width of the confidence bounds; above 0.5.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
+}
+
+impl Default for DoubleThompsonPlus {
+    fn default() -> Self {
+        Self { alpha: DEFAULT_ALPHA }
+    }
 }
 
 impl PolicyParameters for DoubleThompson {
@@ -70,6 +73,10 @@ impl PolicyParameters for DoubleThompson {
         not_served: None,
     };
 
+    const FROM_TALLY: Option<StartFromTally<Self>> = Some(|p, _, tally| {
+        Box::new(Sampler::new(Bounds::from_tally(tally, p.alpha), FirstTie::AtRandom))
+    });
+
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
         require_alpha(self.alpha)
     }
@@ -78,6 +85,7 @@ impl PolicyParameters for DoubleThompson {
         Box::new(Sampler::new(Bounds::new(setup.rankers, self.alpha), FirstTie::AtRandom))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Sampler::restore(setup, format, state, self.alpha, FirstTie::AtRandom)
     }
@@ -94,6 +102,10 @@ impl PolicyParameters for DoubleThompsonPlus {
         not_served: None,
     };
 
+    const FROM_TALLY: Option<StartFromTally<Self>> = Some(|p, _, tally| {
+        Box::new(Sampler::new(Bounds::from_tally(tally, p.alpha), FirstTie::LeastRegret))
+    });
+
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
         require_alpha(self.alpha)
     }
@@ -102,6 +114,7 @@ impl PolicyParameters for DoubleThompsonPlus {
         Box::new(Sampler::new(Bounds::new(setup.rankers, self.alpha), FirstTie::LeastRegret))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Sampler::restore(setup, format, state, self.alpha, FirstTie::LeastRegret)
     }
@@ -131,6 +144,7 @@ impl Sampler {
         }
     }
 
+    #[cfg(feature = "serde")]
     fn restore(
         setup: Setup,
         format: u32,
@@ -262,10 +276,12 @@ impl Policy for Sampler {
         Some(self)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.bounds.parts())
     }

@@ -22,25 +22,36 @@
 //! - The horizon only sets the radius; after it the policy goes on as it is.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;
 
 /// Parameters of Interleaved Filter 2.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct InterleavedFilter {
     /// `T`, in steps.
     pub horizon: u64,
     /// `s`.
-    #[serde(default = "default_scale")]
+    #[cfg_attr(feature = "serde", serde(default = "default_scale"))]
     pub scale: f64,
+}
+
+impl InterleavedFilter {
+    /// The default parameters for a horizon.
+    pub fn new(horizon: u64) -> Self {
+        Self { horizon, scale: default_scale() }
+    }
 }
 
 fn default_scale() -> f64 {
@@ -90,6 +101,7 @@ impl PolicyParameters for InterleavedFilter {
         Box::new(Filter::new(self, setup, state))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let state: State = load_state(state)?;
@@ -106,7 +118,8 @@ impl PolicyParameters for InterleavedFilter {
 }
 
 /// What the candidate knows of another ranker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Rival {
     /// Whether it is in `A`.
     left: bool,
@@ -123,7 +136,8 @@ impl Rival {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
     /// `b̂`.
@@ -221,10 +235,12 @@ impl Policy for Filter {
         usize::from(self.state.candidate)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.state)
     }

@@ -10,7 +10,6 @@
 
 mod batches;
 
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
@@ -18,6 +17,7 @@ use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
 use crate::policies::choose;
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{
     DeferredUpdates, Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng,
@@ -27,57 +27,62 @@ use batches::Batches;
 const FORMAT: u32 = 1;
 
 /// Parameters of MergeRUCB.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct MergeRucb {
     /// Rankers in a batch at the start, `p`.
-    #[serde(default = "MergeRucb::default_batch_size")]
     pub batch_size: usize,
     /// Width of the confidence bounds.
-    #[serde(default = "MergeRucb::default_alpha")]
     pub alpha: f64,
     /// Probability of a wrong answer.
-    #[serde(default = "MergeRucb::default_delta")]
     pub delta: f64,
     /// `C` of `ln(t + C)`; from `alpha` and `delta` where not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub constant: Option<f64>,
     /// Whether batches take turns.
-    #[serde(default)]
     pub round_robin: bool,
+}
+
+impl Default for MergeRucb {
+    fn default() -> Self {
+        Self { batch_size: 4, alpha: 1.01, delta: 0.01, constant: None, round_robin: false }
+    }
 }
 
 /// Parameters of MergeDTS.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct MergeDts {
     /// Rankers in a batch at the start, `p`.
-    #[serde(default = "MergeDts::default_batch_size")]
     pub batch_size: usize,
     /// Width of the confidence bounds.
-    #[serde(default = "MergeDts::default_alpha")]
     pub alpha: f64,
     /// `C` of `ln(t + C)`.
-    #[serde(default = "MergeDts::default_constant")]
     pub constant: f64,
     /// Whether batches take turns.
-    #[serde(default)]
     pub round_robin: bool,
 }
 
+impl Default for MergeDts {
+    fn default() -> Self {
+        Self {
+            batch_size: 16,
+            alpha: 0.262144, // 0.8⁶
+            constant: 400_000.0,
+            round_robin: false,
+        }
+    }
+}
+
 impl MergeRucb {
-    fn default_batch_size() -> usize {
-        4
-    }
-
-    fn default_alpha() -> f64 {
-        1.01
-    }
-
-    fn default_delta() -> f64 {
-        0.01
-    }
-
     /// `C(δ) = ⌈((4α-1) K² / ((2α-1) δ))^(1/(2α-1))⌉`.
     fn constant(&self, rankers: usize) -> f64 {
         self.constant.unwrap_or_else(|| {
@@ -99,18 +104,6 @@ impl MergeRucb {
 }
 
 impl MergeDts {
-    fn default_batch_size() -> usize {
-        16
-    }
-
-    fn default_alpha() -> f64 {
-        0.262144 // 0.8⁶
-    }
-
-    fn default_constant() -> f64 {
-        400_000.0
-    }
-
     fn rules(&self) -> Rules {
         Rules {
             kind: Kind::Dts,
@@ -205,6 +198,7 @@ impl PolicyParameters for MergeRucb {
         Box::new(Tournament::new(setup, self.rules(setup.rankers)))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Tournament::restore(setup, format, state, self.rules(setup.rankers))
     }
@@ -259,6 +253,7 @@ impl PolicyParameters for MergeDts {
         Box::new(Tournament::new(setup, self.rules()))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Tournament::restore(setup, format, state, self.rules())
     }
@@ -306,6 +301,7 @@ impl Tournament {
         Self { rules, seed, tally, batches, odds }
     }
 
+    #[cfg(feature = "serde")]
     fn restore(setup: Setup, format: u32, state: &[u8], rules: Rules) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let (tally, batches): (Tally, Batches) = load_state(state)?;
@@ -439,10 +435,12 @@ impl Policy for Tournament {
         Some(self)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&(&self.tally, &self.batches))
     }

@@ -14,25 +14,34 @@
 //! - A page without a click and a skipped tie change nothing: the same duel is asked again.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
 use crate::policies::{
     coin,
     ucb::{self, Machine, PerRanker},
 };
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;
 
 /// Parameters of MultiSBM.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct MultiSbm {
     /// Robustness of the machines' indices; the theorem wants `max(3, ln K / ln ln T)`.
-    #[serde(default = "ucb::default_alpha")]
     pub alpha: f64,
+}
+
+impl Default for MultiSbm {
+    fn default() -> Self {
+        Self { alpha: ucb::DEFAULT_ALPHA }
+    }
 }
 
 impl PolicyParameters for MultiSbm {
@@ -59,6 +68,7 @@ impl PolicyParameters for MultiSbm {
         Box::new(Machines::new(self.alpha, setup, state))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let state: State = load_state(state)?;
@@ -71,7 +81,8 @@ impl PolicyParameters for MultiSbm {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
     /// `S_x`.
@@ -136,10 +147,12 @@ impl Policy for Machines {
         ucb::most((0..self.orders.len()).map(proposed))
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.state)
     }

@@ -2,15 +2,12 @@
 //! Sampling for Efficient On-Line Ranker Evaluation", WSDM 2014). Step numbers are those of
 //! `algorithms-comparators.md` §4, which also says what is known of the published text.
 
-use serde::{Deserialize, Serialize};
-
 use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
-use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
-use crate::policies::{
-    bounds::Bounds,
-    choose,
-    double_thompson::{default_alpha, require_alpha},
-};
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
+use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
+use crate::policies::bounds::Bounds;
+use crate::policies::choose;
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{
     DeferredUpdates, InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError,
@@ -20,12 +17,21 @@ use crate::{
 const FORMAT: u32 = 1;
 
 /// Parameters of RCS.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Rcs {
     /// Width of the confidence bounds; above 0.5.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
+}
+
+impl Default for Rcs {
+    fn default() -> Self {
+        Self { alpha: DEFAULT_ALPHA }
+    }
 }
 
 impl PolicyParameters for Rcs {
@@ -34,12 +40,7 @@ impl PolicyParameters for Rcs {
         source: "Zoghi, Whiteson, de Rijke & Munos, Relative Confidence Sampling for Efficient On-Line Ranker \
                  Evaluation, WSDM 2014",
         assumes: "a Condorcet winner",
-        parameters: &[Parameter {
-            name: "alpha",
-            values: Values::Number,
-            meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",
-            default: Some("0.51"),
-        }],
+        parameters: &[ALPHA],
         fixed_rankers: None,
         not_served: None,
     };
@@ -53,6 +54,7 @@ impl PolicyParameters for Rcs {
         Box::new(State::new(bounds, vec![0; setup.rankers]))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let (tally, retired, championships): (Tally, Vec<u16>, Vec<u64>) = load_state(state)?;
@@ -141,10 +143,12 @@ impl Policy for State {
         Some(self)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         let (tally, retired) = self.bounds.parts();
         save_state(&(tally, retired, &self.championships))

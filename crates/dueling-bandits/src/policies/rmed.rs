@@ -14,13 +14,12 @@
 
 mod queue;
 
-use serde::{Deserialize, Serialize};
-
 use crate::math::divergence;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
 use crate::policies::choose;
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally};
 use queue::{InitialQueue, Scarce};
@@ -42,8 +41,10 @@ const ALPHA: Parameter = Parameter {
     default: Some("3"),
 };
 
+const DEFAULT_ALPHA: f64 = 3.0;
+
 fn default_alpha() -> f64 {
-    3.0
+    DEFAULT_ALPHA
 }
 
 fn require_alpha(alpha: f64) -> Result<(), InvalidPolicy> {
@@ -51,27 +52,44 @@ fn require_alpha(alpha: f64) -> Result<(), InvalidPolicy> {
 }
 
 /// RMED1 has no parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Rmed1 {}
 
 /// Parameters of RMED2.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Rmed2 {
     /// Every pair is compared `alpha ln ln t` times.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
 }
 
+impl Default for Rmed2 {
+    fn default() -> Self {
+        Self { alpha: DEFAULT_ALPHA }
+    }
+}
+
 /// Parameters of RMED2FH.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Rmed2Fh {
     /// `T`, in steps.
     pub horizon: u64,
     /// Every pair is compared `alpha ln ln T` times at first.
-    #[serde(default = "default_alpha")]
+    #[cfg_attr(feature = "serde", serde(default = "default_alpha"))]
     pub alpha: f64,
 }
 
@@ -97,6 +115,7 @@ impl PolicyParameters for Rmed1 {
         Box::new(State::new(setup.rankers, Version::One))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         State::restore(setup, format, state, Version::One)
     }
@@ -121,12 +140,18 @@ impl PolicyParameters for Rmed2 {
         Box::new(State::new(setup.rankers, Version::Two { alpha: self.alpha }))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         State::restore(setup, format, state, Version::Two { alpha: self.alpha })
     }
 }
 
 impl Rmed2Fh {
+    /// The default parameters for a horizon.
+    pub fn new(horizon: u64) -> Self {
+        Self { horizon, alpha: DEFAULT_ALPHA }
+    }
+
     fn version(&self) -> Version {
         Version::FixedHorizon {
             log_log: log_log(self.horizon as f64),
@@ -170,6 +195,7 @@ impl PolicyParameters for Rmed2Fh {
         Box::new(State::new(setup.rankers, self.version()))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         State::restore(setup, format, state, self.version())
     }
@@ -227,7 +253,7 @@ struct State {
     scarce: Option<Scarce>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Saved {
     tally: Tally,
     initial: Option<Vec<u16>>,
@@ -284,6 +310,7 @@ impl State {
         state
     }
 
+    #[cfg(feature = "serde")]
     fn restore(
         setup: Setup,
         format: u32,
@@ -517,10 +544,12 @@ impl Policy for State {
         self.likeliest
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&Saved {
             tally: self.tally.clone(),

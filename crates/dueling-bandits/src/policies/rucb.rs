@@ -3,14 +3,12 @@
 //! are those of `algorithms-comparators.md` §3.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
-use crate::policies::{
-    bounds::Bounds,
-    choose,
-    double_thompson::{default_alpha, require_alpha},
-};
+use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
+use crate::policies::bounds::Bounds;
+use crate::policies::choose;
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{
     InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError, Selection, Tally,
@@ -19,20 +17,32 @@ use crate::{
 const FORMAT: u32 = 1;
 
 /// Parameters of RUCB.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Rucb {
     /// Width of the confidence bounds; above 0.5.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
     /// Which of the two published forms.
-    #[serde(default)]
     pub variant: RucbVariant,
 }
 
+impl Default for Rucb {
+    fn default() -> Self {
+        Self { alpha: DEFAULT_ALPHA, variant: RucbVariant::default() }
+    }
+}
+
 /// The published forms of RUCB.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum RucbVariant {
     /// The ICML paper: a hypothesised best ranker is the first of every other duel.
     #[default]
@@ -48,12 +58,7 @@ impl PolicyParameters for Rucb {
                  Problem, ICML 2014, Algorithm 1",
         assumes: "a Condorcet winner",
         parameters: &[
-            Parameter {
-                name: "alpha",
-                values: Values::Number,
-                meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",
-                default: Some("0.51"),
-            },
+            ALPHA,
             Parameter {
                 name: "variant",
                 values: Values::OneOf(&["icml", "arxiv"]),
@@ -80,6 +85,7 @@ impl PolicyParameters for Rucb {
         Box::new(state)
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let (tally, retired, hypothesis): (Tally, Vec<u16>, Option<u16>) = load_state(state)?;
@@ -173,10 +179,12 @@ impl Policy for State {
         Some(self)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         let (tally, retired) = self.bounds.parts();
         save_state(&(tally, retired, self.hypothesis.map(|b| b as u16)))

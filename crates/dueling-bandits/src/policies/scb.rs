@@ -17,11 +17,10 @@
 
 mod identification;
 
-use serde::{Deserialize, Serialize};
-
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 use identification::{Identification, SavedIdentification};
@@ -32,17 +31,22 @@ const FORMAT: u32 = 2;
 const LAST_ROUND: u32 = 6;
 
 /// Parameters of SCB.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Scb {
     /// A pair is a tie once it is known that neither wins with a probability above 1/2 plus this.
     /// 0: never.
-    #[serde(default = "default_resolution")]
     pub resolution: f64,
 }
 
-fn default_resolution() -> f64 {
-    0.005
+impl Default for Scb {
+    fn default() -> Self {
+        Self { resolution: 0.005 }
+    }
 }
 
 impl PolicyParameters for Scb {
@@ -80,6 +84,7 @@ impl PolicyParameters for Scb {
         })
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let Saved { tally, number, round, previous_answer } = load_state(state)?;
@@ -129,7 +134,7 @@ struct ScalableCopeland {
     previous_answer: Option<usize>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Saved {
     tally: Tally,
     number: u32,
@@ -192,10 +197,12 @@ impl Policy for ScalableCopeland {
         self.round.answer().or(self.previous_answer).unwrap_or_else(|| self.tally.copeland_leader())
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&Saved {
             tally: self.tally.clone(),

@@ -7,7 +7,6 @@
 //! random order of arms: two machines with the same order would propose the same arm for ever.
 
 use rand::seq::SliceRandom;
-use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
 use crate::parameters::{InvalidPolicy, Parameter, Values, require};
@@ -22,9 +21,7 @@ pub const ALPHA: Parameter = Parameter {
 };
 
 /// The value of [`ALPHA`] unless one is given: what the experiments of later papers took.
-pub fn default_alpha() -> f64 {
-    3.0
-}
+pub const DEFAULT_ALPHA: f64 = 3.0;
 
 /// Refuse an `alpha` without meaning.
 pub fn validate_alpha(alpha: f64) -> Result<(), InvalidPolicy> {
@@ -51,7 +48,8 @@ pub fn order(rankers: usize, seed: u64, number: u64) -> Vec<u16> {
 }
 
 /// Feedback of one machine since its last reset.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Machine {
     plays: Vec<u64>,
     /// Sums of rewards, in halves.

@@ -2,9 +2,9 @@
 //! it.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
-use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{
     InFlight, MutableRoster, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally,
@@ -13,8 +13,12 @@ use crate::{
 const FORMAT: u32 = 2;
 
 /// No parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Uniform {}
 
 impl PolicyParameters for Uniform {
@@ -27,17 +31,18 @@ impl PolicyParameters for Uniform {
         not_served: None,
     };
 
+    const FROM_TALLY: Option<StartFromTally<Self>> =
+        Some(|_, _, tally| Box::new(UniformPairs::new(tally)));
+
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
         Ok(())
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
-        Box::new(UniformPairs {
-            tally: Tally::new(setup.rankers),
-            roster: Roster::new(setup.rankers),
-        })
+        Box::new(UniformPairs::new(Tally::new(setup.rankers)))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let (tally, retired): (Tally, Vec<u16>) = load_state(state)?;
@@ -51,6 +56,12 @@ impl PolicyParameters for Uniform {
 struct UniformPairs {
     tally: Tally,
     roster: Roster,
+}
+
+impl UniformPairs {
+    fn new(tally: Tally) -> Self {
+        Self { roster: Roster::new(tally.rankers()), tally }
+    }
 }
 
 impl Policy for UniformPairs {
@@ -84,10 +95,12 @@ impl Policy for UniformPairs {
         Some(self)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&(&self.tally, self.roster.retired()))
     }

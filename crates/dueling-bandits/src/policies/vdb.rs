@@ -26,9 +26,9 @@
 //! - In flight is left alone: the weights spread requests by themselves.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally};
 
@@ -38,8 +38,12 @@ const FORMAT: u32 = 1;
 const LEAST: f64 = 1e-9;
 
 /// How a player estimates what its draws would have lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Estimator {
     /// Importance weighting.
     Iw,
@@ -60,11 +64,14 @@ impl Estimator {
 }
 
 /// Parameters of Versatile Dueling Bandits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Vdb {
     /// The estimator of losses.
-    #[serde(default)]
     pub estimator: Estimator,
 }
 
@@ -99,6 +106,7 @@ impl PolicyParameters for Vdb {
         Box::new(Players::new(self.estimator, state))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let state: State = load_state(state)?;
@@ -116,7 +124,8 @@ impl PolicyParameters for Vdb {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
     /// `t - 1`: outcomes and self-duels that the players have learned from.
@@ -232,10 +241,12 @@ impl Policy for Players {
         (1..self.first_weights.len()).fold(0, |best, i| if loss(i) < loss(best) { i } else { best })
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.state)
     }

@@ -8,8 +8,12 @@
 use super::PreferenceMatrix;
 
 /// Which regret is meant. Every report says so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum RegretKind {
     /// [`Regret::copeland`].
     Copeland,

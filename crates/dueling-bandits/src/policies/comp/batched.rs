@@ -1,7 +1,5 @@
 //! The policy that PCOMP, SCOMP and SCOMP2 share, around a [`PairSelection`].
 
-use serde::{Deserialize, Serialize};
-
 use crate::parameters::Setup;
 use crate::policies::batch::{Ledger, Rows};
 use crate::policies::comp::evidence::{Estimates, Evidence, Rule};
@@ -9,13 +7,15 @@ use crate::policies::comp::field::Field;
 use crate::policies::comp::pair_selection::{Closed, PairSelection};
 use crate::policies::comp::parameters::BatchParameters;
 use crate::policies::comp::standing::Standing;
+#[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{Batches, InFlight, Observation, Policy, PolicyRng, Selection, Tally};
 
 const FORMAT: u32 = 2;
 
 /// What is saved.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State<S> {
     tally: Tally,
     field: Field,
@@ -59,6 +59,7 @@ impl<S: PairSelection + 'static> Batched<S> {
         Box::new(policy)
     }
 
+    #[cfg(feature = "serde")]
     pub(super) fn restore(
         parameters: BatchParameters,
         setup: Setup,
@@ -157,10 +158,12 @@ impl<S: PairSelection + 'static> Policy for Batched<S> {
         Some(&self.state.ledger)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.state)
     }

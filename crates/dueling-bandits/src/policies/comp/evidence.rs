@@ -1,14 +1,16 @@
 //! How clearly one ranker beats another.
 
-use serde::{Deserialize, Serialize};
-
 use crate::Tally;
 use crate::math::divergence;
 use crate::policies::batch::Rows;
 
 /// When a ranker is clearly beaten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Elimination {
     /// `N d(p̂, 1/2) > ln(T K²)`.
     #[default]
@@ -21,8 +23,12 @@ pub enum Elimination {
 }
 
 /// The comparisons of a pair that count as evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Estimates {
     /// All of them.
     All,

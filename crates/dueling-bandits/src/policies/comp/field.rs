@@ -1,12 +1,11 @@
 //! The rankers that are not eliminated yet.
 
-use serde::{Deserialize, Serialize};
-
 use crate::Duel;
 use crate::policies::comp::evidence::Evidence;
 
 /// The rankers still in the race, ascending, and the round that the next pairs belong to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Field {
     /// `A`; never empty.
     pub(super) active: Vec<usize>,

@@ -1,11 +1,9 @@
 //! Where PCOMP, SCOMP and SCOMP2 differ: the pairs of a round, and who may remove whom.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 use crate::Duel;
 use crate::policies::comp::evidence::Evidence;
 use crate::policies::comp::field::Field;
+use crate::saved_state::Serializable;
 
 /// What a closed batch was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,9 +15,7 @@ pub(super) enum Closed {
 }
 
 /// Which pairs a round compares, and who may remove whom.
-pub(super) trait PairSelection:
-    std::fmt::Debug + Send + Sync + Serialize + DeserializeOwned
-{
+pub(super) trait PairSelection: std::fmt::Debug + Send + Sync + Serializable {
     /// The pairs of the next batch, distinct. At least two rankers are active.
     fn pairs(&self, field: &Field) -> Vec<Duel>;
 

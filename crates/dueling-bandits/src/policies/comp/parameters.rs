@@ -54,26 +54,37 @@ pub(super) fn default_seed_exponent() -> f64 {
 macro_rules! seeded_parameters {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
+        #[derive(Debug, Clone, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
         pub struct $name {
             /// `T`, in comparisons.
             pub horizon: u64,
             /// `B`; the logarithm of the horizon to base 2 where it is not given.
-            #[serde(default)]
+            #[cfg_attr(feature = "serde", serde(default))]
             pub batches: Option<u32>,
             /// When a ranker is clearly beaten.
-            #[serde(default)]
+            #[cfg_attr(feature = "serde", serde(default))]
             pub elimination: Elimination,
             /// The comparisons that count as evidence.
-            #[serde(default)]
+            #[cfg_attr(feature = "serde", serde(default))]
             pub estimates: Option<Estimates>,
             /// A ranker is a seed with probability `K` to the minus this.
-            #[serde(default = "default_seed_exponent")]
+            #[cfg_attr(feature = "serde", serde(default = "default_seed_exponent"))]
             pub seed_exponent: f64,
         }
 
         impl $name {
+            /// The default parameters for a horizon.
+            pub fn new(horizon: u64) -> Self {
+                Self {
+                    horizon,
+                    batches: None,
+                    elimination: Elimination::default(),
+                    estimates: None,
+                    seed_exponent: default_seed_exponent(),
+                }
+            }
+
             /// The parameters that all three have.
             fn shared(&self) -> BatchParameters {
                 BatchParameters {

@@ -1,7 +1,5 @@
 //! PCOMP: all pairs of the rankers left (Algorithm 1).
 
-use serde::{Deserialize, Serialize};
-
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
 use crate::policies::comp::batched::Batched;
 use crate::policies::comp::evidence::{Elimination, Estimates, Evidence};
@@ -13,23 +11,32 @@ use crate::policies::comp::parameters::{
 use crate::{Duel, Policy};
 
 /// Parameters of PCOMP.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Pcomp {
     /// `T`, in comparisons.
     pub horizon: u64,
     /// `B`; the logarithm of the horizon to base 2 where it is not given.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub batches: Option<u32>,
     /// When a ranker is clearly beaten.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub elimination: Elimination,
     /// The comparisons that count as evidence.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub estimates: Option<Estimates>,
 }
 
 impl Pcomp {
+    /// The default parameters for a horizon.
+    pub fn new(horizon: u64) -> Self {
+        Self { horizon, batches: None, elimination: Elimination::default(), estimates: None }
+    }
+
     /// The parameters that all three have.
     fn shared(&self) -> BatchParameters {
         BatchParameters {
@@ -59,13 +66,15 @@ impl PolicyParameters for Pcomp {
         Batched::start(self.shared(), setup, AllPairs)
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Batched::<AllPairs>::restore(self.shared(), setup, format, state)
     }
 }
 
 /// The selection of PCOMP, and of the second phase of the other two.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct AllPairs;
 
 impl PairSelection for AllPairs {

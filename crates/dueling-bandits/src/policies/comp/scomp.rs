@@ -1,7 +1,6 @@
 //! SCOMP: a small seed set against all rankers left (Algorithm 2).
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
 use crate::policies::comp::batched::Batched;
@@ -44,6 +43,7 @@ impl PolicyParameters for Scomp {
         )
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Batched::<SeedsAgainstAll>::restore(self.shared(), setup, format, state)
     }
@@ -70,7 +70,8 @@ pub(super) fn are_seeds(seeds: &[usize], rankers: usize) -> bool {
 }
 
 /// The selection of SCOMP.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum SeedsAgainstAll {
     /// The first phase: `S`, not empty.
     Seeds(Vec<usize>),

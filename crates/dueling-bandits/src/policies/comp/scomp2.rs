@@ -1,7 +1,5 @@
 //! SCOMP2: the best of a small seed set against all rankers left (Algorithm 3).
 
-use serde::{Deserialize, Serialize};
-
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
 use crate::policies::comp::batched::Batched;
 use crate::policies::comp::evidence::{Elimination, Estimates, Evidence};
@@ -45,20 +43,23 @@ impl PolicyParameters for Scomp2 {
         )
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Batched::<BestSeedAgainstAll>::restore(self.shared(), setup, format, state)
     }
 }
 
 /// The selection of SCOMP2.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct BestSeedAgainstAll {
     /// `S`; not empty in the first phase.
     seeds: Vec<usize>,
     stage: Stage,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Stage {
     /// First phase, batch r(1): the seeds among themselves.
     Seeds,

@@ -2,7 +2,6 @@
 //! (`algorithms-comparators.md` §11.2).
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::policies::explore::confidence::{Interval, Radius};
 use crate::policies::explore::exploration::Exploration;
@@ -20,13 +19,15 @@ pub(super) struct BordaArms {
 }
 
 /// The active rankers with their turns, and what is known of each.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct BordaState {
     turns: RoundRobin,
     arms: Vec<Arm>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Arm {
     interval: Interval,
     half_wins: u64,

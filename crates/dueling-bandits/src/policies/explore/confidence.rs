@@ -1,8 +1,6 @@
 //! Confidence intervals of the pairs, and what they decide (`algorithms-comparators.md` §11.1 and
 //! §11.2).
 
-use serde::{Deserialize, Serialize};
-
 use crate::policies::explore::pairs::Pairs;
 use crate::{Duel, Tally};
 
@@ -48,7 +46,8 @@ impl Radius {
 }
 
 /// An interval of a parameter in [0, 1], narrowed by what is learnt of it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Interval {
     pub(super) low: f64,
     pub(super) high: f64,
@@ -85,14 +84,15 @@ impl Interval {
 
 /// The intervals of all pairs, and for each ranker how many others it surely beats and surely loses
 /// to.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Intervals {
     /// `P[i][j]` of every pair, by its number.
     of: Vec<Interval>,
     /// Derived, as are the losses.
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     wins: Vec<usize>,
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     losses: Vec<usize>,
 }
 

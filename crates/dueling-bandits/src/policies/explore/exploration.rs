@@ -2,15 +2,13 @@
 
 use std::fmt::Debug;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
+use crate::saved_state::Serializable;
 use crate::{Duel, InFlight, Observation, PolicyRng, Tally};
 
 /// An algorithm that identifies the best ranker: its rules here, its state apart.
 pub(super) trait Exploration: Debug + Send + Sync {
     /// What the log decides, beside the tally.
-    type State: Debug + Send + Sync + Serialize + DeserializeOwned;
+    type State: Debug + Send + Sync + Serializable;
 
     /// The state before the first observation.
     fn start(&self) -> Self::State;

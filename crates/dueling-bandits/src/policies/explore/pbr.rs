@@ -4,8 +4,6 @@
 //! A pair that has left the race keeps the verdict it left with; what is still heard of it goes to
 //! the tally alone.
 
-use serde::{Deserialize, Serialize};
-
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
@@ -18,8 +16,12 @@ use crate::policies::explore::round_robin::RoundRobin;
 use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
 /// Who is selected and who is discarded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum SelectionRule {
     /// As soon as the verdicts leave no other possibility.
     #[default]
@@ -29,22 +31,26 @@ pub enum SelectionRule {
 }
 
 /// Parameters of Copeland PBR.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Pbr {
     /// `T`, in steps.
     pub horizon: u64,
     /// `δ`.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub delta: Option<f64>,
     /// `κ`.
-    #[serde(default = "one")]
+    #[cfg_attr(feature = "serde", serde(default = "one"))]
     pub kappa: usize,
     /// `n_max`.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub most_comparisons: Option<u64>,
     /// Who is selected and who is discarded.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub rule: SelectionRule,
 }
 
@@ -53,6 +59,17 @@ fn one() -> usize {
 }
 
 impl Pbr {
+    /// The default parameters for a horizon.
+    pub fn new(horizon: u64) -> Self {
+        Self {
+            horizon,
+            delta: None,
+            kappa: one(),
+            most_comparisons: None,
+            rule: SelectionRule::default(),
+        }
+    }
+
     /// The parameters that all explorations have.
     fn shared(&self) -> ExplorationParameters {
         ExplorationParameters { horizon: Some(self.horizon), delta: self.delta }
@@ -125,6 +142,7 @@ impl PolicyParameters for Pbr {
         ExploreThenExploit::start(self.race(setup), self.shared(), setup)
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         ExploreThenExploit::restore(self.race(setup), self.shared(), setup, format, state)
     }
@@ -143,14 +161,16 @@ struct Race {
 }
 
 /// `𝒜` with its turns, and the verdicts.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct RaceState {
     turns: RoundRobin,
     verdicts: Vec<Verdicts>,
 }
 
 /// What is sure of one ranker.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Verdicts {
     /// `w_i`: rankers that it surely beats.
     won: usize,

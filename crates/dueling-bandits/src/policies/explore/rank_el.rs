@@ -3,8 +3,6 @@
 //! stopping rule are those of `algorithms-comparators.md` §13, and sound, but they are not known to
 //! be the paper's. As a dueling bandit by the explore-then-exploit wrapper.
 
-use serde::{Deserialize, Serialize};
-
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
@@ -17,8 +15,12 @@ use crate::policies::explore::round_robin::RoundRobin;
 use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
 /// How far two rankings are apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Distance {
     /// Pairs that the two order differently.
     #[default]
@@ -28,8 +30,12 @@ pub enum Distance {
 }
 
 /// Parameters of RankEl.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct RankEl {
     /// `T`, in steps.
     pub horizon: Option<u64>,
@@ -98,6 +104,7 @@ impl PolicyParameters for RankEl {
         ExploreThenExploit::start(self.elicitation(setup), self.shared(), setup)
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         ExploreThenExploit::restore(self.elicitation(setup), self.shared(), setup, format, state)
     }
@@ -114,7 +121,8 @@ struct Elicitation {
 }
 
 /// The pairs that are still asked for with their turns, and the intervals of all.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct ElicitationState {
     turns: RoundRobin,
     intervals: Intervals,

@@ -1,7 +1,6 @@
 //! Whose turn it is: the least compared of the items that are still open.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::policies::explore::pairs::Pairs;
 use crate::{Duel, InFlight, PolicyRng};
@@ -16,7 +15,8 @@ const CLOSED: u32 = u32::MAX;
 /// has been compared once more than the least compared ones had been when it began. An item's turn
 /// counts answered comparisons, whatever they said, so that a pair of equals whose ties are skipped
 /// does not hold up the others.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct RoundRobin {
     /// Answered comparisons of each item.
     compared: Vec<u32>,
@@ -25,7 +25,7 @@ pub(super) struct RoundRobin {
     /// How many of `open` have their turn.
     turn: usize,
     /// Where in `open` an item stands. Derived from it.
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     place: Vec<u32>,
 }
 

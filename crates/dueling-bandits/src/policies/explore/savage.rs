@@ -2,8 +2,6 @@
 //! Naamane, ICML 2013), as a dueling bandit by the explore-then-exploit wrapper.
 //! `algorithms-comparators.md` §11.
 
-use serde::{Deserialize, Serialize};
-
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
@@ -19,8 +17,12 @@ use crate::policies::explore::sampled::Sampler;
 use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
 /// The winner that is looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Winner {
     /// Who beats the most others.
     #[default]
@@ -34,8 +36,12 @@ pub enum Winner {
 }
 
 /// How it is found that a pair does not matter any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Predicate {
     /// By the formula of the winner.
     #[default]
@@ -45,8 +51,12 @@ pub enum Predicate {
 }
 
 /// Parameters of SAVAGE.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Savage {
     /// `T`, in steps.
     pub horizon: Option<u64>,
@@ -187,6 +197,7 @@ impl PolicyParameters for Savage {
         }
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         match self.winner {
             Winner::Borda => {
@@ -226,14 +237,15 @@ enum IndependenceTest {
 }
 
 /// The active set `𝒲` with its turns, the box `H`, and who is out.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct SavageState {
     turns: RoundRobin,
     intervals: Intervals,
     out: Vec<bool>,
     /// `[A_i, B_i]`: bounds of the Borda sums. Derived; each is a sum in the order of the rankers
     /// whenever it is computed, so that a restored state has the same to the last bit.
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     borda: Vec<(f64, f64)>,
 }
 

@@ -1,13 +1,13 @@
 //! The batches of rankers of MergeRUCB and MergeDTS: drawn, pruned, merged.
 
 use rand::seq::SliceRandom;
-use serde::{Deserialize, Serialize};
 
 use crate::policies::choose;
 use crate::{Duel, PolicyRng};
 
 /// The rankers that are left, in batches.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Batches {
     batches: Vec<Vec<u16>>,
     /// `S`, from 1.
@@ -16,7 +16,7 @@ pub struct Batches {
     turn: u64,
     /// By ranker: whether nobody of its batch loses to another, but for what the next duel of the
     /// batch shows. Found anew where it is not known.
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pruned: Vec<bool>,
 }
 

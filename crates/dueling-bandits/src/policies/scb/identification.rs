@@ -20,7 +20,6 @@
 //! rule: the best certain score is the best possible score.
 
 use rand::{Rng, RngExt};
-use serde::{Deserialize, Serialize};
 
 use crate::math::divergence;
 use crate::math::mixture;
@@ -55,7 +54,8 @@ impl Verdict {
 }
 
 /// One arm of the bandit that Algorithm 4 plays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Arm {
     /// Whether it is still in `B`.
     left: bool,
@@ -102,7 +102,7 @@ pub(super) struct Identification {
 }
 
 /// An [`Identification`] without what follows from the rest.
-#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SavedIdentification {
     evidence: Tally,
     arms: Vec<Arm>,
@@ -124,6 +124,7 @@ impl Identification {
     }
 
     /// As [`Identification::save`] left it; `None` for what no round can have come to.
+    #[cfg(feature = "serde")]
     pub fn restore(
         saved: SavedIdentification,
         k: usize,
