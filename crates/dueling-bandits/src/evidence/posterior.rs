@@ -123,21 +123,21 @@ impl<'a> Posterior<'a> {
     ) {
         let rankers = self.tally.rankers();
         let active = self.roster.active();
-        let mut counted = vec![0; PairwiseSample::room(rankers)];
+        let mut counted = vec![0; PairwiseSample::padded_len(rankers)];
         active.iter().for_each(|&i| counted[i] = 1);
         let gone: Vec<usize> = (0..rankers).filter(|&i| !self.roster.is_active(i)).collect();
-        let mut scores = vec![0; PairwiseSample::room(rankers)];
+        let mut scores = vec![0; PairwiseSample::padded_len(rankers)];
         let pairs = (rankers * (rankers - 1) / 2).max(1);
         let sets = (ODDS / pairs).clamp(1, SETS_MAX);
         for set in 0..sets {
             let pooled = self.pooling.draw(rng);
             let predicted = Predicted { pooled: &pooled, tally: self.tally };
-            let odds = WinProbabilities::new(rankers, &predicted);
+            let win_probabilities = WinProbabilities::new(rankers, &predicted);
             for _ in draws * set / sets..draws * (set + 1) / sets {
                 scores.fill(0);
-                let draw = PairwiseSample::new(&odds, &predicted, rng);
+                let draw = PairwiseSample::new(&win_probabilities, &predicted, rng);
                 // each pair is owned by the later of the two
-                draw.meet_earlier(active.iter().copied(), &counted, &mut scores);
+                draw.score_against_earlier(active.iter().copied(), &counted, &mut scores);
                 for &i in &gone {
                     let wins = |&&j: &&usize| {
                         if i > j { draw.row(i).wins(j) } else { !draw.row(j).wins(i) }

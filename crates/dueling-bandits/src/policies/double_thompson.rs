@@ -3,13 +3,13 @@
 //!
 //! Two Thompson samples: the first picks a candidate among the optimistic Copeland winners, the
 //! second the strongest challenger that has not certainly lost to it. Step numbers are those of
-//! `algorithms.md` §2, whose sign shortcut is used throughout; what it selects has exactly the
+//! `algorithms.md` §2, with its exact shortcut; what it selects has exactly the
 //! distribution of the plain form.
 
 use smallvec::SmallVec;
 
 use crate::math::divergence;
-use crate::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_given_sign};
+use crate::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_given_side};
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
 use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
 use crate::policies::bounds::Bounds;
@@ -131,14 +131,14 @@ enum FirstTie {
 struct Sampler {
     bounds: Bounds,
     /// Follows from the tally.
-    odds: WinProbabilities,
+    win_probabilities: WinProbabilities,
     first_tie: FirstTie,
 }
 
 impl Sampler {
     fn new(bounds: Bounds, first_tie: FirstTie) -> Self {
         Self {
-            odds: WinProbabilities::new(bounds.tally().rankers(), bounds.tally()),
+            win_probabilities: WinProbabilities::new(bounds.tally().rankers(), bounds.tally()),
             bounds,
             first_tie,
         }
@@ -164,7 +164,7 @@ impl Sampler {
         // step 1: the largest optimistic Copeland score is the fewest certain losses
         let least = self.bounds.least_losses();
         let is_candidate = |i: usize| self.bounds.certain_losses(i) == least;
-        let draw = PairwiseSample::new(&self.odds, self.tally(), rng);
+        let draw = PairwiseSample::new(&self.win_probabilities, self.tally(), rng);
         let (mut score, mut counted) = ([0; N], [0; N]);
         active.iter().for_each(|&i| counted[i] = 1);
 
@@ -173,7 +173,7 @@ impl Sampler {
         let outsiders: SmallVec<[u16; MAX_RANKERS]> =
             active.iter().filter(|&&i| !is_candidate(i)).map(|&i| i as u16).collect();
         let candidates = || active.iter().copied().filter(|&i| is_candidate(i));
-        draw.meet_earlier(candidates(), &counted, &mut score);
+        draw.score_against_earlier(candidates(), &counted, &mut score);
         for i in candidates() {
             let row = draw.row(i);
             for j in outsiders.iter().rev().map(|&j| usize::from(j)).take_while(|&j| j > i) {
@@ -191,7 +191,11 @@ impl Sampler {
         // D-TS+ prices the tied with everybody's sampled score: step 2 for the other pairs
         let mut score_of_all = score;
         candidates().for_each(|i| counted[i] = 0);
-        draw.meet_earlier(outsiders.iter().map(|&i| i.into()), &counted, &mut score_of_all);
+        draw.score_against_earlier(
+            outsiders.iter().map(|&i| i.into()),
+            &counted,
+            &mut score_of_all,
+        );
         let highest = active.iter().map(|&i| score_of_all[i]).max().unwrap_or(0);
         let regrets = tied().map(|i| {
             let own = draw.row(i);
@@ -200,9 +204,9 @@ impl Sampler {
                 let above = if i_owns { own.wins(j) } else { !draw.row(j).wins(i) };
                 // the pair's own generator, so that θ[i][j] = 1 - θ[j][i] when both are tied
                 let theta = if i < j {
-                    theta_given_sign(self.tally(), i, j, above, &mut draw.pair_chance(i, j))
+                    theta_given_side(self.tally(), i, j, above, &mut draw.pair_rng(i, j))
                 } else {
-                    theta_given_sign(self.tally(), j, i, !above, &mut draw.pair_chance(i, j))
+                    theta_given_side(self.tally(), j, i, !above, &mut draw.pair_rng(i, j))
                 };
                 // r̃[i][j], in units of 1 / (2 (K-1)): the argmin does not feel the unit
                 let regret = f64::from(2 * highest - score_of_all[i] - score_of_all[j]);
@@ -215,16 +219,16 @@ impl Sampler {
     }
 
     /// Phase 2, steps 4 and 5. The first candidate is in the race with 1/2, so only a `φ` above 1/2
-    /// can win: signs first, values for the few that are above.
+    /// can win: draw sides of 1/2 first, then values for the few above.
     fn second_candidate(&self, first: usize, rng: &mut PolicyRng) -> usize {
-        let draw = PairwiseSample::new(&self.odds, self.tally(), rng);
+        let draw = PairwiseSample::new(&self.win_probabilities, self.tally(), rng);
         let row = draw.row(first);
         let (mut best, mut highest) = (first, 0.5);
         for &i in self.bounds.active() {
             if i == first || row.wins(i) || self.bounds.beats(i, first) {
                 continue;
             }
-            let phi = theta_given_sign(self.tally(), i, first, true, rng);
+            let phi = theta_given_side(self.tally(), i, first, true, rng);
             if phi > highest {
                 (best, highest) = (i, phi);
             }
@@ -256,7 +260,7 @@ impl Policy for Sampler {
         let duel = observation.duel;
         self.bounds.record(duel, observation.outcome);
         if observation.outcome.half_wins() != (0, 0) {
-            self.odds.update(self.bounds.tally(), duel.first, duel.second);
+            self.win_probabilities.update(self.bounds.tally(), duel.first, duel.second);
         }
     }
 
@@ -290,7 +294,7 @@ impl Policy for Sampler {
 impl MutableRoster for Sampler {
     fn enlist(&mut self) -> Result<(), RosterError> {
         self.bounds.enlist()?;
-        self.odds.enlist();
+        self.win_probabilities.enlist();
         Ok(())
     }
 
@@ -304,11 +308,11 @@ impl DeferredUpdates for Sampler {
         let duel = observation.duel;
         self.bounds.record(duel, observation.outcome);
         if observation.outcome.half_wins() != (0, 0) {
-            self.odds.update_later(duel.first, duel.second);
+            self.win_probabilities.update_later(duel.first, duel.second);
         }
     }
 
     fn catch_up(&mut self) {
-        self.odds.catch_up(self.bounds.tally());
+        self.win_probabilities.catch_up(self.bounds.tally());
     }
 }

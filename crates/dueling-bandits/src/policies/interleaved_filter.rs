@@ -73,7 +73,7 @@ impl PolicyParameters for InterleavedFilter {
             },
             Parameter {
                 name: "scale",
-                values: Values::Integer,
+                values: Values::Number,
                 meaning: "above 0: the radius is sqrt(scale ln(T K^2) / n); 4 in the journal, 1 in the conference version",
                 default: Some("4"),
             },

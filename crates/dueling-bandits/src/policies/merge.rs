@@ -283,7 +283,7 @@ struct Tournament {
     tally: Tally,
     batches: Batches,
     /// MergeDTS: follows from the tally.
-    odds: Option<WinProbabilities>,
+    win_probabilities: Option<WinProbabilities>,
 }
 
 impl Tournament {
@@ -296,9 +296,9 @@ impl Tournament {
     }
 
     fn of(rules: Rules, seed: u64, tally: Tally, batches: Batches) -> Self {
-        let odds =
+        let win_probabilities =
             (rules.kind == Kind::Dts).then(|| WinProbabilities::new(tally.rankers(), &tally));
-        Self { rules, seed, tally, batches, odds }
+        Self { rules, seed, tally, batches, win_probabilities }
     }
 
     #[cfg(feature = "serde")]
@@ -335,12 +335,12 @@ impl Tournament {
     /// Points 2 and 3 of MergeDTS.
     fn select_dts(
         &self,
-        odds: &WinProbabilities,
+        win_probabilities: &WinProbabilities,
         batch: &[u16],
         rng: &mut PolicyRng,
     ) -> Option<Duel> {
         let members = || batch.iter().map(|&i| usize::from(i)).enumerate();
-        let draw = PairwiseSample::new(odds, &self.tally, rng);
+        let draw = PairwiseSample::new(win_probabilities, &self.tally, rng);
         let mut score = SmallVec::<[u16; crate::MAX_RANKERS]>::from_elem(0, batch.len());
         for (at, i) in members() {
             let row = draw.row(i);
@@ -401,9 +401,9 @@ impl Policy for Tournament {
 
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
         let batch = self.batches.current(self.rules.round_robin, rng);
-        let duel = match &self.odds {
+        let duel = match &self.win_probabilities {
             _ if batch.len() == 1 => None,
-            Some(odds) => self.select_dts(odds, batch, rng),
+            Some(win_probabilities) => self.select_dts(win_probabilities, batch, rng),
             None => self.select_rucb(batch, in_flight, rng),
         };
         let alone = usize::from(batch[0]);
@@ -418,8 +418,8 @@ impl Policy for Tournament {
 
     fn observe(&mut self, observation: &Observation) {
         self.record(observation);
-        if let Some(odds) = &mut self.odds {
-            odds.update(&self.tally, observation.duel.first, observation.duel.second);
+        if let Some(win_probabilities) = &mut self.win_probabilities {
+            win_probabilities.update(&self.tally, observation.duel.first, observation.duel.second);
         }
     }
 
@@ -449,14 +449,14 @@ impl Policy for Tournament {
 impl DeferredUpdates for Tournament {
     fn observe_deferred(&mut self, observation: &Observation) {
         self.record(observation);
-        if let Some(odds) = &mut self.odds {
-            odds.update_later(observation.duel.first, observation.duel.second);
+        if let Some(win_probabilities) = &mut self.win_probabilities {
+            win_probabilities.update_later(observation.duel.first, observation.duel.second);
         }
     }
 
     fn catch_up(&mut self) {
-        if let Some(odds) = &mut self.odds {
-            odds.catch_up(&self.tally);
+        if let Some(win_probabilities) = &mut self.win_probabilities {
+            win_probabilities.catch_up(&self.tally);
         }
     }
 }

@@ -70,7 +70,7 @@ impl PolicyParameters for Rcs {
 struct State {
     bounds: Bounds,
     /// Follows from the tally.
-    odds: WinProbabilities,
+    win_probabilities: WinProbabilities,
     /// `champ`: how often each was the first of a folded duel.
     championships: Vec<u64>,
 }
@@ -78,7 +78,7 @@ struct State {
 impl State {
     fn new(bounds: Bounds, championships: Vec<u64>) -> Self {
         Self {
-            odds: WinProbabilities::new(bounds.tally().rankers(), bounds.tally()),
+            win_probabilities: WinProbabilities::new(bounds.tally().rankers(), bounds.tally()),
             bounds,
             championships,
         }
@@ -89,7 +89,7 @@ impl State {
     /// that it has not met. No pair is drawn twice.
     fn champion_of_sample(&self, rng: &mut PolicyRng) -> Option<usize> {
         let active = self.bounds.active();
-        let draw = PairwiseSample::new(&self.odds, self.bounds.tally(), rng);
+        let draw = PairwiseSample::new(&self.win_probabilities, self.bounds.tally(), rng);
         let (mut best, mut beaten) = (0, None); // places in `active`
         let mut row = draw.row(active[0]);
         for (at, &i) in active.iter().enumerate().skip(1) {
@@ -122,7 +122,7 @@ impl Policy for State {
         self.bounds.record(duel, observation.outcome);
         self.championships[duel.first] += 1;
         if observation.outcome.half_wins() != (0, 0) {
-            self.odds.update(self.bounds.tally(), duel.first, duel.second);
+            self.win_probabilities.update(self.bounds.tally(), duel.first, duel.second);
         }
     }
 
@@ -158,7 +158,7 @@ impl Policy for State {
 impl MutableRoster for State {
     fn enlist(&mut self) -> Result<(), RosterError> {
         self.bounds.enlist()?;
-        self.odds.enlist();
+        self.win_probabilities.enlist();
         self.championships.push(0);
         Ok(())
     }
@@ -174,11 +174,11 @@ impl DeferredUpdates for State {
         self.bounds.record(duel, observation.outcome);
         self.championships[duel.first] += 1;
         if observation.outcome.half_wins() != (0, 0) {
-            self.odds.update_later(duel.first, duel.second);
+            self.win_probabilities.update_later(duel.first, duel.second);
         }
     }
 
     fn catch_up(&mut self) {
-        self.odds.catch_up(self.bounds.tally());
+        self.win_probabilities.catch_up(self.bounds.tally());
     }
 }

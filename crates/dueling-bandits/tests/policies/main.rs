@@ -1,4 +1,4 @@
-//! The policies through their public face. One module a topic.
+//! The policies through their public interface. One module a topic.
 
 mod arena;
 mod batch;
@@ -15,6 +15,8 @@ mod in_flight;
 mod interleaved_filter;
 mod merge;
 mod multi_sbm;
+mod pairwise_sampling;
+mod parameters;
 #[path = "../reference/mod.rs"]
 mod reference;
 mod resume;
@@ -23,7 +25,6 @@ mod rosters;
 mod rucb;
 mod scb;
 mod self_sparring;
-mod signs;
 mod sparring;
 mod support;
 mod vdb;
