@@ -103,9 +103,6 @@ struct ChosenPair {
         (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`: also for a policy that decides by more than these counts."),
     ))]
 async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<Json<ChosenPair>> {
-    let invalid = |pointer: &str, detail: String| {
-        Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).field(pointer, detail)
-    };
     let rankers = body.wins.len();
     if !(MIN_RANKERS..=MAX_RANKERS).contains(&rankers) {
         return Err(invalid(
@@ -166,6 +163,10 @@ async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<J
         .map_err(Problem::internal)?
         .map(Json)
         .map_err(invalid_counts)
+}
+
+fn invalid(pointer: &str, detail: String) -> Problem {
+    Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).field(pointer, detail)
 }
 
 fn invalid_counts(error: CountsError) -> Problem {

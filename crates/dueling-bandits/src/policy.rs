@@ -106,7 +106,7 @@ impl dyn Policy + '_ {
     }
 
     /// [`Policy::observe`], with postponed work where the policy can postpone any. Call
-    /// [`catch_up`](Self::catch_up) before the next selection.
+    /// `catch_up` before the next selection.
     pub fn observe_deferred(&mut self, observation: &Observation) {
         match self.deferred_updates() {
             Some(deferred) => deferred.observe_deferred(observation),
@@ -114,7 +114,7 @@ impl dyn Policy + '_ {
         }
     }
 
-    /// Do the work that [`observe_deferred`](Self::observe_deferred) postponed.
+    /// Do the work that `observe_deferred` postponed.
     pub fn catch_up(&mut self) {
         if let Some(deferred) = self.deferred_updates() {
             deferred.catch_up();
@@ -127,7 +127,7 @@ impl dyn Policy + '_ {
         self.batches()?.number()
     }
 
-    /// The pairs of the open batch in a fixed order; empty where [`batch`](Self::batch) is `None`.
+    /// The pairs of the open batch in a fixed order; empty where `batch` is `None`.
     pub fn batch_pairs(&self) -> Vec<BatchPair> {
         self.batches().map_or_else(Vec::new, Batches::pairs)
     }

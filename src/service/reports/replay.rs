@@ -282,7 +282,14 @@ fn other_regret(
     let start = |steps: u64, run: u64| -> OffPolicyRun {
         let seed = seed ^ REPLAY_STREAM ^ (run + 1);
         let mut policy = spec.policy.start(Setup { rankers, seed });
-        off_policy::run(&mut *policy, answers.clone(), spec.ties, seed, steps, &mut step_rng(seed, 0))
+        off_policy::run(
+            &mut *policy,
+            answers.clone(),
+            spec.ties,
+            seed,
+            steps,
+            &mut step_rng(seed, 0),
+        )
     };
     // how far every run comes; then all of them so far, so that which ones come farther does not
     // matter

@@ -11,7 +11,7 @@ use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::reports::standings::answered_duels;
 use crate::store::Status;
-use dueling_bandits::evidence::{Certainty, Forecast, History, Posterior, NoForecast, forecast};
+use dueling_bandits::evidence::{Certainty, Forecast, History, NoForecast, Posterior, forecast};
 use dueling_bandits::{Tally, step_rng};
 
 /// The confidence of a verdict unless the caller or the experiment says otherwise.

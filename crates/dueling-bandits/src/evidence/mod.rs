@@ -8,7 +8,7 @@
 //! - [`history`]: the few counts over time that these estimates need, kept while folding.
 //! - [`small_counts`]: counts that take two bytes each while they are small.
 //! - [`off_policy`]: the regret that another policy would have had.
-//! - [`forecast`]: how many more duels until the winner is certain.
+//! - [`mod@forecast`]: how many more duels until the winner is certain.
 //!
 //! There are two kinds of confidence, and they differ:
 //!

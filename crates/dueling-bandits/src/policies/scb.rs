@@ -2,7 +2,7 @@
 //! NIPS 2015, Algorithm 3): for many rankers, with or without a Condorcet winner.
 //!
 //! Round `r` has `T_r = 2^(2^r)` steps. It identifies a Copeland winner from scratch
-//! ([`identification`], Algorithms 2 and 4) with failure probability `ln(T_r)/T_r`, and plays the
+//! (`identification`, Algorithms 2 and 4) with failure probability `ln(T_r)/T_r`, and plays the
 //! winner against itself for what is left of the round. What the paper leaves open is decided so:
 //!
 //! - The first round is the first with `T_r ≥ max(K, 256)`: shorter ones cannot learn anything.

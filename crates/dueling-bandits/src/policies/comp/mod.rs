@@ -3,7 +3,7 @@
 //!
 //! A round `r` compares pairs `c_r = ⌊q^r⌋` times each, `q = T^(1/B)`, and removes rankers that
 //! others clearly beat. The three differ in which pairs a round compares and who may remove whom:
-//! one [`PairSelection`](pair_selection::PairSelection) each. Here are the horizon, the batches, the evidence and the rule that calls it
+//! one `PairSelection` each. Here are the horizon, the batches, the evidence and the rule that calls it
 //! clear.
 //!
 //! Where the paper is silent:

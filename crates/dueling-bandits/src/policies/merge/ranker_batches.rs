@@ -8,7 +8,7 @@ use crate::{Duel, PolicyRng};
 /// The rankers that are left, in batches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Batches {
+pub struct RankerBatches {
     batches: Vec<Vec<u16>>,
     /// `S`, from 1.
     stage: u32,
@@ -20,7 +20,7 @@ pub struct Batches {
     pruned: Vec<bool>,
 }
 
-impl Batches {
+impl RankerBatches {
     /// `rankers` in random order, cut into batches of `size`; the last may be shorter.
     pub fn new(rankers: usize, size: usize, rng: &mut PolicyRng) -> Self {
         let mut order: Vec<u16> = (0..rankers as u16).collect();
@@ -166,8 +166,8 @@ mod tests {
 
     use super::*;
 
-    fn batches(batches: &[&[u16]]) -> Batches {
-        Batches {
+    fn batches(batches: &[&[u16]]) -> RankerBatches {
+        RankerBatches {
             batches: batches.iter().map(|batch| batch.to_vec()).collect(),
             stage: 1,
             turn: 0,
@@ -176,7 +176,7 @@ mod tests {
     }
 
     /// The sets of rankers that are together.
-    fn sets(batches: &Batches) -> Vec<Vec<u16>> {
+    fn sets(batches: &RankerBatches) -> Vec<Vec<u16>> {
         let sorted = |batch: &Vec<u16>| {
             let mut batch = batch.clone();
             batch.sort_unstable();
