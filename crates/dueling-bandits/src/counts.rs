@@ -33,8 +33,8 @@ pub enum CountsError {
 }
 
 impl PolicySpec {
-    /// The policy after `wins[i][j]` duels that `i` won against `j` (at most [`WINS_MAX`] each), and
-    /// `steps` time-steps in all (at most [`STEPS_MAX`]). `wins` is square.
+    /// The policy after `wins[i][j]` duels that `i` won against `j` (at most [`WINS_MAX`] each),
+    /// and `steps` time-steps in all (at most [`STEPS_MAX`]). `wins` is square.
     ///
     /// Steps beyond the duels are steps without an outcome; `None` means as many steps as duels.
     /// Only the policies of [`PolicySpec::kinds_from_counts`] can start from counts.

@@ -1,8 +1,9 @@
 //! Dueling bandits: learn which of `K` rankers is best from pairwise comparisons, and show bad
 //! rankers as rarely as possible while learning.
 //!
-//! A dueling-bandit *policy* repeatedly selects two rankers (arms), observes which of them wins, and
-//! learns from it. *Regret* measures how much worse the selected rankers were than the best one.
+//! A dueling-bandit *policy* repeatedly selects two rankers (arms), observes which of them wins,
+//! and learns from it. *Regret* measures how much worse the selected rankers were than the best
+//! one.
 //!
 //! ```
 //! use dueling_bandits::preference::{PreferenceMatrix, Regret};
@@ -18,7 +19,11 @@
 //!     let (i, j) = (selection.duel.first, selection.duel.second);
 //!     let first_wins = rng.random_bool(matrix.win_probability(i, j));
 //!     let outcome = if first_wins { Outcome::First } else { Outcome::Second };
-//!     if i == j { policy.observe_self_duels(i, 1) } else { policy.observe(&selection.observed(outcome)) }
+//!     if i == j {
+//!         policy.observe_self_duels(i, 1);
+//!     } else {
+//!         policy.observe(&selection.observed(outcome));
+//!     }
 //!     appearances[i] += 1;
 //!     appearances[j] += 1;
 //! }
@@ -42,8 +47,8 @@
 //! - A policy is deterministic: the same parameters, seed and observations give the same state on
 //!   every machine. [`Policy::select`] only reads the state, and draws from the caller's generator.
 //! - Outcomes may come late, in any order, or never. [`InFlight`] tells a policy what it waits for.
-//! - There is no I/O except [`PreferenceMatrix::load`](preference::PreferenceMatrix::load), no clock,
-//!   no global state, no `unsafe`.
+//! - There is no I/O except [`PreferenceMatrix::load`](preference::PreferenceMatrix::load), no
+//!   clock, no global state, no `unsafe`.
 //!
 //! # Features
 //!

@@ -48,8 +48,8 @@ pub struct Certainty {
 }
 
 impl Certainty {
-    /// The decided pairs of `tally`. With probability `confidence`, in (0, 1), all of them are right
-    /// at all times.
+    /// The decided pairs of `tally`. With probability `confidence`, in (0, 1), all of them are
+    /// right at all times.
     pub fn of(tally: &Tally, confidence: f64) -> Self {
         Self::among(tally, &Roster::new(tally.rankers()), tally.rankers(), confidence)
     }
@@ -146,8 +146,8 @@ impl Certainty {
         certain_winners(&self.wins, most)
     }
 
-    /// The undecided pairs `(i, j)`, `i < j`, with at least one possible winner. Only these pairs can
-    /// change the winners.
+    /// The undecided pairs `(i, j)`, `i < j`, with at least one possible winner. Only these pairs
+    /// can change the winners.
     pub fn deciding_pairs(&self) -> Vec<(usize, usize)> {
         if !self.certain().is_empty() {
             return Vec::new();

@@ -1,9 +1,9 @@
 //! How many more duels until the winner is certain, at the present rates of comparison.
 //!
 //! The estimate is the median over draws of the preferences from their posterior. In each draw,
-//! every undecided pair gets comparisons at its present rate and with their expected outcomes, until
-//! [`Sequence`] decides it. The winner is certain at the earliest moment at which [`Certainty`] has
-//! one.
+//! every undecided pair gets comparisons at its present rate and with their expected outcomes,
+//! until [`Sequence`] decides it. The winner is certain at the earliest moment at which
+//! [`Certainty`] has one.
 //!
 //! A policy slows down where it stops comparing pairs that it considers decided, so the truth tends
 //! to be later than the estimate.

@@ -25,8 +25,8 @@ pub struct History {
     stretches: Vec<Stretch>,
     /// Appearances of each ranker since the newest checkpoint.
     since: Vec<u64>,
-    /// Comparisons of each pair, in the order of [`pair_index`]; halved whenever the number of steps
-    /// has doubled.
+    /// Comparisons of each pair, in the order of [`pair_index`]; halved whenever the number of
+    /// steps has doubled.
     recent: SmallCounts,
     /// Steps, halved together with `recent`.
     recent_steps: u64,
@@ -105,8 +105,8 @@ impl History {
         }
     }
 
-    /// Note that all duels up to log position `position` are counted, the newest of them recorded at
-    /// `recorded_at` (unix milliseconds). Adds a checkpoint if one is due.
+    /// Note that all duels up to log position `position` are counted, the newest of them recorded
+    /// at `recorded_at` (unix milliseconds). Adds a checkpoint if one is due.
     pub fn counted(&mut self, position: u64, recorded_at: i64) {
         let last = self.stretches.last().map_or(0, |stretch| stretch.steps);
         if self.steps - last < self.every {

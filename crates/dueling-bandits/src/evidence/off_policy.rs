@@ -7,8 +7,8 @@
 //!
 //! The answers of a pair have the same distribution under every policy. The probability of each
 //! recorded duel is therefore not needed, unlike with importance weights or rejection (Li, Chu,
-//! Langford and Wang, WSDM 2011). The price: a run ends when the answers of a selected pair are used
-//! up, so that runs can be compared only up to the end of the shortest.
+//! Langford and Wang, WSDM 2011). The price: a run ends when the answers of a selected pair are
+//! used up, so that runs can be compared only up to the end of the shortest.
 
 use rand::RngExt;
 
@@ -24,8 +24,8 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// The answers that `of` gives for each pair `(low, high)`: wins of the lower index, wins of the
-    /// higher, ties, no click.
+    /// The answers that `of` gives for each pair `(low, high)`: wins of the lower index, wins of
+    /// the higher, ties, no click.
     pub fn new(rankers: usize, of: impl Fn(usize, usize) -> [u64; 4]) -> Self {
         let pairs = (1..rankers).flat_map(|high| (0..high).map(move |low| (low, high)));
         Self { rankers, left: pairs.map(|(low, high)| of(low, high)).collect() }

@@ -4,8 +4,8 @@
 //! A ranker that beats strong ones probably beats weak ones. A posterior with independent pairs
 //! ignores this. It treats pairs with few comparisons as even, all rankers look alike, and early
 //! regret is far too low. Here each pair's prior is `Beta(1 + λ π, 1 + λ (1 - π))`: the uniform
-//! prior, and `λ` pseudo-duels with the outcome `π` that a Bradley-Terry model predicts from all the
-//! *other* pairs.
+//! prior, and `λ` pseudo-duels with the outcome `π` that a Bradley-Terry model predicts from all
+//! the *other* pairs.
 //!
 //! `λ` is drawn in proportion to how well it would have predicted each pair. Where preferences
 //! follow no order, `λ` becomes 0 and the pairs are independent again (empirical Bayes; Efron,

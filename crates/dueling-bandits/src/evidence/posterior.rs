@@ -180,8 +180,8 @@ impl<'a> Posterior<'a> {
         WinnerProbabilities { copeland: share(copeland), condorcet: share(condorcet) }
     }
 
-    /// Copeland regret in every draw of each of `shown`, which are series of appearances: one count a
-    /// ranker.
+    /// Copeland regret in every draw of each of `shown`, which are series of appearances: one count
+    /// a ranker.
     pub fn regret_draws(
         &self,
         shown: &[&[u64]],

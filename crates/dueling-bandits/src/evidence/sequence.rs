@@ -37,9 +37,9 @@
 //!
 //! All initial pairs together are decided wrongly with probability `δ / (2 - δ)` at most. The pairs
 //! of added rankers share the rest of `δ`: the `m`-th added ranker has `K + m - 1` pairs with all
-//! rankers before it, at `α = δ (1 - δ) / (m (m + 1) (K + m - 1))` each. As `Σ 1 / (m (m + 1)) = 1`,
-//! they add `δ (1 - δ) / (2 - δ)`, whatever their number and time. The sum is `δ`. A retired ranker
-//! does not give its share back.
+//! rankers before it, at `α = δ (1 - δ) / (m (m + 1) (K + m - 1))` each. As `Σ 1 / (m (m + 1)) =
+//! 1`, they add `δ (1 - δ) / (2 - δ)`, whatever their number and time. The sum is `δ`. A retired
+//! ranker does not give its share back.
 //!
 //! For pairs that are exactly even, where both decisions are wrong, and for the intervals
 //! themselves, the sum is below `2 δ`.
@@ -69,8 +69,8 @@ impl Sequence {
         Self::of_level((1.0 - confidence) / pairs)
     }
 
-    /// The intervals of the pairs of the `number`-th ranker (from 1) added to `initial_rankers`, with
-    /// all rankers before it.
+    /// The intervals of the pairs of the `number`-th ranker (from 1) added to `initial_rankers`,
+    /// with all rankers before it.
     fn for_added_ranker(initial_rankers: usize, number: usize, confidence: f64) -> Self {
         let (error, number) = (1.0 - confidence, number as f64);
         let pairs = initial_rankers as f64 + number - 1.0;
@@ -87,8 +87,8 @@ impl Sequence {
         evidence_against_half(wins, losses) >= self.threshold
     }
 
-    /// The interval of `P(win)` after these wins and losses, which may be halves; `(0, 1)` before the
-    /// first.
+    /// The interval of `P(win)` after these wins and losses, which may be halves; `(0, 1)` before
+    /// the first.
     pub fn interval(&self, wins: f64, losses: f64) -> (f64, f64) {
         let mixture = ln_mixture(wins, losses);
         let excluded = |p: f64| mixture - ln_likelihood(p, wins, losses) >= self.threshold;
@@ -106,8 +106,8 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// The intervals for `rankers` rankers, of which the first `initial_rankers` (2 or more) were not
-    /// added later. With probability `confidence`, in (0, 1), no pair is ever decided wrongly.
+    /// The intervals for `rankers` rankers, of which the first `initial_rankers` (2 or more) were
+    /// not added later. With probability `confidence`, in (0, 1), no pair is ever decided wrongly.
     pub fn new(initial_rankers: usize, rankers: usize, confidence: f64) -> Self {
         let mut by_later = vec![Sequence::for_pairs(initial_rankers, confidence); initial_rankers];
         by_later.extend(

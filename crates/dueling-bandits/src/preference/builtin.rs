@@ -171,8 +171,8 @@ fn cycle(rankers: usize, rng: &mut PolicyRng) -> PreferenceMatrix {
 
 /// Draws the gaps of neighbours first, then those of rankers further apart. The gap of `i` and `k`
 /// lies between the largest gap inside (strong transitivity) and the smallest sum of two gaps that
-/// join them (triangle inequality). The second is never below the first: `g[i][k-1] ≤ g[i][j] + g[j][k-1] ≤ g[i][j] +
-/// g[j][k]`.
+/// join them (triangle inequality). The second is never below the first: `g[i][k-1] ≤ g[i][j] +
+/// g[j][k-1] ≤ g[i][j] + g[j][k]`.
 fn sst(rankers: usize, rng: &mut PolicyRng) -> PreferenceMatrix {
     let mut gap = vec![0.0_f64; rankers * rankers];
     for distance in 1..rankers {

@@ -23,7 +23,8 @@ use crate::preference::matrix::PreferenceMatrix;
 pub struct Unsolved(String);
 
 impl PreferenceMatrix {
-    /// The number of others that each ranker beats: `Cpld(i)`, from 0 to `K - 1`. Ties do not count.
+    /// The number of others that each ranker beats: `Cpld(i)`, from 0 to `K - 1`. Ties do not
+    /// count.
     pub fn copeland_scores(&self) -> Vec<usize> {
         let k = self.rankers();
         (0..k).map(|i| (0..k).filter(|&j| self.beats(i, j)).count()).collect()
@@ -60,7 +61,8 @@ impl PreferenceMatrix {
     pub fn smith_set(&self) -> Vec<usize> {
         let k = self.rankers();
         let mut inside = vec![false; k];
-        // a Copeland winner is always in the set, and so is every ranker that a member does not beat
+        // a Copeland winner is always in the set, and so is every ranker that a member does not
+        // beat
         let mut open = vec![self.copeland_winners()[0]];
         inside[open[0]] = true;
         while let Some(member) = open.pop() {
@@ -75,8 +77,8 @@ impl PreferenceMatrix {
     }
 
     /// Stationary distribution of the walk that, at `i`, draws `j ≠ i` uniformly and moves to `j`
-    /// with probability `P[j][i]`. It is unique: of any two rankers at least one can be reached from
-    /// the other.
+    /// with probability `P[j][i]`. It is unique: of any two rankers at least one can be reached
+    /// from the other.
     ///
     /// Computed by state reduction (Grassmann, Taksar and Heyman, 1985), which has no subtractions
     /// and so loses no digits; O(K³).
@@ -118,8 +120,8 @@ impl PreferenceMatrix {
     /// A mixed strategy `x` (weights that sum to 1) with `Σ_i x[i] (P[i][j] - 1/2) ≥ 0` for every
     /// `j`, up to rounding.
     ///
-    /// Solved on the [Smith set](Self::smith_set) alone: a strategy that no ranker inside beats also
-    /// beats every ranker outside.
+    /// Solved on the [Smith set](Self::smith_set) alone: a strategy that no ranker inside beats
+    /// also beats every ranker outside.
     pub fn von_neumann_strategy(&self) -> Result<Vec<f64>, Unsolved> {
         let members = self.smith_set();
         let mut strategy = vec![0.0; self.rankers()];

@@ -3,8 +3,8 @@
 //!
 //! A round `r` compares pairs `c_r = ⌊q^r⌋` times each, `q = T^(1/B)`, and removes rankers that
 //! others clearly beat. The three differ in which pairs a round compares and who may remove whom:
-//! one `PairSelection` each. Here are the horizon, the batches, the evidence and the rule that calls it
-//! clear.
+//! one `PairSelection` each. Here are the horizon, the batches, the evidence and the rule that
+//! calls it clear.
 //!
 //! Where the paper is silent:
 //! - The horizon counts the comparisons that batches ask for. The last batch is cut to what is
