@@ -75,7 +75,7 @@ fn an_even_pair_is_seldom_ever_called_uneven() {
     assert!((1..=37).contains(&wrong), "{wrong} of 400");
 }
 
-/// The bound that newcomers are paid from: of an even pair, the worst case, one side is settled
+/// The bound that pays for added rankers: of an even pair, the worst case, one side is settled
 /// with probability α / (2 - α) at most, however often one looks. Exact, over all sequences of 600
 /// duels.
 #[test]

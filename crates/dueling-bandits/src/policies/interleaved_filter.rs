@@ -202,7 +202,7 @@ impl Policy for Filter {
         &self.state.tally
     }
 
-    fn select(&self, in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+    fn select(&self, in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
         let candidate = usize::from(self.state.candidate);
         let next = self
             .rivals_left()

@@ -113,7 +113,7 @@ impl Policy for Machines {
         &self.state.tally
     }
 
-    fn select(&self, in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+    fn select(&self, in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
         let first = usize::from(self.state.first);
         let pending: PerRanker =
             (0..self.orders.len()).map(|second| f64::from(in_flight.of(first, second))).collect();

@@ -165,7 +165,7 @@ impl Policy for ScalableCopeland {
         &self.tally
     }
 
-    fn select(&self, in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+    fn select(&self, in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
         match self.round.answer() {
             Some(winner) => Selection::of(winner, winner),
             None => {

@@ -100,7 +100,7 @@ impl Policy for SparringMachines {
         &self.state.tally
     }
 
-    fn select(&self, in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+    fn select(&self, in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
         let pending = ucb::pending(in_flight, self.state.tally.rankers(), |_, _| 0.5);
         Selection::of(
             self.state.left.advance(self.alpha, &self.left_order, &pending),

@@ -203,7 +203,7 @@ impl Policy for Tournament {
         &self.state.tally
     }
 
-    fn select(&self, _in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+    fn select(&self, _in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
         let (i, j) = (usize::from(self.state.incumbent), usize::from(self.state.challenger));
         if self.state.alone > 0 { Selection::of(i, i) } else { Selection::of(i, j) }
     }

@@ -1,4 +1,4 @@
-//! CCB against a plain transcription of its algorithm.
+//! CCB against a direct transcription of its algorithm.
 
 use dueling_bandits::{Duel, InFlight, Outcome, Policy, PolicyRng, PolicySpec};
 use rand::RngExt;

@@ -9,7 +9,7 @@ use super::{Reference, ReferenceBounds, ReferencePolicy};
 #[derive(Debug, Clone)]
 pub struct ReferenceCcb {
     pub reference: Reference,
-    /// Those of `plain`.
+    /// Those of `reference`.
     bounds: ReferenceBounds,
     pub seed: u64,
     pub contenders: Vec<bool>,

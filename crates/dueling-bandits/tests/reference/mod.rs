@@ -13,7 +13,7 @@ pub mod rucb;
 use dueling_bandits::{Duel, Outcome, Policy, PolicyRng};
 use rand_distr::{Beta, Distribution};
 
-/// A policy in its plain form.
+/// A reference implementation of a policy.
 pub trait ReferencePolicy {
     /// The next duel.
     fn select(&self, rng: &mut PolicyRng) -> Duel;

@@ -23,7 +23,7 @@ pub fn saved(policy: &dyn Policy) -> Saved {
 #[derive(Debug, Clone)]
 pub struct ReferenceRmed1 {
     pub reference: Reference,
-    /// `I_i`, those of `plain`.
+    /// `I_i`, those of `reference`.
     divergence: Vec<f64>,
     queue: Vec<(usize, usize)>,
     remaining: Vec<usize>,
@@ -83,7 +83,7 @@ fn pairs(rankers: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 impl ReferencePolicy for ReferenceRmed1 {
-    fn select(&self, _chance: &mut PolicyRng) -> Duel {
+    fn select(&self, _rng: &mut PolicyRng) -> Duel {
         if let Some(&(i, j)) = self.queue.first() {
             return Duel::new(i, j);
         }

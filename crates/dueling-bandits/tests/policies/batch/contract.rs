@@ -1,4 +1,4 @@
-//! What a batch asks for, what is handed out, and which parameters are refused.
+//! What a batch asks for, what is issued, and which parameters are refused.
 
 use dueling_bandits::{
     Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, PolicySpec, Selection,
@@ -94,7 +94,7 @@ fn selecting_hands_out_what_is_needed_and_then_shows_the_champion_alone() {
         }
         let waiting = policy.select(&in_flight, &mut rng);
         assert_eq!(waiting, Selection::of(policy.champion(), policy.champion()));
-        // a duel that has expired is handed out again
+        // a duel that has expired is issued again
         in_flight.remove(pairs[0].duel.first, pairs[0].duel.second, 1);
         let again = policy.select(&in_flight, &mut rng);
         assert_eq!((again.duel, again.batch), (pairs[0].duel, Some(1)));

@@ -156,7 +156,7 @@ proptest! {
                 }
                 let wins = rng.random::<f64>() < 0.5 + (strength[duel.first] - strength[duel.second]) / 2.0;
                 let outcome = match rng.random_range(0..10) {
-                    0 => continue, // lost: it expires and is handed out again
+                    0 => continue, // lost: it expires and is issued again
                     1 => Outcome::None,
                     2 if half => Outcome::Half,
                     2 => Outcome::Void,
