@@ -92,7 +92,7 @@ impl View {
                 sequences,
                 history.checkpoints(),
                 late,
-                policy.runs_in_batches(),
+                policy.batches().is_some(),
             )
         };
         let batch = if in_batches { Some(service.batch(&loaded.name).await?) } else { None };

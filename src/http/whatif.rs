@@ -15,7 +15,8 @@ use super::schemas;
 use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
 use crate::entropy;
 use crate::service::reports::replay::Replay;
-use dueling_bandits::stateless::{STEPS_MAX, WINS_MAX};
+use dueling_bandits::CountsError;
+use dueling_bandits::counts::{STEPS_MAX, WINS_MAX};
 use dueling_bandits::{InFlight, MAX_RANKERS, MIN_RANKERS, PolicyRng, PolicySpec};
 
 /// The routes of this file.
@@ -102,9 +103,6 @@ struct ChosenPair {
         (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`: also for a policy that decides by more than these counts."),
     ))]
 async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<Json<ChosenPair>> {
-    let invalid = |pointer: &str, detail: String| {
-        Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).field(pointer, detail)
-    };
     let rankers = body.wins.len();
     if !(MIN_RANKERS..=MAX_RANKERS).contains(&rankers) {
         return Err(invalid(
@@ -164,5 +162,20 @@ async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<J
         .await
         .map_err(Problem::internal)?
         .map(Json)
-        .map_err(|why: dueling_bandits::CannotCount| invalid(why.pointer(), why.to_string()))
+        .map_err(invalid_counts)
+}
+
+fn invalid(pointer: &str, detail: String) -> Problem {
+    Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).field(pointer, detail)
+}
+
+fn invalid_counts(error: CountsError) -> Problem {
+    let detail = error.to_string();
+    match error {
+        CountsError::NeedsHistory(_) => {
+            invalid("/policy/kind", format!("{detail}; for this one, create an experiment"))
+        }
+        CountsError::FewSteps { .. } => invalid("/steps", detail),
+        CountsError::TooMany => invalid("/wins", detail),
+    }
 }

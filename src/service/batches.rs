@@ -139,7 +139,7 @@ fn conflict(batch: u32, position: u64) -> ServiceError {
 }
 
 fn require_batches(loaded: &LoadedExperiment, policy: &dyn Policy) -> Result<(), ServiceError> {
-    if policy.runs_in_batches() {
+    if policy.batches().is_some() {
         Ok(())
     } else {
         Err(ServiceError::NotInBatches(loaded.spec.policy.kind()))

@@ -1,8 +1,8 @@
-//! The instructions of a step for policy × K, beside the plain form's, counted by valgrind's
-//! callgrind: figures that a busy machine does not change.
+//! The instructions of a step for policy × K, beside the reference implementation's, counted by
+//! valgrind's callgrind: figures that a busy machine does not change.
 //!
 //! ```text
-//! cargo bench --bench instructions              # all policies that have a plain form
+//! cargo bench --bench instructions              # all policies that have a reference implementation
 //! cargo bench --bench instructions -- ccb rcs   # some policies
 //! ```
 //!
@@ -16,11 +16,11 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, bail};
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{InFlight, Policy, PolicyRng};
-use subjects::{MakePlain, Phase, ReferencePolicy, Scene};
+use subjects::{MakeReference, Phase, ReferencePolicy, Scene};
 
 const RANKERS: &[usize] = &[5, 16, 64, 136, 500, 1000];
 const STEPS: usize = 1_000;
-/// Of a plain form about this many pairs are gone through.
+/// About this many pairs are visited by a reference implementation.
 const PLAIN_PAIRS: usize = 400_000;
 /// First argument of the program under callgrind.
 const UNDER_CALLGRIND: &str = "under-callgrind";
@@ -44,15 +44,15 @@ fn main() -> ExitCode {
 }
 
 fn table(kinds: &[String]) -> anyhow::Result<()> {
-    if let Some(unknown) = kinds.iter().find(|kind| plain_form(kind).is_none()) {
-        bail!("there is no policy `{unknown}` with a plain form");
+    if let Some(unknown) = kinds.iter().find(|kind| reference(kind).is_none()) {
+        bail!("there is no policy `{unknown}` with a reference implementation");
     }
     println!(
         "{:<10} {:>5} {:>12} {:>14} {:>8}",
-        "policy", "K", "instructions", "plain form", "ratio"
+        "policy", "K", "instructions", "reference", "ratio"
     );
     let wanted = |kind: &str| kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind);
-    for &(kind, _) in subjects::WITH_PLAIN_FORM.iter().filter(|(kind, _)| wanted(kind)) {
+    for &(kind, _) in subjects::WITH_REFERENCE.iter().filter(|(kind, _)| wanted(kind)) {
         for &rankers in RANKERS {
             let scene = Scene::of(kind, rankers, Phase::Steady);
             let directory = tempfile::tempdir().context("a directory for the state")?;
@@ -120,8 +120,8 @@ fn count(program: &Command, steps: usize) -> anyhow::Result<f64> {
     Ok(instructions / steps as f64)
 }
 
-fn plain_form(kind: &str) -> Option<MakePlain> {
-    let found = subjects::WITH_PLAIN_FORM.iter().find(|(known, _)| *known == kind);
+fn reference(kind: &str) -> Option<MakeReference> {
+    let found = subjects::WITH_REFERENCE.iter().find(|(known, _)| *known == kind);
     found.map(|&(_, reference)| reference)
 }
 
@@ -132,7 +132,8 @@ fn run(kind: &str, rankers: &str, side: &str, state: &str) -> anyhow::Result<()>
     let mut policy = scene.policy();
     let mut rng = subjects::rng();
     if side == Side::Reference.name() {
-        let mut form = plain_form(kind).context("a policy with a plain form")?(policy.as_ref());
+        let mut form =
+            reference(kind).context("a policy with a reference implementation")?(policy.as_ref());
         plain_counted_steps(form.as_mut(), &scene.matrix, &mut rng, Side::Reference.steps(rankers));
     } else {
         counted_steps(policy.as_mut(), &scene.matrix, &mut rng, Side::Policy.steps(rankers));

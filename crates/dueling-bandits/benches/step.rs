@@ -1,10 +1,10 @@
-//! The processor time of a step (select and fold one outcome) for policy × K, beside the plain form
-//! of the policy in the same state.
+//! The processor time of a step (select and fold one outcome) for policy × K, beside the reference
+//! implementation of the policy in the same state.
 //!
 //! ```text
 //! cargo bench --bench step                    # all of it
 //! cargo bench --bench step -- '^ccb/'         # one policy
-//! cargo bench --bench step -- 'steady/1000$'  # one size, without the plain forms
+//! cargo bench --bench step -- 'steady/1000$'  # one size, without the reference implementations
 //! ```
 //!
 //! `docs/performance.md` says what the names mean.
@@ -31,7 +31,7 @@ fn main() {
         .nresamples(1_000)
         .without_plots()
         .configure_from_args();
-    for &(kind, reference) in subjects::WITH_PLAIN_FORM {
+    for &(kind, reference) in subjects::WITH_REFERENCE {
         for (phase, sizes) in [(Phase::Steady, RANKERS), (Phase::Early, SOME_RANKERS)] {
             sizes
                 .iter()
@@ -51,7 +51,7 @@ fn bench(
     kind: &str,
     rankers: usize,
     phase: Phase,
-    reference: Option<subjects::MakePlain>,
+    reference: Option<subjects::MakeReference>,
 ) {
     let mut group: BenchmarkGroup<'_, WallTime> = criterion.benchmark_group(kind);
     group.sampling_mode(SamplingMode::Flat);

@@ -1,9 +1,9 @@
-//! Duels that were handed out and not answered yet, as counts per pair.
+//! Selected duels without an outcome yet, as counts per pair.
 
 use std::collections::BTreeMap;
 
-/// How many duels of each unordered pair are in flight. Part of no policy's state: it is what one
-/// process knows at the moment of selecting, and it may be empty.
+/// The number of duels of each unordered pair that were selected and have no outcome yet. It is not
+/// part of a policy's state, and may be empty.
 #[derive(Debug, Clone, Default)]
 pub struct InFlight {
     pairs: BTreeMap<(u16, u16), u32>,
@@ -16,7 +16,7 @@ impl InFlight {
         Self::default()
     }
 
-    /// Duels of the pair `{i, j}` in flight, in either order.
+    /// Duels of `{i, j}` in flight, in either order.
     pub fn of(&self, i: usize, j: usize) -> u32 {
         if self.total == 0 {
             return 0;
@@ -34,7 +34,7 @@ impl InFlight {
         self.pairs.iter().map(|(&(i, j), &count)| (usize::from(i), usize::from(j), count))
     }
 
-    /// `count` more duels of `{i, j}` were handed out.
+    /// `count` more duels of `{i, j}` were selected.
     pub fn add(&mut self, i: usize, j: usize, count: u32) {
         if count > 0 {
             *self.pairs.entry(key(i, j)).or_insert(0) += count;
@@ -54,7 +54,7 @@ impl InFlight {
         }
     }
 
-    /// Forget everything.
+    /// Remove all duels.
     pub fn clear(&mut self) {
         self.pairs.clear();
         self.total = 0;

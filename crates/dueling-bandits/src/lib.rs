@@ -1,9 +1,74 @@
-//! Dueling-bandit policies, preference matrices, regret, and the evidence in win counts.
+//! Dueling bandits: learn which of `K` rankers is best from pairwise comparisons, and show bad
+//! rankers as rarely as possible while learning.
 //!
-//! Everything here is pure: no I/O but reading a matrix from a file, no clock, no async.
+//! A dueling-bandit *policy* repeatedly selects two rankers (arms), observes which of them wins,
+//! and learns from it. *Regret* measures how much worse the selected rankers were than the best
+//! one.
+//!
+//! ```
+//! use dueling_bandits::preference::{PreferenceMatrix, Regret};
+//! use dueling_bandits::{InFlight, Outcome, PolicySpec, Setup, step_rng};
+//! use rand::RngExt;
+//!
+//! let matrix = PreferenceMatrix::named("arxiv-6").expect("a known name")?; // P(i beats j)
+//! let spec = PolicySpec::DoubleThompsonPlus(Default::default());
+//! let mut policy = spec.start(Setup { rankers: matrix.rankers(), seed: 1 });
+//! let (mut appearances, mut rng) = (vec![0; matrix.rankers()], step_rng(1, 0));
+//! for _ in 0..20_000 {
+//!     let selection = policy.select(&InFlight::new(), &mut rng);
+//!     let (i, j) = (selection.duel.first, selection.duel.second);
+//!     let first_wins = rng.random_bool(matrix.win_probability(i, j));
+//!     let outcome = if first_wins { Outcome::First } else { Outcome::Second };
+//!     if i == j {
+//!         policy.observe_self_duels(i, 1);
+//!     } else {
+//!         policy.observe(&selection.observed(outcome));
+//!     }
+//!     appearances[i] += 1;
+//!     appearances[j] += 1;
+//! }
+//! let regret = Regret::copeland(&matrix);
+//! assert_eq!(policy.champion(), matrix.copeland_winners()[0]);
+//! assert!(regret.of_appearances(&appearances) < regret.of_uniform_pairs(20_000) / 5.0);
+//! # Ok::<(), dueling_bandits::preference::InvalidName>(())
+//! ```
+//!
+//! # Where to find what
+//!
+//! | for | see |
+//! | --- | --- |
+//! | the policies, with their papers and assumptions | [`PolicySpec`], [`policies`] |
+//! | the contract of a policy | [`Policy`], [`capabilities`] |
+//! | true preferences, winners and regret | [`preference`] |
+//! | confidence, posterior probabilities and forecasts from win counts | [`evidence`] |
+//!
+//! # Guarantees
+//!
+//! - A policy is deterministic: the same parameters, seed and observations give the same state on
+//!   every machine. [`Policy::select`] only reads the state, and draws from the caller's generator.
+//! - Outcomes may come late, in any order, or never. [`InFlight`] tells a policy what it waits for.
+//! - There is no I/O except [`PreferenceMatrix::load`](preference::PreferenceMatrix::load), no
+//!   clock, no global state, no `unsafe`.
+//!
+//! # Features
+//!
+//! `serde` (default): [`PolicySpec`] reads and writes JSON, and states can be saved
+//! ([`Policy::save`]) and restored ([`PolicySpec::restore`]). Without it, build policies from their
+//! parameter structs.
+//!
+//! # Sources
+//!
+//! Comments give steps and sections of `algorithms.md` and `algorithms-comparators.md`, in the
+//! folder `docs` of the repository. They write every policy out step by step, say where a paper is
+//! silent or wrong, and work examples by hand.
+// without the feature, nothing saves states or checks restored ones
+#![cfg_attr(not(feature = "serde"), allow(dead_code))]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod capabilities;
+pub mod counts;
+pub mod duel;
 pub mod evidence;
 pub mod in_flight;
 pub mod math;
@@ -14,25 +79,34 @@ pub mod parameters;
 pub mod policies;
 pub mod policy;
 pub mod preference;
+#[cfg(feature = "serde")]
+mod read_parameters;
+#[cfg(feature = "serde")]
+mod read_spec;
 pub mod registry;
 mod rng;
 pub mod roster;
 mod saved_state;
-pub mod stateless;
 pub mod tally;
 
+pub use capabilities::{BatchPair, Batches, DeferredUpdates, MutableRoster};
+pub use counts::CountsError;
+pub use duel::{Duel, Observation, PairCounts, Selection};
 pub use in_flight::InFlight;
 pub use outcome::{Answer, Outcome, TieRule};
 pub use parameters::{InvalidPolicy, Setup};
 pub use policies::bounds::Bounds;
-pub use policy::{BatchPair, Duel, Observation, PairCounts, Policy, Selection, Unsupported};
+pub use policy::Policy;
 pub use registry::PolicySpec;
 pub use rng::{PolicyRng, step_rng};
-pub use roster::Roster;
-pub use stateless::CannotCount;
+pub use roster::{Roster, RosterError};
 pub use tally::Tally;
 
-/// Fewest rankers of an experiment.
+/// Fewest rankers that can duel.
 pub const MIN_RANKERS: usize = 2;
-/// Most rankers of an experiment.
+/// Most rankers of a policy or a preference matrix.
 pub const MAX_RANKERS: usize = 1024;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,25 +1,35 @@
-//! What a comparison said, before and after an experiment's tie rule.
+//! The result of a comparison, before and after the tie rule.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::step_rng;
 
-/// What the searcher said about an ordered pair, as it stands in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// The result of comparing an ordered pair, before the tie rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Answer {
     /// The first ranker of the pair won.
     First,
     /// The second ranker of the pair won.
     Second,
-    /// Both got the same credit, and not none.
+    /// Both got the same credit, above 0.
     Tie,
-    /// No click: says nothing, and is not a tie.
+    /// No information, such as a page without a click. Not a tie.
     None,
 }
 
-/// What a policy learns from a comparison: an [`Answer`] under a [`TieRule`].
+/// What a policy observes of a comparison: an [`Answer`] under a [`TieRule`].
+///
+/// ```
+/// use dueling_bandits::{Answer, Outcome, TieRule};
+///
+/// assert_eq!(TieRule::Half.resolve(Answer::Tie, 1, 0), Outcome::Half);
+/// assert_eq!(TieRule::Skip.resolve(Answer::Tie, 1, 0), Outcome::Void);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// The first ranker of the pair won.
@@ -28,14 +38,14 @@ pub enum Outcome {
     Second,
     /// Half a win for both.
     Half,
-    /// A comparison was made and changes no count (a tie under [`TieRule::Skip`]).
+    /// A comparison that changes no count: a tie under [`TieRule::Skip`].
     Void,
-    /// No comparison was made: a page without a click.
+    /// No comparison: [`Answer::None`].
     None,
 }
 
 impl Outcome {
-    /// Wins to add for (first, second), in halves of a win.
+    /// Half wins of (first, second).
     pub fn half_wins(self) -> (u32, u32) {
         match self {
             Outcome::First => (2, 0),
@@ -46,24 +56,27 @@ impl Outcome {
     }
 }
 
-/// What a tie means for the win counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// The effect of a tie on the win counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum TieRule {
     /// A tie changes nothing.
     #[default]
     Skip,
     /// A tie is half a win for both.
     Half,
-    /// A tie is a win for one of the two, drawn at random from the experiment's seed and the step.
+    /// A tie is a win for one of the two, drawn at random from the seed and the step.
     Coin,
 }
 
 impl TieRule {
-    /// What the policy learns from `answer`, given at time-step `step` of an experiment with this
-    /// `seed`.
+    /// The outcome of `answer` at time-step `step`.
     ///
-    /// Deterministic: the coin of [`TieRule::Coin`] comes from seed and step alone.
+    /// Deterministic: the coin of [`TieRule::Coin`] is a function of `seed` and `step`.
     pub fn resolve(self, answer: Answer, seed: u64, step: u64) -> Outcome {
         match (answer, self) {
             (Answer::First, _) => Outcome::First,
@@ -82,5 +95,5 @@ impl TieRule {
     }
 }
 
-/// Sets the tie coins apart from what a policy itself draws while folding.
+/// Separates the coins of ties from the random numbers of policies.
 const TIE_STREAM: u64 = 0x7469_6573;

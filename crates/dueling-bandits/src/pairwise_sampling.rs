@@ -2,9 +2,9 @@
 //! shortcut").
 //!
 //! `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)` is above 1/2 with a probability that changes only when
-//! the pair is played. [`WinProbabilities`] keeps it for every pair; [`PairwiseSample`] draws the
-//! signs of one selection, each from its own place in a counter-based stream, so that a sign can be
-//! asked for again without having been stored.
+//! the pair is played. [`WinProbabilities`] keeps this probability for every pair.
+//! [`PairwiseSample`] draws who wins each pair in one selection. Every pair has its own position in
+//! a counter-based random stream, so the winner of a pair can be drawn again instead of stored.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
@@ -17,13 +17,14 @@ use crate::{PolicyRng, Tally};
 
 /// `Pr(θ > 1/2)` for `θ ~ Beta(W+1, L+1)`, from `2W` and `2L`.
 ///
-/// The smaller tail is computed and the other is its complement, so that neither loses its digits.
+/// Computes the smaller tail and takes the other as its complement, so that neither loses digits.
 /// Absolute error below 1e-9; 0 or 1 where the smaller tail is below 1e-11.
 pub fn probability_above_half(half_wins: u32, half_losses: u32) -> f64 {
     beta_above_half(f64::from(half_wins) / 2.0, f64::from(half_losses) / 2.0)
 }
 
-/// `Pr(θ > 1/2)` for `θ ~ Beta(a+1, b+1)`, `a` and `b` at least 0; as [`probability_above_half`].
+/// [`probability_above_half`] from wins and losses: `Pr(θ > 1/2)` for `θ ~ Beta(a+1, b+1)`, `a` and
+/// `b` at least 0.
 pub fn beta_above_half(a: f64, b: f64) -> f64 {
     if a == b {
         return 0.5;
@@ -34,7 +35,7 @@ pub fn beta_above_half(a: f64, b: f64) -> f64 {
 
 /// `Pr(Beta(a+1, b+1) > 1/2)` for `a < b`.
 fn lower_tail(a: f64, b: f64) -> f64 {
-    // It is Pr(Bin(m, 1/2) ≤ a) with m = a + b + 1, continued to half-integers
+    // equals Pr(Bin(m, 1/2) ≤ a) with m = a + b + 1, continued to half-integers
     let m = a + b + 1.0;
     let z = (b - a) / m.sqrt();
     // Hoeffding: the tail is at most exp(-z²/2)
@@ -42,8 +43,8 @@ fn lower_tail(a: f64, b: f64) -> f64 {
         return 0.0;
     }
     if m > NORMAL_FROM {
-        // Normal with continuity correction and the next Edgeworth term; the error is O(m⁻²) and
-        // the cost constant, where the series of the incomplete beta takes √m terms and loses
+        // normal approximation with continuity correction and the next Edgeworth term: its error is
+        // O(m⁻²) and its cost constant; the series of the incomplete beta takes √m terms and loses
         // digits
         let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
         return 0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
@@ -53,10 +54,10 @@ fn lower_tail(a: f64, b: f64) -> f64 {
     0.5_f64.inc_beta(p, q, p.ln_beta(q))
 }
 
-/// Comparisons of a pair from which the normal form is used: its error is below 1e-9 there.
+/// From this many comparisons of a pair on, the normal approximation has an error below 1e-9.
 const NORMAL_FROM: f64 = 10_000.0;
 
-/// Where the odds of signs come from.
+/// Where win probabilities come from.
 pub trait WinProbabilitySource {
     /// `Pr(θ[i][j] > 1/2)`, to all its digits.
     fn above_half(&self, i: usize, j: usize) -> f64;
@@ -68,19 +69,17 @@ impl WinProbabilitySource for Tally {
     }
 }
 
-/// `Pr(θ[high][low] > 1/2)` of every pair `low < high`, as far as the first 16 bits of a draw ask
-/// for it: two bytes a pair. The rest is computed anew for the one draw in 65,536 whose first bits
-/// do not decide.
+/// `Pr(θ[high][low] > 1/2)` of every pair `low < high`, in two bytes a pair: the 16 leading bits.
+/// These bits leave one draw in 65,536 undecided; the other bits are then computed from the source.
 #[derive(Debug, Clone)]
 pub struct WinProbabilities {
     rankers: usize,
-    /// The first 16 bits of the odds, in the order of [`pair_index`], so that a ranker's pairs with
-    /// those before it lie together; then room for a register beyond the last.
-    odds: Vec<u16>,
-    /// Pairs `(low, high)` whose odds are not those of their source yet; some of them several
-    /// times.
+    /// The leading bits in the order of [`pair_index`], so that the pairs of a ranker with all
+    /// earlier ones are contiguous; then padding for one register.
+    leading_bits: Vec<u16>,
+    /// Pairs `(low, high)` that differ from their source, perhaps repeated.
     stale: Vec<(u16, u16)>,
-    /// What the processor can do; it changes how fast signs are drawn, not which.
+    /// Instruction set of the processor. It changes the speed, not the result.
     level: Level,
 }
 
@@ -88,135 +87,142 @@ pub struct WinProbabilities {
 const WIDEST: usize = 32;
 const EVEN: u16 = 1 << 15;
 
-/// The odds of the pair `low < high`, in units of 2⁻³²: at most 2³², which is certainty.
-fn odds_of(source: &(impl WinProbabilitySource + ?Sized), low: usize, high: usize) -> u64 {
+/// `Pr(θ[high][low] > 1/2)` in units of 2⁻³²: at most 2³², which is certainty.
+fn scaled_probability(
+    source: &(impl WinProbabilitySource + ?Sized),
+    low: usize,
+    high: usize,
+) -> u64 {
     (source.above_half(high, low) * 2.0_f64.powi(32)).round() as u64
 }
 
-fn first_bits(odds: u64) -> u16 {
-    u16::try_from(odds >> 16).unwrap_or(u16::MAX)
+fn leading_bits(scaled: u64) -> u16 {
+    u16::try_from(scaled >> 16).unwrap_or(u16::MAX)
 }
 
 impl WinProbabilities {
-    /// The odds that `source` gives for so many rankers.
+    /// The win probabilities that `source` gives for `rankers` rankers.
     pub fn new(rankers: usize, source: &impl WinProbabilitySource) -> Self {
-        let mut odds = Self {
+        let mut probabilities = Self {
             rankers,
-            odds: vec![EVEN; places(rankers)],
+            leading_bits: vec![EVEN; padded_pairs(rankers)],
             stale: Vec::new(),
             level: Level::new(),
         };
         for high in 1..rankers {
             for low in 0..high {
-                odds.update(source, low, high);
+                probabilities.update(source, low, high);
             }
         }
-        odds
+        probabilities
     }
 
-    /// What `source` says of `{i, j}` has changed.
+    /// Read the probability of `{i, j}` from `source` again.
     pub fn update(&mut self, source: &impl WinProbabilitySource, i: usize, j: usize) {
         if i != j {
-            self.odds[pair_index(i, j)] = first_bits(odds_of(source, i.min(j), i.max(j)));
+            let scaled = scaled_probability(source, i.min(j), i.max(j));
+            self.leading_bits[pair_index(i, j)] = leading_bits(scaled);
         }
     }
 
-    /// What its source says of `{i, j}` has changed; the odds may wait for
-    /// [`WinProbabilities::settle`].
+    /// Read the probability of `{i, j}` again at the next [`WinProbabilities::catch_up`].
     pub fn update_later(&mut self, i: usize, j: usize) {
         if i == j {
             return;
         }
-        // at most two entries a pair, and a pair is sorted twice at most for each that is added
+        // bounds the list to two entries a pair, at a constant amortised cost
         if self.stale.len() >= self.rankers * (self.rankers - 1) {
-            self.forget_repeats();
+            self.remove_repeats();
         }
         self.stale.push((i.min(j) as u16, i.max(j) as u16));
     }
 
-    /// Catch up with all that was left for later. The newest counts of a pair alone matter.
-    pub fn settle(&mut self, source: &impl WinProbabilitySource) {
-        self.forget_repeats();
+    /// Read the probabilities of all pairs of [`WinProbabilities::update_later`] again.
+    pub fn catch_up(&mut self, source: &impl WinProbabilitySource) {
+        self.remove_repeats();
         for (i, j) in std::mem::take(&mut self.stale) {
             self.update(source, i.into(), j.into());
         }
     }
 
-    fn forget_repeats(&mut self) {
+    fn remove_repeats(&mut self) {
         self.stale.sort_unstable();
         self.stale.dedup();
     }
 
-    /// One more ranker, with the next index and even odds.
+    /// Add one ranker, with the next index, that wins each pair with 1/2.
     pub fn enlist(&mut self) {
         self.rankers += 1;
-        self.odds.resize(places(self.rankers), EVEN);
+        self.leading_bits.resize(padded_pairs(self.rankers), EVEN);
     }
 }
 
-fn places(rankers: usize) -> usize {
+fn padded_pairs(rankers: usize) -> usize {
     rankers * (rankers - 1) / 2 + WIDEST
 }
 
-/// The signs of one selection. The sign of an ordered pair `(owner, other)` is a function of the
-/// draw; ask for each unordered pair in one order only, as the two orders are drawn apart.
+/// The winners of all pairs in one selection. The winner of the ordered pair `(owner, other)` is a
+/// function of the sample. The two orders of a pair are drawn independently, so ask for each
+/// unordered pair in one order only.
 #[derive(Clone, Copy)]
 pub struct PairwiseSample<'a> {
-    odds: &'a WinProbabilities,
+    probabilities: &'a WinProbabilities,
     source: &'a dyn WinProbabilitySource,
     key: u64,
 }
 
 impl<'a> PairwiseSample<'a> {
-    /// Fresh signs. `source` is what the odds were made from.
+    /// A new sample. `source` is the source of `probabilities`.
     pub fn new(
-        odds: &'a WinProbabilities,
+        probabilities: &'a WinProbabilities,
         source: &'a dyn WinProbabilitySource,
         rng: &mut PolicyRng,
     ) -> Self {
-        Self { odds, source, key: rng.random() }
+        Self { probabilities, source, key: rng.random() }
     }
 
-    /// So many places [`PairwiseSample::meet_earlier`] wants for each of its counts of `rankers`.
-    pub const fn room(rankers: usize) -> usize {
+    /// Length of the slices of [`PairwiseSample::score_against_earlier`] for `rankers` rankers.
+    pub const fn padded_len(rankers: usize) -> usize {
         rankers.next_multiple_of(WIDEST)
     }
 
-    /// Let each of `owners` meet every earlier ranker `j` with `counted[j] = 1` (the others have
-    /// 0): whoever wins gets a point in `scores`. The same signs as [`SampleRow::wins`], many at a
-    /// time. Both slices have [`PairwiseSample::room`].
-    pub fn meet_earlier(
+    /// Add the results of each of `owners` against every earlier ranker `j` with `included[j] = 1`
+    /// to `scores`: one point for the winner. `included` is 0 for all other rankers. Both slices
+    /// have the length [`PairwiseSample::padded_len`].
+    ///
+    /// The winners are those of [`SampleRow::wins`]; a register of pairs is drawn at once.
+    pub fn score_against_earlier(
         self,
         owners: impl Iterator<Item = usize>,
-        counted: &[u16],
+        included: &[u16],
         scores: &mut [u16],
     ) {
-        let room = Self::room(self.odds.rankers);
-        let (counted, scores) = (&counted[..room], &mut scores[..room]);
-        dispatch!(self.odds.level, simd => meet_rows(simd, self, owners, counted, scores));
+        let len = Self::padded_len(self.probabilities.rankers);
+        let (included, scores) = (&included[..len], &mut scores[..len]);
+        dispatch!(self.probabilities.level, simd => score_rows(simd, self, owners, included, scores));
     }
 
-    /// Whether `high` wins where the first bits of its odds are those that were drawn.
+    /// Whether `high` wins where the 16 bits that were drawn equal its leading bits.
     #[cold]
     #[inline(never)]
-    fn tied(self, low: usize, high: usize, drawn: u16) -> bool {
-        let rest = self.word(RESTS + pair_index(low, high) as u64) & 0xffff;
-        (u64::from(drawn) << 16 | rest) < odds_of(self.source, low, high)
+    fn wins_tie(self, low: usize, high: usize, drawn: u16) -> bool {
+        let further = self.word(FURTHER_BITS + pair_index(low, high) as u64) & 0xffff;
+        (u64::from(drawn) << 16 | further) < scaled_probability(self.source, low, high)
     }
 
-    /// The signs of `owner`'s row.
+    /// The winners of `owner` against every other ranker.
     #[inline(always)]
     pub fn row(self, owner: usize) -> SampleRow<'a> {
         let word = self.word(owner as u64);
-        SampleRow { signs: self, owner, keys: [word as u32, (word >> 32) as u32] }
+        SampleRow { sample: self, owner, keys: [word as u32, (word >> 32) as u32] }
     }
 
-    /// A generator of the unordered pair's own, the same in either order.
-    pub fn pair_chance(self, i: usize, j: usize) -> PolicyRng {
-        PolicyRng::seed_from_u64(self.word(PAIRS + pair_index(i, j) as u64))
+    /// The random generator of the unordered pair `{i, j}`, the same in either order.
+    pub fn pair_rng(self, i: usize, j: usize) -> PolicyRng {
+        PolicyRng::seed_from_u64(self.word(PAIR_RNGS + pair_index(i, j) as u64))
     }
 
-    /// Output number `index` of the SplitMix64 stream of this draw.
+    /// Output number `index` of the SplitMix64 stream of this sample.
     #[inline(always)]
     fn word(self, index: u64) -> u64 {
         let mut z = self.key.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -226,21 +232,21 @@ impl<'a> PairwiseSample<'a> {
     }
 }
 
-// Where in the stream generators of pairs begin, and further bits of pairs; rows take the first
-// words.
-const PAIRS: u64 = 1 << 33;
-const RESTS: u64 = 1 << 34;
+// Positions in the stream: rows take the first words, then follow the seeds of pair generators and
+// the further bits of pairs.
+const PAIR_RNGS: u64 = 1 << 33;
+const FURTHER_BITS: u64 = 1 << 34;
 
-/// One row of a [`PairwiseSample`]: 16 bits for each other ranker, two of them by one keyed hash in
-/// 32-bit steps and without a branch.
+/// One row of a [`PairwiseSample`]: 16 random bits for each other ranker. One keyed hash gives the
+/// bits of two rankers, in 32-bit operations and without a branch.
 #[derive(Clone, Copy)]
 pub struct SampleRow<'a> {
-    signs: PairwiseSample<'a>,
+    sample: PairwiseSample<'a>,
     owner: usize,
     keys: [u32; 2],
 }
 
-// lowbias32 (Chris Wellons, "Prospecting for Hash Functions"), whose both halves are mixed
+// lowbias32 (Chris Wellons, "Prospecting for Hash Functions"): both halves of its output are mixed
 const MULTIPLIERS: [u32; 2] = [0x7feb_352d, 0x846c_a68b];
 
 impl SampleRow<'_> {
@@ -249,8 +255,9 @@ impl SampleRow<'_> {
     pub fn wins(&self, other: usize) -> bool {
         let (low, high) = (self.owner.min(other), self.owner.max(other));
         let draw = self.draw(other);
-        let odds = self.signs.odds.odds[pair_index(low, high)];
-        let high_wins = if draw == odds { self.signs.tied(low, high, draw) } else { draw < odds };
+        let leading = self.sample.probabilities.leading_bits[pair_index(low, high)];
+        let high_wins =
+            if draw == leading { self.sample.wins_tie(low, high, draw) } else { draw < leading };
         high_wins == (self.owner == high)
     }
 
@@ -260,13 +267,13 @@ impl SampleRow<'_> {
         x = (x ^ (x >> 16)).wrapping_mul(MULTIPLIERS[0]);
         x = (x ^ (x >> 15) ^ self.keys[1]).wrapping_mul(MULTIPLIERS[1]);
         x ^= x >> 16;
-        // as a register's 32-bit lanes fall into two
+        // the halves in the order in which a register's 32-bit lane splits into 16-bit lanes
         let [a, b, c, d] = x.to_ne_bytes();
         u16::from_ne_bytes([[a, b], [c, d]][other % 2])
     }
 
-    /// [`SampleRow::draw`] for as many others as a register holds; `halves` are those of the first,
-    /// of the third, and so on.
+    /// [`SampleRow::draw`] for a register of consecutive rankers; `halves` are the indices of every
+    /// second one, halved.
     #[inline(always)]
     fn draws<S: Simd>(&self, halves: S::u32s) -> S::u16s {
         let mut x = halves + self.keys[0];
@@ -276,43 +283,43 @@ impl SampleRow<'_> {
     }
 }
 
-/// Compiled once for each width of the processor's registers: everything in it has to be inlined.
+/// Compiled once for each register width: everything it calls must be inlined.
 #[inline(always)]
-fn meet_rows<S: Simd>(
+fn score_rows<S: Simd>(
     simd: S,
-    draw: PairwiseSample,
+    sample: PairwiseSample,
     owners: impl Iterator<Item = usize>,
-    counted: &[u16],
+    included: &[u16],
     scores: &mut [u16],
 ) {
     let lanes = S::u16s::from_fn(simd, |lane| lane as u16);
     let none = S::u16s::splat(simd, 0);
     let first_halves = S::u32s::from_fn(simd, |lane| lane as u32);
     for owner in owners {
-        let row = draw.row(owner);
-        let odds = &draw.odds.odds[owner * owner.saturating_sub(1) / 2..];
-        let blocks = odds
+        let row = sample.row(owner);
+        let leading = &sample.probabilities.leading_bits[owner * owner.saturating_sub(1) / 2..];
+        let blocks = leading
             .chunks_exact(S::u16s::LEN)
-            .zip(counted.chunks_exact(S::u16s::LEN))
+            .zip(included.chunks_exact(S::u16s::LEN))
             .zip(scores.chunks_exact_mut(S::u16s::LEN));
         let (mut won, mut won_tied, mut halves) = (none, 0, first_halves);
-        for (((odds, counted), scores), first) in blocks.zip((0..owner).step_by(S::u16s::LEN)) {
-            let odds = S::u16s::from_slice(simd, odds);
-            // nobody from the owner on
-            let counted = lanes
+        for (((leading, included), scores), first) in blocks.zip((0..owner).step_by(S::u16s::LEN)) {
+            let leading = S::u16s::from_slice(simd, leading);
+            // only rankers before the owner
+            let included = lanes
                 .simd_lt((owner - first).min(S::u16s::LEN) as u16)
-                .select(S::u16s::from_slice(simd, counted), none);
+                .select(S::u16s::from_slice(simd, included), none);
             let draws = row.draws::<S>(halves);
-            let points = draws.simd_lt(odds).select(counted, none);
+            let points = draws.simd_lt(leading).select(included, none);
             won += points;
-            (S::u16s::from_slice(simd, scores) + (counted - points)).store_slice(scores);
-            let tied = draws.simd_eq(odds);
+            (S::u16s::from_slice(simd, scores) + (included - points)).store_slice(scores);
+            let tied = draws.simd_eq(leading);
             if tied.any_true() {
                 let tied = tied.to_bitmask();
                 for lane in
-                    (0..S::u16s::LEN).filter(|lane| tied >> lane & 1 == 1 && counted[*lane] == 1)
+                    (0..S::u16s::LEN).filter(|lane| tied >> lane & 1 == 1 && included[*lane] == 1)
                 {
-                    if draw.tied(first + lane, owner, draws[lane]) {
+                    if sample.wins_tie(first + lane, owner, draws[lane]) {
                         won_tied += 1;
                         scores[lane] -= 1;
                     }
@@ -339,8 +346,8 @@ fn beta(a: f64, b: f64) -> Beta<f64> {
     Beta::new(a + 1.0, b + 1.0).expect("both shapes are at least 1")
 }
 
-/// `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)` given on which side of 1/2 it lies.
-pub fn theta_given_sign(
+/// `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)` given its side of 1/2.
+pub fn theta_given_side(
     tally: &Tally,
     i: usize,
     j: usize,
@@ -354,15 +361,15 @@ pub fn theta_given_sign(
     }
 }
 
-/// `θ ~ Beta(a+1, b+1)` given `θ > 1/2`, `a` and `b` at least 0. Takes few draws, however unlikely
-/// the condition.
+/// `θ ~ Beta(a+1, b+1)` given `θ > 1/2`, `a` and `b` at least 0. Takes a few draws, however
+/// improbable the condition is.
 pub fn theta_above_half(a: f64, b: f64, rng: &mut PolicyRng) -> f64 {
     if a + b == 0.0 {
         return 0.5 + rng.random::<f64>() / 2.0;
     }
     let behind = b - a;
     if behind <= (a + b + 1.0).sqrt() {
-        // not rarer than about 1 in 6: draw until it is so
+        // the condition holds at least about once in 6 draws: draw until it does
         let beta = beta(a, b);
         loop {
             let theta = beta.sample(rng);
@@ -372,7 +379,7 @@ pub fn theta_above_half(a: f64, b: f64, rng: &mut PolicyRng) -> f64 {
         }
     }
     // The log-density a ln θ + b ln(1-θ) is concave and falls above 1/2, so it lies under its
-    // tangent there, whose slope is -2 (b - a): propose from that exponential, accept by the gap.
+    // tangent at 1/2, whose slope is -2 (b - a). Propose from that exponential, accept by the gap.
     let slope = 2.0 * behind;
     loop {
         let step: f64 = rng.sample::<f64, _>(Exp1) / slope;

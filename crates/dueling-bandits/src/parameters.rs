@@ -1,25 +1,22 @@
-//! What a policy kind says of itself and of its parameters: the contract between a kind and the
-//! registry.
+//! What a kind of policy declares: its parameters, its description, and how it starts.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
-use crate::Policy;
+use crate::saved_state::Serializable;
+use crate::{Policy, Tally};
 
 /// What a policy needs to start, beside its own parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
-    /// `K`.
+    /// Number of rankers, `K`.
     pub rankers: usize,
-    /// Seed of all that is drawn while folding.
+    /// Seed of everything that is drawn at random while observing.
     pub seed: u64,
 }
 
-/// A policy that cannot be built as asked: which parameter, and what is wrong with it.
+/// Parameters that no policy can be built from.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct InvalidPolicy {
-    /// Name of the parameter, `kind` for the kind itself, empty when no single one is to blame.
+    /// Name of the wrong parameter, `kind` for the kind itself, empty where it is no single one.
     pub parameter: String,
     /// What is wrong and what would be right.
     pub detail: String,
@@ -32,7 +29,7 @@ impl InvalidPolicy {
     }
 }
 
-/// What a user wants to know of a policy before choosing it.
+/// What a user wants to know about a kind of policy before choosing it.
 #[derive(Debug, Clone, Copy)]
 pub struct Description {
     /// One sentence: what it does.
@@ -43,10 +40,10 @@ pub struct Description {
     pub assumes: &'static str,
     /// Its parameters, in the order of its documentation.
     pub parameters: &'static [Parameter],
-    /// Why no ranker can be enlisted or retired while it runs; `None` where rankers may come and
-    /// go.
+    /// Why rankers cannot be added or retired; `None` exactly where
+    /// [`Policy::mutable_roster`] is `Some`.
     pub fixed_rankers: Option<&'static str>,
-    /// Why a live service should not run it; `None` where it may.
+    /// Why it is unsuited to concurrent requests; `None` where it is suited.
     pub not_served: Option<&'static str>,
 }
 
@@ -59,7 +56,8 @@ pub struct Parameter {
     pub values: Values,
     /// What it does, with range and unit.
     pub meaning: &'static str,
-    /// Its default as text; `None` for one that must be given.
+    /// Its default as text: a JSON value or one of its names, or, for a default that follows from
+    /// other parameters, a phrase. `None` for a parameter that must be given.
     pub default: Option<&'static str>,
 }
 
@@ -76,23 +74,30 @@ pub enum Values {
     OneOf(&'static [&'static str]),
 }
 
-/// The parameters of one kind of policy, and how that policy starts and resumes.
-pub trait PolicyParameters: Serialize + DeserializeOwned {
+/// Starts a policy of kind `P` from a tally.
+pub type StartFromTally<P> = fn(&P, Setup, Tally) -> Box<dyn Policy>;
+
+/// The parameters of one kind of policy.
+pub trait PolicyParameters: Serializable {
     /// What a user reads about the kind.
     const DESCRIPTION: Description;
 
-    /// Check ranges, for an experiment with `rankers` rankers.
+    /// Starts the policy from win counts; `None` where its state is more than counts.
+    const FROM_TALLY: Option<StartFromTally<Self>> = None;
+
+    /// Check the ranges of the parameters for `rankers` rankers.
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy>;
 
-    /// The policy before its first observation. Parameters have been validated.
+    /// The policy before its first observation. Call [`PolicyParameters::validate`] first.
     fn start(&self, setup: Setup) -> Box<dyn Policy>;
 
-    /// The policy as [`Policy::save`] left it in layout `format`; `None` when the bytes are not of
-    /// a layout that this version reads. The caller then folds from the start.
+    /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None` where this
+    /// version cannot read them.
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>>;
 }
 
-/// Refuse a value outside its range with a sentence that names it.
+/// An error that names the parameter and its range, unless `holds`.
 pub fn require(
     holds: bool,
     parameter: &str,

@@ -1,104 +1,32 @@
 //! The contract of every policy: what it selects, what it observes, what it saves.
 
-use crate::{InFlight, Outcome, PolicyRng, Tally};
+use std::fmt::Debug;
 
-/// An ordered pair of rankers (indices from 0). Equal indices are a self-duel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Duel {
-    /// The candidate; for some policies its role differs from the second's.
-    pub first: usize,
-    /// The challenger.
-    pub second: usize,
-}
+use crate::{
+    BatchPair, Batches, DeferredUpdates, InFlight, MutableRoster, Observation, Outcome, PairCounts,
+    PolicyRng, RosterError, Selection, Tally,
+};
 
-impl Duel {
-    /// The ordered pair (first, second).
-    pub fn new(first: usize, second: usize) -> Self {
-        Self { first, second }
-    }
-
-    /// Whether both are the same ranker: nothing to learn.
-    pub fn is_self(self) -> bool {
-        self.first == self.second
-    }
-}
-
-/// What [`Policy::select`] answers. It travels with the duel and comes back in the [`Observation`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Selection {
-    /// The pair to show.
-    pub duel: Duel,
-    /// The batch that the duel belongs to, counted from 1; `None` outside batches.
-    pub batch: Option<u32>,
-    /// What the policy wants to remember of this selection when the outcome comes (0 where it needs
-    /// nothing): an epoch, a step number, the probability it was drawn with.
-    pub ticket: u64,
-}
-
-impl Selection {
-    /// A duel outside any batch with nothing to remember.
-    pub fn of(first: usize, second: usize) -> Self {
-        Self { duel: Duel::new(first, second), batch: None, ticket: 0 }
-    }
-}
-
-/// One answered duel, as it is folded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Observation {
-    /// The pair that was shown; never a self-duel (see [`Policy::observe_self_duels`]).
-    pub duel: Duel,
-    /// What it said, after the tie rule.
-    pub outcome: Outcome,
-    /// The batch it was selected in.
-    pub batch: Option<u32>,
-    /// The ticket it was selected with.
-    pub ticket: u64,
-}
-
-/// Counts of a pair's comparisons, made elsewhere and handed in at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PairCounts {
-    /// The ordered pair.
-    pub duel: Duel,
-    /// Wins of the first.
-    pub first_wins: u32,
-    /// Wins of the second.
-    pub second_wins: u32,
-    /// Ties.
-    pub ties: u32,
-}
-
-/// What a batch policy has committed to and how far it is: one row a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BatchPair {
-    /// The ordered pair.
-    pub duel: Duel,
-    /// Comparisons the batch asks for.
-    pub needed: u32,
-    /// Comparisons answered so far, at most `needed`.
-    pub answered: u32,
-}
-
-/// A policy that was asked for what it cannot do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unsupported(pub String);
-
-/// The contract of every policy.
+/// A dueling-bandit policy.
 ///
-/// Shapes: rankers are indices `0..K`; a step is one folded comparison or one self-duel, whatever
-/// it said.
-pub trait Policy: Send + Sync + std::fmt::Debug {
+/// Rankers are indices `0..K`. A step is one folded comparison, whatever its outcome, or one
+/// self-duel.
+///
+/// Selecting only reads; observing is deterministic. The same parameters, seed and observations
+/// therefore give the same state on every machine.
+///
+/// What only some policies can do is a capability: [`Policy::batches`],
+/// [`Policy::mutable_roster`], [`Policy::deferred_updates`].
+pub trait Policy: Send + Sync + Debug {
     /// The win counts and the number of steps folded so far.
     fn tally(&self) -> &Tally;
 
-    /// Choose the next duel. Reads only: any number of requests may select at once. `in_flight`
-    /// holds the duels that were handed out and not answered; a policy may let them narrow its
-    /// bounds or fill its batch.
+    /// Choose the next duel. `in_flight` counts the selected duels that have no outcome yet; a
+    /// policy may let them narrow its bounds or fill its batch.
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection;
 
-    /// Whether [`Policy::select`] looks at `in_flight`. Where it does not, requests may select
-    /// without waiting for each other.
+    /// Whether [`Policy::select`] reads `in_flight`. Where it does not, callers need not
+    /// synchronise their counts before they select.
     fn uses_in_flight(&self) -> bool {
         true
     }
@@ -106,75 +34,111 @@ pub trait Policy: Send + Sync + std::fmt::Debug {
     /// Fold one answered duel. Deterministic.
     fn observe(&mut self, observation: &Observation);
 
-    /// As [`Policy::observe`], for one of many: what only [`Policy::select`] reads may be out of
-    /// date until [`Policy::settle`].
-    fn observe_unsettled(&mut self, observation: &Observation) {
-        self.observe(observation);
+    /// Fold `count` equal observations; as [`Policy::observe`] `count` times.
+    fn observe_run(&mut self, observation: &Observation, count: u32) {
+        for _ in 0..count {
+            self.observe(observation);
+        }
     }
-
-    /// Bring up to date what [`Policy::observe_unsettled`] left; the state is then as if
-    /// [`Policy::observe`] had been called each time.
-    fn settle(&mut self) {}
 
     /// Fold `count` self-duels of `ranker`: `count` steps without a comparison.
     fn observe_self_duels(&mut self, ranker: usize, count: u64);
 
-    /// Fold comparisons that were counted elsewhere, in a fixed order: first wins, second wins,
-    /// ties. `tie` is what the experiment's rule makes of a tie; the default folds them one by one.
-    fn observe_counts(
+    /// The ranker to recommend now. Defined at every step, and the same on every machine.
+    fn champion(&self) -> usize {
+        self.tally().copeland_leader()
+    }
+
+    /// The batches of a policy that adapts only between batches; `None` for all others.
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
+    }
+
+    /// Adds and retires rankers; `None` where the policy fixes its rankers at the start
+    /// ([`Description::fixed_rankers`](crate::parameters::Description::fixed_rankers) has the
+    /// reason).
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        None
+    }
+
+    /// Folds many observations faster; `None` where there is nothing to postpone.
+    fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
+        None
+    }
+
+    /// Version of the layout that [`Policy::save`] writes. A state in another layout cannot be
+    /// restored. With the feature `serde`.
+    #[cfg(feature = "serde")]
+    fn format(&self) -> u32;
+
+    /// The state as bytes, for [`PolicySpec::restore`](crate::PolicySpec::restore). Leaves out what
+    /// can be derived from the rest. With the feature `serde`.
+    #[cfg(feature = "serde")]
+    fn save(&self) -> Vec<u8>;
+}
+
+impl dyn Policy + '_ {
+    /// Fold comparisons of a pair that were counted elsewhere, in a fixed order: first wins, second
+    /// wins, ties. `tie` gives the outcome of the tie at a step.
+    pub fn observe_counts(
         &mut self,
         counts: &PairCounts,
         batch: Option<u32>,
         tie: &mut dyn FnMut(u64) -> Outcome,
     ) {
-        let one = |outcome| Observation { duel: counts.duel, outcome, batch, ticket: 0 };
-        for _ in 0..counts.first_wins {
-            self.observe(&one(Outcome::First));
+        let &PairCounts { duel, first_wins, second_wins, ties } = counts;
+        let first_tie = self.tally().steps() + u64::from(first_wins) + u64::from(second_wins);
+        let mut fold = |outcome, count| {
+            self.observe_run(&Observation { duel, outcome, batch, ticket: 0 }, count);
+        };
+        fold(Outcome::First, first_wins);
+        fold(Outcome::Second, second_wins);
+        // equal ties in a row are one run
+        let mut run = (Outcome::Void, 0);
+        for outcome in (0..u64::from(ties)).map(|nth| tie(first_tie + nth)) {
+            if outcome != run.0 {
+                fold(run.0, run.1);
+                run = (outcome, 0);
+            }
+            run.1 += 1;
         }
-        for _ in 0..counts.second_wins {
-            self.observe(&one(Outcome::Second));
+        fold(run.0, run.1);
+    }
+
+    /// [`Policy::observe`], with postponed work where the policy can postpone any. Call
+    /// `catch_up` before the next selection.
+    pub fn observe_deferred(&mut self, observation: &Observation) {
+        match self.deferred_updates() {
+            Some(deferred) => deferred.observe_deferred(observation),
+            None => self.observe(observation),
         }
-        for _ in 0..counts.ties {
-            let outcome = tie(self.tally().steps());
-            self.observe(&one(outcome));
+    }
+
+    /// Do the work that `observe_deferred` postponed.
+    pub fn catch_up(&mut self) {
+        if let Some(deferred) = self.deferred_updates() {
+            deferred.catch_up();
         }
     }
 
-    /// The ranker to recommend if asked now. Always an answer, the same on every machine.
-    fn champion(&self) -> usize {
-        self.tally().copeland_leader()
+    /// Number of the open batch, from 1; `None` while no batch is open, and for policies without
+    /// batches.
+    pub fn batch(&self) -> Option<u32> {
+        self.batches()?.number()
     }
 
-    /// Whether the policy commits to batches and adapts between them only.
-    fn runs_in_batches(&self) -> bool {
-        false
+    /// The pairs of the open batch in a fixed order; empty where `batch` is `None`.
+    pub fn batch_pairs(&self) -> Vec<BatchPair> {
+        self.batches().map_or_else(Vec::new, Batches::pairs)
     }
 
-    /// Number of the open batch, from 1; `None` for policies without batches and when no batch is
-    /// open.
-    fn batch(&self) -> Option<u32> {
-        None
+    /// Add one ranker, with the next index.
+    pub fn enlist(&mut self) -> Result<(), RosterError> {
+        self.mutable_roster().ok_or(RosterError::FixedRankers)?.enlist()
     }
 
-    /// The rows of the open batch, in a fixed order; empty where [`Policy::batch`] is `None`.
-    fn batch_pairs(&self) -> Vec<BatchPair> {
-        Vec::new()
+    /// Never select `ranker` again. Its counts stay. Does nothing if it is retired already.
+    pub fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.mutable_roster().ok_or(RosterError::FixedRankers)?.retire(ranker)
     }
-
-    /// One more ranker, with the next index.
-    fn enlist(&mut self) -> Result<(), Unsupported> {
-        Err(Unsupported("this policy fixes its rankers at the start".into()))
-    }
-
-    /// Never select `ranker` again; its counts stay.
-    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
-        let _ = ranker;
-        Err(Unsupported("this policy fixes its rankers at the start".into()))
-    }
-
-    /// Number of the layout that [`Policy::save`] writes; a state of another number is not read.
-    fn format(&self) -> u32;
-
-    /// The state as bytes, for [`PolicySpec::restore`]. What can be derived is left out.
-    fn save(&self) -> Vec<u8>;
 }

@@ -1,21 +1,26 @@
-//! Which policy, with which parameters: from JSON, to a running policy, and back from a saved
-//! state.
+//! The list of policies. Everything that lists kinds of policies derives from it.
 
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
-
-use crate::Policy;
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
+use crate::{Policy, Tally};
 
 macro_rules! policies {
-    // `tt` and not `literal`: the name must reach the derives as the bare token, or utoipa does not
-    // see it.
     ($($(#[$doc:meta])* $variant:ident($parameters:ty) = $kind:tt,)*) => {
-        /// A kind of policy with its parameters; in JSON `{"kind": "…", …parameters}`.
-        #[derive(Debug, Clone, PartialEq, Serialize)]
-        #[serde(tag = "kind")]
+        /// A kind of policy with its parameters. With the feature `serde` it is read from and
+        /// written as JSON, `{"kind": "…", …parameters}`.
+        ///
+        /// ```
+        /// use dueling_bandits::PolicySpec;
+        /// use dueling_bandits::parameters::Setup;
+        ///
+        /// let spec = PolicySpec::Uniform(Default::default());
+        /// assert_eq!(spec.kind(), "uniform");
+        /// let policy = spec.start(Setup { rankers: 4, seed: 1 });
+        /// assert_eq!(policy.tally().rankers(), 4);
+        /// ```
+        #[derive(Debug, Clone, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "kind"))]
         pub enum PolicySpec {
-            $($(#[$doc])* #[serde(rename = $kind)] $variant($parameters),)*
+            $($(#[$doc])* #[cfg_attr(feature = "serde", serde(rename = $kind))] $variant($parameters),)*
         }
 
         impl PolicySpec {
@@ -23,14 +28,11 @@ macro_rules! policies {
             pub const KINDS: &'static [(&'static str, &'static Description)] =
                 &[$(($kind, &<$parameters as PolicyParameters>::DESCRIPTION),)*];
 
-            /// A spec from its kind and a map of its parameters; ranges are checked by
-            /// [`PolicySpec::validate`].
-            pub fn from_parameters(kind: &str, parameters: Map<String, Value>) -> Result<Self, InvalidPolicy> {
-                match kind {
-                    $($kind => Ok(Self::$variant(read_parameters(kind, parameters)?)),)*
-                    other => Err(InvalidPolicy::new("kind", format!(
-                        "there is no policy `{other}`; choose one of: {}", Self::kind_list()))),
-                }
+            /// The kinds that can start from win counts ([`PolicySpec::from_counts`]).
+            pub fn kinds_from_counts() -> impl Iterator<Item = &'static str> {
+                [$(($kind, <$parameters as PolicyParameters>::FROM_TALLY.is_some()),)*]
+                    .into_iter()
+                    .filter_map(|(kind, starts)| starts.then_some(kind))
             }
 
             /// The kind's name.
@@ -43,7 +45,7 @@ macro_rules! policies {
                 match self { $(Self::$variant(_) => &<$parameters as PolicyParameters>::DESCRIPTION,)* }
             }
 
-            /// Check ranges, for an experiment with `rankers` rankers.
+            /// Check the ranges of the parameters for `rankers` rankers.
             pub fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
                 match self { $(Self::$variant(parameters) => parameters.validate(rankers),)* }
             }
@@ -53,9 +55,36 @@ macro_rules! policies {
                 match self { $(Self::$variant(parameters) => parameters.start(setup),)* }
             }
 
-            /// The policy from a saved state; `None` when this version does not read that layout.
+            /// The policy whose state is `tally`; `None` where its state is more than counts.
+            pub(crate) fn start_from_tally(&self, setup: Setup, tally: Tally) -> Option<Box<dyn Policy>> {
+                match self {
+                    $(Self::$variant(parameters) => {
+                        let start = <$parameters as PolicyParameters>::FROM_TALLY?;
+                        Some(start(parameters, setup, tally))
+                    })*
+                }
+            }
+
+            /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None`
+            /// where this version cannot read them.
+            #[cfg(feature = "serde")]
             pub fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
                 match self { $(Self::$variant(parameters) => parameters.restore(setup, format, state),)* }
+            }
+
+            /// A spec from its kind and a JSON object of its parameters. Call
+            /// [`PolicySpec::validate`] to check their ranges.
+            #[cfg(feature = "serde")]
+            pub fn from_parameters(
+                kind: &str,
+                parameters: serde_json::Map<String, serde_json::Value>,
+            ) -> Result<Self, InvalidPolicy> {
+                use crate::read_parameters::{read_parameters, unknown_kind};
+
+                match kind {
+                    $($kind => Ok(Self::$variant(read_parameters(kind, parameters)?)),)*
+                    other => Err(unknown_kind(other, &Self::kind_list())),
+                }
             }
         }
     };
@@ -121,98 +150,8 @@ policies! {
 }
 
 impl PolicySpec {
-    /// Every kind's name, for messages.
+    /// The names of all kinds, for messages.
     pub fn kind_list() -> String {
         Self::KINDS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ")
     }
-
-    /// A spec from its JSON object.
-    pub fn from_json(mut object: Map<String, Value>) -> Result<Self, InvalidPolicy> {
-        match object.remove("kind") {
-            Some(Value::String(kind)) => Self::from_parameters(&kind, object),
-            Some(other) => {
-                Err(InvalidPolicy::new("kind", format!("`kind` is {other}; it must be a string")))
-            }
-            None => Err(InvalidPolicy::new(
-                "kind",
-                format!("`kind` is missing; choose one of: {}", Self::kind_list()),
-            )),
-        }
-    }
-
-    /// A spec as it is written on a command line: `KIND` or `KIND:name=value,name=value`.
-    pub fn from_text(text: &str) -> Result<Self, InvalidPolicy> {
-        Self::from_text_with(text, &[])
-    }
-
-    /// [`PolicySpec::from_text`], with values for parameters that the text leaves out. Those that
-    /// the kind does not have are passed over: `horizon` means nothing to a policy without one.
-    pub fn from_text_with(text: &str, fallbacks: &[(&str, Value)]) -> Result<Self, InvalidPolicy> {
-        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
-        let mut parameters = Map::new();
-        for part in rest.split(',').filter(|part| !part.trim().is_empty()) {
-            let (name, value) = part.split_once('=').ok_or_else(|| {
-                InvalidPolicy::new(
-                    "",
-                    format!("`{part}` in `{text}` is not of the form name=value"),
-                )
-            })?;
-            let value = value.trim();
-            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
-            if parameters.insert(name.trim().into(), value).is_some() {
-                return Err(InvalidPolicy::new(
-                    name,
-                    format!("`{name}` is given twice in `{text}`"),
-                ));
-            }
-        }
-        let kind = kind.trim();
-        if let Some((_, description)) = Self::KINDS.iter().find(|(known, _)| *known == kind) {
-            for (name, value) in fallbacks {
-                if description.parameters.iter().any(|parameter| parameter.name == *name)
-                    && !parameters.contains_key(*name)
-                {
-                    parameters.insert((*name).into(), value.clone());
-                }
-            }
-        }
-        Self::from_parameters(kind, parameters)
-    }
-}
-
-impl<'de> Deserialize<'de> for PolicySpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::from_json(Map::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
-
-fn read_parameters<P: PolicyParameters>(
-    kind: &str,
-    parameters: Map<String, Value>,
-) -> Result<P, InvalidPolicy> {
-    let known = P::DESCRIPTION.parameters;
-    if let Some(name) = parameters.keys().find(|name| known.iter().all(|p| p.name != **name)) {
-        let takes = match known {
-            [] => "it takes none".to_string(),
-            _ => {
-                format!("it takes: {}", known.iter().map(|p| p.name).collect::<Vec<_>>().join(", "))
-            }
-        };
-        return Err(InvalidPolicy::new(
-            name,
-            format!("policy `{kind}` has no parameter `{name}`; {takes}"),
-        ));
-    }
-    if let Some(missing) =
-        known.iter().find(|p| p.default.is_none() && !parameters.contains_key(p.name))
-    {
-        return Err(InvalidPolicy::new(
-            missing.name,
-            format!("policy `{kind}` needs `{}`: {}", missing.name, missing.meaning),
-        ));
-    }
-    serde_path_to_error::deserialize(Value::Object(parameters)).map_err(|error| {
-        let name = error.path().to_string();
-        InvalidPolicy::new(&name, format!("`{name}` of policy `{kind}`: {}", error.inner()))
-    })
 }

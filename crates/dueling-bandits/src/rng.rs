@@ -1,12 +1,14 @@
-//! Where policies draw random numbers from.
+//! The random generators of policies.
 
 use rand::SeedableRng;
 
-/// The generator that selecting draws from: fast, seedable, and not part of any state.
+/// The generator that [`Policy::select`](crate::Policy::select) draws from. It is not part of a
+/// policy's state.
 pub type PolicyRng = rand::rngs::Xoshiro256PlusPlus;
 
-/// The generator for what is drawn while folding step `step`: a function of the experiment's seed
-/// and the step, so that no generator state needs to be kept and every replica draws the same.
+/// The generator for random numbers that a policy draws while observing step `step`. It is a
+/// function of the seed and the step: no generator state is stored, and observing stays
+/// deterministic.
 pub fn step_rng(seed: u64, step: u64) -> PolicyRng {
     // seed_from_u64 runs SplitMix64; the odd factor keeps (seed, step) pairs apart
     PolicyRng::seed_from_u64(

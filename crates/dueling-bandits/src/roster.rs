@@ -1,23 +1,46 @@
-//! Who takes part: rankers come and go while an experiment runs, their indices stay.
+//! The rankers that take part. Rankers can be added and retired while a policy runs; their indices
+//! never change.
 
-use crate::{MAX_RANKERS, Unsupported};
+use crate::MAX_RANKERS;
 
-/// The rankers of an experiment, and which of them have been retired.
+/// A change of the rankers that cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RosterError {
+    /// The policy has no [`MutableRoster`](crate::MutableRoster).
+    #[error("this policy fixes its rankers at the start")]
+    FixedRankers,
+    /// [`MAX_RANKERS`] is reached.
+    #[error("there are {MAX_RANKERS} rankers already, the retired included")]
+    TooManyRankers,
+    /// No ranker has this index.
+    #[error("there is no ranker {ranker}; the rankers are 0 to {last}")]
+    UnknownRanker {
+        /// The index.
+        ranker: usize,
+        /// The largest index of a ranker.
+        last: usize,
+    },
+    /// No ranker would be left.
+    #[error("ranker {0} is the only one left; enlist another before it is retired")]
+    LastRanker(usize),
+}
+
+/// Rankers, and which of them are retired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roster {
     retired: Vec<bool>,
-    /// Those not retired, ascending.
+    /// The rankers that are not retired, ascending.
     active: Vec<usize>,
 }
 
 impl Roster {
-    /// All of `0..rankers` take part.
+    /// The rankers `0..rankers`, all active.
     pub fn new(rankers: usize) -> Self {
         Self { retired: vec![false; rankers], active: (0..rankers).collect() }
     }
 
-    /// All of `0..rankers` but `retired`; `None` when those are not distinct ascending rankers, or
-    /// all of them.
+    /// The rankers `0..rankers`, of which `retired` are retired; `None` unless `retired` is
+    /// ascending without repeats, within range, and leaves a ranker.
     pub fn with_retired(rankers: usize, retired: &[u16]) -> Option<Self> {
         let ascending = retired.windows(2).all(|pair| pair[0] < pair[1]);
         let known = retired.last().is_none_or(|&last| usize::from(last) < rankers);
@@ -30,53 +53,46 @@ impl Roster {
         Some(Self { retired: flags, active })
     }
 
-    /// `K`, the retired included.
+    /// `K`, including the retired.
     pub fn rankers(&self) -> usize {
         self.retired.len()
     }
 
-    /// Those that take part, ascending; never empty.
+    /// The active rankers, ascending; never empty.
     pub fn active(&self) -> &[usize] {
         &self.active
     }
 
-    /// Whether `ranker` takes part.
+    /// Whether `ranker` is active.
     pub fn is_active(&self, ranker: usize) -> bool {
         !self.retired[ranker]
     }
 
-    /// The retired, ascending, as they are saved.
+    /// The retired rankers, ascending, as they are saved.
     pub fn retired(&self) -> Vec<u16> {
         (0..self.rankers()).filter(|&i| self.retired[i]).map(|i| i as u16).collect()
     }
 
-    /// One more ranker, with the next index.
-    pub fn enlist(&mut self) -> Result<(), Unsupported> {
+    /// Add one ranker, with the next index.
+    pub fn enlist(&mut self) -> Result<(), RosterError> {
         if self.rankers() == MAX_RANKERS {
-            return Err(Unsupported(format!(
-                "there are {MAX_RANKERS} rankers already, the retired included; start another experiment"
-            )));
+            return Err(RosterError::TooManyRankers);
         }
         self.active.push(self.rankers());
         self.retired.push(false);
         Ok(())
     }
 
-    /// Take `ranker` out. Says whether it took part until now.
-    pub fn retire(&mut self, ranker: usize) -> Result<bool, Unsupported> {
+    /// Retire `ranker`. Returns whether it was active until now.
+    pub fn retire(&mut self, ranker: usize) -> Result<bool, RosterError> {
         if ranker >= self.rankers() {
-            return Err(Unsupported(format!(
-                "there is no ranker {ranker}; the rankers are 0 to {}",
-                self.rankers() - 1
-            )));
+            return Err(RosterError::UnknownRanker { ranker, last: self.rankers() - 1 });
         }
         if self.retired[ranker] {
             return Ok(false);
         }
         if self.active.len() == 1 {
-            return Err(Unsupported(format!(
-                "ranker {ranker} is the only one left; enlist another before it is retired"
-            )));
+            return Err(RosterError::LastRanker(ranker));
         }
         self.retired[ranker] = true;
         self.active.retain(|&i| i != ranker);

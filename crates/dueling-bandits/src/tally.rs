@@ -1,22 +1,35 @@
 //! Win counts of all pairs, and the number of steps.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{Duel, MAX_RANKERS, Outcome};
 
-/// `W` and `t` of the papers. Wins are kept in halves of a win, so that a tie that counts half
-/// stays an integer and every comparison with 1/2 is exact (`algorithms-comparators.md` §1.1).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Layout")]
+/// `W` and `t` of the papers. Wins are stored in half wins: a tie that counts half stays an
+/// integer, and every comparison with 1/2 is exact (`algorithms-comparators.md` §1.1).
+///
+/// ```
+/// use dueling_bandits::{Duel, Outcome, Tally};
+///
+/// let mut tally = Tally::new(2);
+/// tally.record(Duel::new(0, 1), Outcome::First);
+/// tally.record(Duel::new(0, 1), Outcome::Half);
+/// assert_eq!((tally.wins(0, 1), tally.wins(1, 0)), (1.5, 0.5));
+/// assert_eq!(tally.mean(0, 1), Some(0.75));
+/// assert_eq!(tally.copeland_leader(), 0);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Layout")
+)]
 pub struct Tally {
     rankers: usize,
     steps: u64,
-    /// Row-major `K × K`, row = winner, in half wins.
+    /// Row-major `K × K` half wins; the row is the winner.
     half_wins: Vec<u32>,
 }
 
-/// A [`Tally`] as it is stored, before its shape is checked.
-#[derive(Deserialize)]
+/// The serialised form of a [`Tally`], before it is checked.
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 struct Layout {
     rankers: usize,
     steps: u64,
@@ -40,22 +53,22 @@ impl TryFrom<Layout> for Tally {
     }
 }
 
-/// Most steps of an experiment. Every step number up to this one is exact as an `f64`: three
-/// centuries at a million steps a second.
+/// Most steps of a tally. Every step number up to this one is exact as an `f64`: three centuries at
+/// a million steps a second.
 pub const MAX_STEPS: u64 = 1 << 53;
 
 impl Tally {
-    /// No comparison yet among `rankers`.
+    /// No comparisons yet among `rankers` rankers.
     pub fn new(rankers: usize) -> Self {
         Self { rankers, steps: 0, half_wins: vec![0; rankers * rankers] }
     }
 
-    /// `K`.
+    /// Number of rankers, `K`.
     pub fn rankers(&self) -> usize {
         self.rankers
     }
 
-    /// Steps folded so far; the papers' `t` is one more.
+    /// Number of steps so far; the papers' `t` is one more.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -80,7 +93,7 @@ impl Tally {
         self.half_plays(i, j) as f64 / 2.0
     }
 
-    /// `p̂[i][j]`; `None` while the pair was never compared.
+    /// `p̂[i][j]`; `None` before the first comparison of the pair.
     pub fn mean(&self, i: usize, j: usize) -> Option<f64> {
         let plays = self.half_plays(i, j);
         (plays > 0).then(|| f64::from(self.half_wins(i, j)) / plays as f64)
@@ -91,12 +104,12 @@ impl Tally {
         self.half_wins(i, j) > self.half_wins(j, i)
     }
 
-    /// One step: add what `outcome` says about `duel`, and advance `t` by one.
+    /// One step: count the outcome of `duel` and advance `t` by one.
     pub fn record(&mut self, duel: Duel, outcome: Outcome) {
         self.record_run(duel, outcome, 1);
     }
 
-    /// `count` steps that all said the same; as [`Tally::record`] `count` times.
+    /// `count` steps with the same outcome; as [`Tally::record`] `count` times.
     pub fn record_run(&mut self, duel: Duel, outcome: Outcome, count: u32) {
         self.steps += u64::from(count);
         let (first, second) = outcome.half_wins();
@@ -113,25 +126,24 @@ impl Tally {
         self.steps += count;
     }
 
-    /// Room for one more ranker, with the next index.
+    /// Add one ranker, with the next index and no comparisons.
     pub fn enlist(&mut self) {
         self.half_wins = widened(&self.half_wins, self.rankers);
         self.rankers += 1;
     }
 
-    /// Empirical Copeland score of `i`, unnormalised: opponents that it has beaten more often than
-    /// not.
+    /// Empirical Copeland score of `i`, unnormalised: the number of opponents that it leads.
     pub fn copeland_score(&self, i: usize) -> usize {
         (0..self.rankers).filter(|&j| j != i && self.leads(i, j)).count()
     }
 
-    /// The ranker with the largest empirical Copeland score; ties go to the larger mean `p̂` (1/2
-    /// where never compared), then to the lowest index.
+    /// The ranker with the largest empirical Copeland score. Ties go to the larger mean `p̂` (1/2
+    /// before the first comparison), then to the lowest index.
     pub fn copeland_leader(&self) -> usize {
         self.copeland_leader_among(&(0..self.rankers).collect::<Vec<_>>())
     }
 
-    /// [`Tally::copeland_leader`] of the tournament among `rankers` alone; 0 when there are none.
+    /// [`Tally::copeland_leader`] of the tournament among `rankers` only; 0 if `rankers` is empty.
     pub fn copeland_leader_among(&self, rankers: &[usize]) -> usize {
         let standing = |i: usize| -> (usize, f64) {
             let others = || rankers.iter().filter(move |&&j| j != i);
@@ -150,7 +162,7 @@ impl Tally {
     }
 }
 
-/// Row-major `K × K` counts with room for one more ranker.
+/// Row-major `K × K` counts with a further row and column of zeros.
 pub(crate) fn widened<T: Copy + Default>(counts: &[T], rankers: usize) -> Vec<T> {
     let mut wider = Vec::with_capacity((rankers + 1) * (rankers + 1));
     for row in counts.chunks_exact(rankers) {

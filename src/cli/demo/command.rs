@@ -178,7 +178,7 @@ async fn demo(args: DemoArgs, policy: PolicySpec, mut world: World) -> anyhow::R
     );
     println!("rankduel serves {name} on {} ({})", server.url, server.database);
     let setup = Setup { rankers: world.rankers.len(), seed: args.seed };
-    let in_batches = policy.start(setup).runs_in_batches();
+    let in_batches = policy.start(setup).batches().is_some();
     let mut body = json!({
         "name": name,
         "rankers": world.rankers,

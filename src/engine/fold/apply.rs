@@ -77,7 +77,7 @@ impl Fold {
     /// at the end.
     pub fn apply_chunk<T>(&mut self, fold: impl FnOnce(&mut Chunk<'_>) -> T) -> T {
         let result = fold(&mut Chunk(self));
-        self.policy.settle();
+        self.policy.catch_up();
         result
     }
 
@@ -245,7 +245,7 @@ impl Fold {
             batch: if foreign { self.policy.batch() } else { outcome.batch },
             ticket: if foreign { 0 } else { outcome.ticket },
         };
-        self.policy.observe_unsettled(&observation);
+        self.policy.observe_deferred(&observation);
         Ok(answered)
     }
 

@@ -52,7 +52,7 @@ impl LoadedExperiment {
     /// Whether comparisons of its open batch are in flight. Evicting it would forget them.
     pub fn waits_for_its_batch(&self, now_ms: i64) -> bool {
         let batch = match self.fold() {
-            Ok(fold) if fold.policy().runs_in_batches() => fold.policy().batch(),
+            Ok(fold) if fold.policy().batches().is_some() => fold.policy().batch(),
             _ => return false,
         };
         self.lock_outstanding().at(now_ms, batch).total() > 0

@@ -15,7 +15,7 @@ use crate::service::error::ServiceError;
 use crate::service::reports::regret::Band;
 use crate::service::reports::standings::copeland_scores;
 use crate::store::{ExperimentLog, ExperimentRecord, LogEntry};
-use dueling_bandits::evidence::whatif::{self, Answers, Course};
+use dueling_bandits::evidence::off_policy::{self, Answers, OffPolicyRun};
 use dueling_bandits::evidence::{Estimate, Posterior};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{InFlight, PolicySpec, step_rng};
@@ -281,10 +281,17 @@ fn other_regret(
             ),
         });
     }
-    let start = |steps: u64, run: u64| -> Course {
+    let start = |steps: u64, run: u64| -> OffPolicyRun {
         let seed = seed ^ REPLAY_STREAM ^ (run + 1);
         let mut policy = spec.policy.start(Setup { rankers, seed });
-        whatif::run(&mut *policy, answers.clone(), spec.ties, seed, steps, &mut step_rng(seed, 0))
+        off_policy::run(
+            &mut *policy,
+            answers.clone(),
+            spec.ties,
+            seed,
+            steps,
+            &mut step_rng(seed, 0),
+        )
     };
     // first find the number of steps that every run can make; then repeat all runs with it, so that
     // longer runs do not weigh more
@@ -305,7 +312,7 @@ fn other_regret(
             ));
         }
     }
-    let courses: Vec<Course> = (0..RUNS).map(|run| start(shortest, run)).collect();
+    let courses: Vec<OffPolicyRun> = (0..RUNS).map(|run| start(shortest, run)).collect();
     let logged = shown_until(fold, shortest);
     let priced: Vec<&[u64]> =
         courses.iter().map(|course| &*course.shown).chain([&*logged]).collect();

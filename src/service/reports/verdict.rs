@@ -13,7 +13,7 @@ use crate::service::error::ServiceError;
 use crate::service::reports::single_flight::SingleFlight;
 use crate::service::reports::standings::answered_duels;
 use crate::service::reports::verdict_sentence::{Finding, rounded};
-use dueling_bandits::evidence::{Certainty, History, Posterior, Unknowable, forecast};
+use dueling_bandits::evidence::{Certainty, History, NoForecast, Posterior, forecast};
 use dueling_bandits::{Tally, step_rng};
 
 /// Default confidence of a verdict.
@@ -218,7 +218,7 @@ impl LoadedExperiment {
         let (certain, possible) = (certainty.certain(), certainty.possible());
         let posterior = Posterior::among(&tally, &roster);
         let draws = Posterior::draws(tally.rankers());
-        let chances = posterior.chances(draws, rng);
+        let chances = posterior.winner_probabilities(draws, rng);
         let leader = leader(&chances.copeland, &tally, roster.active(), &certain);
         let (deciding_pairs, deciding_pairs_total) =
             self.deciding_pairs(&tally, &certainty, &posterior, leader);
@@ -274,7 +274,7 @@ impl LoadedExperiment {
                 low: rounded(forecast.low),
                 high: forecast.high.map(rounded),
             }),
-            duels_to_go_reason: forecast.err().map(|why| self.why_unknowable(why, &history)),
+            duels_to_go_reason: forecast.err().map(|why| self.why_no_forecast(why, &history)),
             draws,
             conclude_at: self.spec.conclude_at,
             concluded,
@@ -325,23 +325,22 @@ impl LoadedExperiment {
         (rows.collect(), total)
     }
 
-    fn why_unknowable(&self, why: Unknowable, history: &History) -> String {
+    fn why_no_forecast(&self, why: NoForecast, history: &History) -> String {
         let id = |ranker: usize| &self.spec.rankers[ranker].id;
         match why {
-            Unknowable::NoDuels => "no duel has been counted yet".into(),
-            Unknowable::TooManyPairs(pairs) => {
-                format!("{pairs} pairs can still decide it: too early for an estimate")
+            NoForecast::NoDuels => "no duel has been counted yet".into(),
+            NoForecast::TooManyPairs(pairs) => {
+                format!("{pairs} pairs can still decide it: too early to tell")
             }
-            Unknowable::NotCompared(i, j) => format!(
-                "pairs that would decide it were not compared recently, such as `{}` and `{}`: as the policy selects now (step \
-                 {}), they would never be decided",
+            NoForecast::NotCompared(i, j) => format!(
+                "pairs that would decide it are not compared of late, such as `{}` and `{}`: what the policy does now (step \
+                 {}) would never settle them",
                 id(i),
                 id(j),
                 history.steps()
             ),
-            Unknowable::Even => {
-                "the possible winners are so similar that no number of duels may tell them apart"
-                    .into()
+            NoForecast::Even => {
+                "rankers that can still win look so alike that no number of duels may tell them apart".into()
             }
         }
     }

@@ -1,5 +1,7 @@
 //! `rankduel policies`: every kind and its parameters.
 
+use std::collections::BTreeSet;
+
 use dueling_bandits::PolicySpec;
 use serde_json::Value;
 
@@ -58,4 +60,23 @@ fn kinds_can_be_chosen() {
         String::from_utf8_lossy(&unknown.stderr)
             .contains("there is no policy `bogus`; choose one of: uniform")
     );
+}
+
+#[test]
+fn the_fuzz_dictionary_has_every_kind_and_parameter() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/policy.dict");
+    let dictionary = std::fs::read_to_string(path).unwrap();
+    let words = |end: &'static str| {
+        let words = dictionary.lines().filter_map(move |line| {
+            line.strip_prefix('"')?.strip_suffix(end).filter(|word| !word.contains('"'))
+        });
+        words.collect::<BTreeSet<_>>()
+    };
+    let kinds: BTreeSet<_> = PolicySpec::KINDS.iter().map(|(kind, _)| *kind).collect();
+    let parameters: BTreeSet<_> = PolicySpec::KINDS
+        .iter()
+        .flat_map(|(_, description)| description.parameters.iter().map(|parameter| parameter.name))
+        .collect();
+    assert_eq!(words(":\""), kinds);
+    assert_eq!(words("=\""), parameters);
 }

@@ -1,5 +1,5 @@
-//! What is measured: a step of every policy in a stated state, and of its plain form in the same
-//! state.
+//! What is measured: a step of every policy in a stated state, and of its reference implementation
+//! in the same state.
 #![allow(dead_code, reason = "each bench uses its part")]
 
 #[path = "../../tests/all/reference/mod.rs"]
@@ -19,14 +19,14 @@ use reference::rucb::{ReferenceRcs, ReferenceRucb};
 pub use reference::{Reference, ReferencePolicy};
 use serde_json::json;
 
-/// The plain form of a policy, in the policy's state.
-pub type MakePlain = fn(&dyn Policy) -> Box<dyn ReferencePolicy>;
+/// The reference implementation of a policy, in the policy's state.
+pub type MakeReference = fn(&dyn Policy) -> Box<dyn ReferencePolicy>;
 
 const ALPHA: f64 = 0.51;
 const SEED: u64 = 1;
 
-/// The policies that have a goal, with their plain forms.
-pub const WITH_PLAIN_FORM: &[(&str, MakePlain)] = &[
+/// The policies that have a goal, with their reference implementations.
+pub const WITH_REFERENCE: &[(&str, MakeReference)] = &[
     ("d-ts", |policy| {
         Box::new(ReferenceDoubleThompson { reference: Reference::of(policy, ALPHA), plus: false })
     }),
@@ -45,7 +45,7 @@ pub fn other_kinds() -> impl Iterator<Item = &'static str> {
     PolicySpec::KINDS
         .iter()
         .map(|&(kind, _)| kind)
-        .filter(|kind| WITH_PLAIN_FORM.iter().all(|(known, _)| known != kind))
+        .filter(|kind| WITH_REFERENCE.iter().all(|(known, _)| known != kind))
 }
 
 /// Whether the policy takes as many rankers.
@@ -164,7 +164,7 @@ pub fn step(
     }
 }
 
-/// One step of a plain form.
+/// One step of a reference implementation.
 #[inline]
 pub fn plain_step(form: &mut dyn ReferencePolicy, matrix: &PreferenceMatrix, rng: &mut PolicyRng) {
     let duel = black_box(form.select(rng));

@@ -1,55 +1,67 @@
-//! Who is certainly, and who can still be, a Copeland winner, given the intervals of all pairs.
+//! The rankers that certainly are, and those that can still be, a Copeland winner, given the
+//! intervals of all pairs.
 //!
-//! A pair is *settled* when its interval excludes 1/2. The settled pairs bound every ranker's
-//! Copeland score: at least the settled wins, at most all but the settled losses. While all
-//! intervals hold:
+//! A pair is *decided* when its interval excludes 1/2. The decided pairs bound every ranker's
+//! Copeland score: from its decided wins to the number of opponents minus its decided losses. While
+//! all intervals hold:
 //!
-//! - a Copeland winner is among the *possible* ones, whose largest score is not below anybody's
-//!   smallest;
-//! - a ranker whose smallest score is not below any other's largest is *certain* to be one.
+//! - A Copeland winner is among the *possible* winners: the rankers whose upper bound reaches the
+//!   largest lower bound.
+//! - A ranker whose lower bound reaches the upper bounds of all others is *certain* to be a winner.
 //!
-//! All of that is of the rankers that take part: scores count their pairs, and nobody else can win.
+//! Scores count only pairs of active rankers, and only active rankers can win.
 
-use super::{Sequence, Sequences};
+use crate::evidence::sequence::{Sequence, Sequences};
 use crate::pairs::pair_index;
 use crate::{Roster, Tally};
 
-/// Which of a pair is certainly better.
+/// The certainly better ranker of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
-    Open,
+    Undecided,
     /// The one with the lower index.
     Low,
     /// The one with the higher index.
     High,
 }
 
-/// The settled pairs of a tally at one confidence. Follows from the tally alone.
+/// The decided pairs of a tally at one confidence. A function of the tally.
+///
+/// ```
+/// use dueling_bandits::evidence::Certainty;
+/// use dueling_bandits::{Duel, Outcome, Tally};
+///
+/// let mut tally = Tally::new(3);
+/// tally.record_run(Duel::new(0, 1), Outcome::First, 40);
+/// tally.record_run(Duel::new(0, 2), Outcome::First, 40);
+/// let certainty = Certainty::of(&tally, 0.95);
+/// assert_eq!(certainty.certain(), [0]);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certainty {
     roster: Roster,
     sequences: Sequences,
-    /// Triangular.
+    /// In the order of [`pair_index`].
     sides: Vec<Side>,
     wins: Vec<usize>,
     losses: Vec<usize>,
 }
 
 impl Certainty {
-    /// The settled pairs of `tally`, all of them right at all times with probability `confidence`,
-    /// in (0, 1).
+    /// The decided pairs of `tally`. With probability `confidence`, in (0, 1), all of them are
+    /// right at all times.
     pub fn of(tally: &Tally, confidence: f64) -> Self {
         Self::among(tally, &Roster::new(tally.rankers()), tally.rankers(), confidence)
     }
 
-    /// The same where only those of `roster` take part, and all but the first `initial_rankers`
-    /// came later.
+    /// The same for the active rankers of `roster`, where all but the first `initial_rankers` were
+    /// added later.
     pub fn among(tally: &Tally, roster: &Roster, initial_rankers: usize, confidence: f64) -> Self {
         let rankers = tally.rankers();
         let mut certainty = Self {
             roster: roster.clone(),
             sequences: Sequences::new(initial_rankers, rankers, confidence),
-            sides: vec![Side::Open; rankers * (rankers - 1) / 2],
+            sides: vec![Side::Undecided; rankers * (rankers - 1) / 2],
             wins: vec![0; rankers],
             losses: vec![0; rankers],
         };
@@ -61,7 +73,7 @@ impl Certainty {
         certainty
     }
 
-    /// The counts of `{i, j}` have changed.
+    /// Read the counts of `{i, j}` again.
     pub fn update(&mut self, tally: &Tally, i: usize, j: usize) {
         if i == j || !self.roster.is_active(i) || !self.roster.is_active(j) {
             return;
@@ -69,7 +81,7 @@ impl Certainty {
         let (low, high) = (i.min(j), i.max(j));
         let (wins, losses) = (tally.wins(low, high), tally.wins(high, low));
         let side = match self.sequences.of(low, high).excludes_half(wins, losses) {
-            false => Side::Open,
+            false => Side::Undecided,
             true if wins > losses => Side::Low,
             true => Side::High,
         };
@@ -84,7 +96,7 @@ impl Certainty {
 
     fn count(&mut self, low: usize, high: usize, side: Side, change: impl Fn(&mut usize)) {
         let (better, worse) = match side {
-            Side::Open => return,
+            Side::Undecided => return,
             Side::Low => (low, high),
             Side::High => (high, low),
         };
@@ -92,28 +104,27 @@ impl Certainty {
         change(&mut self.losses[worse]);
     }
 
-    /// Who takes part.
+    /// The active rankers.
     pub fn roster(&self) -> &Roster {
         &self.roster
     }
 
-    /// The interval of a pair that it rests on.
+    /// The intervals of a pair.
     pub fn sequence(&self, i: usize, j: usize) -> Sequence {
         self.sequences.of(i, j)
     }
 
-    /// Whether it is certain which of the two is better.
-    pub fn is_settled(&self, i: usize, j: usize) -> bool {
-        i != j && self.sides[pair_index(i, j)] != Side::Open
+    /// Whether the better ranker of a pair is certain.
+    pub fn is_decided(&self, i: usize, j: usize) -> bool {
+        i != j && self.sides[pair_index(i, j)] != Side::Undecided
     }
 
-    /// The least Copeland score that `i` can have, unnormalised.
+    /// The lower bound of the Copeland score of `i`, unnormalised.
     pub fn certain_wins(&self, i: usize) -> usize {
         self.wins[i]
     }
 
-    /// The largest Copeland score that `i` can have, unnormalised; 0 of one that takes part no
-    /// more.
+    /// The upper bound of the Copeland score of `i`, unnormalised; 0 for a retired ranker.
     pub fn possible_wins(&self, i: usize) -> usize {
         match self.roster.is_active(i) {
             true => self.roster.active().len() - 1 - self.losses[i],
@@ -127,17 +138,16 @@ impl Certainty {
         self.roster.active().iter().copied().filter(|&i| self.possible_wins(i) >= least).collect()
     }
 
-    /// The rankers that are certainly a Copeland winner, ascending; several when they are certainly
-    /// level.
+    /// The rankers that certainly are a Copeland winner, ascending; several if their scores are
+    /// certainly equal.
     pub fn certain(&self) -> Vec<usize> {
         let most = (0..self.wins.len()).map(|i| self.possible_wins(i));
-        // of two rankers or more that take part one can still win against the other, so that who
-        // has gone is below it
+        // with two or more active rankers some upper bound is above 0: no retired ranker is certain
         certain_winners(&self.wins, most)
     }
 
-    /// The open pairs `(i, j)`, `i < j`, of which at least one can still win: no other can change
-    /// who wins.
+    /// The undecided pairs `(i, j)`, `i < j`, with at least one possible winner. Only these pairs
+    /// can change the winners.
     pub fn deciding_pairs(&self) -> Vec<(usize, usize)> {
         if !self.certain().is_empty() {
             return Vec::new();
@@ -150,14 +160,14 @@ impl Certainty {
             .enumerate()
             .flat_map(|(before, &high)| active[..before].iter().map(move |&low| (low, high)));
         pairs
-            .filter(|&(low, high)| (possible[low] || possible[high]) && !self.is_settled(low, high))
+            .filter(|&(low, high)| (possible[low] || possible[high]) && !self.is_decided(low, high))
             .collect()
     }
 }
 
-/// Those whose `least` score is not below anybody else's `most`.
+/// The rankers whose `least` score reaches the `most` of every other ranker.
 pub(super) fn certain_winners(least: &[usize], most: impl Iterator<Item = usize>) -> Vec<usize> {
-    // the two largest are enough to know the largest among the others
+    // the two largest give the largest among the others of any ranker
     let (mut first, mut second, mut holder) = (0, 0, usize::MAX);
     for (i, score) in most.enumerate() {
         if holder == usize::MAX || score > first {

@@ -1,23 +1,21 @@
-//! The few counts over time that estimates need: how often each ranker was shown at a bounded
-//! number of moments, and how often each pair is compared of late. Kept while folding, so that
-//! nobody ever reads the log for a curve.
+//! The counts over time that estimates need: how often each ranker was shown, at a bounded number
+//! of checkpoints, and how often each pair was compared recently. Kept while folding, so that a
+//! curve never needs the log.
 
-use serde::{Deserialize, Serialize};
-
-use super::SmallCounts;
 use crate::Duel;
-
+use crate::evidence::small_counts::SmallCounts;
 use crate::pairs::pair_index;
 use crate::tally::MAX_STEPS;
 
-/// Most moments that are kept. When there are so many, every other one goes and they become twice
-/// as far apart.
+/// Limit of the number of checkpoints. When it is reached, every other checkpoint is dropped and
+/// the distance between checkpoints doubles.
 pub const CHECKPOINTS_MAX: usize = 128;
-/// Steps after which what is "of late" begins to fade.
+/// Steps after which the recent counts are halved for the first time.
 const FADE_FROM: u64 = 1024;
 
-/// Counts of an experiment over time. A function of its log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Counts over time. A function of the folded duels and their times alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct History {
     rankers: usize,
     /// Time-steps: answered duels and self-duels.
@@ -25,18 +23,20 @@ pub struct History {
     /// Steps between two checkpoints.
     every: u64,
     stretches: Vec<Stretch>,
-    /// Places on pages since the newest checkpoint.
+    /// Appearances of each ranker since the newest checkpoint.
     since: Vec<u64>,
-    /// Comparisons of each pair, triangular; halved whenever the number of steps has doubled.
+    /// Comparisons of each pair, in the order of [`pair_index`]; halved whenever the number of
+    /// steps has doubled.
     recent: SmallCounts,
-    /// Steps, halved with them.
+    /// Steps, halved together with `recent`.
     recent_steps: u64,
-    /// Steps at which both are halved next.
+    /// Step at which both are halved next.
     fade_at: u64,
 }
 
-/// From one checkpoint to the next.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The time from one checkpoint to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Stretch {
     position: u64,
     steps: u64,
@@ -44,21 +44,21 @@ struct Stretch {
     shown: Vec<u64>,
 }
 
-/// How far an experiment was at one moment.
+/// The totals at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     /// Log position.
     pub position: u64,
-    /// Time-steps until then.
+    /// Time-steps so far.
     pub steps: u64,
     /// Unix milliseconds at which the entry was recorded.
     pub recorded_at: i64,
-    /// Places on pages of each ranker until then; they add up to twice the steps.
+    /// Appearances of each ranker so far: two for each step.
     pub shown: Vec<u64>,
 }
 
 impl History {
-    /// Nothing yet, of `rankers`.
+    /// No steps yet of `rankers` rankers.
     pub fn new(rankers: usize) -> Self {
         Self {
             rankers,
@@ -72,7 +72,7 @@ impl History {
         }
     }
 
-    /// Room for one more ranker, with the next index; it was never shown.
+    /// Add one ranker, with the next index and no appearances.
     pub fn enlist(&mut self) {
         self.stretches.iter_mut().for_each(|stretch| stretch.shown.push(0));
         self.since.push(0);
@@ -80,7 +80,7 @@ impl History {
         self.rankers += 1;
     }
 
-    /// `count` comparisons of a pair, not a self-duel.
+    /// Count `count` comparisons of a pair, not a self-duel.
     pub fn compared(&mut self, duel: Duel, count: u64) {
         self.since[duel.first] += count;
         self.since[duel.second] += count;
@@ -89,7 +89,7 @@ impl History {
         self.advance(count);
     }
 
-    /// `count` self-duels of `ranker`.
+    /// Count `count` self-duels of `ranker`.
     pub fn shown_alone(&mut self, ranker: usize, count: u64) {
         self.since[ranker] += 2 * count;
         self.advance(count);
@@ -105,7 +105,8 @@ impl History {
         }
     }
 
-    /// The entry at `position`, recorded at `recorded_at` (unix milliseconds), is counted.
+    /// Note that all duels up to log position `position` are counted, the newest of them recorded
+    /// at `recorded_at` (unix milliseconds). Adds a checkpoint if one is due.
     pub fn counted(&mut self, position: u64, recorded_at: i64) {
         let last = self.stretches.last().map_or(0, |stretch| stretch.steps);
         if self.steps - last < self.every {
@@ -134,8 +135,8 @@ impl History {
         self.steps
     }
 
-    /// The checkpoints, ascending; fewer than [`CHECKPOINTS_MAX`]. The newest may be a little
-    /// before now.
+    /// The checkpoints, ascending; fewer than [`CHECKPOINTS_MAX`]. The newest may be older than the
+    /// newest step.
     pub fn checkpoints(&self) -> Vec<Checkpoint> {
         let mut shown = vec![0; self.rankers];
         self.stretches
@@ -148,8 +149,8 @@ impl History {
             .collect()
     }
 
-    /// Comparisons of `{i, j}` for each time-step, of late: what lies back by half the experiment
-    /// counts half.
+    /// Recent comparisons of `{i, j}` per time-step. Earlier comparisons weigh less: their weight
+    /// halves each time the number of steps doubles.
     pub fn rate(&self, i: usize, j: usize) -> f64 {
         if i == j || self.recent_steps == 0 {
             return 0.0;
@@ -157,15 +158,16 @@ impl History {
         f64::from(self.recent.get(pair_index(i, j))) / self.recent_steps as f64
     }
 
-    /// Whether the shapes and counts fit together; those of a decoded one may not.
+    /// Whether the counts are consistent and of `rankers` rankers. A decoded history may not be.
     pub fn is_sound(&self, rankers: usize) -> bool {
-        let places = || self.stretches.iter().flat_map(|stretch| &stretch.shown).chain(&self.since);
+        let appearances =
+            || self.stretches.iter().flat_map(|stretch| &stretch.shown).chain(&self.since);
         self.rankers == rankers
             && self.every > 0
             && self.steps <= MAX_STEPS
             && self.recent_steps <= self.steps
             && self.fade_at > self.steps.max(FADE_FROM - 1)
-            && places().try_fold(0, |sum: u64, &places| sum.checked_add(places))
+            && appearances().try_fold(0, |sum: u64, &more| sum.checked_add(more))
                 == Some(2 * self.steps)
             && self.since.len() == rankers
             && self.recent.len() == rankers * rankers.saturating_sub(1) / 2

@@ -1,31 +1,34 @@
-//! What an experiment's counts say, and how surely. Pure: no I/O, no clock.
+//! What win counts say, and with what confidence. No I/O, no clock.
 //!
-//! - [`sequence`]: for each pair an interval of `P(i beats j)` that holds at every moment.
-//! - [`certainty`]: from these, who is certainly, and who can still be, a Copeland winner.
-//! - [`posterior`]: draws of all pairs' signs from their posterior: probabilities to win, and what
-//!   exploring has cost; `pooling`: what the other pairs say of a pair.
-//! - [`history`]: the few counts over time that these need, kept while folding.
-//! - [`small_counts`]: counts in two bytes each while they are small.
-//! - [`whatif`]: what another policy would have cost.
-//! - [`forecast`]: how many more duels until the winner is certain.
+//! - [`sequence`]: for each pair, an interval of `P(i beats j)` that holds at every step.
+//! - [`certainty`]: from these intervals, the rankers that certainly are, and those that can still
+//!   be, a Copeland winner.
+//! - [`posterior`]: draws of the whole matrix: each ranker's probability to win, and the regret so
+//!   far. Its prior pools the pairs: the other pairs predict each pair.
+//! - [`history`]: the few counts over time that these estimates need, kept while folding.
+//! - [`small_counts`]: counts that take two bytes each while they are small.
+//! - [`off_policy`]: the regret that another policy would have had.
+//! - [`mod@forecast`]: how many more duels until the winner is certain.
 //!
-//! Two kinds of sureness stand side by side and are not the same. The intervals of [`sequence`]
-//! hold whatever the preferences are and whenever one looks: a conclusion is drawn from them alone.
-//! The posterior assumes something about preferences that were not seen yet; it says more, earlier,
-//! and its promise is one on average over such matrices. `docs/regret.md` has how far it holds on
-//! others.
+//! There are two kinds of confidence, and they differ:
+//!
+//! - The intervals of [`sequence`] hold for every preference matrix and at every step, whenever
+//!   somebody looks. Only they justify a conclusion.
+//! - The posterior assumes a prior over preference matrices. It says more, and earlier, but its
+//!   probabilities are right only on average over matrices drawn from that prior. `docs/regret.md`
+//!   of the repository has how well they hold on other matrices.
 
 pub mod certainty;
 pub mod forecast;
 pub mod history;
+pub mod off_policy;
 mod pooling;
 pub mod posterior;
 pub mod sequence;
 pub mod small_counts;
-pub mod whatif;
 
 pub use certainty::Certainty;
-pub use forecast::{Forecast, Unknowable, forecast};
+pub use forecast::{Forecast, NoForecast, forecast};
 pub use history::History;
 pub use posterior::{Estimate, Posterior};
 pub use sequence::{Sequence, Sequences};

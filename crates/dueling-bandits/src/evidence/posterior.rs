@@ -1,30 +1,30 @@
-//! Draws from the posterior of all pairs: `P[i][j] ~ Beta(1 + W, 1 + L)`, where `W` and `L` hold,
-//! beside the wins and losses, some imagined ones that the other pairs predict (`pooling`).
+//! Draws from the posterior of all pairs: `P[i][j] ~ Beta(1 + W, 1 + L)`, where `W` and `L` are the
+//! wins and losses, and some pseudo-duels that the other pairs predict (`pooling`).
 //!
-//! Copeland scores ask only which of a pair is better, so a draw is one coin a pair, `Pr(P[i][j] >
-//! 1/2)`, and the preferences themselves are drawn only where Condorcet regret asks for them.
+//! Copeland scores depend only on the side of 1/2 of each `P[i][j]`. A draw is therefore one coin a
+//! pair with the probability `Pr(P[i][j] > 1/2)`. The preferences themselves are drawn only for
+//! Condorcet regret.
 
-use super::history::Checkpoint;
-use super::pooling::{Pooled, Pooling};
+use crate::evidence::history::Checkpoint;
+use crate::evidence::pooling::{Pooled, Pooling};
 use crate::pairwise_sampling::{
     PairwiseSample, WinProbabilities, WinProbabilitySource, beta_above_half, theta_above_half,
     theta_of,
 };
+use crate::preference::regret::Regret;
 use crate::{PolicyRng, Roster, Tally};
 
-use crate::preference::Regret;
-
-/// Signs drawn for one set of draws, about.
-const SIGNS: usize = 10_000_000;
-/// Fewest and most draws. The fewest still have 2.5 % on either side.
+/// Approximate number of pairs drawn over all draws.
+const PAIRS: usize = 10_000_000;
+/// Fewest and most draws. The fewest suffice for 2.5 % on either side.
 const DRAWS: std::ops::RangeInclusive<usize> = 80..=4000;
-/// Probabilities of a pair's sign computed for one posterior, about, and most sets of them: each
-/// set is one draw of what the other pairs predict.
-const ODDS: usize = 20_000;
+/// Approximate number of win probabilities computed for one posterior, and the most sets of them.
+/// Each set belongs to one draw of the predictions from the other pairs.
+const WIN_PROBABILITIES: usize = 20_000;
 const SETS_MAX: usize = 64;
-/// Share of the draws outside a credible interval, both sides together.
+/// Share of the draws outside a credible interval, on both sides together.
 const OUTSIDE: f64 = 0.05;
-/// Draws with a Condorcet winner that it takes to say something given that there is one.
+/// Fewest draws with a Condorcet winner for an estimate of Condorcet regret.
 const CONDORCET_DRAWS_MIN: usize = 80;
 
 /// Mean and credible interval of a quantity over the draws.
@@ -39,7 +39,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of draws, in any order; zeros of none.
+    /// The estimate from draws in any order; zeros without draws.
     pub fn of(mut draws: Vec<f64>) -> Self {
         if draws.is_empty() {
             return Self::default();
@@ -52,30 +52,30 @@ impl Estimate {
     }
 }
 
-/// Each ranker's probability to win.
+/// Each ranker's probability to be a winner.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chances {
-    /// To be a Copeland winner, alone or with others.
+pub struct WinnerProbabilities {
+    /// A Copeland winner, alone or with others.
     pub copeland: Vec<f64>,
-    /// To be the Condorcet winner; they add up to the probability that there is one.
+    /// The Condorcet winner. The sum is the probability that one exists.
     pub condorcet: Vec<f64>,
 }
 
 /// Cumulative regret over the draws.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegretDraws {
-    /// Copeland regret of each series of showings that was priced, in their order.
+    /// Copeland regret of each series of appearances, in the order given.
     pub copeland: Vec<Estimate>,
-    /// Copeland regret of one step of uniform pairs.
+    /// Copeland regret of one step with a uniformly random pair.
     pub uniform_step: Estimate,
     /// Share of the draws with a Condorcet winner.
     pub condorcet_probability: f64,
-    /// Condorcet regret of the last series, and of one step of uniform pairs, over the draws with a
-    /// Condorcet winner; `None` where those are too few.
+    /// Condorcet regret of the last series, and of one step with a uniformly random pair, over the
+    /// draws with a Condorcet winner; `None` where these draws are too few.
     pub condorcet: Option<(Estimate, Estimate)>,
 }
 
-/// The coins of one draw of what the other pairs predict.
+/// The win probabilities under one draw of the predictions from the other pairs.
 struct Predicted<'a> {
     pooled: &'a Pooled<'a>,
     tally: &'a Tally,
@@ -88,7 +88,19 @@ impl WinProbabilitySource for Predicted<'_> {
     }
 }
 
-/// The posterior of a tally.
+/// The posterior of the preference matrix after a tally.
+///
+/// ```
+/// use dueling_bandits::evidence::Posterior;
+/// use dueling_bandits::{Duel, Outcome, Tally, step_rng};
+///
+/// let mut tally = Tally::new(2);
+/// tally.record_run(Duel::new(0, 1), Outcome::First, 30);
+/// tally.record_run(Duel::new(0, 1), Outcome::Second, 12);
+/// let posterior = Posterior::new(&tally);
+/// let winners = posterior.winner_probabilities(Posterior::draws(2), &mut step_rng(1, 0));
+/// assert!(winners.condorcet[0] > 0.98);
+/// ```
 #[derive(Debug)]
 pub struct Posterior<'a> {
     tally: &'a Tally,
@@ -102,19 +114,19 @@ impl<'a> Posterior<'a> {
         Self::among(tally, &Roster::new(tally.rankers()))
     }
 
-    /// The same where only those of `roster` take part: scores count wins against them, and one of
-    /// them wins. What the others did still says something of them.
+    /// The posterior where only the active rankers of `roster` can win, and scores count only wins
+    /// against them. The duels of the retired rankers still inform the predictions.
     pub fn among(tally: &'a Tally, roster: &Roster) -> Self {
         Self { tally, roster: roster.clone(), pooling: Pooling::new(tally) }
     }
 
-    /// How many draws are made with so many rankers: the more pairs, the fewer.
+    /// A suitable number of draws for `rankers` rankers: the more pairs, the fewer draws.
     pub fn draws(rankers: usize) -> usize {
         let pairs = (rankers * (rankers - 1) / 2).max(1);
-        (SIGNS / pairs).clamp(*DRAWS.start(), *DRAWS.end())
+        (PAIRS / pairs).clamp(*DRAWS.start(), *DRAWS.end())
     }
 
-    /// Hand the signs and the Copeland scores of `draws` draws to `look`.
+    /// Call `look` with the predictions and the Copeland scores of each of `draws` draws.
     fn each_draw(
         &self,
         draws: usize,
@@ -123,22 +135,22 @@ impl<'a> Posterior<'a> {
     ) {
         let rankers = self.tally.rankers();
         let active = self.roster.active();
-        let mut counted = vec![0; PairwiseSample::room(rankers)];
-        active.iter().for_each(|&i| counted[i] = 1);
-        let gone: Vec<usize> = (0..rankers).filter(|&i| !self.roster.is_active(i)).collect();
-        let mut scores = vec![0; PairwiseSample::room(rankers)];
+        let mut included = vec![0; PairwiseSample::padded_len(rankers)];
+        active.iter().for_each(|&i| included[i] = 1);
+        let retired: Vec<usize> = (0..rankers).filter(|&i| !self.roster.is_active(i)).collect();
+        let mut scores = vec![0; PairwiseSample::padded_len(rankers)];
         let pairs = (rankers * (rankers - 1) / 2).max(1);
-        let sets = (ODDS / pairs).clamp(1, SETS_MAX);
+        let sets = (WIN_PROBABILITIES / pairs).clamp(1, SETS_MAX);
         for set in 0..sets {
             let pooled = self.pooling.draw(rng);
             let predicted = Predicted { pooled: &pooled, tally: self.tally };
-            let odds = WinProbabilities::new(rankers, &predicted);
+            let win_probabilities = WinProbabilities::new(rankers, &predicted);
             for _ in draws * set / sets..draws * (set + 1) / sets {
                 scores.fill(0);
-                let draw = PairwiseSample::new(&odds, &predicted, rng);
+                let draw = PairwiseSample::new(&win_probabilities, &predicted, rng);
                 // each pair is owned by the later of the two
-                draw.meet_earlier(active.iter().copied(), &counted, &mut scores);
-                for &i in &gone {
+                draw.score_against_earlier(active.iter().copied(), &included, &mut scores);
+                for &i in &retired {
                     let wins = |&&j: &&usize| {
                         if i > j { draw.row(i).wins(j) } else { !draw.row(j).wins(i) }
                     };
@@ -149,8 +161,8 @@ impl<'a> Posterior<'a> {
         }
     }
 
-    /// Each ranker's probability to win, from `draws` draws.
-    pub fn chances(&self, draws: usize, rng: &mut PolicyRng) -> Chances {
+    /// Each ranker's probability to be a winner, from `draws` draws.
+    pub fn winner_probabilities(&self, draws: usize, rng: &mut PolicyRng) -> WinnerProbabilities {
         let rankers = self.tally.rankers();
         let (mut copeland, mut condorcet) = (vec![0_u32; rankers], vec![0_u32; rankers]);
         self.each_draw(draws, rng, |_, scores, _| {
@@ -165,10 +177,11 @@ impl<'a> Posterior<'a> {
         let share = |counts: Vec<u32>| {
             counts.into_iter().map(|count| f64::from(count) / draws as f64).collect()
         };
-        Chances { copeland: share(copeland), condorcet: share(condorcet) }
+        WinnerProbabilities { copeland: share(copeland), condorcet: share(condorcet) }
     }
 
-    /// Copeland regret of each of `shown`, which are series of places on pages, in every draw.
+    /// Copeland regret in every draw of each of `shown`, which are series of appearances: one count
+    /// a ranker.
     pub fn regret_draws(
         &self,
         shown: &[&[u64]],
@@ -187,7 +200,7 @@ impl<'a> Posterior<'a> {
         copeland
     }
 
-    /// What showings have cost. Each of `shown` is a series of places on pages, one count a ranker.
+    /// Estimated regret of each of `shown`, which are series of appearances: one count a ranker.
     pub fn regret(&self, shown: &[&[u64]], draws: usize, rng: &mut PolicyRng) -> RegretDraws {
         let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
         let mut uniform = Vec::with_capacity(draws);
@@ -209,7 +222,7 @@ impl<'a> Posterior<'a> {
                     }
                     let (wins, losses) = pooled.wins(self.tally, winner, i);
                     *margin = match self.roster.is_active(i) {
-                        // it has won against all of these in this draw
+                        // in this draw the winner beats every active ranker
                         true => theta_above_half(wins, losses, rng) - 0.5,
                         false => (theta_of(wins, losses, rng) - 0.5).max(0.0),
                     };
@@ -234,14 +247,14 @@ impl<'a> Posterior<'a> {
         active.iter().copied().find(|&i| usize::from(scores[i]) == active.len() - 1)
     }
 
-    /// `Pr(P[i][j] > 1/2)`, as far as the pair's own duels say.
+    /// `Pr(P[i][j] > 1/2)` from the pair's own duels alone.
     pub fn probability_above_half(&self, i: usize, j: usize) -> f64 {
         beta_above_half(self.tally.wins(i, j), self.tally.wins(j, i))
     }
 }
 
-/// The checkpoint from which on the newest steps are "now": at least `least` of them and a
-/// twentieth of all; `None` for the beginning.
+/// The newest checkpoint with at least `least` steps, and a twentieth of all `steps`, after it;
+/// `None` where there is no such checkpoint: the window then starts at the beginning.
 pub fn window(checkpoints: &[Checkpoint], steps: u64, least: u64) -> Option<&Checkpoint> {
     let wanted = least.max(steps / 20);
     checkpoints.iter().rev().find(|checkpoint| steps - checkpoint.steps >= wanted)

@@ -1,39 +1,37 @@
-//! Counts of which most are small: two bytes each, and what does not fit kept apart.
+//! Counts that take two bytes each; the excess of large ones is stored separately.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize, Serializer};
-
 use crate::tally::widened;
 
-/// A list of `u32` counts that stay at [`u32::MAX`] when they get there. A count below 65,536 takes
-/// two bytes. Serialised as a plain list of `u32`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "Vec<u32>")]
+/// A list of saturating `u32` counts. A count below 65,536 takes two bytes. Serialised as a plain
+/// list of `u32`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(from = "Vec<u32>"))]
 pub struct SmallCounts {
+    /// The low 16 bits of each count.
     low: Vec<u16>,
-    /// For each count that has outgrown its two bytes, how many times 65,536 it is beside them;
-    /// never 0.
+    /// The high 16 bits of each count that has any, by index; never 0.
     carries: BTreeMap<usize, u16>,
 }
 
 impl SmallCounts {
-    /// So many counts of zero.
+    /// `len` counts of zero.
     pub fn new(len: usize) -> Self {
         Self { low: vec![0; len], carries: BTreeMap::new() }
     }
 
-    /// How many counts there are.
+    /// Number of counts.
     pub fn len(&self) -> usize {
         self.low.len()
     }
 
-    /// Whether there is no count at all, not even of zero.
+    /// Whether there are no counts.
     pub fn is_empty(&self) -> bool {
         self.low.is_empty()
     }
 
-    /// The count at `at`. Panics where there is none.
+    /// The count at index `at`. Panics if `at` is out of range.
     pub fn get(&self, at: usize) -> u32 {
         u32::from(self.carry(at)) << 16 | u32::from(self.low[at])
     }
@@ -42,12 +40,12 @@ impl SmallCounts {
         self.carries.get(&at).copied().unwrap_or(0)
     }
 
-    /// All counts in their order.
+    /// All counts in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> {
         (0..self.len()).map(|at| self.get(at))
     }
 
-    /// Add to the count at `at`. Panics where there is none.
+    /// Add to the count at index `at`. Panics if `at` is out of range.
     pub fn add(&mut self, at: usize, more: u32) {
         let low = &mut self.low[at];
         match u16::try_from(more).ok().and_then(|more| low.checked_add(more)) {
@@ -72,12 +70,13 @@ impl SmallCounts {
         large.into_iter().for_each(|(at, half)| self.set(at, half));
     }
 
-    /// Add so many counts of zero at the end.
+    /// Append `more` counts of zero.
     pub fn extend_by(&mut self, more: usize) {
         self.low.resize(self.low.len() + more, 0);
     }
 
-    /// Of row-major `rankers × rankers` counts: room for one more ranker, with the next index.
+    /// Treat the counts as a row-major `rankers × rankers` matrix and add a row and a column of
+    /// zeros.
     pub fn widen(&mut self, rankers: usize) {
         self.low = widened(&self.low, rankers);
         let moved = |at: usize| at / rankers * (rankers + 1) + at % rankers;
@@ -93,8 +92,9 @@ impl From<Vec<u32>> for SmallCounts {
     }
 }
 
-impl Serialize for SmallCounts {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+#[cfg(feature = "serde")]
+impl serde::Serialize for SmallCounts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
     }
 }

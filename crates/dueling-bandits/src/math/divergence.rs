@@ -1,7 +1,7 @@
-//! The Kullback-Leibler divergence of two coins, the same on every machine.
+//! The Kullback-Leibler divergence of two Bernoulli distributions, the same on every machine.
 
 /// `d(p, q) = p ln(p/q) + (1-p) ln((1-p)/(1-q))` with `0 ln 0 = 0`, in nats; infinite where `q`
-/// excludes what `p` has seen. Both are in `[0, 1]`.
+/// gives probability 0 to an outcome that `p` does not. Both are in `[0, 1]`.
 pub fn between(p: f64, q: f64) -> f64 {
     let term = |a: f64, b: f64| if a > 0.0 { a * libm::log(a / b) } else { 0.0 };
     term(p, q) + term(1.0 - p, 1.0 - q)

@@ -1,21 +1,20 @@
-//! Evidence against a coin's probability that may be looked at after every toss: Ville's method of
-//! mixtures with a uniform mixture. Where it comes from, and what it promises:
-//! [`crate::evidence::sequence`].
+//! Anytime-valid evidence against the probability of a coin: Ville's method of mixtures with a
+//! uniform mixture. [`crate::evidence::sequence`] has its sources and its guarantee.
 
 /// `ln M(p)` with `M(p) = B(1 + W, 1 + L) / (p^W (1 - p)^L)`: the likelihood of `W` wins and `L`
-/// losses, which may be halves, under all probabilities alike, against the one under `p`. Where `p`
-/// is the true one, `M(p)` ever reaches `1/α` with probability `α` at most. `p` is in `(0, 1)`.
+/// losses, which may be halves, under a uniformly drawn probability, relative to that under `p`. If
+/// `p` is the true probability, `M(p)` ever reaches `1/α` with probability `α` at most. `p` is in
+/// `(0, 1)`.
 pub fn evidence_against(p: f64, wins: f64, losses: f64) -> f64 {
     ln_mixture(wins, losses) - ln_likelihood(p, wins, losses)
 }
 
-/// [`evidence_against`] 1/2: that the two of a pair are not equal.
+/// [`evidence_against`] 1/2: evidence that the two rankers of a pair are not equal.
 pub fn evidence_against_half(wins: f64, losses: f64) -> f64 {
     ln_mixture(wins, losses) + (wins + losses) * std::f64::consts::LN_2
 }
 
-/// `ln B(1 + W, 1 + L)`. One library on every machine: it decides state, and an experiment may be
-/// concluded on it.
+/// `ln B(1 + W, 1 + L)`. Uses `libm` on every machine, because states and verdicts depend on it.
 pub fn ln_mixture(wins: f64, losses: f64) -> f64 {
     libm::lgamma(wins + 1.0) + libm::lgamma(losses + 1.0) - libm::lgamma(wins + losses + 2.0)
 }

@@ -1,4 +1,4 @@
-//! Functions of win counts that several policies and the evidence share.
+//! Functions of win counts that policies and [`evidence`](crate::evidence) share.
 
 pub mod divergence;
 pub mod mixture;

@@ -11,15 +11,15 @@
 //! batch still count among the wins of that pair.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
-use crate::{BatchPair, Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, Selection};
+use crate::{BatchPair, Batches, Duel, InFlight, Observation, Outcome, PolicyRng, Selection};
 
 /// Number of random positions in the open list to try before scanning it.
 const PROBES: usize = 8;
 
 /// One pair of a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Row {
     first: u16,
     second: u16,
@@ -40,7 +40,8 @@ impl Row {
 }
 
 /// The pairs of one batch, ordered by their lower and then their higher ranker.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rows(Vec<Row>);
 
 impl Rows {
@@ -64,16 +65,17 @@ impl Rows {
     }
 }
 
-/// The open batch of one policy, and the number of batches so far. Initially no batch is open.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// The open batch of one policy, and how many there were. Starts with no batch open.
+#[derive(Debug, Clone, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ledger {
     /// Batches opened so far, which is also the number of the open one.
     opened: u32,
     rows: Rows,
     /// Rows that still need answers, in arbitrary order.
     open: Vec<u32>,
-    /// The position of each row in `open`. Derived from it.
-    #[serde(skip)]
+    /// Where in `open` a row stands. Derived from it.
+    #[cfg_attr(feature = "serde", serde(skip))]
     place: Vec<u32>,
 }
 
@@ -113,28 +115,13 @@ impl Ledger {
         (asked, std::mem::replace(&mut self.rows, Rows(rows)))
     }
 
-    /// The number of the open batch, from 1; `None` if no batch is open.
-    pub fn number(&self) -> Option<u32> {
-        (!self.open.is_empty()).then_some(self.opened)
-    }
-
-    /// The results so far of the most recently opened batch.
+    /// What the last batch that was opened has learnt so far.
     pub fn learnt(&self) -> &Rows {
         &self.rows
     }
 
-    /// The pairs of the open batch; empty if no batch is open.
-    pub fn pairs(&self) -> Vec<BatchPair> {
-        if self.open.is_empty() {
-            return Vec::new();
-        }
-        let pair =
-            |row: &Row| BatchPair { duel: row.duel(), needed: row.needed, answered: row.answered };
-        self.rows.0.iter().map(pair).collect()
-    }
-
-    /// A random pair that needs more answers than it has duels in flight; `None` if every remaining
-    /// comparison is issued, or if no batch is open.
+    /// A random pair that needs more answers than are in flight; `None` when every comparison left
+    /// is handed out, or when no batch is open.
     ///
     /// First tries a few random positions, which suffices while most of the batch is not issued
     /// yet. Then scans all open pairs, from a random one on.
@@ -213,26 +200,17 @@ impl Ledger {
     }
 }
 
-/// Pass `counts` to `fold` as runs of equal outcomes, in the order that
-/// [`super::Policy::observe_counts`] fixes: first wins, second wins, ties. `steps` is the number of
-/// steps folded before the first of them. Each tie costs one call of `tie`, because its outcome may
-/// depend on its step; everything else is O(1) per run.
-pub fn runs(
-    counts: &PairCounts,
-    steps: u64,
-    tie: &mut dyn FnMut(u64) -> Outcome,
-    mut fold: impl FnMut(Outcome, u32),
-) {
-    fold(Outcome::First, counts.first_wins);
-    fold(Outcome::Second, counts.second_wins);
-    let first_tie = steps + u64::from(counts.first_wins) + u64::from(counts.second_wins);
-    let mut run = (Outcome::Void, 0);
-    for outcome in (0..u64::from(counts.ties)).map(|nth| tie(first_tie + nth)) {
-        if outcome != run.0 {
-            fold(run.0, run.1);
-            run = (outcome, 0);
-        }
-        run.1 += 1;
+impl Batches for Ledger {
+    fn number(&self) -> Option<u32> {
+        (!self.open.is_empty()).then_some(self.opened)
     }
-    fold(run.0, run.1);
+
+    fn pairs(&self) -> Vec<BatchPair> {
+        if self.open.is_empty() {
+            return Vec::new();
+        }
+        let pair =
+            |row: &Row| BatchPair { duel: row.duel(), needed: row.needed, answered: row.answered };
+        self.rows.0.iter().map(pair).collect()
+    }
 }

@@ -11,9 +11,9 @@
 //! ln t` equals a rational number, which no `t ≥ 2` makes it do, and rounding could at most do for
 //! single steps.
 
-use super::choose;
 use crate::pairs::pair_index;
-use crate::{Duel, InFlight, Outcome, PolicyRng, Roster, Tally, Unsupported};
+use crate::policies::choose;
+use crate::{Duel, InFlight, Outcome, PolicyRng, Roster, RosterError, Tally};
 
 /// Win counts, the rankers that take part, and which pairs are decided. Eight bytes a pair beside
 /// the tally's eight.
@@ -48,6 +48,12 @@ impl Bounds {
     /// No comparison yet. `alpha` is the papers' `α`, above 0.
     pub fn new(rankers: usize, alpha: f64) -> Self {
         Self::of(Tally::new(rankers), Roster::new(rankers), alpha)
+    }
+
+    /// The bounds of a tally whose rankers are all active.
+    pub fn from_tally(tally: Tally, alpha: f64) -> Self {
+        let roster = Roster::new(tally.rankers());
+        Self::of(tally, roster, alpha)
     }
 
     /// The bounds of a tally; `None` when `retired` does not fit it. Inverse of [`Bounds::parts`].
@@ -246,7 +252,7 @@ impl Bounds {
     }
 
     /// One more ranker, with the next index.
-    pub fn enlist(&mut self) -> Result<(), Unsupported> {
+    pub fn enlist(&mut self) -> Result<(), RosterError> {
         self.roster.enlist()?;
         let old = self.tally.rankers();
         self.tally.enlist();
@@ -259,7 +265,7 @@ impl Bounds {
 
     /// Take `ranker` out of all counts of [`Bounds`]; its tally stays. Says whether it took part
     /// until now.
-    pub fn retire(&mut self, ranker: usize) -> Result<bool, Unsupported> {
+    pub fn retire(&mut self, ranker: usize) -> Result<bool, RosterError> {
         if !self.roster.retire(ranker)? {
             return Ok(false);
         }

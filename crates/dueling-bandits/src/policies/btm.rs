@@ -17,35 +17,48 @@
 //! - The horizon only sets the radius; the policy continues unchanged after it.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
-use super::choose;
-use super::coin;
-use super::ucb;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::policies::{choose, coin, ucb};
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;
 
 /// Parameters of Beat the Mean.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct BeatTheMean {
     /// `T`, in steps.
     pub horizon: u64,
     /// `γ`.
-    #[serde(default = "default_gamma")]
+    #[cfg_attr(feature = "serde", serde(default = "default_gamma"))]
     pub gamma: f64,
     /// `κ`.
-    #[serde(default = "default_kappa")]
+    #[cfg_attr(feature = "serde", serde(default = "default_kappa"))]
     pub kappa: f64,
     /// Whether a ranker may be drawn as its own opponent.
-    #[serde(default = "default_self_pairs")]
+    #[cfg_attr(feature = "serde", serde(default = "default_self_pairs"))]
     pub self_pairs: bool,
+}
+
+impl BeatTheMean {
+    /// The default parameters for a horizon.
+    pub fn new(horizon: u64) -> Self {
+        Self {
+            horizon,
+            gamma: default_gamma(),
+            kappa: default_kappa(),
+            self_pairs: default_self_pairs(),
+        }
+    }
 }
 
 fn default_gamma() -> f64 {
@@ -126,6 +139,7 @@ impl PolicyParameters for BeatTheMean {
         Box::new(MeanBandit::new(self.clone(), setup, Tally::new(k), counts))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let (tally, counts): (Tally, Counts) = load_state(state)?;
@@ -146,8 +160,9 @@ impl PolicyParameters for BeatTheMean {
     }
 }
 
-/// The results of first rankers, and which rankers remain.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// What first rankers have met, and who is left.
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Counts {
     /// `n[b][b']`, row-major `K × K`, row = first ranker.
     plays: Vec<u64>,
@@ -308,10 +323,12 @@ impl Policy for MeanBandit {
         self.active.iter().copied().reduce(better).unwrap_or(0)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&(&self.tally, &self.counts))
     }

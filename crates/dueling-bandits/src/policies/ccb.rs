@@ -5,27 +5,36 @@
 //! the fold is O(K), but for a new start of the hypotheses, which is O(K²) and rare.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
-use super::bounds::Bounds;
-use super::choose;
-use super::double_thompson::{default_alpha, require_alpha};
-use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
+use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
+use crate::policies::bounds::Bounds;
+use crate::policies::choose;
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
 use crate::{
-    Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, Unsupported, step_rng,
+    Duel, InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError, Selection, Tally,
+    step_rng,
 };
 
 const FORMAT: u32 = 1;
 
 /// Parameters of CCB.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Ccb {
     /// Width of the confidence bounds; above 0.5.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
+}
+
+impl Default for Ccb {
+    fn default() -> Self {
+        Self { alpha: DEFAULT_ALPHA }
+    }
 }
 
 impl PolicyParameters for Ccb {
@@ -34,12 +43,7 @@ impl PolicyParameters for Ccb {
                   Copeland winner; for a few dozen rankers.",
         source: "Zoghi, Karnin, Whiteson & de Rijke, Copeland Dueling Bandits, NIPS 2015, Algorithm 1",
         assumes: "no two rankers that are exactly even",
-        parameters: &[Parameter {
-            name: "alpha",
-            values: Values::Number,
-            meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",
-            default: Some("0.51"),
-        }],
+        parameters: &[ALPHA],
         fixed_rankers: None,
         not_served: None,
     };
@@ -52,6 +56,7 @@ impl PolicyParameters for Ccb {
         Box::new(Hypotheses::new(Bounds::new(setup.rankers, self.alpha), setup.seed))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         Some(Box::new(Hypotheses::from_saved(load_state(state)?, setup, self.alpha)?))
@@ -359,28 +364,36 @@ impl Policy for Hypotheses {
         self.tally().copeland_leader_among(self.bounds.active())
     }
 
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
+    }
+
+    #[cfg(feature = "serde")]
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    #[cfg(feature = "serde")]
+    fn save(&self) -> Vec<u8> {
+        let (tally, retired) = self.bounds.parts();
+        save_state(&(tally, retired, &self.contenders, &self.beaten_by, self.most_losses))
+    }
+}
+
+impl MutableRoster for Hypotheses {
     /// The tournament has changed, and with it what a Copeland winner loses: the hypotheses start
     /// over (the paper knows no such event).
-    fn enlist(&mut self) -> Result<(), Unsupported> {
+    fn enlist(&mut self) -> Result<(), RosterError> {
         self.bounds.enlist()?;
         self.start_over();
         Ok(())
     }
 
-    /// As for [`Policy::enlist`].
-    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
+    /// As for [`MutableRoster::enlist`].
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
         if self.bounds.retire(ranker)? {
             self.start_over();
         }
         Ok(())
-    }
-
-    fn format(&self) -> u32 {
-        FORMAT
-    }
-
-    fn save(&self) -> Vec<u8> {
-        let (tally, retired) = self.bounds.parts();
-        save_state(&(tally, retired, &self.contenders, &self.beaten_by, self.most_losses))
     }
 }

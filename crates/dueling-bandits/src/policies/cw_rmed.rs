@@ -5,85 +5,69 @@
 //!
 //! Steps 1 and 2 choose, steps 3 and 4 fold. As in [`super::rmed`]: with nothing in flight the list
 //! is worked off in a fixed order, otherwise at random; a page without a click is no draw, a tie is
-//! one; a duel of step 1 comes back with the ticket [`FORCED`] and leaves the lists alone, and so
+//! one; a duel of step 1 comes back with the ticket `FORCED` and leaves the lists alone, and so
 //! does one whose pair is not in the list.
 
 mod exploration;
+mod state;
 
-use serde::{Deserialize, Serialize};
-
-use super::choose;
-use crate::math::divergence;
+use crate::Policy;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
-use crate::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally};
-use exploration::Tournament;
-
-const FORMAT: u32 = 1;
-
-/// Ticket of a duel of step 1.
-const FORCED: u64 = 1;
+pub use state::Evaluate;
+use state::{Optimum, Rules, State};
 
 /// The forced exploration is some 11 duels a pair in 10⁵ steps, and a step costs more than K²
 /// operations.
 const MOST_RANKERS: usize = 32;
 
 /// Parameters of CW-RMED.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct CwRmed {
     /// Every pair is compared `alpha sqrt(ln t)` times.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
     /// Pairs closer to 1/2 than `beta / ln ln t` are compared again.
-    #[serde(default = "default_beta")]
     pub beta: f64,
     /// Whether the box of the feasible set is read as printed.
-    #[serde(default)]
     pub literal: bool,
     /// When the next list is decided.
-    #[serde(default)]
     pub evaluate: Evaluate,
+}
+
+impl Default for CwRmed {
+    fn default() -> Self {
+        Self { alpha: 3.0, beta: 0.01, literal: false, evaluate: Evaluate::default() }
+    }
 }
 
 /// Parameters of ECW-RMED.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct EcwRmed {
     /// Every pair is compared `alpha sqrt(ln t)` times.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
     /// Pairs closer to 1/2 than `beta / ln ln t` are compared again.
-    #[serde(default = "default_beta")]
     pub beta: f64,
     /// Whether the box of the feasible set is read as printed.
-    #[serde(default)]
     pub literal: bool,
     /// When the next list is decided.
-    #[serde(default)]
     pub evaluate: Evaluate,
 }
 
-/// When step 3 is done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Evaluate {
-    /// After every draw, as published.
-    #[default]
-    Draw,
-    /// When the list is worked off: another sequence by the same idea, at a fraction of the time.
-    Loop,
-}
-
-fn default_alpha() -> f64 {
-    3.0
-}
-
-fn default_beta() -> f64 {
-    0.01
+impl Default for EcwRmed {
+    fn default() -> Self {
+        Self { alpha: 3.0, beta: 0.01, literal: false, evaluate: Evaluate::default() }
+    }
 }
 
 const PARAMETERS: &[Parameter] = &[
@@ -152,6 +136,7 @@ impl PolicyParameters for CwRmed {
         Box::new(State::new(setup.rankers, self.rules()))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         State::restore(setup, format, state, self.rules())
     }
@@ -175,6 +160,7 @@ impl PolicyParameters for EcwRmed {
         Box::new(State::new(setup.rankers, self.rules()))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         State::restore(setup, format, state, self.rules())
     }
@@ -191,197 +177,5 @@ impl EcwRmed {
     fn rules(&self) -> Rules {
         let &Self { alpha, beta, literal, evaluate } = self;
         Rules { optimum: Optimum::ClosedForm, alpha, beta, literal, evaluate }
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Optimum {
-    LinearProgram,
-    ClosedForm,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Rules {
-    optimum: Optimum,
-    alpha: f64,
-    beta: f64,
-    literal: bool,
-    evaluate: Evaluate,
-}
-
-#[derive(Debug)]
-struct State {
-    rules: Rules,
-    tally: Tally,
-    /// `L_R`: the pairs to draw in this loop, at [`place`].
-    remaining: Vec<bool>,
-    /// `L_N`: the pairs to draw in the next loop.
-    next: Vec<bool>,
-}
-
-/// Where the pair `{i, j}` is in a list; a ranker and itself are a pair.
-fn place(i: usize, j: usize) -> usize {
-    let (low, high) = (i.min(j), i.max(j));
-    high * (high + 1) / 2 + low
-}
-
-/// All pairs of `rankers` and themselves, in the order of [`place`], the larger index first.
-fn places(rankers: usize) -> impl Iterator<Item = Duel> {
-    (0..rankers).flat_map(|i| (0..=i).map(move |j| Duel::new(i, j)))
-}
-
-impl State {
-    fn new(rankers: usize, rules: Rules) -> Self {
-        let pairs: Vec<bool> = places(rankers).map(|pair| !pair.is_self()).collect();
-        Self { rules, tally: Tally::new(rankers), next: vec![false; pairs.len()], remaining: pairs }
-    }
-
-    fn restore(setup: Setup, format: u32, state: &[u8], rules: Rules) -> Option<Box<dyn Policy>> {
-        (format == FORMAT).then_some(())?;
-        let (tally, remaining, next): (Tally, Vec<bool>, Vec<bool>) = load_state(state)?;
-        let places = places(setup.rankers).count();
-        let fits = tally.rankers() == setup.rankers
-            && remaining.len() == places
-            && next.len() == places
-            && remaining.contains(&true);
-        fits.then_some(())?;
-        Some(Box::new(Self { rules, tally, remaining, next }))
-    }
-
-    /// Step 1: whether too little is known of a pair, at the step `t` that is about to be played.
-    /// The duels `on_the_way` count as comparisons.
-    fn is_scarce(&self, i: usize, j: usize, t: f64, on_the_way: u32) -> bool {
-        let plays = self.tally.plays(i, j) + f64::from(on_the_way);
-        let log = libm::log(t);
-        if plays == 0.0 || plays < self.rules.alpha * log.sqrt() {
-            return true;
-        }
-        let near = self.rules.beta / libm::log(log).max(1.0); // NaN and -∞ become 1
-        let close = match self.tally.mean(i, j) {
-            Some(mean) => mean == 0.5 || (mean - 0.5).abs() < near,
-            None => true,
-        };
-        close && on_the_way == 0
-    }
-
-    /// Step 1. With duels in flight any scarce pair whose missing comparisons are not all on the
-    /// way, at random.
-    fn scarce(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Option<Duel> {
-        let t = self.tally.steps() as f64 + 1.0;
-        let mut scarce = places(self.tally.rankers()).filter(|pair| {
-            let Duel { first, second } = *pair;
-            !pair.is_self() && self.is_scarce(first, second, t, in_flight.of(first, second))
-        });
-        if in_flight.total() == 0 { scarce.next() } else { choose::uniform(scarce, rng) }
-    }
-
-    /// Steps 3 and 4, after a draw of the pair at `drawn`, which was in the list.
-    fn draw(&mut self, drawn: usize) {
-        self.remaining[drawn] = false;
-        let is_worked_off = !self.remaining.contains(&true);
-        if self.rules.evaluate == Evaluate::Draw || is_worked_off {
-            self.plan_next();
-        }
-        if is_worked_off {
-            // never empty: the pair of a winner and itself is always among those planned
-            std::mem::swap(&mut self.remaining, &mut self.next);
-            self.next.fill(false);
-        }
-    }
-
-    /// Step 3, and the part of step 4 that adds to the next list.
-    fn plan_next(&mut self) {
-        let k = self.tally.rankers();
-        let log_t = libm::log(self.tally.steps() as f64);
-        let mean = |i: usize, j: usize| self.tally.mean(i, j).unwrap_or(0.5);
-        let divergence: Vec<f64> =
-            (0..k * k).map(|at| divergence::from_half(mean(at / k, at % k))).collect();
-        let tournament =
-            Tournament::new(k, |i, j| divergence[i * k + j], |i, j| self.tally.leads(i, j));
-        // evidence in units of what is needed; at t = 1 any is enough
-        let unclipped = |i: usize, j: usize| self.tally.plays(i, j) * divergence[i * k + j] / log_t;
-        let evidence = |i: usize, j: usize| unclipped(i, j).min(1.0);
-        let outside_box =
-            self.rules.literal && places(k).any(|pair| unclipped(pair.first, pair.second) > 1.0);
-        let sure =
-            |&i1: &usize| !outside_box && tournament.least_evidence(i1, evidence) >= 1.0 - 1e-12;
-        let sure_of = tournament.candidates().find(sure);
-        let (winner, plan) = match sure_of {
-            Some(winner) => (winner, None),
-            None => {
-                let plans = tournament.candidates().map(|i1| match self.rules.optimum {
-                    Optimum::LinearProgram => (i1, tournament.optimal_plan(i1)),
-                    Optimum::ClosedForm => (i1, tournament.efficient_plan(i1)),
-                });
-                match plans.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost)) {
-                    Some((winner, plan)) => (winner, Some(plan)),
-                    None => (0, None), // a tournament always has a Copeland winner
-                }
-            }
-        };
-        for pair in places(k) {
-            let Duel { first: i, second: j } = pair;
-            let planned = match &plan {
-                _ if pair.is_self() => i == winner,
-                Some(plan) => plan.comparisons(i, j) > self.tally.plays(i, j) / log_t,
-                None => false,
-            };
-            if planned && !self.remaining[place(i, j)] {
-                self.next[place(i, j)] = true;
-            }
-        }
-    }
-}
-
-impl Policy for State {
-    fn tally(&self) -> &Tally {
-        &self.tally
-    }
-
-    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        if let Some(Duel { first, second }) = self.scarce(in_flight, rng) {
-            return Selection { ticket: FORCED, ..Selection::of(first, second) };
-        }
-        // step 2
-        let mut list = places(self.tally.rankers())
-            .filter(|pair| self.remaining[place(pair.first, pair.second)]);
-        let pair = if in_flight.total() == 0 { list.next() } else { choose::uniform(list, rng) };
-        let champion = || Duel::new(self.champion(), self.champion());
-        let Duel { first, second } = pair.unwrap_or_else(champion);
-        Selection::of(first, second)
-    }
-
-    fn observe(&mut self, observation: &Observation) {
-        let duel = observation.duel;
-        if duel.is_self() {
-            return self.observe_self_duels(duel.first, 1);
-        }
-        self.tally.record(duel, observation.outcome);
-        let at = place(duel.first, duel.second);
-        let is_draw = observation.outcome != Outcome::None && observation.ticket != FORCED;
-        if is_draw && self.remaining[at] {
-            self.draw(at);
-        }
-    }
-
-    fn observe_self_duels(&mut self, ranker: usize, count: u64) {
-        let at = place(ranker, ranker);
-        for done in 1..=count {
-            self.tally.skip(1);
-            if self.remaining[at] {
-                self.draw(at);
-            } else {
-                // the list has not changed and will not
-                return self.tally.skip(count - done);
-            }
-        }
-    }
-
-    fn format(&self) -> u32 {
-        FORMAT
-    }
-
-    fn save(&self) -> Vec<u8> {
-        save_state(&(&self.tally, &self.remaining, &self.next))
     }
 }

@@ -7,56 +7,60 @@
 //! Step numbers are those of `algorithms.md` §2. All samples use its sign shortcut, so selections
 //! have exactly the distribution of the reference implementation.
 
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::bounds::Bounds;
-use super::choose;
 use crate::math::divergence;
-use crate::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_given_sign};
-use crate::parameters::{
-    Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
+use crate::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_given_side};
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
+use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
+use crate::policies::bounds::Bounds;
+use crate::policies::choose;
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
+use crate::{
+    DeferredUpdates, InFlight, MAX_RANKERS, MutableRoster, Observation, Policy, PolicyRng,
+    RosterError, Selection, Tally,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
-use crate::{InFlight, MAX_RANKERS, Observation, Policy, PolicyRng, Selection, Tally, Unsupported};
 
 const FORMAT: u32 = 1;
 
 /// Up to this many rankers, use the small score arrays, which are faster to clear.
 const FEW: usize = 32;
 
-const ALPHA: Parameter = Parameter {
-    name: "alpha",
-    values: Values::Number,
-    meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",
-    default: Some("0.51"),
-};
-
-pub(super) fn default_alpha() -> f64 {
-    0.51
-}
-
-pub(super) fn require_alpha(alpha: f64) -> Result<(), InvalidPolicy> {
-    require(alpha > 0.5 && alpha.is_finite(), "alpha", alpha, "a finite number above 0.5")
-}
-
 /// Parameters of D-TS.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct DoubleThompson {
     /// Width of the confidence bounds; above 0.5.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
+}
+
+impl Default for DoubleThompson {
+    fn default() -> Self {
+        Self { alpha: DEFAULT_ALPHA }
+    }
 }
 
 /// Parameters of D-TS+.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct DoubleThompsonPlus {
     /// Width of the confidence bounds; above 0.5.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
+}
+
+impl Default for DoubleThompsonPlus {
+    fn default() -> Self {
+        Self { alpha: DEFAULT_ALPHA }
+    }
 }
 
 impl PolicyParameters for DoubleThompson {
@@ -70,6 +74,10 @@ impl PolicyParameters for DoubleThompson {
         not_served: None,
     };
 
+    const FROM_TALLY: Option<StartFromTally<Self>> = Some(|p, _, tally| {
+        Box::new(Sampler::new(Bounds::from_tally(tally, p.alpha), FirstTie::AtRandom))
+    });
+
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
         require_alpha(self.alpha)
     }
@@ -78,6 +86,7 @@ impl PolicyParameters for DoubleThompson {
         Box::new(Sampler::new(Bounds::new(setup.rankers, self.alpha), FirstTie::AtRandom))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Sampler::restore(setup, format, state, self.alpha, FirstTie::AtRandom)
     }
@@ -95,6 +104,10 @@ impl PolicyParameters for DoubleThompsonPlus {
         not_served: None,
     };
 
+    const FROM_TALLY: Option<StartFromTally<Self>> = Some(|p, _, tally| {
+        Box::new(Sampler::new(Bounds::from_tally(tally, p.alpha), FirstTie::LeastRegret))
+    });
+
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
         require_alpha(self.alpha)
     }
@@ -103,6 +116,7 @@ impl PolicyParameters for DoubleThompsonPlus {
         Box::new(Sampler::new(Bounds::new(setup.rankers, self.alpha), FirstTie::LeastRegret))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Sampler::restore(setup, format, state, self.alpha, FirstTie::LeastRegret)
     }
@@ -118,20 +132,21 @@ enum FirstTie {
 #[derive(Debug)]
 struct Sampler {
     bounds: Bounds,
-    /// Derived from the tally.
-    odds: WinProbabilities,
+    /// Follows from the tally.
+    win_probabilities: WinProbabilities,
     first_tie: FirstTie,
 }
 
 impl Sampler {
     fn new(bounds: Bounds, first_tie: FirstTie) -> Self {
         Self {
-            odds: WinProbabilities::new(bounds.tally().rankers(), bounds.tally()),
+            win_probabilities: WinProbabilities::new(bounds.tally().rankers(), bounds.tally()),
             bounds,
             first_tie,
         }
     }
 
+    #[cfg(feature = "serde")]
     fn restore(
         setup: Setup,
         format: u32,
@@ -151,7 +166,7 @@ impl Sampler {
         // step 1: the largest optimistic Copeland score belongs to the fewest certain losses
         let least = self.bounds.least_losses();
         let is_candidate = |i: usize| self.bounds.certain_losses(i) == least;
-        let draw = PairwiseSample::new(&self.odds, self.tally(), rng);
+        let draw = PairwiseSample::new(&self.win_probabilities, self.tally(), rng);
         let (mut score, mut counted) = ([0; N], [0; N]);
         active.iter().for_each(|&i| counted[i] = 1);
 
@@ -160,7 +175,7 @@ impl Sampler {
         let outsiders: SmallVec<[u16; MAX_RANKERS]> =
             active.iter().filter(|&&i| !is_candidate(i)).map(|&i| i as u16).collect();
         let candidates = || active.iter().copied().filter(|&i| is_candidate(i));
-        draw.meet_earlier(candidates(), &counted, &mut score);
+        draw.score_against_earlier(candidates(), &counted, &mut score);
         for i in candidates() {
             let row = draw.row(i);
             for j in outsiders.iter().rev().map(|&j| usize::from(j)).take_while(|&j| j > i) {
@@ -178,7 +193,11 @@ impl Sampler {
         // D-TS+ prices the ties with the sampled scores of all rankers: step 2 for the other pairs
         let mut score_of_all = score;
         candidates().for_each(|i| counted[i] = 0);
-        draw.meet_earlier(outsiders.iter().map(|&i| i.into()), &counted, &mut score_of_all);
+        draw.score_against_earlier(
+            outsiders.iter().map(|&i| i.into()),
+            &counted,
+            &mut score_of_all,
+        );
         let highest = active.iter().map(|&i| score_of_all[i]).max().unwrap_or(0);
         let regrets = tied().map(|i| {
             let own = draw.row(i);
@@ -187,9 +206,9 @@ impl Sampler {
                 let above = if i_owns { own.wins(j) } else { !draw.row(j).wins(i) };
                 // use the generator of the pair, so that θ[i][j] = 1 - θ[j][i] when both are tied
                 let theta = if i < j {
-                    theta_given_sign(self.tally(), i, j, above, &mut draw.pair_chance(i, j))
+                    theta_given_side(self.tally(), i, j, above, &mut draw.pair_rng(i, j))
                 } else {
-                    theta_given_sign(self.tally(), j, i, !above, &mut draw.pair_chance(i, j))
+                    theta_given_side(self.tally(), j, i, !above, &mut draw.pair_rng(i, j))
                 };
                 // r̃[i][j], in units of 1 / (2 (K-1)); the unit does not change the argmin
                 let regret = f64::from(2 * highest - score_of_all[i] - score_of_all[j]);
@@ -205,14 +224,14 @@ impl Sampler {
     /// 1/2 can win. Therefore draw the sign of each `φ` first, and its value only if it is above
     /// 1/2.
     fn second_candidate(&self, first: usize, rng: &mut PolicyRng) -> usize {
-        let draw = PairwiseSample::new(&self.odds, self.tally(), rng);
+        let draw = PairwiseSample::new(&self.win_probabilities, self.tally(), rng);
         let row = draw.row(first);
         let (mut best, mut highest) = (first, 0.5);
         for &i in self.bounds.active() {
             if i == first || row.wins(i) || self.bounds.beats(i, first) {
                 continue;
             }
-            let phi = theta_given_sign(self.tally(), i, first, true, rng);
+            let phi = theta_given_side(self.tally(), i, first, true, rng);
             if phi > highest {
                 (best, highest) = (i, phi);
             }
@@ -244,20 +263,8 @@ impl Policy for Sampler {
         let duel = observation.duel;
         self.bounds.record(duel, observation.outcome);
         if observation.outcome.half_wins() != (0, 0) {
-            self.odds.update(self.bounds.tally(), duel.first, duel.second);
+            self.win_probabilities.update(self.bounds.tally(), duel.first, duel.second);
         }
-    }
-
-    fn observe_unsettled(&mut self, observation: &Observation) {
-        let duel = observation.duel;
-        self.bounds.record(duel, observation.outcome);
-        if observation.outcome.half_wins() != (0, 0) {
-            self.odds.update_later(duel.first, duel.second);
-        }
-    }
-
-    fn settle(&mut self) {
-        self.odds.settle(self.bounds.tally());
     }
 
     fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
@@ -268,21 +275,47 @@ impl Policy for Sampler {
         self.tally().copeland_leader_among(self.bounds.active())
     }
 
-    fn enlist(&mut self) -> Result<(), Unsupported> {
-        self.bounds.enlist()?;
-        self.odds.enlist();
-        Ok(())
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
     }
 
-    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
-        self.bounds.retire(ranker).map(drop)
+    fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
+        Some(self)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.bounds.parts())
+    }
+}
+
+impl MutableRoster for Sampler {
+    fn enlist(&mut self) -> Result<(), RosterError> {
+        self.bounds.enlist()?;
+        self.win_probabilities.enlist();
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.bounds.retire(ranker).map(drop)
+    }
+}
+
+impl DeferredUpdates for Sampler {
+    fn observe_deferred(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        self.bounds.record(duel, observation.outcome);
+        if observation.outcome.half_wins() != (0, 0) {
+            self.win_probabilities.update_later(duel.first, duel.second);
+        }
+    }
+
+    fn catch_up(&mut self) {
+        self.win_probabilities.catch_up(self.bounds.tally());
     }
 }

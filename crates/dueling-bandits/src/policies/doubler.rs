@@ -19,13 +19,14 @@
 //!   of the pair was the second.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
-use super::coin;
-use super::ucb::{self, Machine};
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::policies::{
+    coin,
+    ucb::{self, Machine},
+};
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
 use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;
@@ -34,12 +35,21 @@ const FORMAT: u32 = 1;
 const LAST_EPOCH: u64 = 52;
 
 /// Parameters of Doubler.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Doubler {
     /// Robustness of the machine's index.
-    #[serde(default = "ucb::default_alpha")]
     pub alpha: f64,
+}
+
+impl Default for Doubler {
+    fn default() -> Self {
+        Self { alpha: ucb::DEFAULT_ALPHA }
+    }
 }
 
 impl PolicyParameters for Doubler {
@@ -65,6 +75,7 @@ impl PolicyParameters for Doubler {
         Box::new(DoublingMachine::new(self.alpha, setup, state))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let state: State = load_state(state)?;
@@ -82,7 +93,8 @@ impl PolicyParameters for Doubler {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
     /// `i`.
@@ -177,10 +189,12 @@ impl Policy for DoublingMachine {
         ucb::most(self.state.pool.iter().copied())
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.state)
     }

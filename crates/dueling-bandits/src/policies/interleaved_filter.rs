@@ -22,26 +22,36 @@
 //! - The horizon only sets the radius; the policy continues unchanged after it.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;
 
 /// Parameters of Interleaved Filter 2.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct InterleavedFilter {
     /// `T`, in steps.
     pub horizon: u64,
     /// `s`.
-    #[serde(default = "default_scale")]
+    #[cfg_attr(feature = "serde", serde(default = "default_scale"))]
     pub scale: f64,
+}
+
+impl InterleavedFilter {
+    /// The default parameters for a horizon.
+    pub fn new(horizon: u64) -> Self {
+        Self { horizon, scale: default_scale() }
+    }
 }
 
 fn default_scale() -> f64 {
@@ -65,9 +75,8 @@ impl PolicyParameters for InterleavedFilter {
             },
             Parameter {
                 name: "scale",
-                values: Values::Integer,
-                meaning: "Scale of the radius `sqrt(scale ln(T K^2) / n)`, above 0; 4 in the \
-                          journal, 1 in the conference version.",
+                values: Values::Number,
+                meaning: "above 0: the radius is sqrt(scale ln(T K^2) / n); 4 in the journal, 1 in the conference version",
                 default: Some("4"),
             },
         ],
@@ -99,6 +108,7 @@ impl PolicyParameters for InterleavedFilter {
         Box::new(Filter::new(self, setup, state))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let state: State = load_state(state)?;
@@ -114,8 +124,9 @@ impl PolicyParameters for InterleavedFilter {
     }
 }
 
-/// The candidate's results against another ranker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What the candidate knows of another ranker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Rival {
     /// Whether the ranker is in `A`.
     left: bool,
@@ -132,7 +143,8 @@ impl Rival {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
     /// `b̂`.
@@ -197,7 +209,7 @@ impl Policy for Filter {
         &self.state.tally
     }
 
-    fn select(&self, in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+    fn select(&self, in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
         let candidate = usize::from(self.state.candidate);
         let next = self
             .rivals_left()
@@ -230,10 +242,12 @@ impl Policy for Filter {
         usize::from(self.state.candidate)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.state)
     }

@@ -8,75 +8,72 @@
 //! are served at once spread; with `round_robin` batches take turns, as in a simulation. A ranker
 //! that was removed never comes back.
 
-mod batches;
+mod ranker_batches;
+mod tournament;
 
-use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
-
-use super::choose;
-use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
+use crate::Policy;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
-use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
-use batches::Batches;
-
-const FORMAT: u32 = 1;
+use tournament::{Kind, Rules, Tournament};
 
 /// Parameters of MergeRUCB.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct MergeRucb {
     /// Rankers in a batch at the start, `p`.
-    #[serde(default = "MergeRucb::default_batch_size")]
     pub batch_size: usize,
     /// Width of the confidence bounds.
-    #[serde(default = "MergeRucb::default_alpha")]
     pub alpha: f64,
     /// Probability of a wrong answer.
-    #[serde(default = "MergeRucb::default_delta")]
     pub delta: f64,
     /// `C` of `ln(t + C)`; from `alpha` and `delta` where not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub constant: Option<f64>,
     /// Whether batches take turns.
-    #[serde(default)]
     pub round_robin: bool,
+}
+
+impl Default for MergeRucb {
+    fn default() -> Self {
+        Self { batch_size: 4, alpha: 1.01, delta: 0.01, constant: None, round_robin: false }
+    }
 }
 
 /// Parameters of MergeDTS.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct MergeDts {
     /// Rankers in a batch at the start, `p`.
-    #[serde(default = "MergeDts::default_batch_size")]
     pub batch_size: usize,
     /// Width of the confidence bounds.
-    #[serde(default = "MergeDts::default_alpha")]
     pub alpha: f64,
     /// `C` of `ln(t + C)`.
-    #[serde(default = "MergeDts::default_constant")]
     pub constant: f64,
     /// Whether batches take turns.
-    #[serde(default)]
     pub round_robin: bool,
 }
 
+impl Default for MergeDts {
+    fn default() -> Self {
+        Self {
+            batch_size: 16,
+            alpha: 0.262144, // 0.8⁶
+            constant: 400_000.0,
+            round_robin: false,
+        }
+    }
+}
+
 impl MergeRucb {
-    fn default_batch_size() -> usize {
-        4
-    }
-
-    fn default_alpha() -> f64 {
-        1.01
-    }
-
-    fn default_delta() -> f64 {
-        0.01
-    }
-
     /// `C(δ) = ⌈((4α-1) K² / ((2α-1) δ))^(1/(2α-1))⌉`.
     fn constant(&self, rankers: usize) -> f64 {
         self.constant.unwrap_or_else(|| {
@@ -98,18 +95,6 @@ impl MergeRucb {
 }
 
 impl MergeDts {
-    fn default_batch_size() -> usize {
-        16
-    }
-
-    fn default_alpha() -> f64 {
-        0.262144 // 0.8⁶
-    }
-
-    fn default_constant() -> f64 {
-        400_000.0
-    }
-
     fn rules(&self) -> Rules {
         Rules {
             kind: Kind::Dts,
@@ -204,6 +189,7 @@ impl PolicyParameters for MergeRucb {
         Box::new(Tournament::new(setup, self.rules(setup.rankers)))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Tournament::restore(setup, format, state, self.rules(setup.rankers))
     }
@@ -258,199 +244,8 @@ impl PolicyParameters for MergeDts {
         Box::new(Tournament::new(setup, self.rules()))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Tournament::restore(setup, format, state, self.rules())
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Rucb,
-    Dts,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Rules {
-    kind: Kind,
-    /// `p`.
-    batch_size: usize,
-    alpha: f64,
-    /// `C`.
-    constant: f64,
-    round_robin: bool,
-}
-
-#[derive(Debug)]
-struct Tournament {
-    rules: Rules,
-    seed: u64,
-    tally: Tally,
-    batches: Batches,
-    /// MergeDTS: follows from the tally.
-    odds: Option<WinProbabilities>,
-}
-
-impl Tournament {
-    fn new(Setup { rankers, seed }: Setup, rules: Rules) -> Self {
-        let mut batches = Batches::new(rankers, rules.batch_size, &mut step_rng(seed, 0));
-        if rules.kind == Kind::Dts {
-            batches.join_singletons();
-        }
-        Self::of(rules, seed, Tally::new(rankers), batches)
-    }
-
-    fn of(rules: Rules, seed: u64, tally: Tally, batches: Batches) -> Self {
-        let odds =
-            (rules.kind == Kind::Dts).then(|| WinProbabilities::new(tally.rankers(), &tally));
-        Self { rules, seed, tally, batches, odds }
-    }
-
-    fn restore(setup: Setup, format: u32, state: &[u8], rules: Rules) -> Option<Box<dyn Policy>> {
-        (format == FORMAT).then_some(())?;
-        let (tally, batches): (Tally, Batches) = load_state(state)?;
-        (tally.rankers() == setup.rankers && batches.fits(setup.rankers)).then_some(())?;
-        Some(Box::new(Self::of(rules, setup.seed, tally, batches)))
-    }
-
-    /// `α ln(t + C)`.
-    fn width(&self) -> f64 {
-        self.rules.alpha * libm::log(self.tally.steps() as f64 + 1.0 + self.rules.constant)
-    }
-
-    /// Step 2 of MergeRUCB.
-    fn select_rucb(
-        &self,
-        batch: &[u16],
-        in_flight: &InFlight,
-        rng: &mut PolicyRng,
-    ) -> Option<Duel> {
-        let members = || batch.iter().map(|&i| usize::from(i));
-        let c = choose::uniform(members(), rng)?;
-        let width = self.width();
-        let others = members().filter(|&j| j != c);
-        let d = choose::argmax(
-            others.map(|j| (j, upper(&self.tally, j, c, width, in_flight.of(j, c)))),
-            rng,
-        )?;
-        Some(Duel::new(c, d))
-    }
-
-    /// Points 2 and 3 of MergeDTS.
-    fn select_dts(
-        &self,
-        odds: &WinProbabilities,
-        batch: &[u16],
-        rng: &mut PolicyRng,
-    ) -> Option<Duel> {
-        let members = || batch.iter().map(|&i| usize::from(i)).enumerate();
-        let draw = PairwiseSample::new(odds, &self.tally, rng);
-        let mut score = SmallVec::<[u16; crate::MAX_RANKERS]>::from_elem(0, batch.len());
-        for (at, i) in members() {
-            let row = draw.row(i);
-            for (other, j) in members().skip(at + 1) {
-                score[if row.wins(j) { at } else { other }] += 1;
-            }
-        }
-        let c = choose::argmax(members().map(|(at, i)| (i, score[at])), rng)?;
-        // the opponent that is most likely to lose
-        let mut weakest: Option<(usize, f64)> = None;
-        for (_, j) in members().filter(|&(_, j)| j != c) {
-            let phi = crate::pairwise_sampling::theta(&self.tally, j, c, rng);
-            if weakest.is_none_or(|(_, least)| phi < least) {
-                weakest = Some((j, phi));
-            }
-        }
-        weakest.map(|(d, _)| Duel::new(c, d))
-    }
-}
-
-impl Tournament {
-    /// Steps 3 to 6.
-    fn record(&mut self, observation: &Observation) {
-        let duel = observation.duel;
-        if duel.is_self() {
-            return self.observe_self_duels(duel.first, 1);
-        }
-        self.tally.record(duel, observation.outcome); // step 3
-        let mut rng = step_rng(self.seed, self.tally.steps());
-        let width = self.width();
-        // step 4; a pair of two batches, as of a duel that comes late, counts in the tally alone
-        if let Some(at) = self.batches.common(duel.first, duel.second) {
-            let tally = &self.tally;
-            self.batches.prune(at, duel, |i, j| upper(tally, i, j, width, 0) < 0.5, &mut rng);
-        }
-        if self.rules.kind == Kind::Dts {
-            self.batches.join_singletons();
-        }
-        self.batches.advance(1); // step 5
-        self.batches.merge(self.tally.rankers(), self.rules.batch_size, &mut rng); // step 6
-    }
-}
-
-/// `u[i][j]` with `width = α ln(t + C)`; duels in flight count in the radius alone.
-fn upper(tally: &Tally, i: usize, j: usize, width: f64, pending: u32) -> f64 {
-    let pending = f64::from(pending);
-    match tally.mean(i, j) {
-        Some(mean) => mean + (width / (tally.plays(i, j) + pending)).sqrt(),
-        None if pending > 0.0 => 1.0 + 1.0 / (1.0 + pending),
-        None => f64::INFINITY,
-    }
-}
-
-impl Policy for Tournament {
-    fn tally(&self) -> &Tally {
-        &self.tally
-    }
-
-    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        let batch = self.batches.current(self.rules.round_robin, rng);
-        let duel = match &self.odds {
-            _ if batch.len() == 1 => None,
-            Some(odds) => self.select_dts(odds, batch, rng),
-            None => self.select_rucb(batch, in_flight, rng),
-        };
-        let alone = usize::from(batch[0]);
-        duel.map_or(Selection::of(alone, alone), |Duel { first, second }| {
-            Selection::of(first, second)
-        })
-    }
-
-    fn uses_in_flight(&self) -> bool {
-        self.rules.kind == Kind::Rucb
-    }
-
-    fn observe(&mut self, observation: &Observation) {
-        self.record(observation);
-        if let Some(odds) = &mut self.odds {
-            odds.update(&self.tally, observation.duel.first, observation.duel.second);
-        }
-    }
-
-    fn observe_unsettled(&mut self, observation: &Observation) {
-        self.record(observation);
-        if let Some(odds) = &mut self.odds {
-            odds.update_later(observation.duel.first, observation.duel.second);
-        }
-    }
-    fn settle(&mut self) {
-        if let Some(odds) = &mut self.odds {
-            odds.settle(&self.tally);
-        }
-    }
-
-    fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
-        self.tally.skip(count);
-    }
-
-    fn champion(&self) -> usize {
-        self.tally.copeland_leader_among(&self.batches.survivors())
-    }
-
-    fn format(&self) -> u32 {
-        FORMAT
-    }
-
-    fn save(&self) -> Vec<u8> {
-        save_state(&(&self.tally, &self.batches))
     }
 }

@@ -1,5 +1,6 @@
 //! The policies, a file a paper, and what several of them share.
 
+mod alpha;
 pub mod batch;
 pub mod bounds;
 pub mod btm;

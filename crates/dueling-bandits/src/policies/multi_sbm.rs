@@ -14,24 +14,34 @@
 //! - A page without a click and a skipped tie change nothing: the same duel is issued again.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
-use super::coin;
-use super::ucb::{self, Machine, PerRanker};
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::policies::{
+    coin,
+    ucb::{self, Machine, PerRanker},
+};
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;
 
 /// Parameters of MultiSBM.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct MultiSbm {
-    /// Robustness of the machines' indices; the theorem requires `max(3, ln K / ln ln T)`.
-    #[serde(default = "ucb::default_alpha")]
+    /// Robustness of the machines' indices; the theorem wants `max(3, ln K / ln ln T)`.
     pub alpha: f64,
+}
+
+impl Default for MultiSbm {
+    fn default() -> Self {
+        Self { alpha: ucb::DEFAULT_ALPHA }
+    }
 }
 
 impl PolicyParameters for MultiSbm {
@@ -59,6 +69,7 @@ impl PolicyParameters for MultiSbm {
         Box::new(Machines::new(self.alpha, setup, state))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let state: State = load_state(state)?;
@@ -71,7 +82,8 @@ impl PolicyParameters for MultiSbm {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
     /// `S_x`.
@@ -102,7 +114,7 @@ impl Policy for Machines {
         &self.state.tally
     }
 
-    fn select(&self, in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+    fn select(&self, in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
         let first = usize::from(self.state.first);
         let pending: PerRanker =
             (0..self.orders.len()).map(|second| f64::from(in_flight.of(first, second))).collect();
@@ -136,10 +148,12 @@ impl Policy for Machines {
         ucb::most((0..self.orders.len()).map(proposed))
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.state)
     }

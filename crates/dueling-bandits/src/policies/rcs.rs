@@ -2,26 +2,36 @@
 //! Sampling for Efficient On-Line Ranker Evaluation", WSDM 2014). Step numbers are those of
 //! `algorithms-comparators.md` §4, which also describes what is known of the published text.
 
-use serde::{Deserialize, Serialize};
-
-use super::bounds::Bounds;
-use super::choose;
-use super::double_thompson::{default_alpha, require_alpha};
 use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
-use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
-use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, Unsupported};
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
+use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
+use crate::policies::bounds::Bounds;
+use crate::policies::choose;
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
+use crate::{
+    DeferredUpdates, InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError,
+    Selection, Tally,
+};
 
 const FORMAT: u32 = 1;
 
 /// Parameters of RCS.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Rcs {
     /// Width of the confidence bounds; above 0.5.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
+}
+
+impl Default for Rcs {
+    fn default() -> Self {
+        Self { alpha: DEFAULT_ALPHA }
+    }
 }
 
 impl PolicyParameters for Rcs {
@@ -31,12 +41,7 @@ impl PolicyParameters for Rcs {
         source: "Zoghi, Whiteson, de Rijke & Munos, Relative Confidence Sampling for Efficient On-Line Ranker \
                  Evaluation, WSDM 2014",
         assumes: "a Condorcet winner",
-        parameters: &[Parameter {
-            name: "alpha",
-            values: Values::Number,
-            meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",
-            default: Some("0.51"),
-        }],
+        parameters: &[ALPHA],
         fixed_rankers: None,
         not_served: None,
     };
@@ -50,6 +55,7 @@ impl PolicyParameters for Rcs {
         Box::new(State::new(bounds, vec![0; setup.rankers]))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let (tally, retired, championships): (Tally, Vec<u16>, Vec<u64>) = load_state(state)?;
@@ -64,16 +70,16 @@ impl PolicyParameters for Rcs {
 #[derive(Debug)]
 struct State {
     bounds: Bounds,
-    /// Derived from the tally.
-    odds: WinProbabilities,
-    /// `champ`: how often each ranker was first in a folded duel.
+    /// Follows from the tally.
+    win_probabilities: WinProbabilities,
+    /// `champ`: how often each was the first of a folded duel.
     championships: Vec<u64>,
 }
 
 impl State {
     fn new(bounds: Bounds, championships: Vec<u64>) -> Self {
         Self {
-            odds: WinProbabilities::new(bounds.tally().rankers(), bounds.tally()),
+            win_probabilities: WinProbabilities::new(bounds.tally().rankers(), bounds.tally()),
             bounds,
             championships,
         }
@@ -84,8 +90,8 @@ impl State {
     /// it has not met. No pair is drawn twice.
     fn champion_of_sample(&self, rng: &mut PolicyRng) -> Option<usize> {
         let active = self.bounds.active();
-        let draw = PairwiseSample::new(&self.odds, self.bounds.tally(), rng);
-        let (mut best, mut beaten) = (0, None); // positions in `active`
+        let draw = PairwiseSample::new(&self.win_probabilities, self.bounds.tally(), rng);
+        let (mut best, mut beaten) = (0, None); // places in `active`
         let mut row = draw.row(active[0]);
         for (at, &i) in active.iter().enumerate().skip(1) {
             if !row.wins(i) {
@@ -117,21 +123,8 @@ impl Policy for State {
         self.bounds.record(duel, observation.outcome);
         self.championships[duel.first] += 1;
         if observation.outcome.half_wins() != (0, 0) {
-            self.odds.update(self.bounds.tally(), duel.first, duel.second);
+            self.win_probabilities.update(self.bounds.tally(), duel.first, duel.second);
         }
-    }
-
-    fn observe_unsettled(&mut self, observation: &Observation) {
-        let duel = observation.duel;
-        self.bounds.record(duel, observation.outcome);
-        self.championships[duel.first] += 1;
-        if observation.outcome.half_wins() != (0, 0) {
-            self.odds.update_later(duel.first, duel.second);
-        }
-    }
-
-    fn settle(&mut self) {
-        self.odds.settle(self.bounds.tally());
     }
 
     fn observe_self_duels(&mut self, ranker: usize, count: u64) {
@@ -143,23 +136,50 @@ impl Policy for State {
         self.tally().copeland_leader_among(self.bounds.active())
     }
 
-    fn enlist(&mut self) -> Result<(), Unsupported> {
-        self.bounds.enlist()?;
-        self.odds.enlist();
-        self.championships.push(0);
-        Ok(())
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
     }
 
-    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
-        self.bounds.retire(ranker).map(drop)
+    fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
+        Some(self)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         let (tally, retired) = self.bounds.parts();
         save_state(&(tally, retired, &self.championships))
+    }
+}
+
+impl MutableRoster for State {
+    fn enlist(&mut self) -> Result<(), RosterError> {
+        self.bounds.enlist()?;
+        self.win_probabilities.enlist();
+        self.championships.push(0);
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.bounds.retire(ranker).map(drop)
+    }
+}
+
+impl DeferredUpdates for State {
+    fn observe_deferred(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        self.bounds.record(duel, observation.outcome);
+        self.championships[duel.first] += 1;
+        if observation.outcome.half_wins() != (0, 0) {
+            self.win_probabilities.update_later(duel.first, duel.second);
+        }
+    }
+
+    fn catch_up(&mut self) {
+        self.win_probabilities.catch_up(self.bounds.tally());
     }
 }

@@ -3,33 +3,46 @@
 //! are those of `algorithms-comparators.md` §3.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
-use super::bounds::Bounds;
-use super::choose;
-use super::double_thompson::{default_alpha, require_alpha};
 use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
-use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, Unsupported};
+use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
+use crate::policies::bounds::Bounds;
+use crate::policies::choose;
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
+use crate::{
+    InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError, Selection, Tally,
+};
 
 const FORMAT: u32 = 1;
 
 /// Parameters of RUCB.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Rucb {
     /// Width of the confidence bounds; above 0.5.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
-    /// Which of the two published versions to run.
-    #[serde(default)]
+    /// Which of the two published forms.
     pub variant: RucbVariant,
 }
 
-/// The published versions of RUCB.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+impl Default for Rucb {
+    fn default() -> Self {
+        Self { alpha: DEFAULT_ALPHA, variant: RucbVariant::default() }
+    }
+}
+
+/// The published forms of RUCB.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum RucbVariant {
     /// The ICML paper: the hypothesised best ranker is first in every other duel.
     #[default]
@@ -46,12 +59,7 @@ impl PolicyParameters for Rucb {
                  Problem, ICML 2014, Algorithm 1",
         assumes: "a Condorcet winner",
         parameters: &[
-            Parameter {
-                name: "alpha",
-                values: Values::Number,
-                meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",
-                default: Some("0.51"),
-            },
+            ALPHA,
             Parameter {
                 name: "variant",
                 values: Values::OneOf(&["icml", "arxiv"]),
@@ -79,6 +87,7 @@ impl PolicyParameters for Rucb {
         Box::new(state)
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let (tally, retired, hypothesis): (Tally, Vec<u16>, Option<u16>) = load_state(state)?;
@@ -168,24 +177,32 @@ impl Policy for State {
         self.tally().copeland_leader_among(self.bounds.active())
     }
 
-    fn enlist(&mut self) -> Result<(), Unsupported> {
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
+    }
+
+    #[cfg(feature = "serde")]
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    #[cfg(feature = "serde")]
+    fn save(&self) -> Vec<u8> {
+        let (tally, retired) = self.bounds.parts();
+        save_state(&(tally, retired, self.hypothesis.map(|b| b as u16)))
+    }
+}
+
+impl MutableRoster for State {
+    fn enlist(&mut self) -> Result<(), RosterError> {
         self.bounds.enlist()?;
         self.revise();
         Ok(())
     }
 
-    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
         self.bounds.retire(ranker)?;
         self.revise();
         Ok(())
-    }
-
-    fn format(&self) -> u32 {
-        FORMAT
-    }
-
-    fn save(&self) -> Vec<u8> {
-        let (tally, retired) = self.bounds.parts();
-        save_state(&(tally, retired, self.hypothesis.map(|b| b as u16)))
     }
 }

@@ -18,13 +18,11 @@
 
 mod identification;
 
-use serde::{Deserialize, Serialize};
-
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 use identification::{Identification, SavedIdentification};
 
@@ -34,17 +32,22 @@ const FORMAT: u32 = 2;
 const LAST_ROUND: u32 = 6;
 
 /// Parameters of SCB.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Scb {
-    /// A pair is a tie once both win probabilities are known to be at most 1/2 plus this. With 0
-    /// there are no ties.
-    #[serde(default = "default_resolution")]
+    /// A pair is a tie once it is known that neither wins with a probability above 1/2 plus this.
+    /// 0: never.
     pub resolution: f64,
 }
 
-fn default_resolution() -> f64 {
-    0.005
+impl Default for Scb {
+    fn default() -> Self {
+        Self { resolution: 0.005 }
+    }
 }
 
 impl PolicyParameters for Scb {
@@ -84,6 +87,7 @@ impl PolicyParameters for Scb {
         })
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let Saved { tally, number, round, previous_answer } = load_state(state)?;
@@ -133,7 +137,7 @@ struct ScalableCopeland {
     previous_answer: Option<usize>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Saved {
     tally: Tally,
     number: u32,
@@ -164,7 +168,7 @@ impl Policy for ScalableCopeland {
         &self.tally
     }
 
-    fn select(&self, in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+    fn select(&self, in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
         match self.round.answer() {
             Some(winner) => Selection::of(winner, winner),
             None => {
@@ -196,10 +200,12 @@ impl Policy for ScalableCopeland {
         self.round.answer().or(self.previous_answer).unwrap_or_else(|| self.tally.copeland_leader())
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&Saved {
             tally: self.tally.clone(),

@@ -14,18 +14,21 @@
 
 use rand::distr::Distribution;
 use rand_distr::Beta;
-use serde::{Deserialize, Serialize};
 
-use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally};
 
 const FORMAT: u32 = 1;
 
 /// No parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct SelfSparring {}
 
 impl PolicyParameters for SelfSparring {
@@ -43,6 +46,9 @@ impl PolicyParameters for SelfSparring {
         not_served: None,
     };
 
+    const FROM_TALLY: Option<StartFromTally<Self>> =
+        Some(|_, _, tally| Box::new(Posteriors::new(tally)));
+
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
         Ok(())
     }
@@ -51,6 +57,7 @@ impl PolicyParameters for SelfSparring {
         Box::new(Posteriors::new(Tally::new(setup.rankers)))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let tally: Tally = load_state(state)?;
@@ -138,10 +145,12 @@ impl Policy for Posteriors {
         best
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.tally)
     }

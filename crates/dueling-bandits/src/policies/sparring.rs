@@ -10,24 +10,33 @@
 //! - A late outcome is fed to the machines that proposed its arms, no matter when it arrives.
 //! - A duel in flight counts half for each machine, because pairs in flight are unordered.
 
-use serde::{Deserialize, Serialize};
-
-use super::coin;
-use super::ucb::{self, Machine};
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+use crate::policies::{
+    coin,
+    ucb::{self, Machine},
+};
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally};
 
 const FORMAT: u32 = 1;
 
 /// Parameters of Sparring.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Sparring {
     /// Robustness of the machines' indices.
-    #[serde(default = "ucb::default_alpha")]
     pub alpha: f64,
+}
+
+impl Default for Sparring {
+    fn default() -> Self {
+        Self { alpha: ucb::DEFAULT_ALPHA }
+    }
 }
 
 impl PolicyParameters for Sparring {
@@ -52,6 +61,7 @@ impl PolicyParameters for Sparring {
         Box::new(SparringMachines::new(self.alpha, setup, state))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let state: State = load_state(state)?;
@@ -63,7 +73,8 @@ impl PolicyParameters for Sparring {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
     left: Machine,
@@ -91,7 +102,7 @@ impl Policy for SparringMachines {
         &self.state.tally
     }
 
-    fn select(&self, in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+    fn select(&self, in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
         let pending = ucb::pending(in_flight, self.state.tally.rankers(), |_, _| 0.5);
         Selection::of(
             self.state.left.advance(self.alpha, &self.left_order, &pending),
@@ -120,10 +131,12 @@ impl Policy for SparringMachines {
         ucb::most(self.state.left.plays().iter().zip(self.state.right.plays()).map(|(l, r)| l + r))
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.state)
     }

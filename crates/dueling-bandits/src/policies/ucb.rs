@@ -7,7 +7,6 @@
 //! forever.
 
 use rand::seq::SliceRandom;
-use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
 use crate::parameters::{InvalidPolicy, Parameter, Values, require};
@@ -21,10 +20,8 @@ pub const ALPHA: Parameter = Parameter {
     default: Some("3"),
 };
 
-/// The default of [`ALPHA`], which the experiments of later papers use.
-pub fn default_alpha() -> f64 {
-    3.0
-}
+/// The value of [`ALPHA`] unless one is given: what the experiments of later papers took.
+pub const DEFAULT_ALPHA: f64 = 3.0;
 
 /// Check the range of `alpha`.
 pub fn validate_alpha(alpha: f64) -> Result<(), InvalidPolicy> {
@@ -50,8 +47,9 @@ pub fn order(rankers: usize, seed: u64, number: u64) -> Vec<u16> {
     order
 }
 
-/// The feedback of one machine since its last reset.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Feedback of one machine since its last reset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Machine {
     plays: Vec<u64>,
     /// Sums of rewards, in halves.

@@ -1,18 +1,23 @@
 //! Uniform pairs: the baseline that every other policy is measured against.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
-use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
-use crate::{InFlight, Observation, Policy, PolicyRng, Roster, Selection, Tally, Unsupported};
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
+use crate::{
+    InFlight, MutableRoster, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally,
+};
 
 const FORMAT: u32 = 2;
 
 /// No parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Uniform {}
 
 impl PolicyParameters for Uniform {
@@ -26,17 +31,18 @@ impl PolicyParameters for Uniform {
         not_served: None,
     };
 
+    const FROM_TALLY: Option<StartFromTally<Self>> =
+        Some(|_, _, tally| Box::new(UniformPairs::new(tally)));
+
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
         Ok(())
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
-        Box::new(UniformPairs {
-            tally: Tally::new(setup.rankers),
-            roster: Roster::new(setup.rankers),
-        })
+        Box::new(UniformPairs::new(Tally::new(setup.rankers)))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let (tally, retired): (Tally, Vec<u16>) = load_state(state)?;
@@ -50,6 +56,12 @@ impl PolicyParameters for Uniform {
 struct UniformPairs {
     tally: Tally,
     roster: Roster,
+}
+
+impl UniformPairs {
+    fn new(tally: Tally) -> Self {
+        Self { roster: Roster::new(tally.rankers()), tally }
+    }
 }
 
 impl Policy for UniformPairs {
@@ -79,21 +91,29 @@ impl Policy for UniformPairs {
         self.tally.copeland_leader_among(self.roster.active())
     }
 
-    fn enlist(&mut self) -> Result<(), Unsupported> {
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
+    }
+
+    #[cfg(feature = "serde")]
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    #[cfg(feature = "serde")]
+    fn save(&self) -> Vec<u8> {
+        save_state(&(&self.tally, self.roster.retired()))
+    }
+}
+
+impl MutableRoster for UniformPairs {
+    fn enlist(&mut self) -> Result<(), RosterError> {
         self.roster.enlist()?;
         self.tally.enlist();
         Ok(())
     }
 
-    fn retire(&mut self, ranker: usize) -> Result<(), Unsupported> {
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
         self.roster.retire(ranker).map(drop)
-    }
-
-    fn format(&self) -> u32 {
-        FORMAT
-    }
-
-    fn save(&self) -> Vec<u8> {
-        save_state(&(&self.tally, self.roster.retired()))
     }
 }

@@ -25,22 +25,23 @@
 //! - A page without a click and a skipped tie change nothing, `t` neither.
 //! - In flight is left alone: the weights spread requests by themselves.
 
-use rand::RngExt;
-use serde::{Deserialize, Serialize};
+mod weights;
 
 use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
 use crate::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally};
+use weights::{add_losses, draw, probabilities, ticket, weights};
 
 const FORMAT: u32 = 1;
 
-/// Least probability that an outcome is weighted with; smaller ones are next to never drawn.
-const LEAST: f64 = 1e-9;
-
 /// How a player estimates what its draws would have lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Estimator {
     /// Importance weighting.
     Iw,
@@ -61,11 +62,14 @@ impl Estimator {
 }
 
 /// Parameters of Versatile Dueling Bandits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Vdb {
     /// The estimator of losses.
-    #[serde(default)]
     pub estimator: Estimator,
 }
 
@@ -100,6 +104,7 @@ impl PolicyParameters for Vdb {
         Box::new(Players::new(self.estimator, state))
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let state: State = load_state(state)?;
@@ -117,7 +122,8 @@ impl PolicyParameters for Vdb {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
     /// `t - 1`: outcomes and self-duels that the players have learned from.
@@ -233,84 +239,20 @@ impl Policy for Players {
         (1..self.first_weights.len()).fold(0, |best, i| if loss(i) < loss(best) { i } else { best })
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.state)
     }
 }
 
-/// The weights of losses `losses` at learning rate `rate`: positive, with sum 1.
-///
-/// Newton's method from the right end of the bracket `[min L - 2√K/η, min L - 2/η]`: the sum of
-/// weights is convex and increasing in `x`, and at least 1 there, so the iterates fall towards the
-/// root and never pass it. Square roots apart it is arithmetic, the same on every machine.
-fn weights(losses: &[f64], rate: f64) -> Vec<f64> {
-    let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
-    let mut x = least - 2.0 / rate;
-    let root = |loss: f64, x: f64| 2.0 / (rate * (loss - x)); // of the weight
-    loop {
-        let (mut sum, mut slope) = (0.0, 0.0);
-        for &loss in losses {
-            let root = root(loss, x);
-            sum += root * root;
-            slope += root * root * root;
-        }
-        let next = x - (sum - 1.0) / (rate * slope);
-        if (sum - 1.0).abs() < 1e-13 || next >= x {
-            return losses.iter().map(|&loss| root(loss, x) * root(loss, x) / sum).collect();
-        }
-        x = next;
-    }
-}
-
-/// Add the estimate of a draw of `drawn`, with `probability`, that lost `loss`. Arms with a weight
-/// of at least `baseline_from` have the baseline 1/2.
-fn add_losses(
-    losses: &mut [f64],
-    weights: &[f64],
-    baseline_from: f64,
-    drawn: usize,
-    probability: f64,
-    loss: f64,
-) {
-    let baseline = |i: usize| if weights[i] >= baseline_from { 0.5 } else { 0.0 };
-    for (i, losses) in losses.iter_mut().enumerate() {
-        *losses += baseline(i);
-    }
-    losses[drawn] += (loss - baseline(drawn)) / probability.max(LEAST);
-}
-
-/// An index with the probability of its weight.
-fn draw(weights: &[f64], rng: &mut PolicyRng) -> usize {
-    let mut left: f64 = rng.random();
-    for (i, weight) in weights.iter().enumerate() {
-        left -= weight;
-        if left < 0.0 {
-            return i;
-        }
-    }
-    weights.len() - 1
-}
-
-/// Two probabilities in single precision, which is off by less than one part in ten million.
-fn ticket(first: f64, second: f64) -> u64 {
-    let bits = |probability: f64| u64::from((probability.max(LEAST) as f32).to_bits());
-    bits(first) << 32 | bits(second)
-}
-
-/// What [`ticket`] holds; `None` if it holds no two probabilities.
-fn probabilities(ticket: u64) -> Option<(f64, f64)> {
-    let probability = |bits: u64| f64::from(f32::from_bits(bits as u32));
-    let (first, second) = (probability(ticket >> 32), probability(ticket & 0xffff_ffff));
-    let legal = |probability: f64| (LEAST / 2.0..=1.0).contains(&probability);
-    (legal(first) && legal(second)).then_some((first, second))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::weights::LEAST;
     use super::*;
 
     fn close(got: &[f64], wanted: &[f64], tolerance: f64) {

@@ -20,20 +20,23 @@
 //!   information.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::load_state;
-use crate::saved_state::save_state;
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;
 
-/// The regret that Winner Stays minimises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// Which regret Winner Stays is to keep small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum StaysFor {
     /// WS-W: a step costs nothing if either ranker is the best.
     Weak,
@@ -43,19 +46,23 @@ pub enum StaysFor {
 }
 
 /// Parameters of Winner Stays.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct WinnerStays {
     /// WS-W (`weak`) or WS-S (`strong`).
-    #[serde(default)]
     pub regret: StaysFor,
-    /// In WS-S, the growth of the winner's steps from round to round.
-    #[serde(default = "default_beta")]
+    /// Growth of the winner's steps from round to round, in WS-S.
     pub beta: f64,
 }
 
-fn default_beta() -> f64 {
-    1.1
+impl Default for WinnerStays {
+    fn default() -> Self {
+        Self { regret: StaysFor::default(), beta: 1.1 }
+    }
 }
 
 impl PolicyParameters for WinnerStays {
@@ -113,6 +120,7 @@ impl PolicyParameters for WinnerStays {
         Box::new(Tournament { parameters: self.clone(), seed: setup.seed, state })
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let state: State = load_state(state)?;
@@ -131,7 +139,8 @@ impl PolicyParameters for WinnerStays {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
     /// `C`.
@@ -204,7 +213,7 @@ impl Policy for Tournament {
         &self.state.tally
     }
 
-    fn select(&self, _in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+    fn select(&self, _in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
         let (i, j) = (usize::from(self.state.incumbent), usize::from(self.state.challenger));
         if self.state.alone > 0 { Selection::of(i, i) } else { Selection::of(i, j) }
     }
@@ -238,10 +247,12 @@ impl Policy for Tournament {
         usize::from(self.state.incumbent)
     }
 
+    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
+    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         save_state(&self.state)
     }

@@ -1,21 +1,19 @@
-//! Preference matrices by name: small published ones, and generators that make one from a size and
-//! a seed.
+//! Preference matrices by name: small published ones, and generators with a size and a seed.
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
-use super::PreferenceMatrix;
+use crate::preference::matrix::PreferenceMatrix;
 use crate::{MAX_RANKERS, MIN_RANKERS, PolicyRng};
 
 /// Every name, for messages and help.
 pub const NAMES: &str =
     "arxiv-6, cyclic-4, arithmetic-8, btl:K:SEED, hard:K:SEED[:GAP], cycle:K:SEED, sst:K:SEED";
 
-/// By how much the Condorcet winner of `hard:K:SEED` beats everybody unless the name says
-/// otherwise.
+/// Default margin by which the Condorcet winner of `hard:K:SEED` beats all others.
 const HARD_GAP: f64 = 0.2;
 
-/// A generator's name that cannot be read: what is wrong with which part.
+/// A generator's name with a wrong part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("preference matrix `{name}`: {detail}")]
 pub struct InvalidName {
@@ -55,7 +53,7 @@ const ARITHMETIC_8: [[u8; 8]; 8] = [
 ];
 
 impl PreferenceMatrix {
-    /// The matrix of a built-in name or generator ([`NAMES`]); `None` when `name` is no such name.
+    /// The matrix of a built-in name or generator ([`NAMES`]); `None` if `name` is neither.
     ///
     /// - `arxiv-6` (Yue and Joachims, 2011), `cyclic-4`, `arithmetic-8` (Komiyama et al., 2015):
     ///   published matrices.
@@ -69,8 +67,15 @@ impl PreferenceMatrix {
     /// - `sst:K:SEED`: random gaps under strong stochastic transitivity and the stochastic triangle
     ///   inequality.
     ///
-    /// The generated rankers stand in random order. The same name is the same matrix on every
-    /// machine.
+    /// Generators put the rankers in random order. A name gives the same matrix on every machine.
+    ///
+    /// ```
+    /// use dueling_bandits::preference::PreferenceMatrix;
+    ///
+    /// let matrix = PreferenceMatrix::named("hard:10:1:0.1").expect("a known name")?;
+    /// assert!(matrix.condorcet_winner().is_some());
+    /// # Ok::<(), dueling_bandits::preference::InvalidName>(())
+    /// ```
     pub fn named(name: &str) -> Option<Result<Self, InvalidName>> {
         let mut parts = name.split(':');
         let generator = match parts.next()? {
@@ -85,7 +90,7 @@ impl PreferenceMatrix {
         };
         let parts: Vec<&str> = parts.collect();
         if parts.is_empty() {
-            // a bare word is more likely a file than a generator without its numbers
+            // a bare word is more likely a file name than a generator without numbers
             return None;
         }
         Some(
@@ -164,10 +169,10 @@ fn cycle(rankers: usize, rng: &mut PolicyRng) -> PreferenceMatrix {
     shuffled(&ordered, rng)
 }
 
-/// Gaps of neighbours are drawn first; the gap of `i` and `k` is then drawn between the largest gap
-/// inside (strong transitivity) and the smallest sum of two gaps on the way (triangle inequality),
-/// outwards. The second is never below the first: `g[i][k-1] ≤ g[i][j] + g[j][k-1] ≤ g[i][j] +
-/// g[j][k]`.
+/// Draws the gaps of neighbours first, then those of rankers further apart. The gap of `i` and `k`
+/// lies between the largest gap inside (strong transitivity) and the smallest sum of two gaps that
+/// join them (triangle inequality). The second is never below the first: `g[i][k-1] ≤ g[i][j] +
+/// g[j][k-1] ≤ g[i][j] + g[j][k]`.
 fn sst(rankers: usize, rng: &mut PolicyRng) -> PreferenceMatrix {
     let mut gap = vec![0.0_f64; rankers * rankers];
     for distance in 1..rankers {

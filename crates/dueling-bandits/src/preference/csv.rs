@@ -1,24 +1,24 @@
 //! Preference matrices as CSV: one row a line, numbers separated by commas, no header.
 //!
-//! Blank lines and lines that start with `#` are skipped, and spaces around a number do not matter.
-//! Rows and columns in messages are counted from 1; the line is named too, since skipped lines make
-//! it differ from the row.
+//! Blank lines, lines that start with `#`, and spaces around numbers are ignored. Messages count
+//! rows and columns from 1, and also give the line, which differs from the row where lines were
+//! skipped.
 
 use std::io::{self, BufRead, Read, Write};
 
-use super::{InvalidMatrix, PreferenceMatrix};
 use crate::MAX_RANKERS;
+use crate::preference::matrix::{InvalidMatrix, PreferenceMatrix};
 
-/// Longest line that is read: 1024 numbers of 60 characters and more. What is longer is no matrix,
-/// and reading stops there, so that memory stays bounded whatever the file.
+/// Longest line that is read: 1024 numbers of 60 characters and more. Bounds the memory for files
+/// that are no matrix.
 const MAX_LINE_BYTES: usize = 64 * 1024;
-/// Most lines that are read, skipped ones included.
+/// Most lines that are read, including skipped ones.
 const MAX_LINES: usize = 64 * 1024;
 
-/// Why a CSV file is no preference matrix.
+/// A CSV file that is no preference matrix.
 #[derive(Debug, thiserror::Error)]
 pub enum CsvError {
-    /// It cannot be read.
+    /// An I/O error.
     #[error("cannot read it: {0}")]
     Read(#[from] io::Error),
     /// An entry that is no number.
@@ -33,7 +33,7 @@ pub enum CsvError {
         /// The entry, cut short.
         text: String,
     },
-    /// A line that no row of a matrix can have.
+    /// A line longer than any row of a matrix.
     #[error("line {line} is longer than {MAX_LINE_BYTES} bytes")]
     LongLine {
         /// The line in the file.
@@ -47,7 +47,15 @@ pub enum CsvError {
     Matrix(#[from] InvalidMatrix),
 }
 
-/// Read a matrix. Reads at most what a matrix of 1024 rankers can need.
+/// Read a matrix. Reads no more than a matrix of 1024 rankers can need.
+///
+/// ```
+/// use dueling_bandits::preference::csv;
+///
+/// let matrix = csv::read("0.5, 0.7\n0.3, 0.5\n".as_bytes())?;
+/// assert!(matrix.beats(0, 1));
+/// # Ok::<(), csv::CsvError>(())
+/// ```
 pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
     let mut rows: Vec<Vec<f64>> = Vec::new();
     let mut bytes = Vec::new();
@@ -101,7 +109,7 @@ fn read_row(text: &str, row: usize, line: usize) -> Result<Vec<f64>, CsvError> {
     Ok(numbers)
 }
 
-/// Write a matrix so that [`read`] gives back the very same numbers.
+/// Write a matrix. [`read`] gives back exactly the same numbers.
 pub fn write(matrix: &PreferenceMatrix, mut output: impl Write) -> io::Result<()> {
     for row in matrix.rows() {
         for (j, entry) in row.iter().enumerate() {

@@ -7,17 +7,30 @@ pub const TOLERANCE: f64 = 1e-9;
 
 /// `P` of the papers: `P[i][j] + P[j][i] = 1` and `P[i][i] = 1/2`, both within [`TOLERANCE`]; 2 to
 /// 1024 rankers.
+///
+/// ```
+/// use dueling_bandits::preference::PreferenceMatrix;
+///
+/// let matrix = PreferenceMatrix::from_rows(&[
+///     vec![0.5, 0.6, 0.7],
+///     vec![0.4, 0.5, 0.8],
+///     vec![0.3, 0.2, 0.5],
+/// ])?;
+/// assert_eq!(matrix.condorcet_winner(), Some(0));
+/// assert_eq!(matrix.copeland_scores(), [2, 1, 0]);
+/// # Ok::<(), dueling_bandits::preference::InvalidMatrix>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreferenceMatrix {
     rankers: usize,
-    /// Row-major, row = the ranker whose win it is.
+    /// Row-major; the row is the winner.
     entries: Vec<f64>,
 }
 
-/// Why numbers are no preference matrix. Rows and columns are counted from 1, as an editor does.
+/// Numbers that are no preference matrix. Rows and columns are counted from 1.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InvalidMatrix {
-    /// Nothing in it.
+    /// No rows.
     #[error("it is empty; {MIN_RANKERS} to {MAX_RANKERS} rows of as many numbers are needed")]
     Empty,
     /// A single ranker.
@@ -36,7 +49,7 @@ pub enum InvalidMatrix {
         row: usize,
         /// Its length.
         columns: usize,
-        /// The length that it must have.
+        /// The expected length.
         expected: usize,
     },
     /// Fewer or more rows than columns.
@@ -47,7 +60,7 @@ pub enum InvalidMatrix {
         /// Number of columns of each.
         columns: usize,
     },
-    /// An entry that is no probability.
+    /// An entry that is not a probability.
     #[error("row {row}, column {column} is {value}; it must be a probability from 0 to 1")]
     OutOfRange {
         /// The row.
@@ -65,7 +78,7 @@ pub enum InvalidMatrix {
         /// The entry.
         value: f64,
     },
-    /// Two entries that should add up to 1.
+    /// Two entries that do not add up to 1.
     #[error(
         "row {row}, column {column} is {value} and row {column}, column {row} is {mirrored}; \
          they must add up to 1, but make {}", value + mirrored
@@ -77,13 +90,13 @@ pub enum InvalidMatrix {
         column: usize,
         /// The upper entry.
         value: f64,
-        /// The entry opposite.
+        /// The mirrored entry.
         mirrored: f64,
     },
 }
 
 impl PreferenceMatrix {
-    /// A matrix from its rows, checked.
+    /// A matrix from its rows.
     pub fn from_rows(rows: &[Vec<f64>]) -> Result<Self, InvalidMatrix> {
         let rankers = check_size(rows.len())?;
         for (index, row) in rows.iter().enumerate() {
@@ -98,8 +111,7 @@ impl PreferenceMatrix {
         Self::from_entries(rankers, rows.concat())
     }
 
-    /// A matrix from the win probabilities `win(i, j)` of the pairs `i < j`; the rest follows.
-    /// Checked.
+    /// A matrix from the win probabilities `win(i, j)` of the pairs `i < j`.
     pub fn from_pairs(
         rankers: usize,
         mut win: impl FnMut(usize, usize) -> f64,
@@ -116,7 +128,7 @@ impl PreferenceMatrix {
         Self::from_entries(rankers, entries)
     }
 
-    /// Row-major entries, checked; `rankers` has been.
+    /// A matrix from row-major entries. The caller has checked `rankers`.
     fn from_entries(rankers: usize, entries: Vec<f64>) -> Result<Self, InvalidMatrix> {
         let at = |i: usize, j: usize| entries[i * rankers + j];
         for i in 0..rankers {
@@ -146,7 +158,7 @@ impl PreferenceMatrix {
         Ok(Self { rankers, entries })
     }
 
-    /// `K`.
+    /// Number of rankers, `K`.
     pub fn rankers(&self) -> usize {
         self.rankers
     }
@@ -156,7 +168,7 @@ impl PreferenceMatrix {
         self.entries[i * self.rankers + j]
     }
 
-    /// `P[i][j] - 1/2`, exactly antisymmetric whatever the last digits of the two entries.
+    /// `P[i][j] - 1/2`; exactly antisymmetric, also where the two entries are rounded.
     pub fn margin(&self, i: usize, j: usize) -> f64 {
         (self.win_probability(i, j) - self.win_probability(j, i)) / 2.0
     }
@@ -171,9 +183,9 @@ impl PreferenceMatrix {
         self.entries.chunks_exact(self.rankers)
     }
 
-    /// The matrix among `chosen` rankers only, in that order: `result[a][b] =
-    /// P[chosen[a]][chosen[b]]`. With a permutation of all rankers it renames them. Panics on an
-    /// index outside `0..K`.
+    /// The matrix among the `chosen` rankers, in that order: `result[a][b] =
+    /// P[chosen[a]][chosen[b]]`. A permutation of all rankers renames them. Panics on an index
+    /// outside `0..K`.
     pub fn restricted_to(&self, chosen: &[usize]) -> Result<Self, InvalidMatrix> {
         let rankers = check_size(chosen.len())?;
         let entries = chosen
@@ -184,7 +196,7 @@ impl PreferenceMatrix {
     }
 }
 
-/// A number of rankers that a matrix may have.
+/// The number of rankers, if a matrix can have that many.
 fn check_size(rankers: usize) -> Result<usize, InvalidMatrix> {
     match rankers {
         0 => Err(InvalidMatrix::Empty),

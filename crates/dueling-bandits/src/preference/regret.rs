@@ -1,15 +1,19 @@
-//! Regret: what showing these rankers cost, compared with showing the best one only.
+//! Regret: the cost of the rankers that were shown, compared with showing only the best one.
 //!
-//! Both kinds are a mean over the two rankers of a duel of what each of them loses, so that the
-//! cumulative regret is linear in how often each ranker was shown: `Σ_i appearances[i] · loss[i] /
-//! 2`. No sum over steps is needed, and the same formula prices a simulation (with the true scores)
-//! and a live experiment (with estimated ones).
+//! Both kinds of regret are the mean loss of the two rankers of a duel. The cumulative regret is
+//! therefore linear in the appearances of each ranker: `Σ_i appearances[i] · loss[i] / 2`. No sum
+//! over steps is needed. The formula is the same with true scores, as in a simulation, and with
+//! estimated ones.
 
-use super::PreferenceMatrix;
+use crate::preference::matrix::PreferenceMatrix;
 
-/// Which regret is meant. Every report says so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// The kind of regret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum RegretKind {
     /// [`Regret::copeland`].
     Copeland,
@@ -17,17 +21,26 @@ pub enum RegretKind {
     Condorcet,
 }
 
-/// The matrix has no ranker that beats all others.
+/// A matrix without a ranker that beats all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it has no Condorcet winner, so Condorcet regret is not defined; use Copeland regret")]
 pub struct NoCondorcetWinner;
 
-/// What one appearance of each ranker costs, twice: a step that shows `(i, j)` costs `(loss[i] +
-/// loss[j]) / 2`.
+/// The loss of each ranker. A step that shows `(i, j)` costs `(loss[i] + loss[j]) / 2`.
+///
+/// ```
+/// use dueling_bandits::preference::{PreferenceMatrix, Regret};
+///
+/// let matrix = PreferenceMatrix::named("cyclic-4").expect("a known name")?;
+/// let regret = Regret::condorcet(&matrix).expect("ranker 0 beats all others");
+/// assert_eq!(regret.of_step(0, 0), 0.0);
+/// assert!((regret.of_step(0, 3) - 0.05).abs() < 1e-9);
+/// # Ok::<(), dueling_bandits::preference::InvalidName>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regret {
     losses: Vec<f64>,
-    /// Mean loss of the rankers that uniform pairs are drawn from.
+    /// Mean loss of the rankers of uniformly random pairs.
     uniform: f64,
 }
 
@@ -46,22 +59,21 @@ impl Regret {
         Self::from_copeland_scores(&matrix.copeland_scores())
     }
 
-    /// Copeland regret under given unnormalised scores, perhaps estimated ones: the plug-in
-    /// estimate of a live experiment prices its appearances with the scores of today's `p̂`.
+    /// Copeland regret under given unnormalised scores. With the scores of the empirical `p̂` it is
+    /// the plug-in estimate.
     pub fn from_copeland_scores(scores: &[usize]) -> Self {
         Self::from_copeland_scores_among(scores, &(0..scores.len()).collect::<Vec<_>>())
     }
 
-    /// The same where only `active` rankers (ascending) take part: `scores[i]` is how many of them
-    /// `i` beats. One that takes part no more is priced with its share of all of them, and costs
-    /// nothing where that is above the best score: nobody could have done better with those that
-    /// are left.
+    /// The same where only the rankers `active` (ascending) can be selected: `scores[i]` is the
+    /// number of them that `i` beats. A retired ranker's score is normalised by all of them. Its
+    /// loss is 0 where that share is above the best active ranker's.
     pub fn from_copeland_scores_among(scores: &[usize], active: &[usize]) -> Self {
         let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
         let others = active.len().saturating_sub(1).max(1) as f64;
         let best_share = best as f64 / others;
-        let gone = |score: usize| (best_share - score as f64 / active.len() as f64).max(0.0);
-        let mut losses: Vec<f64> = scores.iter().map(|&score| gone(score)).collect();
+        let retired = |score: usize| (best_share - score as f64 / active.len() as f64).max(0.0);
+        let mut losses: Vec<f64> = scores.iter().map(|&score| retired(score)).collect();
         for &i in active {
             losses[i] = (best - scores[i]) as f64 / others;
         }
@@ -75,14 +87,13 @@ impl Regret {
         Ok(Self::from_losses((0..matrix.rankers()).map(|i| matrix.margin(winner, i)).collect()))
     }
 
-    /// Regret under given losses, one a ranker: a step that shows `(i, j)` costs `(losses[i] +
-    /// losses[j]) / 2`.
+    /// Regret under given losses, one for each ranker.
     pub fn from_losses(losses: Vec<f64>) -> Self {
         let uniform = losses.iter().sum::<f64>() / losses.len().max(1) as f64;
         Self { losses, uniform }
     }
 
-    /// The same, where uniform pairs are of `active` rankers.
+    /// The same, where uniformly random pairs are pairs of `active` rankers.
     pub fn with_uniform_pairs_of(mut self, active: &[usize]) -> Self {
         self.uniform =
             active.iter().map(|&i| self.losses[i]).sum::<f64>() / active.len().max(1) as f64;
@@ -94,16 +105,15 @@ impl Regret {
         (self.losses[i] + self.losses[j]) / 2.0
     }
 
-    /// Cumulative regret of any number of steps, from how often each ranker was shown: a step is
-    /// two appearances, a self-duel two of the same ranker. Summed in the order of the rankers;
-    /// O(K).
+    /// Cumulative regret from the appearances of each ranker. A step is two appearances; a
+    /// self-duel is two of the same ranker. Summed in the order of the rankers; O(K).
     pub fn of_appearances(&self, appearances: &[u64]) -> f64 {
         self.losses.iter().zip(appearances).map(|(loss, &shown)| loss * shown as f64).sum::<f64>()
             / 2.0
     }
 
-    /// Expected cumulative regret of `steps` steps that draw both rankers uniformly, alike ones
-    /// included: what the same traffic would have cost without a policy.
+    /// Expected cumulative regret of `steps` steps that draw both rankers uniformly and
+    /// independently: the cost of the same steps without a policy.
     pub fn of_uniform_pairs(&self, steps: u64) -> f64 {
         self.uniform * steps as f64
     }

@@ -1,4 +1,4 @@
-//! Who is best, under each notion of best (`P` is the matrix, `K` its number of rankers).
+//! The best rankers, under each notion of best (`P` is the matrix, `K` its number of rankers).
 //!
 //! | notion | the winner | exists |
 //! | --- | --- | --- |
@@ -15,7 +15,7 @@
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem, SolveOptions};
 
-use super::PreferenceMatrix;
+use crate::preference::matrix::PreferenceMatrix;
 
 /// The von Neumann winner could not be computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +23,8 @@ use super::PreferenceMatrix;
 pub struct Unsolved(String);
 
 impl PreferenceMatrix {
-    /// How many others each ranker beats: `Cpld(i)`, from 0 to `K - 1`. Ties count for nobody.
+    /// The number of others that each ranker beats: `Cpld(i)`, from 0 to `K - 1`. Ties do not
+    /// count.
     pub fn copeland_scores(&self) -> Vec<usize> {
         let k = self.rankers();
         (0..k).map(|i| (0..k).filter(|&j| self.beats(i, j)).count()).collect()
@@ -60,7 +61,8 @@ impl PreferenceMatrix {
     pub fn smith_set(&self) -> Vec<usize> {
         let k = self.rankers();
         let mut inside = vec![false; k];
-        // a Copeland winner is always in it; whoever is not beaten by a member belongs to it too
+        // a Copeland winner is always in the set, and so is every ranker that a member does not
+        // beat
         let mut open = vec![self.copeland_winners()[0]];
         inside[open[0]] = true;
         while let Some(member) = open.pop() {
@@ -74,12 +76,12 @@ impl PreferenceMatrix {
         (0..k).filter(|&i| inside[i]).collect()
     }
 
-    /// Stationary distribution of the walk that stands at `i`, draws `j ≠ i` uniformly and moves
-    /// there with probability `P[j][i]`. It is unique: of two rankers at least one can be reached
+    /// Stationary distribution of the walk that, at `i`, draws `j ≠ i` uniformly and moves to `j`
+    /// with probability `P[j][i]`. It is unique: of any two rankers at least one can be reached
     /// from the other.
     ///
-    /// By state reduction (Grassmann, Taksar and Heyman, 1985), which subtracts nothing and so
-    /// loses no digits; O(K³).
+    /// Computed by state reduction (Grassmann, Taksar and Heyman, 1985), which has no subtractions
+    /// and so loses no digits; O(K³).
     pub fn random_walk_distribution(&self) -> Vec<f64> {
         let k = self.rankers();
         // rates instead of probabilities: the factor 1/(K - 1) cancels
@@ -90,7 +92,7 @@ impl PreferenceMatrix {
         for n in (1..k).rev() {
             leaving[n] = rate[n * k..n * k + n].iter().sum();
             if leaving[n] == 0.0 {
-                // from here no lower state is reached: the lower ones are left once and for ever
+                // no lower state is reached from here: the lower states are transient
                 root = n;
                 break;
             }
@@ -118,8 +120,8 @@ impl PreferenceMatrix {
     /// A mixed strategy `x` (weights that sum to 1) with `Σ_i x[i] (P[i][j] - 1/2) ≥ 0` for every
     /// `j`, up to rounding.
     ///
-    /// Solved on the [Smith set](Self::smith_set) alone: a strategy that nobody inside beats beats
-    /// everybody outside.
+    /// Solved on the [Smith set](Self::smith_set) alone: a strategy that no ranker inside beats
+    /// also beats every ranker outside.
     pub fn von_neumann_strategy(&self) -> Result<Vec<f64>, Unsolved> {
         let members = self.smith_set();
         let mut strategy = vec![0.0; self.rankers()];
@@ -127,7 +129,7 @@ impl PreferenceMatrix {
             strategy[winner] = 1.0;
             return Ok(strategy);
         }
-        // maximise the value v of the game, which is 0; v ≥ -1/2 always
+        // maximise the value v of the game; its maximum is 0, and always v ≥ -1/2
         let mut problem = Problem::new(OptimizationDirection::Maximize);
         let value = problem.add_var(1.0, (-0.5, 0.5));
         let weights: Vec<_> = members.iter().map(|_| problem.add_var(0.0, (0.0, 1.0))).collect();
@@ -153,7 +155,7 @@ impl PreferenceMatrix {
         Ok(strategy)
     }
 
-    /// `min_j Σ_i x[i] (P[i][j] - 1/2)`: by how much `strategy` wins against its worst opponent. No
+    /// `min_j Σ_i x[i] (P[i][j] - 1/2)`: the margin of `strategy` against its worst opponent. No
     /// strategy has more than 0; a von Neumann winner has 0 up to rounding.
     pub fn worst_margin(&self, strategy: &[f64]) -> f64 {
         let k = self.rankers();
@@ -162,7 +164,7 @@ impl PreferenceMatrix {
     }
 }
 
-/// The tightest tolerance that the solver has.
+/// The tightest tolerance of the solver.
 fn exact() -> SolveOptions {
     let mut options = SolveOptions::default();
     options.tolerances.feasibility = 1e-10;

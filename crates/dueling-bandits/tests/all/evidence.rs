@@ -1,9 +1,9 @@
 //! Conclusions from counts: known results, and properties that hold for all counts.
 
 use dueling_bandits::evidence::history::CHECKPOINTS_MAX;
-use dueling_bandits::evidence::whatif::{self, Answers};
+use dueling_bandits::evidence::off_policy::{self, Answers};
 use dueling_bandits::evidence::{
-    Certainty, History, Posterior, Sequence, Sequences, SmallCounts, Unknowable, forecast,
+    Certainty, History, NoForecast, Posterior, Sequence, Sequences, SmallCounts, forecast,
 };
 use dueling_bandits::math::mixture::evidence_against_half;
 use dueling_bandits::parameters::Setup;
@@ -149,7 +149,7 @@ fn who_has_gone_is_in_no_score_and_wins_nothing() {
     assert_eq!((certainty.certain(), certainty.possible()), (vec![1], vec![1]));
     assert_eq!([0, 1, 2, 3].map(|i| certainty.certain_wins(i)), [0, 2, 1, 0]);
     assert_eq!([0, 1, 2, 3].map(|i| certainty.possible_wins(i)), [0, 2, 1, 0]);
-    assert!(!certainty.is_settled(0, 1) && certainty.is_settled(1, 2));
+    assert!(!certainty.is_decided(0, 1) && certainty.is_decided(1, 2));
     assert_eq!(Certainty::of(&counts, 0.95).certain(), [0]);
     // the levels of the remaining rankers do not change
     assert_eq!(certainty.sequence(1, 2), Certainty::of(&counts, 0.95).sequence(1, 2));
@@ -158,7 +158,7 @@ fn who_has_gone_is_in_no_score_and_wins_nothing() {
     assert_eq!(nothing.deciding_pairs(), [(1, 2), (1, 3), (2, 3)]);
 
     let posterior = Posterior::among(&counts, &roster);
-    let chances = posterior.chances(500, &mut rng());
+    let chances = posterior.winner_probabilities(500, &mut rng());
     assert_eq!(
         (&chances.copeland, &chances.condorcet),
         (&vec![0.0, 1.0, 0.0, 0.0], &vec![0.0, 1.0, 0.0, 0.0])
@@ -236,7 +236,7 @@ proptest! {
         let possible = certainty.possible();
         prop_assert!((0..rankers).all(|i| !ever[i] || possible.contains(&i)), "{:?}", possible);
         for (i, j) in certainty.deciding_pairs() {
-            prop_assert!(!certainty.is_settled(i, j) && (possible.contains(&i) || possible.contains(&j)));
+            prop_assert!(!certainty.is_decided(i, j) && (possible.contains(&i) || possible.contains(&j)));
         }
     }
 
@@ -283,7 +283,7 @@ fn the_posterior_of_two_rankers_is_one_coin() {
     assert!((posterior.probability_above_half(0, 1) - 26.0 / 32.0).abs() < 1e-9);
     let draws = 4000;
     let error = 5.0 * (26.0 / 32.0 * 6.0 / 32.0 / f64::from(draws)).sqrt();
-    let chances = posterior.chances(draws as usize, &mut rng());
+    let chances = posterior.winner_probabilities(draws as usize, &mut rng());
     assert!((chances.copeland[0] - 26.0 / 32.0).abs() < error, "{chances:?}");
     assert_eq!(chances.copeland, chances.condorcet, "of two rankers, one beats all others");
     let drawn = posterior.regret(&[&[3, 1], &[7, 1]], draws as usize, &mut rng());
@@ -296,7 +296,7 @@ fn the_posterior_of_two_rankers_is_one_coin() {
 }
 
 #[test]
-fn what_is_settled_has_no_spread() {
+fn decided_pairs_have_no_spread() {
     let counts = tally(&[&[0, 900, 900], &[0, 0, 900], &[0, 0, 0]]);
     let drawn = Posterior::new(&counts).regret(&[&[10, 20, 30]], 200, &mut rng());
     // scores 2, 1, 0 of 2
@@ -320,7 +320,7 @@ fn forecasts_of_clear_cases() {
         forecast(counts, &Certainty::of(counts, 0.95), history, &mut rng())
     };
     let nothing = Tally::new(3);
-    assert_eq!(ask(&nothing, &History::new(3)), Err(Unknowable::NoDuels));
+    assert_eq!(ask(&nothing, &History::new(3)), Err(NoForecast::NoDuels));
 
     let decided = tally(&[&[0, 90], &[0, 0]]);
     assert_eq!(ask(&decided, &history(&[(0, 1, 90)], 2)).unwrap().estimate, 0.0);
@@ -347,12 +347,12 @@ fn forecasts_of_clear_cases() {
     let stuck = tally(&[&[0, 0, 0], &[90, 0, 3], &[90, 4, 0]]);
     assert_eq!(
         ask(&stuck, &history(&[(0, 1, 90), (0, 2, 90)], 3)),
-        Err(Unknowable::NotCompared(1, 2))
+        Err(NoForecast::NotCompared(1, 2))
     );
 
     let many = Tally::new(200);
     let seen = history(&[(0, 1, 5)], 200);
-    assert!(matches!(ask(&many, &seen), Err(Unknowable::TooManyPairs(19_900))));
+    assert!(matches!(ask(&many, &seen), Err(NoForecast::TooManyPairs(19_900))));
 }
 
 /// If preferences follow an order, the compared pairs predict those that were not compared. If they
@@ -371,7 +371,7 @@ fn an_order_among_the_pairs_is_noticed_and_a_circle_is_none() {
                 counts.record_run(Duel::new(worse, better), Outcome::First, plays / 4);
             }
         }
-        Posterior::new(&counts).chances(4000, &mut rng()).condorcet[0]
+        Posterior::new(&counts).winner_probabilities(4000, &mut rng()).condorcet[0]
     };
     let ordered = chances(&|_, _| true);
     let circle = chances(&|i, j| (j - i) % 2 == 1);
@@ -419,7 +419,8 @@ fn what_another_policy_would_cost_is_what_it_costs() {
         }
         let answers = Answers::new(4, |low, high| log[&(low, high)]);
         assert_eq!((answers.rankers(), answers.total()), (4, 2400));
-        let course = whatif::run(&mut *start(run), answers, TieRule::Skip, run, steps, &mut rng);
+        let course =
+            off_policy::run(&mut *start(run), answers, TieRule::Skip, run, steps, &mut rng);
         assert_eq!((course.steps, course.used_up), (steps, None));
         assert_eq!(course.shown.iter().sum::<u64>(), 2 * steps);
         replayed.push(regret.of_appearances(&course.shown));
@@ -445,7 +446,7 @@ fn answers_are_used_once() {
     let answers = || Answers::new(2, |_, _| [3, 2, 1, 1]);
     let spec = PolicySpec::from_text("pcomp:horizon=1000,batches=1").unwrap();
     let mut policy = spec.start(Setup { rankers: 2, seed: 1 });
-    let course = whatif::run(&mut *policy, answers(), TieRule::Skip, 1, 50, &mut rng());
+    let course = off_policy::run(&mut *policy, answers(), TieRule::Skip, 1, 50, &mut rng());
     assert_eq!((course.steps, course.used_up.is_some()), (7, true));
     assert_eq!((policy.tally().half_wins(0, 1), policy.tally().half_wins(1, 0)), (6, 4));
     assert_eq!(course.shown, [7, 7]);

@@ -1,12 +1,16 @@
 //! The evidence that one ranker beats another.
 
-use serde::{Deserialize, Serialize};
+use crate::Tally;
+use crate::math::divergence;
+use crate::policies::batch::Rows;
 
-use super::{Rows, Tally, divergence};
-
-/// The rule by which one ranker clearly beats another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// When a ranker is clearly beaten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Elimination {
     /// `N d(p̂, 1/2) > ln(T K²)`.
     #[default]
@@ -19,8 +23,12 @@ pub enum Elimination {
 }
 
 /// The comparisons of a pair that count as evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Estimates {
     /// All comparisons of the pair.
     All,

@@ -1,34 +1,45 @@
 //! PCOMP: compares all pairs of the remaining rankers (Algorithm 1).
 
-use serde::{Deserialize, Serialize};
-
-use super::{
-    BATCHES, Batched, Closed, Duel, ELIMINATION, ESTIMATES, Elimination, Estimates, Evidence,
-    Field, HORIZON, Scheme, Terms,
-};
-use crate::Policy;
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
+use crate::policies::comp::batched::Batched;
+use crate::policies::comp::evidence::{Elimination, Estimates, Evidence};
+use crate::policies::comp::field::Field;
+use crate::policies::comp::pair_selection::{Closed, PairSelection};
+use crate::policies::comp::parameters::{
+    BATCHES, BatchParameters, ELIMINATION, ESTIMATES, FIXED_RANKERS, HORIZON,
+};
+use crate::{Duel, Policy};
 
 /// Parameters of PCOMP.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Pcomp {
     /// `T`, in comparisons.
     pub horizon: u64,
-    /// `B`; by default the logarithm of the horizon to base 2.
-    #[serde(default)]
+    /// `B`; the logarithm of the horizon to base 2 where it is not given.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub batches: Option<u32>,
-    /// The rule by which a ranker is clearly beaten.
-    #[serde(default)]
+    /// When a ranker is clearly beaten.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub elimination: Elimination,
     /// The comparisons that count as evidence.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub estimates: Option<Estimates>,
 }
 
 impl Pcomp {
-    fn terms(&self) -> Terms {
-        Terms {
+    /// The default parameters for a horizon.
+    pub fn new(horizon: u64) -> Self {
+        Self { horizon, batches: None, elimination: Elimination::default(), estimates: None }
+    }
+
+    /// The parameters that all three have.
+    fn shared(&self) -> BatchParameters {
+        BatchParameters {
             horizon: self.horizon,
             batches: self.batches,
             elimination: self.elimination,
@@ -44,30 +55,30 @@ impl PolicyParameters for Pcomp {
         source: "Agarwal, Ghuge & Nagarajan, Batched Dueling Bandits, ICML 2022, Algorithm 1 (PCOMP)",
         assumes: "a Condorcet winner",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES],
-        fixed_rankers: Some(
-            "it commits to batches of pairs, and divides its horizon, for the initial rankers",
-        ),
+        fixed_rankers: Some(FIXED_RANKERS),
         not_served: None,
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        self.terms().validate(rankers)
+        self.shared().validate(rankers)
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
-        Batched::start(self.terms(), setup, AllPairs)
+        Batched::start(self.shared(), setup, AllPairs)
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        Batched::<AllPairs>::restore(self.terms(), setup, format, state)
+        Batched::<AllPairs>::restore(self.shared(), setup, format, state)
     }
 }
 
-/// The pair selection of PCOMP, and of the second phase of SCOMP and SCOMP2.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+/// The selection of PCOMP, and of the second phase of the other two.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct AllPairs;
 
-impl Scheme for AllPairs {
+impl PairSelection for AllPairs {
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         Field::all_pairs(&field.active)
     }

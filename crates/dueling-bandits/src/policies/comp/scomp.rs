@@ -1,17 +1,18 @@
 //! SCOMP: compares a small seed set with all remaining rankers (Algorithm 2).
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
-use crate::{Policy, step_rng};
-
-use super::pcomp::AllPairs;
-use super::{
-    BATCHES, Batched, Closed, Duel, ELIMINATION, ESTIMATES, Elimination, Estimates, Evidence,
-    Field, HORIZON, SEED_EXPONENT, Scheme, Terms, default_seed_exponent, seeded_parameters,
-    validate_seed_exponent,
+use crate::policies::comp::batched::Batched;
+use crate::policies::comp::evidence::{Elimination, Estimates, Evidence};
+use crate::policies::comp::field::Field;
+use crate::policies::comp::pair_selection::{Closed, PairSelection};
+use crate::policies::comp::parameters::{
+    BATCHES, BatchParameters, ELIMINATION, ESTIMATES, FIXED_RANKERS, HORIZON, SEED_EXPONENT,
+    default_seed_exponent, seeded_parameters, validate_seed_exponent,
 };
+use crate::policies::comp::pcomp::AllPairs;
+use crate::{Duel, Policy, step_rng};
 
 seeded_parameters! {
     /// Parameters of SCOMP.
@@ -27,27 +28,26 @@ impl PolicyParameters for Scomp {
         assumes: "a total order with strong stochastic transitivity and the stochastic triangle \
                   inequality",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES, SEED_EXPONENT],
-        fixed_rankers: Some(
-            "it commits to batches of pairs, and divides its horizon, for the initial rankers",
-        ),
+        fixed_rankers: Some(FIXED_RANKERS),
         not_served: None,
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
         validate_seed_exponent(self.seed_exponent)?;
-        self.terms().validate(rankers)
+        self.shared().validate(rankers)
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
         Batched::start(
-            self.terms(),
+            self.shared(),
             setup,
             SeedsAgainstAll::Seeds(draw_seeds(self.seed_exponent, setup)),
         )
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        Batched::<SeedsAgainstAll>::restore(self.terms(), setup, format, state)
+        Batched::<SeedsAgainstAll>::restore(self.shared(), setup, format, state)
     }
 }
 
@@ -71,8 +71,9 @@ pub(super) fn are_seeds(seeds: &[usize], rankers: usize) -> bool {
         && seeds.last().is_some_and(|&last| last < rankers)
 }
 
-/// The pair selection of SCOMP.
-#[derive(Debug, Serialize, Deserialize)]
+/// The selection of SCOMP.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum SeedsAgainstAll {
     /// The first phase, with `S`, which is not empty.
     Seeds(Vec<usize>),
@@ -80,7 +81,7 @@ enum SeedsAgainstAll {
     AllPairs,
 }
 
-impl Scheme for SeedsAgainstAll {
+impl PairSelection for SeedsAgainstAll {
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         let Self::Seeds(seeds) = self else { return AllPairs.pairs(field) };
         // line 5; a pair inside S occurs once, with its lower ranker first

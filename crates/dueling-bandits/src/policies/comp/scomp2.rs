@@ -1,16 +1,17 @@
 //! SCOMP2: compares the best of a small seed set with all remaining rankers (Algorithm 3).
 
-use serde::{Deserialize, Serialize};
-
-use super::pcomp::AllPairs;
-use super::scomp::{are_seeds, draw_seeds};
-use super::{
-    BATCHES, Batched, Closed, Duel, ELIMINATION, ESTIMATES, Elimination, Estimates, Evidence,
-    Field, HORIZON, SEED_EXPONENT, Scheme, Terms, default_seed_exponent, seeded_parameters,
-    validate_seed_exponent,
-};
-use crate::Policy;
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
+use crate::policies::comp::batched::Batched;
+use crate::policies::comp::evidence::{Elimination, Estimates, Evidence};
+use crate::policies::comp::field::Field;
+use crate::policies::comp::pair_selection::{Closed, PairSelection};
+use crate::policies::comp::parameters::{
+    BATCHES, BatchParameters, ELIMINATION, ESTIMATES, FIXED_RANKERS, HORIZON, SEED_EXPONENT,
+    default_seed_exponent, seeded_parameters, validate_seed_exponent,
+};
+use crate::policies::comp::pcomp::AllPairs;
+use crate::policies::comp::scomp::{are_seeds, draw_seeds};
+use crate::{Duel, Policy};
 
 seeded_parameters! {
     /// Parameters of SCOMP2.
@@ -26,40 +27,41 @@ impl PolicyParameters for Scomp2 {
         assumes: "a total order with strong stochastic transitivity and the stochastic triangle \
                   inequality",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES, SEED_EXPONENT],
-        fixed_rankers: Some(
-            "it commits to batches of pairs, and divides its horizon, for the initial rankers",
-        ),
+        fixed_rankers: Some(FIXED_RANKERS),
         not_served: None,
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
         validate_seed_exponent(self.seed_exponent)?;
-        self.terms().validate(rankers)
+        self.shared().validate(rankers)
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
         let seeds = draw_seeds(self.seed_exponent, setup);
         Batched::start(
-            self.terms(),
+            self.shared(),
             setup,
             BestSeedAgainstAll { stage: Stage::of_round(&seeds), seeds },
         )
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        Batched::<BestSeedAgainstAll>::restore(self.terms(), setup, format, state)
+        Batched::<BestSeedAgainstAll>::restore(self.shared(), setup, format, state)
     }
 }
 
-/// The pair selection of SCOMP2.
-#[derive(Debug, Serialize, Deserialize)]
+/// The selection of SCOMP2.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct BestSeedAgainstAll {
     /// `S`; not empty in the first phase.
     seeds: Vec<usize>,
     stage: Stage,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Stage {
     /// First phase, batch r(1): all pairs of seeds.
     Seeds,
@@ -123,7 +125,7 @@ impl BestSeedAgainstAll {
     }
 }
 
-impl Scheme for BestSeedAgainstAll {
+impl PairSelection for BestSeedAgainstAll {
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         match self.stage {
             Stage::Seeds => Field::all_pairs(&self.seeds),

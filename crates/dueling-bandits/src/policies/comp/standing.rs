@@ -1,6 +1,6 @@
 //! The leader among the active rankers, updated in O(1) per comparison.
 
-use super::{Observation, Tally};
+use crate::{Observation, Tally};
 
 /// Determines the champion: the active ranker that the fewest active rankers lead. A pair without
 /// comparisons has no leader. Ties go to the largest share of comparisons won (1/2 without

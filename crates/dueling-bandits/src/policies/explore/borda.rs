@@ -2,12 +2,12 @@
 //! (`algorithms-comparators.md` §11.2).
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
-use super::confidence::Interval;
-use super::{
-    Duel, Exploration, InFlight, LargestOther, Observation, PolicyRng, Radius, RoundRobin, Tally,
-};
+use crate::policies::explore::confidence::{Interval, Radius};
+use crate::policies::explore::exploration::Exploration;
+use crate::policies::explore::largest_other::LargestOther;
+use crate::policies::explore::round_robin::RoundRobin;
+use crate::{Duel, InFlight, Observation, PolicyRng, Tally};
 
 /// The exploration. A duel samples the unknown of its first ranker; the statistics of its opponent
 /// do not change.
@@ -18,14 +18,16 @@ pub(super) struct BordaArms {
     intersect: bool,
 }
 
-/// The active rankers with their turns, and the statistics of each ranker.
-#[derive(Debug, Serialize, Deserialize)]
+/// The active rankers with their turns, and what is known of each.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct BordaState {
     turns: RoundRobin,
     arms: Vec<Arm>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Arm {
     interval: Interval,
     half_wins: u64,

@@ -1,9 +1,8 @@
 //! Confidence intervals of the pairs, and the decisions that follow from them
 //! (`algorithms-comparators.md` §11.1 and §11.2).
 
-use serde::{Deserialize, Serialize};
-
-use super::{Duel, Pairs, Tally};
+use crate::policies::explore::pairs::Pairs;
+use crate::{Duel, Tally};
 
 /// The radius of a confidence interval, `c(n) = sqrt(ln(η(n) / δ) / 2n)`. The logarithm is kept as
 /// a sum, because the product overflows.
@@ -46,8 +45,9 @@ impl Radius {
     }
 }
 
-/// An interval for a parameter in [0, 1], narrowed by comparisons.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// An interval of a parameter in [0, 1], narrowed by what is learnt of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Interval {
     pub(super) low: f64,
     pub(super) high: f64,
@@ -84,16 +84,17 @@ impl Interval {
     }
 }
 
-/// The intervals of all pairs, and for each ranker the numbers of others that it certainly beats
-/// and certainly loses to.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// The intervals of all pairs, and for each ranker how many others it surely beats and surely loses
+/// to.
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Intervals {
     /// `P[i][j]` of every pair, by pair number.
     of: Vec<Interval>,
-    /// Derived from the intervals, as are the losses.
-    #[serde(skip)]
+    /// Derived, as are the losses.
+    #[cfg_attr(feature = "serde", serde(skip))]
     wins: Vec<usize>,
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     losses: Vec<usize>,
 }
 

@@ -1,6 +1,6 @@
 //! Unordered pairs of rankers, numbered.
 
-use super::Duel;
+use crate::Duel;
 
 /// The pairs of `K` rankers, numbered row by row: (0,1), (0,2), …, (1,2), ….
 #[derive(Debug, Clone, Copy)]

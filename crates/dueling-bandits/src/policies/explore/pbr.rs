@@ -5,20 +5,24 @@
 //! A pair that has left the race keeps its decision. Later outcomes of the pair count in the tally
 //! only.
 
-use serde::{Deserialize, Serialize};
-
-use super::{
-    DELTA, Duel, Exploration, ExploreThenExploit, InFlight, MAX_HORIZON, Observation, Pairs,
-    PolicyRng, Radius, RoundRobin, Tally, Terms,
-};
-use crate::Policy;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
+use crate::policies::explore::confidence::Radius;
+use crate::policies::explore::exploration::Exploration;
+use crate::policies::explore::explore_then_exploit::ExploreThenExploit;
+use crate::policies::explore::pairs::Pairs;
+use crate::policies::explore::parameters::{DELTA, ExplorationParameters, MAX_HORIZON};
+use crate::policies::explore::round_robin::RoundRobin;
+use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
-/// The rule by which rankers are selected and discarded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// Who is selected and who is discarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum SelectionRule {
     /// A ranker is selected or discarded as soon as the decisions leave no other possibility.
     #[default]
@@ -28,22 +32,26 @@ pub enum SelectionRule {
 }
 
 /// Parameters of Copeland PBR.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Pbr {
     /// `T`, in steps.
     pub horizon: u64,
     /// `δ`.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub delta: Option<f64>,
     /// `κ`.
-    #[serde(default = "one")]
+    #[cfg_attr(feature = "serde", serde(default = "one"))]
     pub kappa: usize,
     /// `n_max`.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub most_comparisons: Option<u64>,
-    /// The rule by which rankers are selected and discarded.
-    #[serde(default)]
+    /// Who is selected and who is discarded.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub rule: SelectionRule,
 }
 
@@ -52,8 +60,20 @@ fn one() -> usize {
 }
 
 impl Pbr {
-    fn terms(&self) -> Terms {
-        Terms { horizon: Some(self.horizon), delta: self.delta }
+    /// The default parameters for a horizon.
+    pub fn new(horizon: u64) -> Self {
+        Self {
+            horizon,
+            delta: None,
+            kappa: one(),
+            most_comparisons: None,
+            rule: SelectionRule::default(),
+        }
+    }
+
+    /// The parameters that all explorations have.
+    fn shared(&self) -> ExplorationParameters {
+        ExplorationParameters { horizon: Some(self.horizon), delta: self.delta }
     }
 
     fn most_comparisons(&self) -> u64 {
@@ -65,7 +85,7 @@ impl Pbr {
         let most_comparisons = self.most_comparisons();
         // ln(2 K² n_max / δ)
         let radius =
-            Radius::finite(setup.rankers * setup.rankers, most_comparisons, self.terms().delta());
+            Radius::finite(setup.rankers * setup.rankers, most_comparisons, self.shared().delta());
         Race { pairs: Pairs { rankers: setup.rankers }, radius, most_comparisons, kappa, rule }
     }
 }
@@ -114,7 +134,7 @@ impl PolicyParameters for Pbr {
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        self.terms().validate(rankers)?;
+        self.shared().validate(rankers)?;
         let wanted = "from 1 to one less than the number of rankers";
         require((1..rankers).contains(&self.kappa), "kappa", self.kappa, wanted)?;
         let most = self.most_comparisons();
@@ -122,11 +142,12 @@ impl PolicyParameters for Pbr {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
-        ExploreThenExploit::start(self.race(setup), self.terms(), setup)
+        ExploreThenExploit::start(self.race(setup), self.shared(), setup)
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        ExploreThenExploit::restore(self.race(setup), self.terms(), setup, format, state)
+        ExploreThenExploit::restore(self.race(setup), self.shared(), setup, format, state)
     }
 }
 
@@ -142,15 +163,17 @@ struct Race {
     rule: SelectionRule,
 }
 
-/// `𝒜` with its turns, and the decisions.
-#[derive(Debug, Serialize, Deserialize)]
+/// `𝒜` with its turns, and the verdicts.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct RaceState {
     turns: RoundRobin,
     verdicts: Vec<Verdicts>,
 }
 
-/// The decided pairs of one ranker.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What is sure of one ranker.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Verdicts {
     /// `w_i`: the number of rankers that it certainly beats.
     won: usize,
@@ -267,8 +290,8 @@ impl Exploration for Race {
 
 #[cfg(test)]
 mod tests {
-    use super::super::confidence::tests::sure;
     use super::*;
+    use crate::policies::explore::confidence::tests::sure;
 
     /// (`𝒞`, `𝒟`) if the decided pairs are those of `rows`.
     fn sets(rows: &[&str], kappa: usize, rule: SelectionRule) -> (Vec<usize>, Vec<usize>) {

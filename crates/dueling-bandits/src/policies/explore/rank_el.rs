@@ -4,20 +4,24 @@
 //! **This is a reconstruction.** The sampling order, the constants and the stopping rule are those
 //! of `algorithms-comparators.md` §13. They are sound, but not known to be the paper's.
 
-use serde::{Deserialize, Serialize};
-
-use super::{
-    DELTA, Duel, Exploration, ExploreThenExploit, HORIZON, InFlight, Intervals, Observation, Pairs,
-    PolicyRng, Radius, RoundRobin, Tally, Terms,
-};
-use crate::Policy;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
+use crate::policies::explore::confidence::{Intervals, Radius};
+use crate::policies::explore::exploration::Exploration;
+use crate::policies::explore::explore_then_exploit::ExploreThenExploit;
+use crate::policies::explore::pairs::Pairs;
+use crate::policies::explore::parameters::{DELTA, ExplorationParameters, HORIZON};
+use crate::policies::explore::round_robin::RoundRobin;
+use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
-/// The distance between two rankings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// How far two rankings are apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Distance {
     /// The number of pairs that the two rankings order differently.
     #[default]
@@ -27,8 +31,12 @@ pub enum Distance {
 }
 
 /// Parameters of RankEl.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct RankEl {
     /// `T`, in steps.
     pub horizon: Option<u64>,
@@ -41,13 +49,14 @@ pub struct RankEl {
 }
 
 impl RankEl {
-    fn terms(&self) -> Terms {
-        Terms { horizon: self.horizon, delta: self.delta }
+    /// The parameters that all explorations have.
+    fn shared(&self) -> ExplorationParameters {
+        ExplorationParameters { horizon: self.horizon, delta: self.delta }
     }
 
     fn elicitation(&self, setup: Setup) -> Elicitation {
         let pairs = Pairs { rankers: setup.rankers };
-        let radius = self.terms().radius(pairs.count());
+        let radius = self.shared().radius(pairs.count());
         Elicitation { pairs, radius, distance: self.distance, tolerance: self.tolerance }
     }
 }
@@ -83,7 +92,7 @@ impl PolicyParameters for RankEl {
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        self.terms().validate(rankers)?;
+        self.shared().validate(rankers)?;
         let most = Pairs { rankers }.count();
         require(
             self.tolerance <= most,
@@ -94,11 +103,12 @@ impl PolicyParameters for RankEl {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
-        ExploreThenExploit::start(self.elicitation(setup), self.terms(), setup)
+        ExploreThenExploit::start(self.elicitation(setup), self.shared(), setup)
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        ExploreThenExploit::restore(self.elicitation(setup), self.terms(), setup, format, state)
+        ExploreThenExploit::restore(self.elicitation(setup), self.shared(), setup, format, state)
     }
 }
 
@@ -112,8 +122,9 @@ struct Elicitation {
     tolerance: usize,
 }
 
-/// The pairs still to be compared with their turns, and the intervals of all pairs.
-#[derive(Debug, Serialize, Deserialize)]
+/// The pairs that are still asked for with their turns, and the intervals of all.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct ElicitationState {
     turns: RoundRobin,
     intervals: Intervals,
@@ -226,8 +237,8 @@ impl Exploration for Elicitation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::confidence::tests::{bounds, sure};
     use super::*;
+    use crate::policies::explore::confidence::tests::{bounds, sure};
 
     #[test]
     fn one_pair_of_rankers_is_ambiguous() {

@@ -1,9 +1,9 @@
 //! Round-robin over open items: the least compared ones have their turn first.
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
-use super::{Duel, InFlight, Pairs, PolicyRng};
+use crate::policies::explore::pairs::Pairs;
+use crate::{Duel, InFlight, PolicyRng};
 
 /// Largest number of positions that one draw examines.
 const LOOKS: usize = 64;
@@ -11,13 +11,12 @@ const LOOKS: usize = 64;
 /// The position of a closed item.
 const CLOSED: u32 = u32::MAX;
 
-/// Items `0..n` (pairs, or rankers) that are compared in turns. At the start of a pass, the least
-/// compared items have their turn. The pass ends when each of them that is still open has been
-/// compared once more.
-///
-/// Turns count all answered comparisons, with or without information. Otherwise a pair of equals
-/// whose ties are skipped would delay the others.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Items `0..n` (pairs, or rankers) that are compared in turns. A pass is over when every open item
+/// has been compared once more than the least compared ones had been when it began. An item's turn
+/// counts answered comparisons, whatever they said, so that a pair of equals whose ties are skipped
+/// does not hold up the others.
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct RoundRobin {
     /// Number of answered comparisons of each item.
     compared: Vec<u32>,
@@ -25,8 +24,8 @@ pub(super) struct RoundRobin {
     open: Vec<u32>,
     /// Number of items in `open` whose turn it is.
     turn: usize,
-    /// The position of each item in `open`. Derived from it.
-    #[serde(skip)]
+    /// Where in `open` an item stands. Derived from it.
+    #[cfg_attr(feature = "serde", serde(skip))]
     place: Vec<u32>,
 }
 

@@ -3,8 +3,9 @@
 
 use rand::RngExt;
 
-use super::{Duel, Intervals, Pairs, PolicyRng};
-use crate::step_rng;
+use crate::policies::explore::confidence::Intervals;
+use crate::policies::explore::pairs::Pairs;
+use crate::{Duel, PolicyRng, step_rng};
 
 /// Samples `m` random matrices within the intervals, and tries `M` changes on each.
 #[derive(Debug)]

@@ -2,22 +2,27 @@
 //! Naamane, ICML 2013), used as a dueling bandit through the explore-then-exploit wrapper. See
 //! `algorithms-comparators.md` §11.
 
-use serde::{Deserialize, Serialize};
-
-use super::borda::BordaArms;
-use super::sampled::Sampler;
-use super::{
-    DELTA, Duel, Exploration, ExploreThenExploit, HORIZON, InFlight, Intervals, LargestOther,
-    Observation, Pairs, PolicyRng, Radius, RoundRobin, Tally, Terms,
-};
-use crate::Policy;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
+use crate::policies::explore::borda::BordaArms;
+use crate::policies::explore::confidence::{Intervals, Radius};
+use crate::policies::explore::exploration::Exploration;
+use crate::policies::explore::explore_then_exploit::ExploreThenExploit;
+use crate::policies::explore::largest_other::LargestOther;
+use crate::policies::explore::pairs::Pairs;
+use crate::policies::explore::parameters::{DELTA, ExplorationParameters, HORIZON};
+use crate::policies::explore::round_robin::RoundRobin;
+use crate::policies::explore::sampled::Sampler;
+use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
-/// The kind of winner to find.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// The winner that is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Winner {
     /// The ranker that beats the most others.
     #[default]
@@ -30,9 +35,13 @@ pub enum Winner {
     BordaPairs,
 }
 
-/// The test for whether a pair can still change the winner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// How it is found that a pair does not matter any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Predicate {
     /// By the formula of the winner.
     #[default]
@@ -42,8 +51,12 @@ pub enum Predicate {
 }
 
 /// Parameters of SAVAGE.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
 pub struct Savage {
     /// `T`, in steps.
     pub horizon: Option<u64>,
@@ -80,12 +93,13 @@ impl Default for Savage {
 const MOST_SAMPLED_RANKERS: usize = 50;
 
 impl Savage {
-    fn terms(&self) -> Terms {
-        Terms { horizon: self.horizon, delta: self.delta }
+    /// The parameters that all explorations have.
+    fn shared(&self) -> ExplorationParameters {
+        ExplorationParameters { horizon: self.horizon, delta: self.delta }
     }
 
     fn arms(&self, setup: Setup) -> BordaArms {
-        BordaArms::new(setup.rankers, self.terms().radius(setup.rankers), self.intersect)
+        BordaArms::new(setup.rankers, self.shared().radius(setup.rankers), self.intersect)
     }
 
     fn pairs(&self, setup: Setup) -> SavagePairs {
@@ -102,7 +116,7 @@ impl Savage {
             (Predicate::Exact, Winner::Condorcet) => IndependenceTest::Condorcet,
             (Predicate::Exact, Winner::Borda | Winner::BordaPairs) => IndependenceTest::Borda,
         };
-        let radius = self.terms().radius(pairs.count());
+        let radius = self.shared().radius(pairs.count());
         SavagePairs { pairs, radius, intersect: self.intersect, test }
     }
 }
@@ -159,7 +173,7 @@ impl PolicyParameters for Savage {
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        self.terms().validate(rankers)?;
+        self.shared().validate(rankers)?;
         if self.predicate == Predicate::Sampled {
             if self.winner != Winner::Copeland {
                 return Err(InvalidPolicy::new(
@@ -182,17 +196,22 @@ impl PolicyParameters for Savage {
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
         match self.winner {
-            Winner::Borda => ExploreThenExploit::start(self.arms(setup), self.terms(), setup),
-            _ => ExploreThenExploit::start(self.pairs(setup), self.terms(), setup),
+            Winner::Borda => ExploreThenExploit::start(self.arms(setup), self.shared(), setup),
+            Winner::Copeland | Winner::Condorcet | Winner::BordaPairs => {
+                ExploreThenExploit::start(self.pairs(setup), self.shared(), setup)
+            }
         }
     }
 
+    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         match self.winner {
             Winner::Borda => {
-                ExploreThenExploit::restore(self.arms(setup), self.terms(), setup, format, state)
+                ExploreThenExploit::restore(self.arms(setup), self.shared(), setup, format, state)
             }
-            _ => ExploreThenExploit::restore(self.pairs(setup), self.terms(), setup, format, state),
+            Winner::Copeland | Winner::Condorcet | Winner::BordaPairs => {
+                ExploreThenExploit::restore(self.pairs(setup), self.shared(), setup, format, state)
+            }
         }
     }
 }
@@ -223,15 +242,16 @@ enum IndependenceTest {
     Sampled(Sampler),
 }
 
-/// The active set `𝒲` with its turns, the box `H`, and which rankers are out.
-#[derive(Debug, Serialize, Deserialize)]
+/// The active set `𝒲` with its turns, the box `H`, and who is out.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct SavageState {
     turns: RoundRobin,
     intervals: Intervals,
     out: Vec<bool>,
-    /// `[A_i, B_i]`: bounds of the Borda sums. Derived. Each is always summed in the order of the
-    /// rankers, so a restored state is identical to the last bit.
-    #[serde(skip)]
+    /// `[A_i, B_i]`: bounds of the Borda sums. Derived; each is a sum in the order of the rankers
+    /// whenever it is computed, so that a restored state has the same to the last bit.
+    #[cfg_attr(feature = "serde", serde(skip))]
     borda: Vec<(f64, f64)>,
 }
 
@@ -380,9 +400,9 @@ impl Exploration for SavagePairs {
 
 #[cfg(test)]
 mod tests {
-    use super::super::confidence::Interval;
-    use super::super::confidence::tests::{bounds, sure};
     use super::*;
+    use crate::policies::explore::confidence::Interval;
+    use crate::policies::explore::confidence::tests::{bounds, sure};
 
     fn exploration(pairs: Pairs, test: IndependenceTest, intersect: bool) -> SavagePairs {
         SavagePairs { pairs, radius: Radius::finite(pairs.count(), 10_000, 1e-4), intersect, test }
@@ -442,8 +462,8 @@ mod tests {
         let wins = [(0, 1, 95), (0, 2, 70), (1, 2, 80)];
         let mut tally = Tally::new(3);
         for (i, j, won) in wins {
-            tally.record_run(Duel::new(i, j), super::super::Outcome::First, won);
-            tally.record_run(Duel::new(i, j), super::super::Outcome::Second, 120 - won);
+            tally.record_run(Duel::new(i, j), crate::Outcome::First, won);
+            tally.record_run(Duel::new(i, j), crate::Outcome::Second, 120 - won);
         }
         let savage = exploration(pairs, IndependenceTest::Copeland, false);
         let mut intervals = Intervals::new(pairs);

@@ -21,7 +21,6 @@
 //! "all scores are known". Each means that the best certain score is the best possible score.
 
 use rand::{Rng, RngExt};
-use serde::{Deserialize, Serialize};
 
 use crate::math::divergence;
 use crate::math::mixture;
@@ -55,8 +54,9 @@ impl Verdict {
     }
 }
 
-/// One arm of the bandit in Algorithm 4.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// One arm of the bandit that Algorithm 4 plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Arm {
     /// Whether the arm is still in `B`.
     left: bool,
@@ -103,8 +103,8 @@ pub(super) struct Identification {
     answer: Option<usize>,
 }
 
-/// The fields of an [`Identification`] that cannot be derived.
-#[derive(Serialize, Deserialize)]
+/// An [`Identification`] without what follows from the rest.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SavedIdentification {
     evidence: Tally,
     arms: Vec<Arm>,
@@ -125,7 +125,8 @@ impl Identification {
         Self::with(Tally::new(rankers), arms, None, failure, resolution)
     }
 
-    /// The inverse of [`Identification::save`]; `None` if the state is not a possible one.
+    /// As [`Identification::save`] left it; `None` for what no round can have come to.
+    #[cfg(feature = "serde")]
     pub fn restore(
         saved: SavedIdentification,
         k: usize,

@@ -37,7 +37,7 @@ impl Counts {
 }
 
 #[test]
-fn the_incremental_form_plays_and_removes_as_the_plain_form() {
+fn the_incremental_form_plays_and_removes_as_the_reference_implementation() {
     let (k, horizon, kappa) = (5, 3_000.0f64, 0.4);
     let mut removed = 0;
     for seed in 0..6 {

@@ -8,7 +8,7 @@ use super::support::{
 };
 use crate::reference::double_thompson::ReferenceDoubleThompson;
 
-fn assert_selects_like_plain_form(
+fn assert_selects_like_reference(
     policy: &dyn Policy,
     reference: &Reference,
     plus: bool,
@@ -23,13 +23,13 @@ fn assert_selects_like_plain_form(
 }
 
 #[test]
-fn selects_like_the_plain_form() {
+fn selects_like_the_reference_implementation() {
     for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
         for (name, (counts, self_duels)) in [("A", A), ("B", B), ("C", C), ("D", D)] {
             let mut policy = start(kind, counts.len(), 1);
             feed(policy.as_mut(), counts, self_duels);
             let reference = Reference::of(policy.as_ref(), 0.51);
-            assert_selects_like_plain_form(
+            assert_selects_like_reference(
                 policy.as_ref(),
                 &reference,
                 plus,
@@ -40,17 +40,17 @@ fn selects_like_the_plain_form() {
 }
 
 #[test]
-fn selects_like_the_plain_form_with_nothing_known() {
+fn selects_like_the_reference_implementation_with_nothing_known() {
     for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
         let policy = start(kind, 5, 1);
-        assert_selects_like_plain_form(policy.as_ref(), &Reference::new(5, 0.51), plus, kind);
+        assert_selects_like_reference(policy.as_ref(), &Reference::new(5, 0.51), plus, kind);
     }
 }
 
 /// A cycle with decided pairs, so that some rankers are not candidates, ties are common, and one
 /// sign is rare.
 #[test]
-fn selects_like_the_plain_form_in_a_cycle_with_outsiders() {
+fn selects_like_the_reference_implementation_in_a_cycle_with_outsiders() {
     let counts: &[&[u32]] = &[
         &[0, 40, 8, 25, 40],
         &[8, 0, 40, 28, 41],
@@ -62,12 +62,12 @@ fn selects_like_the_plain_form_in_a_cycle_with_outsiders() {
         let mut policy = start(kind, 5, 1);
         feed(policy.as_mut(), counts, 0);
         let reference = Reference::of(policy.as_ref(), 0.51);
-        assert_selects_like_plain_form(policy.as_ref(), &reference, plus, kind);
+        assert_selects_like_reference(policy.as_ref(), &reference, plus, kind);
     }
 }
 
 #[test]
-fn selects_like_the_plain_form_with_half_wins_and_a_retired_ranker() {
+fn selects_like_the_reference_implementation_with_half_wins_and_a_retired_ranker() {
     for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
         let mut policy = start(&format!("{kind}:alpha=0.7"), 5, 1);
         let (counts, self_duels) = D;
@@ -79,7 +79,7 @@ fn selects_like_the_plain_form_with_half_wins_and_a_retired_ranker() {
         policy.retire(2).unwrap();
         let mut reference = Reference::of(policy.as_ref(), 0.7);
         reference.retired[2] = true;
-        assert_selects_like_plain_form(policy.as_ref(), &reference, plus, kind);
+        assert_selects_like_reference(policy.as_ref(), &reference, plus, kind);
     }
 }
 
@@ -92,7 +92,7 @@ fn the_comparison_tells_the_two_apart() {
     let mut policy = start("d-ts", counts.len(), 1);
     feed(policy.as_mut(), counts, self_duels);
     let reference = Reference::of(policy.as_ref(), 0.51);
-    assert_selects_like_plain_form(policy.as_ref(), &reference, true, "D-TS against D-TS+");
+    assert_selects_like_reference(policy.as_ref(), &reference, true, "D-TS against D-TS+");
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn the_theory_s_constant() {
 }
 
 #[test]
-fn selects_like_the_plain_form() {
+fn selects_like_the_reference_implementation() {
     const DRAWS: usize = 10_000;
     let (counts, _) = D;
     let (k, mut rng) = (4, rng(71));

@@ -16,6 +16,7 @@ mod interleaved_filter;
 mod merge;
 mod multi_sbm;
 mod pairwise_sampling;
+mod parameters;
 mod resume;
 mod rmed;
 mod rosters;

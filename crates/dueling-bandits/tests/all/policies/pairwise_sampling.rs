@@ -2,7 +2,7 @@
 
 use dueling_bandits::pairwise_sampling::{
     PairwiseSample, WinProbabilities, WinProbabilitySource, probability_above_half,
-    theta_given_sign,
+    theta_given_side,
 };
 use dueling_bandits::{Duel, Outcome, Tally};
 
@@ -125,18 +125,18 @@ impl WinProbabilitySource for Later {
 }
 
 #[test]
-fn signs_have_their_odds_and_can_be_asked_again() {
+fn winners_follow_their_probabilities_and_can_be_drawn_again() {
     const DRAWS: u32 = 40_000;
     for (wins, losses) in [(0, 0), (2, 2), (4, 1), (3, 9), (200, 0), (0, 200)] {
         let tally = tally(wins, losses, 0);
-        let odds = WinProbabilities::new(2, &tally);
+        let probabilities = WinProbabilities::new(2, &tally);
         let mut rng = rng(11);
         let (mut count, mut reverse_count) = (0, 0);
         for _ in 0..DRAWS {
-            let draw = PairwiseSample::new(&odds, &tally, &mut rng);
-            let (sign, reverse) = (draw.row(0).wins(1), draw.row(1).wins(0));
-            assert_eq!(draw.row(0).wins(1), sign);
-            count += u32::from(sign);
+            let draw = PairwiseSample::new(&probabilities, &tally, &mut rng);
+            let (wins, reverse) = (draw.row(0).wins(1), draw.row(1).wins(0));
+            assert_eq!(draw.row(0).wins(1), wins);
+            count += u32::from(wins);
             reverse_count += u32::from(!reverse);
         }
         let p = probability_above_half(2 * wins, 2 * losses);
@@ -151,11 +151,11 @@ fn signs_have_their_odds_and_can_be_asked_again() {
     }
 }
 
-/// Scores of `owners` against all rankers before them, from single signs.
-fn one_by_one(draw: PairwiseSample, owners: &[usize], counted: &[u16]) -> Vec<u16> {
-    let mut scores = vec![0; counted.len()];
+/// Scores of `owners` against all earlier rankers, pair by pair.
+fn one_by_one(draw: PairwiseSample, owners: &[usize], included: &[u16]) -> Vec<u16> {
+    let mut scores = vec![0; included.len()];
     for &owner in owners {
-        for j in (0..owner).filter(|&j| counted[j] == 1) {
+        for j in (0..owner).filter(|&j| included[j] == 1) {
             scores[if draw.row(owner).wins(j) { owner } else { j }] += 1;
         }
     }
@@ -163,7 +163,7 @@ fn one_by_one(draw: PairwiseSample, owners: &[usize], counted: &[u16]) -> Vec<u1
 }
 
 #[test]
-fn a_row_met_at_once_has_the_signs_that_are_asked_for_one_by_one() {
+fn a_row_drawn_at_once_equals_a_row_drawn_pair_by_pair() {
     let mut rng = rng(14);
     for rankers in [2, 3, 9, 16, 17, 31, 32, 33, 64, 65, 97] {
         let mut tally = Tally::new(rankers);
@@ -172,14 +172,14 @@ fn a_row_met_at_once_has_the_signs_that_are_asked_for_one_by_one() {
                 tally.record_run(Duel::new(i, j), Outcome::First, (i * j) as u32 % 60);
             }
         }
-        let odds = WinProbabilities::new(rankers, &tally);
-        let counted: Vec<u16> =
-            (0..PairwiseSample::room(rankers)).map(|j| u16::from(j % 5 != 0)).collect();
+        let probabilities = WinProbabilities::new(rankers, &tally);
+        let included: Vec<u16> =
+            (0..PairwiseSample::padded_len(rankers)).map(|j| u16::from(j % 5 != 0)).collect();
         for owner in 0..rankers {
-            let draw = PairwiseSample::new(&odds, &tally, &mut rng);
-            let mut scores = vec![0; counted.len()];
-            draw.meet_earlier(std::iter::once(owner), &counted, &mut scores);
-            assert_eq!(scores, one_by_one(draw, &[owner], &counted), "row {owner} of {rankers}");
+            let draw = PairwiseSample::new(&probabilities, &tally, &mut rng);
+            let mut scores = vec![0; included.len()];
+            draw.score_against_earlier(std::iter::once(owner), &included, &mut scores);
+            assert_eq!(scores, one_by_one(draw, &[owner], &included), "row {owner} of {rankers}");
         }
     }
 }
@@ -187,23 +187,23 @@ fn a_row_met_at_once_has_the_signs_that_are_asked_for_one_by_one() {
 /// Probabilities so close to 0 or 1 that the first 16 bits of a draw never decide alone: the
 /// results depend on the tie breaking.
 #[test]
-fn draws_whose_first_bits_do_not_decide_go_on_to_the_rest() {
+fn draws_that_the_leading_bits_leave_undecided_use_further_bits() {
     const RANKERS: usize = 150;
     const DRAWS: usize = 1_000;
     let all: Vec<usize> = (0..RANKERS).collect();
-    let counted = vec![1; PairwiseSample::room(RANKERS)];
-    let signs = (RANKERS * (RANKERS - 1) / 2 * DRAWS) as f64;
+    let included = vec![1; PairwiseSample::padded_len(RANKERS)];
+    let winners = (RANKERS * (RANKERS - 1) / 2 * DRAWS) as f64;
     let tie = 2.0_f64.powi(-16);
     let mut rng = rng(15);
     for p in [0.0, 0.25 * tie, 0.75 * tie, 1.0 - 0.75 * tie, 1.0 - 0.25 * tie, 1.0] {
         let source = Later(p);
-        let odds = WinProbabilities::new(RANKERS, &source);
+        let probabilities = WinProbabilities::new(RANKERS, &source);
         let mut seldom = 0.0;
         for _ in 0..DRAWS {
-            let draw = PairwiseSample::new(&odds, &source, &mut rng);
-            let mut scores = vec![0; counted.len()];
-            draw.meet_earlier(all.iter().copied(), &counted, &mut scores);
-            // a ranker with more than its usual score has won an improbable sign
+            let draw = PairwiseSample::new(&probabilities, &source, &mut rng);
+            let mut scores = vec![0; included.len()];
+            draw.score_against_earlier(all.iter().copied(), &included, &mut scores);
+            // a ranker with more points than usual has won improbable pairs
             let usual = |i: usize| if p < 0.5 { RANKERS - 1 - i } else { i };
             let odd: Vec<usize> =
                 all.iter().copied().filter(|&i| usize::from(scores[i]) != usual(i)).collect();
@@ -212,10 +212,10 @@ fn draws_whose_first_bits_do_not_decide_go_on_to_the_rest() {
                 .map(|&i| usize::from(scores[i]).saturating_sub(usual(i)) as f64)
                 .sum::<f64>();
             if !odd.is_empty() {
-                assert_eq!(scores, one_by_one(draw, &all, &counted));
+                assert_eq!(scores, one_by_one(draw, &all, &included));
             }
         }
-        let expected = p.min(1.0 - p) * signs;
+        let expected = p.min(1.0 - p) * winners;
         assert!(
             (seldom - expected).abs() <= 4.75 * expected.sqrt(),
             "{p}: {seldom}, expected {expected}"
@@ -226,28 +226,28 @@ fn draws_whose_first_bits_do_not_decide_go_on_to_the_rest() {
 /// Any two signs in two neighbouring rows, of later and earlier rankers, agree as often as
 /// independent signs do.
 #[test]
-fn signs_of_a_draw_are_independent() {
+fn the_pairs_of_a_sample_are_independent() {
     const DRAWS: usize = 16_384;
     const RANKERS: usize = 71;
     const ROWS: [usize; 2] = [39, 40];
     let mut rng = rng(12);
     for p in [0.5, 0.25, 1.0 / 3.0] {
         let source = Later(p);
-        let odds = WinProbabilities::new(RANKERS, &source);
+        let probabilities = WinProbabilities::new(RANKERS, &source);
         let others = |i: usize| (0..RANKERS).filter(move |&j| j != i).map(move |j| (i, j));
         let pairs: Vec<(usize, usize)> = ROWS.iter().flat_map(|&i| others(i)).collect();
-        // for each pair, its signs in 64 draws per word
-        let mut signs = vec![vec![0_u64; DRAWS / 64]; pairs.len()];
+        // for each pair, the winners of 64 draws in a word
+        let mut winners = vec![vec![0_u64; DRAWS / 64]; pairs.len()];
         for at in 0..DRAWS {
-            let draw = PairwiseSample::new(&odds, &source, &mut rng);
-            for (signs, &(i, j)) in signs.iter_mut().zip(&pairs) {
-                signs[at / 64] |= u64::from(draw.row(i).wins(j) == (i > j)) << (at % 64);
+            let draw = PairwiseSample::new(&probabilities, &source, &mut rng);
+            for (winners, &(i, j)) in winners.iter_mut().zip(&pairs) {
+                winners[at / 64] |= u64::from(draw.row(i).wins(j) == (i > j)) << (at % 64);
             }
         }
         let agree = p * p + (1.0 - p) * (1.0 - p);
         let deviation = (agree * (1.0 - agree) * DRAWS as f64).sqrt();
-        for (at, a) in signs.iter().enumerate() {
-            for (b, other) in signs[..at].iter().zip(&pairs) {
+        for (at, a) in winners.iter().enumerate() {
+            for (b, other) in winners[..at].iter().zip(&pairs) {
                 let differ: u32 = a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum();
                 let found = (DRAWS as f64 - f64::from(differ) - agree * DRAWS as f64) / deviation;
                 // about 10,000 comparisons
@@ -262,7 +262,7 @@ fn signs_of_a_draw_are_independent() {
 }
 
 #[test]
-fn theta_given_its_sign_has_the_right_mean() {
+fn theta_given_its_side_has_the_right_mean() {
     const DRAWS: u32 = 20_000;
     for (wins, losses, halves) in [
         (0, 0, 0),
@@ -280,11 +280,11 @@ fn theta_given_its_sign_has_the_right_mean() {
         let mut rng = rng(13);
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..DRAWS {
-            let theta = theta_given_sign(&tally, 0, 1, true, &mut rng);
+            let theta = theta_given_side(&tally, 0, 1, true, &mut rng);
             assert!(theta > 0.5 && theta <= 1.0);
             sum += theta;
             squares += (theta - expected) * (theta - expected);
-            let other = theta_given_sign(&tally, 1, 0, false, &mut rng);
+            let other = theta_given_side(&tally, 1, 0, false, &mut rng);
             assert!(other < 0.5);
         }
         let mean = sum / f64::from(DRAWS);

@@ -185,7 +185,7 @@ fn requests_at_once_spread_over_the_initial_phase_and_the_list() {
 }
 
 #[test]
-fn rmed1_is_the_plain_form() {
+fn rmed1_is_the_reference_implementation() {
     for seed in 0..12 {
         let k = 3 + seed as usize % 4;
         let mut policy = start("rmed1", k, 1);

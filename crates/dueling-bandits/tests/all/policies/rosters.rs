@@ -1,15 +1,33 @@
 //! Rankers that are added or retired while an experiment runs.
 
-use dueling_bandits::{InFlight, MAX_RANKERS, Outcome};
+use dueling_bandits::{InFlight, MAX_RANKERS, Outcome, PolicySpec, RosterError};
+use serde_json::json;
 
 use super::support::{answer, feed, rng, start};
 
-/// The kinds that support adding and retiring rankers.
-const KINDS: &[&str] = &["uniform", "d-ts", "d-ts-plus", "ccb", "rucb", "rcs"];
+/// The kinds whose rankers can change, by their descriptions.
+fn kinds() -> impl Iterator<Item = &'static str> {
+    let changing = PolicySpec::KINDS.iter().filter(|(_, about)| about.fixed_rankers.is_none());
+    changing.map(|&(kind, _)| kind)
+}
+
+#[test]
+fn a_policy_can_change_its_rankers_unless_its_description_says_why_not() {
+    for (kind, about) in PolicySpec::KINDS {
+        let spec = PolicySpec::from_text_with(kind, &[("horizon", json!(2000))]).expect(kind);
+        let mut policy = spec.start(dueling_bandits::parameters::Setup { rankers: 4, seed: 1 });
+        let fixed = about.fixed_rankers.is_some();
+        assert_eq!(policy.mutable_roster().is_none(), fixed, "{kind}");
+        if fixed {
+            assert_eq!(policy.enlist(), Err(RosterError::FixedRankers), "{kind}");
+            assert_eq!(policy.retire(1), Err(RosterError::FixedRankers), "{kind}");
+        }
+    }
+}
 
 #[test]
 fn a_retired_ranker_is_never_selected_nor_recommended() {
-    for kind in KINDS {
+    for kind in kinds() {
         let mut policy = start(kind, 4, 1);
         // ranker 1 beats all others, and is retired
         feed(policy.as_mut(), &[&[0, 0, 9, 9], &[20, 0, 20, 20], &[1, 0, 0, 9], &[1, 0, 1, 0]], 0);
@@ -39,7 +57,7 @@ fn a_retired_ranker_is_never_selected_nor_recommended() {
 
 #[test]
 fn an_enlisted_ranker_is_tried() {
-    for kind in KINDS {
+    for kind in kinds() {
         let mut policy = start(kind, 2, 1);
         feed(policy.as_mut(), &[&[0, 30], &[2, 0]], 10);
         policy.enlist().unwrap();
@@ -66,7 +84,7 @@ fn an_enlisted_ranker_is_tried() {
 
 #[test]
 fn the_last_ranker_stays() {
-    for kind in KINDS {
+    for kind in kinds() {
         let mut policy = start(kind, 3, 1);
         policy.retire(0).unwrap();
         policy.retire(2).unwrap();
@@ -84,7 +102,7 @@ fn the_last_ranker_stays() {
 
 #[test]
 fn there_are_only_so_many_rankers() {
-    for kind in KINDS {
+    for kind in kinds() {
         let mut policy = start(kind, MAX_RANKERS, 1);
         assert!(
             policy.enlist().unwrap_err().to_string().contains("1024 rankers already"),

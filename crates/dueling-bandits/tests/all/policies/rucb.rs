@@ -77,7 +77,7 @@ fn the_hypothesis_is_forgotten_when_it_is_no_candidate() {
 
 /// Steps 4 and 5, with the saved hypothesis.
 #[test]
-fn selects_like_the_plain_form() {
+fn selects_like_the_reference_implementation() {
     const DRAWS: usize = 10_000;
     let cases: [&[&[u32]]; 4] = [
         // 0 beats 1 until self-duels have widened the bounds, and stays the hypothesis
@@ -112,7 +112,7 @@ fn selects_like_the_plain_form() {
 }
 
 #[test]
-fn rcs_selects_like_the_plain_form() {
+fn rcs_selects_like_the_reference_implementation() {
     const DRAWS: usize = 10_000;
     let cycle: &[&[u32]] = &[&[0, 9, 3, 7], &[3, 0, 9, 5], &[9, 3, 0, 5], &[2, 5, 5, 0]];
     for (name, counts) in [("A", A.0), ("B", B.0), ("D", D.0), ("a cycle", cycle)] {

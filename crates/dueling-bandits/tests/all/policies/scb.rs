@@ -203,7 +203,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn the_incremental_form_selects_what_the_plain_form_selects(
+    fn the_incremental_form_selects_what_the_reference_implementation_selects(
         k in 2usize..8,
         seed in any::<u64>(),
         coarse in prop::sample::select(vec![0.0, 0.05, 0.15, 0.3]),

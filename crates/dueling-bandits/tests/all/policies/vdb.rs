@@ -64,7 +64,7 @@ impl Reference {
 }
 
 #[test]
-fn every_selection_is_drawn_with_the_weights_of_the_plain_form() {
+fn every_selection_is_drawn_with_the_weights_of_the_reference_implementation() {
     for (text, reduced_variance) in [("vdb:estimator=iw", false), ("vdb", true)] {
         let k = 5;
         let matrix = matrix("btl:5:3");

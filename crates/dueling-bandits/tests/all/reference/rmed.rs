@@ -83,7 +83,7 @@ fn pairs(rankers: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 impl ReferencePolicy for ReferenceRmed1 {
-    fn select(&self, _chance: &mut PolicyRng) -> Duel {
+    fn select(&self, _rng: &mut PolicyRng) -> Duel {
         if let Some(&(i, j)) = self.queue.first() {
             return Duel::new(i, j);
         }

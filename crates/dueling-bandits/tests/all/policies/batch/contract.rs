@@ -177,12 +177,3 @@ fn parameters_are_checked_with_their_names() {
         spec(&format!("{kind}:horizon=2000000000"), 6);
     }
 }
-
-#[test]
-fn rankers_are_fixed_at_the_start() {
-    for kind in KINDS {
-        let mut policy = start(&format!("{kind}:horizon=1000"), 4, 1);
-        assert!(policy.enlist().unwrap_err().to_string().contains("batch"));
-        assert!(policy.retire(1).unwrap_err().to_string().contains("batch"));
-    }
-}

@@ -1,27 +1,27 @@
 //! The batches of rankers of MergeRUCB and MergeDTS: draw, prune and merge them.
 
 use rand::seq::SliceRandom;
-use serde::{Deserialize, Serialize};
 
 use crate::policies::choose;
 use crate::{Duel, PolicyRng};
 
-/// The remaining rankers, in batches.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Batches {
+/// The rankers that are left, in batches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RankerBatches {
     batches: Vec<Vec<u16>>,
     /// `S`, from 1.
     stage: u32,
     /// `m`: the batch whose turn it is.
     turn: u64,
-    /// For each ranker: whether its batch is known to contain no losers, except for the effect of
-    /// the next duel of the batch. Recomputed where unknown.
-    #[serde(skip)]
+    /// By ranker: whether nobody of its batch loses to another, but for what the next duel of the
+    /// batch shows. Found anew where it is not known.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pruned: Vec<bool>,
 }
 
-impl Batches {
-    /// `rankers` in random order, split into batches of `size`; the last may be shorter.
+impl RankerBatches {
+    /// `rankers` in random order, cut into batches of `size`; the last may be shorter.
     pub fn new(rankers: usize, size: usize, rng: &mut PolicyRng) -> Self {
         let mut order: Vec<u16> = (0..rankers as u16).collect();
         order.shuffle(rng);
@@ -167,8 +167,8 @@ mod tests {
 
     use super::*;
 
-    fn batches(batches: &[&[u16]]) -> Batches {
-        Batches {
+    fn batches(batches: &[&[u16]]) -> RankerBatches {
+        RankerBatches {
             batches: batches.iter().map(|batch| batch.to_vec()).collect(),
             stage: 1,
             turn: 0,
@@ -176,8 +176,8 @@ mod tests {
         }
     }
 
-    /// The batches as sorted sets.
-    fn sets(batches: &Batches) -> Vec<Vec<u16>> {
+    /// The sets of rankers that are together.
+    fn sets(batches: &RankerBatches) -> Vec<Vec<u16>> {
         let sorted = |batch: &Vec<u16>| {
             let mut batch = batch.clone();
             batch.sort_unstable();

@@ -1,0 +1,170 @@
+//! The policy that PCOMP, SCOMP and SCOMP2 share, around a [`PairSelection`].
+
+use crate::parameters::Setup;
+use crate::policies::batch::{Ledger, Rows};
+use crate::policies::comp::evidence::{Estimates, Evidence, Rule};
+use crate::policies::comp::field::Field;
+use crate::policies::comp::pair_selection::{Closed, PairSelection};
+use crate::policies::comp::parameters::BatchParameters;
+use crate::policies::comp::standing::Standing;
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
+use crate::{Batches, InFlight, Observation, Policy, PolicyRng, Selection, Tally};
+
+const FORMAT: u32 = 2;
+
+/// What is saved.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct State<S> {
+    tally: Tally,
+    field: Field,
+    selection: S,
+    ledger: Ledger,
+    /// What the earlier batches of the open round have learnt.
+    round_so_far: Rows,
+    /// Comparisons that batches have asked for.
+    asked: u64,
+}
+
+/// A running policy with one of the three pair selections.
+#[derive(Debug)]
+pub(super) struct Batched<S> {
+    parameters: BatchParameters,
+    rule: Rule,
+    state: State<S>,
+    /// Derived from the tally and the field.
+    standing: Standing,
+}
+
+impl<S: PairSelection + 'static> Batched<S> {
+    pub(super) fn start(
+        parameters: BatchParameters,
+        setup: Setup,
+        selection: S,
+    ) -> Box<dyn Policy> {
+        let field = Field { active: (0..setup.rankers).collect(), round: 1 };
+        let tally = Tally::new(setup.rankers);
+        let standing = Standing::new(&tally, &field.active);
+        let state = State {
+            tally,
+            field,
+            selection,
+            ledger: Ledger::default(),
+            round_so_far: Rows::default(),
+            asked: 0,
+        };
+        let mut policy = Self { parameters, rule: parameters.rule(setup.rankers), state, standing };
+        policy.open_batch();
+        Box::new(policy)
+    }
+
+    #[cfg(feature = "serde")]
+    pub(super) fn restore(
+        parameters: BatchParameters,
+        setup: Setup,
+        format: u32,
+        bytes: &[u8],
+    ) -> Option<Box<dyn Policy>> {
+        (format == FORMAT).then_some(())?;
+        let mut state: State<S> = load_state(bytes)?;
+        let active = &state.field.active;
+        let sound = state.tally.rankers() == setup.rankers
+            && active.windows(2).all(|pair| pair[0] < pair[1])
+            && active.last().is_some_and(|&last| last < setup.rankers)
+            && state.selection.is_sound(setup.rankers)
+            && u64::from(state.field.round) <= parameters.horizon + 1
+            && state.asked <= parameters.horizon;
+        sound.then_some(())?;
+        state.ledger = state.ledger.resume(setup.rankers)?;
+        let standing = Standing::new(&state.tally, &state.field.active);
+        Some(Box::new(Self { parameters, rule: parameters.rule(setup.rankers), state, standing }))
+    }
+
+    /// Commit to the next batch, if there is one; returns what the last one had learnt.
+    fn open_batch(&mut self) -> Rows {
+        let state = &mut self.state;
+        let done = state.field.active.len() == 1;
+        let duels = if done { Vec::new() } else { state.selection.pairs(&state.field) };
+        let each = self.parameters.comparisons_per_pair(state.field.round);
+        let (asked, learnt) = state.ledger.open(duels, each, self.parameters.horizon - state.asked);
+        state.asked += asked;
+        learnt
+    }
+
+    /// Learn from the batch that has just been completed, and open the next.
+    fn adapt(&mut self) {
+        let state = &mut self.state;
+        let evidence = match self.parameters.estimates() {
+            Estimates::All => Evidence::of_all(&self.rule, &state.tally),
+            Estimates::Fresh => {
+                Evidence::of_round(&self.rule, [&state.round_so_far, state.ledger.learnt()])
+            }
+        };
+        let remaining = state.field.active.len();
+        let closed = state.selection.learn(&mut state.field, &evidence);
+        if state.field.active.len() < remaining {
+            self.standing = Standing::new(&state.tally, &state.field.active);
+        }
+        let learnt = self.open_batch();
+        self.state.round_so_far = match closed {
+            Closed::Round => Rows::default(),
+            Closed::PartOfRound => learnt,
+        };
+    }
+
+    fn fold(&mut self, observation: &Observation, mut count: u32) {
+        while count > 0 {
+            let was_open = self.state.ledger.number().is_some();
+            let folded = self.state.ledger.record(observation, count);
+            self.standing.record(&mut self.state.tally, observation, folded);
+            if was_open && self.state.ledger.number().is_none() {
+                self.adapt();
+            }
+            count -= folded;
+        }
+    }
+}
+
+impl<S: PairSelection + 'static> Policy for Batched<S> {
+    fn tally(&self) -> &Tally {
+        &self.state.tally
+    }
+
+    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        self.state.ledger.draw(in_flight, rng).unwrap_or_else(|| {
+            let champion = self.champion();
+            Selection::of(champion, champion)
+        })
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        self.fold(observation, 1);
+    }
+
+    fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
+        self.state.tally.skip(count);
+    }
+
+    fn observe_run(&mut self, observation: &Observation, count: u32) {
+        self.fold(observation, count);
+    }
+
+    fn champion(&self) -> usize {
+        self.standing.champion(&self.state.field.active)
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        Some(&self.state.ledger)
+    }
+
+    #[cfg(feature = "serde")]
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    #[cfg(feature = "serde")]
+    fn save(&self) -> Vec<u8> {
+        save_state(&self.state)
+    }
+}

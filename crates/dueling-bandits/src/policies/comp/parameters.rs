@@ -1,0 +1,159 @@
+//! The parameters that PCOMP, SCOMP and SCOMP2 share.
+
+use crate::parameters::{InvalidPolicy, Parameter, Values, require};
+use crate::policies::comp::evidence::{Elimination, Estimates, Rule};
+
+/// Most comparisons of a horizon: counts of half wins have 32 bits, and a batch may ask all of them
+/// of one pair.
+pub const MAX_HORIZON: u64 = 2_000_000_000;
+
+/// Why rankers cannot be added or retired.
+pub(super) const FIXED_RANKERS: &str =
+    "it commits to batches of pairs, and divides its horizon, for the rankers that it began with";
+
+pub(super) const HORIZON: Parameter = Parameter {
+    name: "horizon",
+    values: Values::Integer,
+    meaning: "comparisons after which the policy stops exploring and shows its champion alone, from the number \
+              of rankers to 2 000 000 000",
+    default: None,
+};
+pub(super) const BATCHES: Parameter = Parameter {
+    name: "batches",
+    values: Values::Integer,
+    meaning: "B: rounds that the horizon is divided into, from 1 to the horizon; more of them, less regret",
+    default: Some("the logarithm of the horizon to base 2, rounded down"),
+};
+pub(super) const ELIMINATION: Parameter = Parameter {
+    name: "elimination",
+    values: Values::OneOf(&["kl", "kl-published", "hoeffding"]),
+    meaning: "when a ranker is clearly beaten: `kl` (divergence against ln(T K^2)), `kl-published` (against \
+              ln(K^2), as the paper's figures seem to; wrong about once in K^2 pairs) or `hoeffding` (the \
+              paper's theory)",
+    default: Some("kl"),
+};
+pub(super) const ESTIMATES: Parameter = Parameter {
+    name: "estimates",
+    values: Values::OneOf(&["all", "fresh"]),
+    meaning: "the comparisons that count as evidence: `all` of a pair, or `fresh`: only those of the round",
+    default: Some("fresh with elimination=hoeffding, all otherwise"),
+};
+pub(super) const SEED_EXPONENT: Parameter = Parameter {
+    name: "seed_exponent",
+    values: Values::Number,
+    meaning: "e: a ranker is in the seed set with probability K^-e, from 0 to 1; the paper has 1/2, and 2/3 in \
+              a theorem",
+    default: Some("0.5"),
+};
+
+pub(super) fn default_seed_exponent() -> f64 {
+    0.5
+}
+
+/// Declares the parameters of a policy with a seed set.
+macro_rules! seeded_parameters {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+        pub struct $name {
+            /// `T`, in comparisons.
+            pub horizon: u64,
+            /// `B`; the logarithm of the horizon to base 2 where it is not given.
+            #[cfg_attr(feature = "serde", serde(default))]
+            pub batches: Option<u32>,
+            /// When a ranker is clearly beaten.
+            #[cfg_attr(feature = "serde", serde(default))]
+            pub elimination: Elimination,
+            /// The comparisons that count as evidence.
+            #[cfg_attr(feature = "serde", serde(default))]
+            pub estimates: Option<Estimates>,
+            /// A ranker is a seed with probability `K` to the minus this.
+            #[cfg_attr(feature = "serde", serde(default = "default_seed_exponent"))]
+            pub seed_exponent: f64,
+        }
+
+        impl $name {
+            /// The default parameters for a horizon.
+            pub fn new(horizon: u64) -> Self {
+                Self {
+                    horizon,
+                    batches: None,
+                    elimination: Elimination::default(),
+                    estimates: None,
+                    seed_exponent: default_seed_exponent(),
+                }
+            }
+
+            /// The parameters that all three have.
+            fn shared(&self) -> BatchParameters {
+                BatchParameters {
+                    horizon: self.horizon,
+                    batches: self.batches,
+                    elimination: self.elimination,
+                    estimates: self.estimates,
+                }
+            }
+        }
+    };
+}
+pub(super) use seeded_parameters;
+
+/// The shared parameters of one experiment, as given.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BatchParameters {
+    pub(super) horizon: u64,
+    pub(super) batches: Option<u32>,
+    pub(super) elimination: Elimination,
+    pub(super) estimates: Option<Estimates>,
+}
+
+impl BatchParameters {
+    pub(super) fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
+        let least = rankers as u64;
+        require(
+            (least..=MAX_HORIZON).contains(&self.horizon),
+            "horizon",
+            self.horizon,
+            &format!("from {least}, the number of rankers, to {MAX_HORIZON}"),
+        )?;
+        let batches = self.batches();
+        require(
+            batches >= 1 && u64::from(batches) <= self.horizon,
+            "batches",
+            batches,
+            "at least 1 and at most the horizon",
+        )
+    }
+
+    /// `B`.
+    pub(super) fn batches(&self) -> u32 {
+        self.batches.unwrap_or_else(|| self.horizon.max(2).ilog2())
+    }
+
+    /// `c_r = ⌊q^r⌋`; all of the horizon from round `B` on.
+    pub(super) fn comparisons_per_pair(&self, round: u32) -> u64 {
+        let batches = self.batches();
+        if round >= batches {
+            return self.horizon;
+        }
+        let power = libm::pow(self.horizon as f64, f64::from(round) / f64::from(batches));
+        // a whole root must not fall below itself by a rounding error
+        libm::floor(power * (1.0 + 1e-12)) as u64
+    }
+
+    pub(super) fn rule(&self, rankers: usize) -> Rule {
+        Rule::new(self.elimination, self.horizon, rankers, self.batches())
+    }
+
+    pub(super) fn estimates(&self) -> Estimates {
+        self.estimates.unwrap_or(match self.elimination {
+            Elimination::Hoeffding => Estimates::Fresh,
+            Elimination::Kl | Elimination::KlPublished => Estimates::All,
+        })
+    }
+}
+
+pub(super) fn validate_seed_exponent(exponent: f64) -> Result<(), InvalidPolicy> {
+    require((0.0..=1.0).contains(&exponent), "seed_exponent", exponent, "a number from 0 to 1")
+}

@@ -1,0 +1,377 @@
+//! The state of RMED1, RMED2 and RMED2FH.
+
+use crate::math::divergence;
+#[cfg(feature = "serde")]
+use crate::parameters::Setup;
+use crate::policies::choose;
+use crate::policies::rmed::queue::{InitialQueue, Scarce};
+#[cfg(feature = "serde")]
+use crate::saved_state::{load_state, save_state};
+use crate::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally};
+
+const FORMAT: u32 = 1;
+
+/// Ticket of a duel of step 2.
+const FORCED: u64 = 1;
+/// Ticket of a duel of step 1.
+const INITIAL: u64 = 2;
+
+/// `ln ln t`; minus infinity below `t = e⁰`, where no use of it holds.
+pub(super) fn log_log(t: f64) -> f64 {
+    if t > 1.0 { libm::log(libm::log(t)) } else { f64::NEG_INFINITY }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Version {
+    One,
+    Two { alpha: f64 },
+    FixedHorizon { log_log: f64, draws: u16 },
+}
+
+impl Version {
+    /// `L`.
+    fn initial_draws(self) -> u16 {
+        match self {
+            Version::FixedHorizon { draws, .. } => draws,
+            Version::One | Version::Two { .. } => 1,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    version: Version,
+    /// `f(K)`.
+    slack: f64,
+    tally: Tally,
+    /// The duels of step 1 that are still to be drawn; `None` afterwards.
+    initial: Option<InitialQueue>,
+    /// `L_R`: to be drawn in this loop.
+    remaining: Vec<bool>,
+    /// `L_N`: to be drawn in the next loop.
+    next: Vec<bool>,
+    /// RMED2FH: `b̂`, frozen after the initial phase.
+    frozen: Option<Vec<Option<u16>>>,
+    /// What each ranker adds to the `I_i` of row `i`, in nats; 0 of those that are not ahead of
+    /// `i`. This and what follows is derived from the tally.
+    terms: Vec<f64>,
+    /// `I_i`, in nats.
+    divergence: Vec<f64>,
+    /// `I* + ln t + f(K)` of an earlier step.
+    most: f64,
+    /// The step before which `most` tells the same rankers apart as that of the step; `None` after
+    /// an outcome.
+    most_until: Option<f64>,
+    /// `i*`.
+    likeliest: usize,
+    /// RMED2: the first pair with too few comparisons.
+    scarce: Option<Scarce>,
+}
+
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Saved {
+    tally: Tally,
+    initial: Option<Vec<u16>>,
+    remaining: Vec<bool>,
+    next: Vec<bool>,
+    frozen: Option<Vec<Option<u16>>>,
+}
+
+impl State {
+    pub(super) fn new(rankers: usize, version: Version) -> Self {
+        Self::derive(
+            version,
+            Tally::new(rankers),
+            Some(InitialQueue::new(rankers, version.initial_draws())),
+            (vec![true; rankers], vec![false; rankers]),
+            None,
+        )
+    }
+
+    fn derive(
+        version: Version,
+        tally: Tally,
+        initial: Option<InitialQueue>,
+        (remaining, next): (Vec<bool>, Vec<bool>),
+        frozen: Option<Vec<Option<u16>>>,
+    ) -> Self {
+        let k = tally.rankers();
+        let scarce = match version {
+            Version::Two { alpha } => Some(Scarce::new(alpha, &tally)),
+            Version::One | Version::FixedHorizon { .. } => None,
+        };
+        let slack = 0.3 * libm::pow(k as f64, 1.01);
+        let (terms, divergence) = (vec![0.0; k * k], vec![0.0; k]);
+        let mut state = Self {
+            version,
+            slack,
+            tally,
+            initial,
+            remaining,
+            next,
+            frozen,
+            terms,
+            divergence,
+            most: 0.0,
+            most_until: None,
+            likeliest: 0,
+            scarce,
+        };
+        for i in 0..k {
+            (0..k).filter(|&j| j != i).for_each(|j| state.update_term(i, j));
+            state.update_divergence(i);
+        }
+        state.likeliest = state.least_divergence();
+        state
+    }
+
+    #[cfg(feature = "serde")]
+    pub(super) fn restore(
+        setup: Setup,
+        format: u32,
+        state: &[u8],
+        version: Version,
+    ) -> Option<Box<dyn Policy>> {
+        (format == FORMAT).then_some(())?;
+        let Saved { tally, initial, remaining, next, frozen } = load_state(state)?;
+        let k = setup.rankers;
+        let opponents = |b: &Vec<Option<u16>>| {
+            b.len() == k
+                && b.iter()
+                    .enumerate()
+                    .all(|(i, b)| b.is_none_or(|b| b < k as u16 && b != i as u16))
+        };
+        let fits = tally.rankers() == k
+            && remaining.len() == k
+            && next.len() == k
+            && remaining.contains(&true)
+            && frozen.as_ref().is_none_or(opponents);
+        fits.then_some(())?;
+        let initial = match initial {
+            Some(drawn) => Some(InitialQueue::restore(k, version.initial_draws(), drawn)?),
+            None => None,
+        };
+        Some(Box::new(Self::derive(version, tally, initial, (remaining, next), frozen)))
+    }
+
+    /// Whether `j ∈ Ô_i`: `j ≠ i` and `p̂[i][j] ≤ 1/2`.
+    fn is_opponent(&self, i: usize, j: usize) -> bool {
+        i != j && !self.tally.leads(i, j)
+    }
+
+    /// `p̂`, 1/2 where nothing is known.
+    fn mean(&self, i: usize, j: usize) -> f64 {
+        self.tally.mean(i, j).unwrap_or(0.5)
+    }
+
+    fn update_term(&mut self, i: usize, j: usize) {
+        let at = i * self.tally.rankers() + j;
+        self.terms[at] = if self.tally.leads(j, i) {
+            self.tally.plays(i, j) * divergence::from_half(self.mean(i, j))
+        } else {
+            0.0
+        };
+    }
+
+    /// `I_i`, summed afresh in ascending order so that it does not depend on the order of the log.
+    fn update_divergence(&mut self, i: usize) {
+        let k = self.tally.rankers();
+        self.divergence[i] = self.terms[i * k..][..k].iter().sum();
+        self.most_until = None;
+    }
+
+    /// `J_i`'s bound, with t the step that was just folded, or one that as many rankers are within.
+    fn update_most(&mut self) {
+        let t = self.tally.steps() as f64;
+        if self.most_until.is_some_and(|until| t < until) {
+            return;
+        }
+        let before_log = self.divergence[self.likeliest] + self.slack;
+        self.most = before_log + libm::log(t);
+        // mostly one outcome follows another, and only a run of self-duels is worth looking ahead
+        self.most_until = Some(if self.most_until.is_none() {
+            t
+        } else {
+            let outside =
+                self.divergence.iter().copied().filter(|&divergence| divergence > self.most);
+            let nearest = outside.fold(f64::INFINITY, f64::min);
+            // short of the step at which the next ranker comes within, by more than rounding can be
+            // off
+            libm::exp(nearest - before_log) * (1.0 - 1e-6)
+        });
+    }
+
+    /// `i*`, of several the lowest.
+    fn least_divergence(&self) -> usize {
+        let mut least = 0;
+        for i in 1..self.divergence.len() {
+            if self.divergence[i] < self.divergence[least] {
+                least = i;
+            }
+        }
+        least
+    }
+
+    /// Steps 5 and 6, after a draw of `drawn` as the first of a duel.
+    fn work_off(&mut self, drawn: usize) {
+        self.remaining[drawn] = false;
+        self.update_most();
+        let mut loop_goes_on = false;
+        for ((&remains, next), &divergence) in
+            self.remaining.iter().zip(&mut self.next).zip(&self.divergence)
+        {
+            loop_goes_on |= remains;
+            *next |= !remains && divergence <= self.most;
+        }
+        if !loop_goes_on {
+            // never empty: i* was among those tested
+            std::mem::swap(&mut self.remaining, &mut self.next);
+            self.next.fill(false);
+        }
+    }
+
+    /// Steps 3-6 for one draw.
+    fn draw(&mut self, duel: Duel) {
+        match &mut self.initial {
+            Some(queue) => {
+                queue.draw(duel);
+                if queue.is_empty() {
+                    self.initial = None;
+                    if let Version::FixedHorizon { .. } = self.version {
+                        let k = self.tally.rankers();
+                        self.frozen =
+                            Some((0..k).map(|i| self.cheapest(i).map(|b| b as u16)).collect());
+                    }
+                }
+            }
+            None => self.work_off(duel.first),
+        }
+    }
+
+    /// `b̂(i)`, of several the lowest: the opponent at which `i` is disproven with the least
+    /// regret.
+    fn cheapest(&self, i: usize) -> Option<usize> {
+        let star = self.likeliest;
+        let mut best: Option<(usize, f64)> = None;
+        for j in (0..self.tally.rankers()).filter(|&j| self.tally.leads(j, i)) {
+            let regret = self.mean(star, i) + self.mean(star, j) - 1.0;
+            let ratio = regret / divergence::from_half(self.mean(i, j));
+            if best.is_none_or(|(_, least)| ratio < least) {
+                best = Some((j, ratio));
+            }
+        }
+        best.map(|(j, _)| j)
+    }
+
+    /// Step 3: the opponent of `l`.
+    fn opponent(&self, l: usize) -> usize {
+        let (cheapest, log_log) = match self.version {
+            Version::One => (None, 0.0),
+            Version::Two { .. } => (self.cheapest(l), log_log(self.tally.steps() as f64 + 1.0)),
+            Version::FixedHorizon { log_log, .. } => {
+                let frozen = self.frozen.as_ref().and_then(|frozen| frozen[l]);
+                (frozen.map(usize::from), log_log)
+            }
+        };
+        // Algorithm 3
+        if let Some(b) = cheapest
+            && log_log > 0.0
+            && self.is_opponent(l, b)
+            && self.tally.plays(l, self.likeliest) >= self.tally.plays(l, b) / log_log
+        {
+            return b;
+        }
+        // Algorithm 2
+        let k = self.tally.rankers();
+        let star = self.likeliest;
+        if self.is_opponent(l, star) || !(0..k).any(|j| self.is_opponent(l, j)) {
+            return star;
+        }
+        let mut weakest = (star, f64::INFINITY);
+        for j in (0..k).filter(|&j| j != l) {
+            let mean = self.mean(l, j);
+            if mean < weakest.1 {
+                weakest = (j, mean);
+            }
+        }
+        weakest.0
+    }
+}
+
+impl Policy for State {
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        if let Some(queue) = &self.initial {
+            let Duel { first, second } = queue.select(in_flight, rng);
+            return Selection { ticket: INITIAL, ..Selection::of(first, second) };
+        }
+        if let Some(Duel { first, second }) =
+            self.scarce.as_ref().and_then(|scarce| scarce.select(&self.tally, in_flight))
+        {
+            return Selection { ticket: FORCED, ..Selection::of(first, second) };
+        }
+        let mut list = (0..self.remaining.len()).filter(|&l| self.remaining[l]);
+        let l = if in_flight.total() == 0 { list.next() } else { choose::uniform(list, rng) };
+        let l = l.unwrap_or(self.likeliest);
+        Selection::of(l, self.opponent(l))
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        if duel.is_self() {
+            return self.observe_self_duels(duel.first, 1);
+        }
+        self.tally.record(duel, observation.outcome);
+        if observation.outcome.half_wins() != (0, 0) {
+            let Duel { first, second } = duel;
+            for (i, j) in [(first, second), (second, first)] {
+                self.update_term(i, j);
+                self.update_divergence(i);
+            }
+            self.likeliest = self.least_divergence();
+        }
+        if let Some(scarce) = &mut self.scarce {
+            scarce.follow(&self.tally);
+        }
+        let outside_lists =
+            self.initial.is_none() && matches!(observation.ticket, FORCED | INITIAL);
+        if observation.outcome != Outcome::None && !outside_lists {
+            self.draw(duel);
+        }
+    }
+
+    fn observe_self_duels(&mut self, ranker: usize, count: u64) {
+        for _ in 0..count {
+            self.tally.skip(1);
+            if self.initial.is_none() {
+                self.work_off(ranker);
+            }
+        }
+        if let Some(scarce) = &mut self.scarce {
+            scarce.follow(&self.tally);
+        }
+    }
+
+    fn champion(&self) -> usize {
+        self.likeliest
+    }
+
+    #[cfg(feature = "serde")]
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    #[cfg(feature = "serde")]
+    fn save(&self) -> Vec<u8> {
+        save_state(&Saved {
+            tally: self.tally.clone(),
+            initial: self.initial.as_ref().map(|queue| queue.drawn().to_vec()),
+            remaining: self.remaining.clone(),
+            next: self.next.clone(),
+            frozen: self.frozen.clone(),
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! The described parameters of every kind are those that are read.
+
+use dueling_bandits::PolicySpec;
+use dueling_bandits::parameters::{Description, Parameter, Values};
+use serde_json::{Map, Value, json};
+
+/// A value for every parameter of a kind that must be given.
+fn required(description: &Description) -> Map<String, Value> {
+    let required = description.parameters.iter().filter(|parameter| parameter.default.is_none());
+    required
+        .map(|parameter| match parameter.name {
+            "horizon" => (parameter.name.to_string(), json!(5_000)),
+            other => panic!("no value for the parameter `{other}` that must be given"),
+        })
+        .collect()
+}
+
+/// The spec of a kind with one parameter set, and defaults otherwise.
+fn with(
+    kind: &str,
+    description: &Description,
+    name: &str,
+    value: Value,
+) -> Result<PolicySpec, String> {
+    let mut parameters = required(description);
+    parameters.insert(name.to_string(), value);
+    PolicySpec::from_parameters(kind, parameters).map_err(|error| error.to_string())
+}
+
+fn each() -> impl Iterator<Item = (&'static str, &'static Description, &'static Parameter)> {
+    PolicySpec::KINDS.iter().flat_map(|&(kind, description)| {
+        description.parameters.iter().map(move |parameter| (kind, description, parameter))
+    })
+}
+
+#[test]
+fn described_values_are_read_and_others_refused() {
+    for (kind, description, parameter) in each() {
+        let (good, bad) = match parameter.values {
+            Values::Number => (vec![json!(0.5), json!(3)], vec![json!("0.5"), json!(true)]),
+            Values::Integer => (vec![json!(0), json!(7)], vec![json!(0.5), json!(-1), json!("7")]),
+            Values::Boolean => (vec![json!(true), json!(false)], vec![json!(1), json!("true")]),
+            Values::OneOf(names) => {
+                (names.iter().map(|name| json!(name)).collect(), vec![json!("no-such"), json!(1)])
+            }
+        };
+        let read = |value: &Value| with(kind, description, parameter.name, value.clone());
+        for value in good {
+            let spec = read(&value);
+            assert!(spec.is_ok(), "{kind}:{}={value}: {spec:?}", parameter.name);
+        }
+        for value in bad {
+            let spec = read(&value);
+            assert!(spec.is_err(), "{kind}:{}={value}: {spec:?}", parameter.name);
+        }
+    }
+}
+
+#[test]
+fn a_name_of_a_parameter_is_its_own_value() {
+    for (kind, description, parameter) in each() {
+        let Values::OneOf(names) = parameter.values else { continue };
+        for name in names {
+            let spec = with(kind, description, parameter.name, json!(name)).expect(kind);
+            let written = serde_json::to_value(&spec).expect(kind);
+            assert_eq!(written[parameter.name], *name, "{kind}:{}", parameter.name);
+        }
+    }
+}
+
+#[test]
+fn a_described_default_equals_leaving_the_parameter_out() {
+    for (kind, description, parameter) in each() {
+        let Some(default) = parameter.default else { continue };
+        let value = match parameter.values {
+            Values::OneOf(names) if names.contains(&default) => json!(default),
+            Values::Number | Values::Integer | Values::Boolean | Values::OneOf(_) => {
+                match serde_json::from_str(default) {
+                    Ok(value) => value,
+                    Err(_) => continue, // it follows from other parameters
+                }
+            }
+        };
+        let left_out = PolicySpec::from_parameters(kind, required(description)).expect(kind);
+        let given = with(kind, description, parameter.name, value);
+        assert_eq!(given.as_ref(), Ok(&left_out), "{kind}: default of {}", parameter.name);
+    }
+}
