@@ -5,7 +5,8 @@ use maud::{Markup, html};
 use super::layout::{moment, number, percent, seconds};
 use super::view::View;
 use super::{heat, history, interleaved, pairs, verdict};
-use crate::store::{ExperimentRecord, Status};
+use crate::events::Status;
+use crate::store::ExperimentRecord;
 
 /// An experiment's status as a badge.
 pub(crate) fn status(record: &ExperimentRecord) -> Markup {

@@ -12,7 +12,8 @@ use crate::engine::registry::Registry;
 use crate::engine::settings::EngineSettings;
 use crate::engine::writer::Writer;
 use crate::entropy;
-use crate::store::{Appended, ControlEvent, Event, NewEvent, Nonce, SharedStore};
+use crate::events::{ControlEvent, Event};
+use crate::store::{Appended, NewEvent, Nonce, SharedStore};
 use crate::telemetry::metrics::Metrics;
 use crate::tokens::signing::SigningKeys;
 
@@ -96,7 +97,7 @@ impl Engine {
         nonce: Nonce,
         event: ControlEvent,
     ) -> Result<Appended, EngineError> {
-        let event = NewEvent { nonce, event: Event::Control(event) };
+        let event = NewEvent::new(nonce, Event::Control(event));
         let appended = self.writer.append(loaded, vec![event]).await?;
         appended
             .first()

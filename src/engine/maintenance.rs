@@ -14,7 +14,8 @@ use crate::access::Actor;
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
 use crate::engine::loaded::LoadedExperiment;
-use crate::store::{Appended, AuditNote, ControlEvent, Event, NewEvent, StoreError};
+use crate::events::{ControlEvent, Event};
+use crate::store::{Appended, AuditNote, NewEvent, StoreError};
 
 /// Interval of the rounds.
 const EVERY: Duration = Duration::from_secs(2);
@@ -159,7 +160,7 @@ impl Engine {
         if due.is_empty() {
             return Ok(());
         }
-        let settled = |nonce| NewEvent { nonce, event: Event::Control(ControlEvent::Settled {}) };
+        let settled = |nonce| NewEvent::new(nonce, Event::Control(ControlEvent::Settled {}));
         self.writer.append(loaded, due.into_iter().map(settled).collect()).await.map(drop)
     }
 

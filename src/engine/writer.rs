@@ -210,7 +210,7 @@ async fn fold_committed(
     recorded_at: i64,
 ) {
     let mut recorded: HashMap<_, Vec<LogEntry>> = HashMap::new();
-    for ((experiment, NewEvent { nonce, event }), result) in events.into_iter().zip(appended) {
+    for ((experiment, NewEvent { nonce, event, .. }), result) in events.into_iter().zip(appended) {
         if let Appended::Recorded(position) = *result {
             let entry = LogEntry { position, nonce, recorded_at, event };
             recorded.entry(experiment).or_default().push(entry);

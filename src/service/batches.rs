@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use crate::engine::experiment_spec::FieldError;
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::{ControlEvent, Event, PairResult, Status};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
 use crate::service::duels::IssuedDuel;
 use crate::service::error::ServiceError;
-use crate::store::{Appended, ControlEvent, Event, Nonce, PairResult, Status};
+use crate::store::{Appended, Nonce};
 use dueling_bandits::{BatchPair, Policy};
 
 /// The open batch of an experiment.

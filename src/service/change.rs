@@ -9,11 +9,10 @@ use crate::access::Actor;
 use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::{ControlEvent, Event};
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::store::{
-    AuditNote, Change, Changed, ControlEvent, Event, ExperimentRecord, NewEvent, Nonce,
-};
+use crate::store::{AuditNote, Change, Changed, ExperimentRecord, NewEvent, Nonce};
 
 /// The audit log's name of most changes.
 pub(super) const CHANGED: &str = "experiment-changed";
@@ -106,7 +105,7 @@ impl Service {
         event: ControlEvent,
         now: i64,
     ) -> Result<(), ServiceError> {
-        let event = NewEvent { nonce, event: Event::Control(event) };
+        let event = NewEvent::new(nonce, Event::Control(event));
         let store = &self.engine.store;
         match store.change_experiment(loaded.id, seen.version, &change, event, now).await? {
             Changed::Done(record) => {

@@ -11,10 +11,11 @@ use serde_json::json;
 
 use crate::access::Actor;
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::{ControlEvent, Status};
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::lifecycle::audited_status;
-use crate::store::{AuditNote, Change, ControlEvent, ExperimentRecord, Nonce, Status};
+use crate::store::{AuditNote, Change, ExperimentRecord, Nonce};
 use dueling_bandits::evidence::Certainty;
 
 /// Nonce of the one automatic conclusion of an experiment. No process has it.

@@ -3,9 +3,9 @@
 use rand::RngExt;
 
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::store::Status;
 use crate::telemetry::metrics::DuelKind;
 use crate::telemetry::trace;
 use crate::tokens::duel_token::DuelToken;

@@ -9,12 +9,11 @@ use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::{ExperimentSpec, name_error};
 use crate::engine::loaded::LoadedExperiment;
 use crate::entropy;
+use crate::events::{ControlEvent, Status};
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided};
 use crate::service::error::ServiceError;
-use crate::store::{
-    AuditNote, Change, ControlEvent, Created, ExperimentRecord, NewExperiment, Status,
-};
+use crate::store::{AuditNote, Change, Created, ExperimentRecord, NewExperiment};
 
 impl Service {
     /// Create an experiment. Returns whether it is new: a repeat of the request finds the existing

@@ -7,10 +7,11 @@ use serde_json::json;
 use crate::access::Actor;
 use crate::engine::experiment_spec::{FieldError, MAX_POLICIES};
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::ControlEvent;
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided};
 use crate::service::error::ServiceError;
-use crate::store::{Change, ControlEvent};
+use crate::store::Change;
 use dueling_bandits::PolicySpec;
 
 impl Service {

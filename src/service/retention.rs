@@ -2,7 +2,8 @@
 
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
-use crate::store::{ExperimentRecord, Snapshot, Status, Store};
+use crate::events::Status;
+use crate::store::{ExperimentRecord, Snapshot, Store};
 
 /// Margin for differences between the clocks of servers, in milliseconds: a duel counts as expired
 /// only this much later.

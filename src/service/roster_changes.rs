@@ -12,10 +12,11 @@ use serde_json::json;
 use crate::access::Actor;
 use crate::engine::experiment_spec::{ExperimentSpec, FieldError, Ranker};
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::{ControlEvent, Status};
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided};
 use crate::service::error::{ServiceError, excerpt};
-use crate::store::{Change, ControlEvent, ExperimentRecord, Status};
+use crate::store::{Change, ExperimentRecord};
 use dueling_bandits::{MAX_RANKERS, MIN_RANKERS};
 
 impl Service {

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
-use crate::store::{
-    ControlEvent, Event, ExperimentRecord, LogEntry, Snapshot, Status, Store, StoreError,
-};
+use crate::events::{ControlEvent, Event, Status};
+use crate::store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
 
 /// Entries of one chunk.
 const CHUNK: u32 = 10_000;

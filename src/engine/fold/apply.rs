@@ -3,7 +3,8 @@
 use super::Fold;
 use super::methods::MethodVersion;
 use crate::engine::fold::open_pages::ClickedPage;
-use crate::store::{ClicksEvent, ControlEvent, Event, LogEntry, Nonce, OutcomeEvent, PairResult};
+use crate::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
+use crate::store::{LogEntry, Nonce};
 use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts};
 
 /// A duel that an entry answered.

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::store::{ClicksEvent, Nonce, OutcomeEvent};
+use crate::events::{ClicksEvent, OutcomeEvent};
+use crate::store::Nonce;
 use crate::tokens::page_payload::{sheet_from_text, sheet_is_sound};
 use dueling_bandits::Answer;
 use interleaving::{self, Click, Credit, CreditSheet, DuelCoins, MAX_WEIGHT, Verdict, credit};

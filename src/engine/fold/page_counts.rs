@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::OutcomeEvent;
+use crate::events::OutcomeEvent;
 use dueling_bandits::Answer;
 use interleaving::{Credit, CreditSheet, NoSignal, Team};
 

@@ -8,9 +8,8 @@ use crate::engine::condition::Condition;
 use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::page_rules::interleaving_text;
 use crate::engine::fold::{Answered, Chunk};
-use crate::store::{
-    Change, ControlEvent, Event, ExperimentRecord, LogEntry, Store, StoreError, in_time,
-};
+use crate::events::{ControlEvent, Event};
+use crate::store::{Change, ExperimentRecord, LogEntry, Store, StoreError, in_time};
 
 /// Entries of the first chunk when catching up.
 const FIRST_CHUNK: u32 = 500;

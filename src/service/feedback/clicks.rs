@@ -8,9 +8,10 @@ use uuid::Uuid;
 use super::content::{Clicked, PageEvent};
 use crate::engine::experiment_spec::FieldError;
 use crate::engine::fold::open_pages::MAX_CLICKED;
+use crate::events::{ClicksEvent, ControlEvent, Event};
 use crate::service::duel_id::not_valid;
 use crate::service::error::excerpt;
-use crate::store::{ClicksEvent, ControlEvent, Event, NewEvent, Nonce};
+use crate::store::{NewEvent, Nonce};
 use crate::tokens::duel_token::DuelId;
 use crate::tokens::page_payload::{DuelSecrets, PagePayload, sheet_to_text};
 use crate::tokens::signing::SigningKeys;
@@ -66,7 +67,9 @@ pub(super) fn clicks_event(
             .collect(),
     };
     let nonce = if last { duel.nonce } else { clicks_nonce(&event) };
-    Ok(NewEvent { nonce, event: Event::Control(ControlEvent::Clicks(Box::new(event))) })
+    let superseded_by = Some(duel.nonce).filter(|settling| *settling != nonce);
+    let event = Event::Control(ControlEvent::Clicks(Box::new(event)));
+    Ok(NewEvent { nonce, event, superseded_by })
 }
 
 fn weight_of(event_weights: &BTreeMap<String, u32>, event: &str) -> Result<u32, String> {

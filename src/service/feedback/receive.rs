@@ -7,11 +7,12 @@ use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::FieldError;
 use crate::engine::loaded::LoadedExperiment;
 use crate::engine::log_regression;
+use crate::events::{ControlEvent, Event, OutcomeEvent};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
 use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
 use crate::service::error::ServiceError;
-use crate::store::{Appended, ControlEvent, Event, LogEntry, NewEvent, OutcomeEvent};
+use crate::store::{Appended, LogEntry, NewEvent};
 use crate::telemetry::trace;
 use crate::tokens::duel_token::{DuelToken, TokenError};
 use dueling_bandits::Answer;
@@ -56,13 +57,13 @@ impl Service {
             .iter()
             .filter_map(|checked| match checked {
                 Checked::Late { event, .. } => {
-                    Some([event.nonce, event.superseded_by().unwrap_or(event.nonce)])
+                    Some([event.nonce, event.superseded_by.unwrap_or(event.nonce)])
                 }
                 _ => None,
             })
             .flatten()
             .collect();
-        if fresh.iter().any(|event| event.superseded_by().is_some())
+        if fresh.iter().any(|event| event.superseded_by.is_some())
             && loaded.fold()?.open_pages().bytes() > OPEN_PAGES_BYTES_MAX
         {
             return Err(EngineError::Overloaded.into());
@@ -158,19 +159,17 @@ fn outcome_event(token: &DuelToken, outcome: ShownOutcome) -> NewEvent {
         (ShownOutcome::Tie, _) => Answer::Tie,
         (ShownOutcome::None, _) => Answer::None,
     };
-    NewEvent {
-        nonce: token.nonce,
-        event: Event::Outcome(OutcomeEvent {
-            first: token.first,
-            second: token.second,
-            first_left: token.first_left,
-            answer,
-            batch: token.batch,
-            ticket: token.ticket,
-            chosen_at: token.chosen_at,
-            issued_at: token.issued_at,
-        }),
-    }
+    let event = Event::Outcome(OutcomeEvent {
+        first: token.first,
+        second: token.second,
+        first_left: token.first_left,
+        answer,
+        batch: token.batch,
+        ticket: token.ticket,
+        chosen_at: token.chosen_at,
+        issued_at: token.issued_at,
+    });
+    NewEvent::new(token.nonce, event)
 }
 
 /// The result for feedback on a duel that was settled differently before: two outcomes contradict

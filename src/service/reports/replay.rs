@@ -14,7 +14,7 @@ use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::regret::Band;
 use crate::service::reports::standings::copeland_scores;
-use crate::store::{ExperimentRecord, LogEntry, Store};
+use crate::store::{ExperimentLog, ExperimentRecord, LogEntry};
 use dueling_bandits::evidence::whatif::{self, Answers, Course};
 use dueling_bandits::evidence::{Estimate, Posterior};
 use dueling_bandits::parameters::Setup;
@@ -134,7 +134,7 @@ impl Service {
 /// Fold the log of `record` up to `head` under `policy`, and run the policy on its answers for the
 /// same number of steps, but at most `steps_max`.
 pub async fn replay(
-    store: &dyn Store,
+    store: &dyn ExperimentLog,
     record: &ExperimentRecord,
     spec: &ExperimentSpec,
     policy: PolicySpec,

@@ -1,10 +1,10 @@
 //! The traffic of an experiment through this process, and its alarms.
 
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, Signs, alarms};
-use crate::store::Status;
 
 pub use crate::service::reports::traffic_summary::{Delays, FeedbackCounts, TrafficSummary};
 

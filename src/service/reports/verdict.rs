@@ -7,12 +7,12 @@ use utoipa::ToSchema;
 
 use crate::engine::experiment_spec::{CONFIDENCE, ConcludeAt};
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::single_flight::SingleFlight;
 use crate::service::reports::standings::answered_duels;
 use crate::service::reports::verdict_sentence::{Finding, rounded};
-use crate::store::Status;
 use dueling_bandits::evidence::{Certainty, History, Posterior, Unknowable, forecast};
 use dueling_bandits::{Tally, step_rng};
 

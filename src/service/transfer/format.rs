@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::experiment_spec::ExperimentSpec;
-use crate::store::{ControlEvent, Event, LogEntry, OutcomeEvent, Status};
+use crate::events::{ControlEvent, Event, OutcomeEvent, Status};
+use crate::store::LogEntry;
 
 /// Version of the format. A reader refuses other versions.
 pub(super) const FORMAT: u32 = 1;
