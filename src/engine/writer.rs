@@ -93,7 +93,7 @@ async fn run(
     within: Duration,
     mut submissions: mpsc::UnboundedReceiver<Submission>,
 ) {
-    // one commit is folded during the next one
+    // a commit is folded while the next one is written
     let (committed, folding) = mpsc::channel(1);
     tokio::spawn(fold(Arc::clone(&store), within, Arc::clone(&capacity.metrics), folding));
     let mut held_over = None;

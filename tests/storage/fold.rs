@@ -661,6 +661,55 @@ async fn repeated_entries_count_once() {
     }
 }
 
+/// Large chunks are folded on a blocking thread. A caller that gives up leaves nothing half done.
+#[tokio::test]
+async fn a_cancelled_catch_up_can_be_repeated() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let store = database.store().await;
+    let spec = experiment(PolicySpec::from_text("d-ts").expect("a policy"), 4, TieRule::Half);
+    let new = NewExperiment {
+        name: "long".into(),
+        spec: spec.to_text(),
+        seed: SEED,
+        created_at: CREATED_AT,
+        audit: None,
+    };
+    let Ok(Created::New(record)) = store.create_experiment(&new).await else {
+        panic!("a new name")
+    };
+    let loaded = LoadedExperiment::open(&*store, record.clone(), 1, &Metrics::new(), 0)
+        .await
+        .expect("an experiment without a log");
+    let outcome = |number: u16| {
+        Event::Outcome(OutcomeEvent {
+            first: number % 4,
+            second: (number + 1) % 4,
+            first_left: true,
+            answer: if number.is_multiple_of(3) { Answer::Second } else { Answer::First },
+            batch: None,
+            ticket: 0,
+            chosen_at: 0,
+            issued_at: CREATED_AT,
+        })
+    };
+    let log = entries((0..6000).map(outcome));
+    let events: Vec<_> = log
+        .iter()
+        .map(|entry| (record.id, NewEvent::new(entry.nonce, entry.event.clone())))
+        .collect();
+    store.append(&events, CREATED_AT).await.expect("an append");
+    for milliseconds in [1, 4, 8, 12, 16, 24, 32] {
+        let limit = std::time::Duration::from_millis(milliseconds);
+        let _ = tokio::time::timeout(limit, loaded.catch_up(&*store)).await;
+    }
+    loaded.catch_up(&*store).await.expect("the log");
+    assert!(!loaded.is_broken());
+    let whole = fold_all(start(&spec), &log);
+    let fold = loaded.fold().expect("a fold");
+    assert_eq!((fold.position(), fold.counts()), (6000, whole.counts()));
+    assert_eq!(fold.policy().save(), whole.policy().save());
+}
+
 /// An entry after a gap.
 fn kept_after_a_gap(kept: &[LogEntry]) -> Vec<LogEntry> {
     let last = kept.last().expect("a log").clone();

@@ -73,9 +73,9 @@ pub const MAX_POLICIES: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConcludeAt {
-    /// Conclude as soon as a Copeland winner is certain at this confidence, 0.5 to 0.9999. The
-    /// probability to conclude on another ranker is at most one minus this, however long the
-    /// experiment runs.
+    /// Conclude as soon as a Copeland winner is certain at this confidence, 0.5 to 0.9999. However
+    /// long the experiment runs, it concludes on another ranker with probability at most one minus
+    /// this confidence.
     #[schema(minimum = 0.5, maximum = 0.9999, example = 0.95)]
     pub confidence: f64,
 }

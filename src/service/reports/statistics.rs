@@ -251,8 +251,9 @@ impl LoadedExperiment {
         let id = |ranker: u16| self.spec.rankers[usize::from(ranker)].id.clone();
         let PairPages { wins, losses, ties, no_click, nothing_creditable, not_informative, .. } =
             *pages;
-        let said = wins + losses + ties;
-        let mean = (said > 0).then(|| (wins as f64 + ties as f64 / 2.0) / said as f64);
+        let with_signal = wins + losses + ties;
+        let mean =
+            (with_signal > 0).then(|| (wins as f64 + ties as f64 / 2.0) / with_signal as f64);
         PairStatistics {
             ranker: id(lower),
             against: id(higher),
@@ -266,7 +267,7 @@ impl LoadedExperiment {
                 not_informative,
             },
             delta: mean.map(|mean| mean - 0.5),
-            interval: mean.map(|mean| wilson(mean, said)),
+            interval: mean.map(|mean| wilson(mean, with_signal)),
             sign_test_p: sign_test(wins, losses),
             power: power(wins, losses, pages.pages()),
             balance: balance(pages),

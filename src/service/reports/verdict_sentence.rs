@@ -32,7 +32,7 @@ impl Finding<'_> {
                         "About {} more duels at the present rate will decide it.",
                         grouped(rounded(forecast.estimate))
                     ),
-                    None => "How many more duels it takes cannot be said yet.".into(),
+                    None => "There is no estimate yet of how many more duels it takes.".into(),
                 };
                 format!(
                     "`{}` leads and is a best ranker with a probability of about {}, but {possible} of {rankers} rankers can \
@@ -52,7 +52,7 @@ impl Finding<'_> {
                 )
             }
             &[winner] => format!(
-                "`{}` is the best ranker: it beats at least {} of the {others} others, and no other ranker beats so many. That \
+                "`{}` is the best ranker: it beats at least {} of the {others} others, and no other ranker beats as many. That \
                  is {confidence} sure.",
                 id(winner),
                 certainty.certain_wins(winner)

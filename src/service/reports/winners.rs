@@ -85,7 +85,7 @@ impl LoadedExperiment {
             |i: usize| active.iter().filter(|&&j| j < i && tally.half_plays(i, j) > 0).count();
         let notions = self.notions(&estimated_matrix(&tally, active), active);
         let pairs_compared = active.iter().map(|&i| compared(i)).sum();
-        let (agree, note) = judge(&notions, rankers * (rankers - 1) / 2, pairs_compared);
+        let (agree, note) = agreement(&notions, rankers * (rankers - 1) / 2, pairs_compared);
         Ok(Winners {
             experiment: self.name.clone(),
             position,
@@ -193,7 +193,7 @@ impl LoadedExperiment {
 }
 
 /// Whether all notions that have winners have the same ones, and what that means.
-fn judge(notions: &[Notion], pairs: usize, pairs_compared: usize) -> (bool, String) {
+fn agreement(notions: &[Notion], pairs: usize, pairs_compared: usize) -> (bool, String) {
     let named: Vec<&Notion> = notions.iter().filter(|notion| !notion.winners.is_empty()).collect();
     let first = &named[0].winners;
     let agree = named.iter().all(|notion| notion.winners == *first);
@@ -207,15 +207,18 @@ fn judge(notions: &[Notion], pairs: usize, pairs_compared: usize) -> (bool, Stri
         0..=3 => ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", "),
         many => format!("{many} rankers"),
     };
-    let unseen = match pairs - pairs_compared {
+    let uncompared = match pairs - pairs_compared {
         0 => String::new(),
-        unseen => format!(
-            " {unseen} of {pairs} pairs were never compared and count as even, which affects Borda and the random walk \
+        uncompared => format!(
+            " {uncompared} of {pairs} pairs were never compared and count as even, which affects Borda and the random walk \
              most."
         ),
     };
     if agree {
-        return (true, format!("Every notion that has a winner names {}.{unseen}", quoted(first)));
+        return (
+            true,
+            format!("Every notion that has a winner names {}.{uncompared}", quoted(first)),
+        );
     }
     let says: Vec<String> = named
         .iter()
@@ -225,7 +228,7 @@ fn judge(notions: &[Notion], pairs: usize, pairs_compared: usize) -> (bool, Stri
         false,
         format!(
             "The notions disagree: {}. The verdict, the regret and most policies use Copeland: how many others a ranker \
-             beats, not by how much. Borda favours rankers that win clearly against weak ones.{unseen}",
+             beats, not by how much. Borda favours rankers that win clearly against weak ones.{uncompared}",
             says.join("; ")
         ),
     )

@@ -56,7 +56,7 @@ async fn an_export_is_imported_unchanged(database: TestDatabase) {
             "log entry",
         ),
         ("update experiment set head = 9 where name = 'search'", "9 of the"),
-        ("update experiment set seed = 8 where name = 'search'", "another seed"),
+        ("update experiment set seed = 8 where name = 'search'", "a different seed"),
     ] {
         other.execute(statement).await;
         let (code, _, error) = run(&other, &["import", file]);

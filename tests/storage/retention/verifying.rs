@@ -40,7 +40,7 @@ async fn each_damage_is_reported(database: TestDatabase) {
         ("update experiment set status = 'paused' where name = 'search'", "its log says Concluded"),
         (
             "update experiment set spec = replace(spec, 'pcomp', 'x') where name = 'search'",
-            "not one that this",
+            "cannot read its spec",
         ),
         ("update snapshot set state = (select secret from signing_key)", "position 30 is damaged"),
         ("update snapshot set position = 29", "position 29 is not what the log folds to"),
