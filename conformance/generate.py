@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Makes interleaving.json: conformance vectors for methods of interleaving, in exact arithmetic.
+"""Generates interleaving.json: conformance vectors for interleaving methods, in exact arithmetic.
 
     python3 conformance/generate.py > conformance/interleaving.json
 
-Written from the definitions in docs/interleaving.md alone, and apart from the program that it checks: drafts by recursion
-over the coins, probabilistic credit by going through all 2^L assignments, linear programs by going through all vertices.
-Needs nothing but Python 3.9.
+This program implements only the definitions in docs/interleaving.md and shares no code with the
+program that it checks. It computes drafts by recursion over the coins, probabilistic credit by
+enumeration of all 2^L assignments, and linear programs by enumeration of all vertices. It requires
+only Python 3.9.
 """
 
 import itertools
@@ -21,7 +22,7 @@ VERSION = "1.0.0"
 # --- the two lists --------------------------------------------------------------------------------
 
 def cut(case):
-    """Left and right list and the uncredited tail, after pins, repeats and the depth policy."""
+    """The left list, the right list and the uncredited tail, after pins, repeats and the depth policy."""
     pinned = [pin["document"] for pin in case.get("pinned", [])]
     left, right = ([d for d in dict.fromkeys(case[side]) if d not in pinned] for side in ("left", "right"))
     policy = case["method"].get("depth_policy", "min")
@@ -36,7 +37,7 @@ def cut(case):
 
 
 def merge_pins(pages, case):
-    """Pins go to their positions; a pin below the end comes last."""
+    """Puts pinned documents at their positions; a pin below the end comes last."""
     length, pins = case["length"], sorted(case.get("pinned", []), key=lambda pin: pin["position"])
     merged = {}
     for page, probability in pages.items():
@@ -105,7 +106,7 @@ def team_draft(method, left, right, length, uncut):
                     counts = False
                 round_ = [(pick, first, counts)]
                 answer = top(lists[second], shown + [pick])
-                # does the second pick exist whoever begins?
+                # Does the second pick exist for either first side?
                 both = all(top(lists[s], shown + [{"left": b, "right": a}[s]]) for s in ("left", "right"))
                 if answer is not None:
                     round_.append((answer, second, counts and (both or uncut)))
@@ -206,7 +207,7 @@ def sensitivity(credits):
 
 
 def solve(rows, right_hand):
-    """The only solution of a system, None if there is none or more than one."""
+    """The unique solution of a system of linear equations; None if there is no unique solution."""
     m = [list(row) + [b] for row, b in zip(rows, right_hand)]
     columns, pivots = len(rows[0]), 0
     for column in range(columns):
@@ -225,7 +226,7 @@ def solve(rows, right_hand):
 
 
 def optimum(method, left, right):
-    """[(list, probability)] of the best vertex, which must be the only best one; None if nothing is free of bias."""
+    """[(list, probability)] of the best vertex, which must be unique; None if no vertex is unbiased."""
     depth = method.get("depth", 10)
     left, right = left[:depth], right[:depth]
     lists = allowed(left, right, min(depth, len(set(left + right))))
@@ -250,7 +251,7 @@ def optimum(method, left, right):
 def optimized(method, left, right, length, uncut):
     depth = method.get("depth", 10)
     found = optimum(method, left, right)
-    assert found, "infeasible: say so in the case"
+    assert found, "infeasible: move the case to the_infeasible"
     for documents, probability in found[1]:
         page = []
         for d in documents:
@@ -263,7 +264,7 @@ def optimized(method, left, right, length, uncut):
 # --- credit ---------------------------------------------------------------------------------------
 
 def credit(case, page, clicks):
-    """(outcome, left, right) of clicks {position: weight}."""
+    """The (outcome, left credit, right credit) of clicks {position: weight}."""
     left, right, _, _ = cut(case)
     method = case["method"]
     counted = {k: w for k, w in clicks.items() if page[k][2]}
@@ -317,7 +318,7 @@ def slots_of(page):
 
 
 def by_document(case):
-    """Whether a page is known by its documents alone: credit looks at ranks, not at teams."""
+    """Whether the documents identify a page: credit uses ranks, not teams."""
     return case["method"]["kind"] in ("balanced", "probabilistic")
 
 
@@ -435,8 +436,8 @@ def the_credits():
     for clicks in itertools.chain.from_iterable(itertools.combinations(range(4), n) for n in range(5)):
         yield with_credit(bi, "a b c d", clicks)
         yield with_credit(bi, "b a c d", clicks)
-    # a list that the method never shows; implementations that take the deepest clicked rank of
-    # each side say left
+    # The method never shows this list. Implementations that use the deepest clicked rank of each side
+    # answer left.
     yield with_credit_of_list(case("BI-5", "", BI, "3 0 1 2", "1 3 2 0", 4), "0 2 1 3", (0, 2))
     td = case("TD-2", "", TD("credit-all"), "1 2", "3 4", 3)
     for clicks in ((), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)):
@@ -472,7 +473,7 @@ def the_credits():
 
 
 def with_credit_of_list(c, documents, clicks):
-    """As with_credit, for a list that need not be among the drafts."""
+    """Like with_credit, for a list that is not necessarily a draft."""
     page = tuple((d, "left", True) for d in documents.split())
     outcome, a, b = credit(c, page, dict.fromkeys(clicks, 1))
     return {**{k: v for k, v in c.items() if k != "about"}, "documents": documents.split(),
@@ -535,7 +536,7 @@ def main():
         "infeasible": list(the_infeasible()),
         "sensitivities": list(the_sensitivities()),
     }
-    # one case a line: a change to one case is a change to one line
+    # One case per line, so that a change to a case changes one line.
     out = ["{"]
     for key, value in document.items():
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-//! `rankduel calibrate`: how far the service's estimates and verdicts can be trusted.
+//! `rankduel calibrate`: compares the service's estimates and verdicts with the truth.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,41 +8,41 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::values::{count, probability};
-use super::watched::Watched;
+use super::workers::Workers;
 use dueling_bandits::PolicySpec;
 use dueling_bandits::preference::PreferenceMatrix;
 use lab::simulate::calibration::{Calibration, Trial};
 use lab::simulate::{Entrant, Feedback};
 
-/// Compare what the service says of its experiments with the truth, in simulated ones
+/// Compare the estimates and verdicts of the service with the truth, in simulated experiments
 ///
-/// Each policy runs many experiments on each known preference matrix. The service's own code
-/// estimates the regret at some steps (does the 95 % interval hold the true one?) and draws its
-/// verdict at the first step at which it is certain (is it right?). The same seed gives the same
-/// numbers on any number of threads.
+/// Each policy runs many experiments on each known preference matrix. The code of the service
+/// estimates the regret at some steps, and gives a verdict at the first step at which it is
+/// certain. The report has the share of 95 % intervals that include the true regret, and the number
+/// of wrong verdicts. The same seed gives the same numbers on any number of threads.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// A policy: KIND or KIND:name=value,name=value (repeat for several)
+    /// A policy: KIND or KIND:name=value,name=value; can be repeated
     #[arg(long = "policy", value_name = "POLICY", required = true)]
     policies: Vec<String>,
 
-    /// A preference matrix, as `rankduel simulate` takes it: a CSV file or a built-in name (repeat
-    /// for several)
+    /// A preference matrix, as in `rankduel simulate`: a CSV file or a built-in name; can be
+    /// repeated
     #[arg(long, value_name = "MATRIX", required = true)]
     preferences: Vec<String>,
 
-    /// Steps of each experiment; 1e5 is understood
+    /// Number of steps of each experiment; the form 1e5 is accepted
     #[arg(long, value_name = "STEPS", default_value = "10000", value_parser = |text: &str| count(text, 1, 1_000_000_000))]
     horizon: u64,
 
-    /// A step at which regret is estimated (repeat for several) [default: a hundredth, a tenth and
-    /// all of the horizon]
+    /// A step at which regret is estimated; can be repeated [default: a hundredth of the horizon, a
+    /// tenth, and the horizon]
     #[arg(long = "look", value_name = "STEP", value_parser = |text: &str| count(text, 1, 1_000_000_000))]
     looks: Vec<u64>,
 
-    /// Experiments of each policy on each matrix
+    /// Number of experiments of each policy on each matrix
     #[arg(long, value_name = "N", default_value = "200", value_parser = |text: &str| count(text, 1, 1_000_000))]
     runs: u64,
 
@@ -50,28 +50,28 @@ pub struct Arguments {
     #[arg(long, value_name = "P", default_value = "0.95", value_parser = confidence)]
     confidence: f64,
 
-    /// Seed of everything random
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
-    /// Probability that a page with clicks is a tie, which then counts nothing
+    /// Probability that a page with clicks is a tie, which does not count
     #[arg(long, value_name = "P", default_value = "0", value_parser = probability)]
     ties: f64,
 
-    /// Threads [default: one a core]
+    /// Number of threads [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
-    /// What goes to standard output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people, in Markdown
+    /// Markdown
     Table,
-    /// An array
+    /// JSON array
     Json,
 }
 
@@ -80,17 +80,17 @@ fn confidence(text: &str) -> Result<f64, String> {
         Ok(confidence) if crate::engine::experiment_spec::CONFIDENCE.contains(&confidence) => {
             Ok(confidence)
         }
-        _ => Err("it must be 0.5 to 0.9999".into()),
+        _ => Err("it must be from 0.5 to 0.9999".into()),
     }
 }
 
-/// Run the command.
+/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let trials = arguments.trials()?;
-    let watched = Watched::start(arguments.threads)?;
+    let workers = Workers::start(arguments.threads)?;
     let steps = trials.iter().fold(0_u64, |steps, trial| steps.saturating_add(trial.total_steps()));
-    let found: Vec<Calibration> =
-        watched.work(steps, |watch| trials.iter().filter_map(|trial| trial.run(watch)).collect());
+    let found: Vec<Calibration> = workers
+        .work(steps, |progress| trials.iter().filter_map(|trial| trial.run(progress)).collect());
     if found.is_empty() {
         return Err(anyhow!(
             "interrupted before any experiment was finished; there is nothing to report"
@@ -99,9 +99,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
     let text = match arguments.format {
         Format::Table => table(&found),
-        Format::Json => serde_json::to_string_pretty(&found).context("writing JSON")? + "\n",
+        Format::Json => {
+            serde_json::to_string_pretty(&found).context("the JSON cannot be written")? + "\n"
+        }
     };
-    std::io::stdout().write_all(text.as_bytes()).context("writing the result")?;
+    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
     Ok(())
 }
 

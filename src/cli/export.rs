@@ -1,4 +1,4 @@
-//! `rankduel export`: an experiment with its log, as JSON lines.
+//! `rankduel export`: exports an experiment with its log as JSON lines.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -7,20 +7,23 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::{CommandError, open_store, runtime};
+use super::database::open_store;
+use super::error::CommandError;
+use super::runtime::runtime;
 use crate::config::StoreArgs;
 use crate::service::transfer;
 
-/// Write an experiment with its log as JSON lines, for `rankduel import` and for your own tools
+/// Export an experiment with its log as JSON lines, for `rankduel import` and your own tools
 ///
-/// Archived experiments too. The log is read up to where it ends now; servers go on meanwhile.
+/// The experiment can be archived. The command reads the log up to its current end and can run
+/// beside servers.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The experiment
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// File to write, which must not be there yet [default: standard output]
+    /// The file to write, which must not exist [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
@@ -28,7 +31,7 @@ pub struct Arguments {
     store: StoreArgs,
 }
 
-/// Run the command.
+/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     runtime()?.block_on(async {
         let store = open_store(&arguments.store.database_url).await?;
@@ -37,24 +40,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             None => transfer::export(&*store, &arguments.name, &mut std::io::stdout()).await,
             Some(path) => {
                 let file = File::create_new(path)
-                    .with_context(|| format!("{} cannot be made", path.display()))?;
+                    .with_context(|| format!("{} cannot be created", path.display()))?;
                 let mut out = BufWriter::new(file);
                 match transfer::export(&*store, &arguments.name, &mut out).await {
                     Ok(entries) => {
                         out.flush()
                             .and_then(|()| out.get_ref().sync_all())
-                            .context("writing the file")?;
+                            .context("the file cannot be written")?;
                         Ok(entries)
                     }
                     Err(error) => {
-                        // half an export must not be taken for one
+                        // A partial export must not be mistaken for a complete one.
                         let _ = std::fs::remove_file(path);
                         Err(error)
                     }
                 }
             }
         };
-        let entries = written.with_context(|| format!("exporting `{}`", arguments.name))?;
+        let entries =
+            written.with_context(|| format!("`{}` cannot be exported", arguments.name))?;
         store.close().await;
         eprintln!("exported `{}`: {entries} log entries", arguments.name);
         Ok(())

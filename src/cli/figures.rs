@@ -1,4 +1,4 @@
-//! `rankduel figures`: the figures of the papers, made again.
+//! `rankduel figures`: reproduces the figures of the papers.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -7,39 +7,38 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 use clap::Args;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::output::Output;
 use super::values::count;
-use super::watched::Watched;
+use super::workers::Workers;
 use lab::simulate::figures::{
-    Content, FIGURES, Figure, Found, MatrixSource, Size, delay, spread, winners,
+    Content, FIGURES, Figure, FoundMatrix, MatrixSource, Size, delay, spread, winners,
 };
-use lab::simulate::plot;
 use lab::simulate::{Report, Tournament, report};
 
-/// Make the figures of the papers again
+/// Reproduce the figures of the papers
 ///
-/// Each figure becomes NAME.svg, NAME.csv and NAME.txt (the command that makes it again) in a
-/// folder. Without --full they are of reduced size, some minutes in all; with --full they have the
-/// papers' number of runs and steps, which takes hours to days.
+/// Writes NAME.svg, NAME.csv and NAME.txt (the command that reproduces it) for each figure to a
+/// folder. Without --full, the figures have a reduced size and take some minutes together. With
+/// --full, they have the number of runs and steps of the papers, which takes hours to days.
 ///
-/// Some matrices of the papers cannot be shipped: --data names a folder that holds them as CSV
-/// files; without it a built-in matrix stands in, and the output says which.
+/// Some matrices of the papers cannot be distributed. --data names a folder with these matrices as
+/// CSV files. Without it, a built-in matrix replaces each of them, and the output names it.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Only these figures (see --list)
+    /// Only these figures; see --list
     #[arg(value_name = "FIGURE")]
     names: Vec<String>,
 
-    /// Name every figure, what it shows and the paper, and make none
+    /// List every figure with its caption and paper, without making any
     #[arg(long)]
     list: bool,
 
-    /// The papers' size
+    /// Use the size of the papers
     #[arg(long)]
     full: bool,
 
-    /// Folder of the matrices: mslr_informational_5_condorcet.csv,
+    /// Folder with the matrices: mslr_informational_5_condorcet.csv,
     /// mslr_informational_5_non_condorcet.csv, mslr_informational_136.csv, sushi_16.csv,
     /// syn_btl_100.csv, syn_hard_100.csv
     #[arg(long, value_name = "DIR")]
@@ -53,77 +52,77 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
 
-    /// Steps of each run, instead of the figure's own
+    /// Number of steps of each run, instead of the number of the figure
     #[arg(long, value_name = "STEPS", value_parser = |text: &str| count(text, 1, 1_000_000_000_000))]
     horizon: Option<u64>,
 
-    /// Runs of each policy (subsets of each size), instead of the figure's own
+    /// Number of runs of each policy (or subsets of each size), instead of the number of the figure
     #[arg(long, value_name = "N", value_parser = |text: &str| count(text, 1, 100_000))]
     runs: Option<u64>,
 
-    /// Seed of everything random
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
-    /// Threads [default: one a core]
+    /// Number of threads [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }
 
-/// Run the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let figures = arguments.figures()?;
     if arguments.list {
         for figure in figures {
-            say(&format!("{}\n  {}\n  {}\n", figure.name, figure.caption, figure.source))?;
+            print(&format!("{}\n  {}\n  {}\n", figure.name, figure.caption, figure.source))?;
         }
         return Ok(());
     }
-    // everything that can be wrong is found before the first hour of work
+    // Validate everything before hours of work.
     let plans = figures
         .iter()
         .map(|figure| arguments.plan(figure))
         .collect::<Result<Vec<_>, CommandError>>()?;
     let output = Output::create(&arguments.out)?;
-    let watched = Watched::start(arguments.threads)?;
+    let workers = Workers::start(arguments.threads)?;
     for plan in &plans {
-        say(&format!("{}: {}\n", plan.figure.name, plan.figure.caption))?;
+        print(&format!("{}: {}\n", plan.figure.name, plan.figure.caption))?;
         if let Some(absent) = plan.found.stands_in_for {
-            say(&format!("  `{}` stands in for {absent}\n", plan.found.name))?;
+            print(&format!("  `{}` stands in for {absent}\n", plan.found.name))?;
         }
-        let made = plan.make(arguments, &watched)?;
-        if watched.is_interrupted() {
+        let made = plan.make(arguments, &workers)?;
+        if workers.is_interrupted() {
             return Err(anyhow!(
                 "interrupted; the figures before {} are complete",
                 plan.figure.name
             )
             .into());
         }
-        let made = made.with_context(|| format!("{} has nothing to show", plan.figure.name))?;
+        let made = made.with_context(|| format!("{} has no data", plan.figure.name))?;
         let name = plan.figure.name;
         output.write(&format!("{name}.csv"), &made.csv)?;
         if let Some(svg) = made.svg {
             output.write(&format!("{name}.svg"), &svg)?;
         }
         output.write(&format!("{name}.txt"), &arguments.command(plan))?;
-        say(&format!("{}\n", made.summary))?;
+        print(&format!("{}\n", made.summary))?;
     }
     Ok(())
 }
 
-fn say(text: &str) -> anyhow::Result<()> {
-    std::io::stdout().write_all(text.as_bytes()).context("writing the result")
+fn print(text: &str) -> anyhow::Result<()> {
+    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")
 }
 
-/// A figure with all that it needs.
+/// A figure with its inputs.
 struct Plan {
     figure: &'static Figure,
-    found: Found,
+    found: FoundMatrix,
     size: Size,
     tournaments: Vec<Tournament>,
 }
 
-/// A figure that was made.
+/// The output of a figure.
 struct Made {
     /// For standard output.
     summary: String,
@@ -140,7 +139,7 @@ impl Arguments {
         let find = |name: &String| {
             FIGURES.iter().find(|figure| figure.name == name).ok_or_else(|| {
                 CommandError::Usage(format!(
-                    "there is no figure `{name}`; choose among: {}",
+                    "there is no figure `{name}`; choose one of: {}",
                     known()
                 ))
             })
@@ -178,18 +177,20 @@ impl Arguments {
         &self,
         figure: &Figure,
         source: &MatrixSource,
-    ) -> Result<Found, dueling_bandits::preference::LoadError> {
+    ) -> Result<FoundMatrix, dueling_bandits::preference::LoadError> {
         match (&self.matrix, figure.content) {
-            (Some(name), Content::CondorcetSubsets(_) | Content::WinnerOverlap(_)) => Ok(Found {
-                name: name.clone(),
-                matrix: dueling_bandits::preference::PreferenceMatrix::load(name)?,
-                stands_in_for: None,
-            }),
+            (Some(name), Content::CondorcetSubsets(_) | Content::WinnerOverlap(_)) => {
+                Ok(FoundMatrix {
+                    name: name.clone(),
+                    matrix: dueling_bandits::preference::PreferenceMatrix::load(name)?,
+                    stands_in_for: None,
+                })
+            }
             _ => source.find(self.data.as_deref(), self.full),
         }
     }
 
-    /// The command that makes one figure again.
+    /// The command that reproduces one figure.
     fn command(&self, plan: &Plan) -> String {
         let mut words = vec!["rankduel".to_string(), "figures".into(), plan.figure.name.into()];
         let mut option = |name: &str, value: Option<String>| {
@@ -219,54 +220,53 @@ impl Arguments {
 }
 
 impl Plan {
-    /// `None` when it was interrupted too early.
-    fn make(&self, arguments: &Arguments, watched: &Watched) -> anyhow::Result<Option<Made>> {
+    /// Makes the figure; `None` if it was interrupted too early.
+    fn make(&self, arguments: &Arguments, workers: &Workers) -> anyhow::Result<Option<Made>> {
         let title = || format!("{} ({})", self.figure.caption, self.found.title());
         match &self.figure.content {
             Content::Regret(figure) => {
-                let reports = self.reports(watched);
-                let plot = figure.plot(self.figure, &self.found, &reports);
-                Ok(plot.map(|plot| made(&reports, plot::svg(&plot))))
+                let reports = self.reports(workers);
+                let plot = figure.plot(title(), &reports);
+                Ok(plot.map(|plot| made(&reports, plot.svg())))
             }
             Content::Spread(_) => {
-                let reports = self.reports(watched);
-                let svg =
-                    reports.first().map(|report| plot::bars_svg(&spread::bars(title(), report)));
+                let reports = self.reports(workers);
+                let svg = reports.first().map(|report| spread::bars(title(), report).svg());
                 Ok(svg.map(|svg| made(&reports, svg)))
             }
             Content::Delay(late, figure) => {
-                let reports = watched.run(&self.tournaments);
-                let told: Vec<(u64, &Report)> = late
+                let reports = workers.run(&self.tournaments);
+                let measured: Vec<(u64, &Report)> = late
                     .values()
                     .iter()
                     .zip(&reports)
                     .filter_map(|(value, report)| Some((*value, report.as_ref()?)))
                     .collect();
-                let plot = delay::plot(*late, title(), figure, &told);
+                let plot = delay::plot(*late, title(), figure, &measured);
                 let reports: Vec<Report> = reports.iter().flatten().cloned().collect();
-                Ok(plot.map(|plot| made(&reports, plot::svg(&plot))))
+                Ok(plot.map(|plot| made(&reports, plot.svg())))
             }
             Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) => {
                 let overlaps = matches!(self.figure.content, Content::WinnerOverlap(_));
                 let matrix = &self.found.matrix;
                 let sizes = winners::sizes(matrix.rankers(), arguments.full);
                 let subsets = self.size.runs;
-                let counts = watched.work(subsets * sizes.len() as u64, |watch| {
-                    winners::count(matrix, &sizes, subsets, overlaps, arguments.seed, watch)
+                let counts = workers.work(subsets * sizes.len() as u64, |progress| {
+                    winners::count(matrix, &sizes, subsets, overlaps, arguments.seed, progress)
                 })?;
                 let csv = if overlaps {
                     winners::overlap_csv(&counts)
                 } else {
                     winners::subsets_csv(&counts)
                 };
-                let svg = (!overlaps).then(|| plot::svg(&winners::plot(title(), &counts)));
+                let svg = (!overlaps).then(|| winners::plot(title(), &counts).svg());
                 Ok(Some(Made { summary: csv.clone(), csv, svg }))
             }
         }
     }
 
-    fn reports(&self, watched: &Watched) -> Vec<Report> {
-        watched.run(&self.tournaments).into_iter().flatten().collect()
+    fn reports(&self, workers: &Workers) -> Vec<Report> {
+        workers.run(&self.tournaments).into_iter().flatten().collect()
     }
 }
 

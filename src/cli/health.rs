@@ -1,5 +1,5 @@
-//! `rankduel health`: ask a running server whether it is well, where there is no other HTTP client
-//! (a container).
+//! `rankduel health`: checks a running server. It is for places without another HTTP client, such
+//! as a container.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs as _};
 use std::time::Duration;
@@ -8,21 +8,19 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use reqwest::Url;
 
-use super::CommandError;
+use super::error::CommandError;
+use super::runtime::runtime;
 
-/// What `rankduel health` can be told.
+/// The arguments of `rankduel health`.
 #[derive(Debug, Args)]
-#[command(
-    after_long_help = "Exit codes: 0 it is well; 1 it is not, or does not answer; 2 called wrongly."
-)]
+#[command(after_long_help = "Exit codes: 0 healthy; 1 unhealthy or no answer; 2 wrong call.")]
 pub(super) struct HealthArgs {
-    /// The server's address, such as http://127.0.0.1:7171 [default: what it listens on, see
-    /// --listen]
+    /// The URL of the server, such as http://127.0.0.1:7171 [default: the address of --listen]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 
-    /// What the server on this machine was told to listen on; all addresses (0.0.0.0, [::]) are
-    /// asked on loopback. Without effect beside --url
+    /// The listening address of a server on this machine. For all addresses (0.0.0.0, [::]), the
+    /// command uses loopback. Ignored with --url
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -31,28 +29,28 @@ pub(super) struct HealthArgs {
     )]
     listen: String,
 
-    /// Ask whether it should be sent requests (/readyz: its database answers, and it is not
-    /// shutting down), not only whether it lives (/livez)
+    /// Check whether the server is ready for requests (/readyz: its database answers, and it is not
+    /// shutting down), not only whether it is alive (/livez)
     #[arg(long)]
     ready: bool,
 
-    /// Seconds that it has to answer
+    /// Timeout of the answer in seconds
     #[arg(
         long, value_name = "SECONDS", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=3600)
     )]
     timeout_seconds: u32,
 }
 
-/// Ask, and print the answer if it is a good one.
+/// Runs the command: prints the answer of a healthy server.
 pub(super) fn run(args: &HealthArgs) -> Result<(), CommandError> {
     let url = probe(args).map_err(CommandError::Usage)?;
     let within = Duration::from_secs(args.timeout_seconds.into());
-    let answer = super::runtime()?.block_on(ask(url, within))?;
+    let answer = runtime()?.block_on(ask(url, within))?;
     println!("{}", answer.trim_end());
     Ok(())
 }
 
-/// The URL to ask.
+/// The URL of the check.
 fn probe(args: &HealthArgs) -> Result<Url, String> {
     let mut url = match &args.url {
         Some(url) => Url::parse(url)
@@ -60,7 +58,7 @@ fn probe(args: &HealthArgs) -> Result<Url, String> {
             .filter(|url| url.scheme() == "http" && url.has_host())
             .ok_or_else(|| {
                 format!(
-                    "--url {url:?} is no address of a server; write it like http://127.0.0.1:7171"
+                    "--url {url:?} is not the URL of a server; the form is http://127.0.0.1:7171"
                 )
             })?,
         None => local(&args.listen)?,
@@ -69,12 +67,10 @@ fn probe(args: &HealthArgs) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Where a server on this machine that listens on `listen` is reached.
+/// The URL of a server on this machine that listens on `listen`.
 fn local(listen: &str) -> Result<Url, String> {
     let wrong = |why: &str| {
-        format!(
-            "--listen {listen:?} is no address that a server listens on ({why}); see `rankduel serve`"
-        )
+        format!("--listen {listen:?} is not a listening address ({why}); see `rankduel serve`")
     };
     let mut address = listen
         .to_socket_addrs()
@@ -82,7 +78,7 @@ fn local(listen: &str) -> Result<Url, String> {
         .next()
         .ok_or_else(|| wrong("the name has no address"))?;
     if address.port() == 0 {
-        return Err(wrong("the port is not known; give --url"));
+        return Err(wrong("the port is unknown; use --url"));
     }
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {
@@ -95,7 +91,7 @@ fn local(listen: &str) -> Result<Url, String> {
 
 /// The body of the answer, if its status is 200.
 async fn ask(url: Url, within: Duration) -> anyhow::Result<String> {
-    // No proxy, whatever the environment says: the question is whether this very server answers.
+    // Ignore a proxy from the environment: the check is for this server itself.
     let client = reqwest::Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
@@ -105,7 +101,8 @@ async fn ask(url: Url, within: Duration) -> anyhow::Result<String> {
     let answer =
         client.get(url.clone()).send().await.with_context(|| format!("{url} does not answer"))?;
     let status = answer.status();
-    let body = answer.text().await.with_context(|| format!("{url} does not finish its answer"))?;
+    let body =
+        answer.text().await.with_context(|| format!("{url} does not complete its answer"))?;
     if status == reqwest::StatusCode::OK {
         Ok(body)
     } else {

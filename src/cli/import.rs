@@ -1,4 +1,4 @@
-//! `rankduel import`: what `rankduel export` wrote, into this database.
+//! `rankduel import`: imports an experiment into a database.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -7,23 +7,26 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::{CommandError, open_store, runtime};
+use super::database::open_store;
+use super::error::CommandError;
+use super::runtime::runtime;
 use crate::access::Actor;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::StoreArgs;
 use crate::service::transfer::{self, Import};
 
-/// Bring in an experiment that `rankduel export` wrote, into either database
+/// Import an experiment from a file of `rankduel export`
 ///
-/// All of it or nothing. Importing the same again changes nothing. Duels that are out are not
-/// answered here: they belong to the database that issued them.
+/// The file can come from SQLite or PostgreSQL. The command imports the whole experiment or
+/// nothing. Repeating an import changes nothing. The imported experiment does not accept feedback
+/// for duels that another database has issued.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The file; `-` reads standard input
+    /// The file, or `-` for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Import under another name
+    /// Import the experiment under another name
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
 
@@ -31,7 +34,7 @@ pub struct Arguments {
     store: StoreArgs,
 }
 
-/// Run the command.
+/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let path = &arguments.file;
     let mut file: Box<dyn BufRead + Send> = if path.as_os_str() == "-" {
@@ -47,11 +50,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         let by = (&Actor::command_line(), SystemClock.now_ms());
         let imported = transfer::import(&*store, &mut *file, arguments.name.as_deref(), Some(by))
             .await
-            .with_context(|| format!("importing {}", path.display()))?;
+            .with_context(|| format!("{} cannot be imported", path.display()))?;
         store.close().await;
         match imported {
             Import::New { entries } => eprintln!("imported {entries} log entries"),
-            Import::Same => eprintln!("it is there already, the same; nothing was changed"),
+            Import::Same => {
+                eprintln!("the experiment already exists and is the same; nothing was changed")
+            }
         }
         Ok(())
     })

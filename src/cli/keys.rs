@@ -1,4 +1,4 @@
-//! `rankduel keys`: the API keys that callers present.
+//! `rankduel keys`: manages the API keys of callers.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -7,7 +7,9 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::{CommandError, open_store, runtime};
+use super::database::open_store;
+use super::error::CommandError;
+use super::runtime::runtime;
 use crate::access::{Actor, NewKey, Scope, Scopes};
 use crate::clock::{Clock as _, SystemClock, rfc3339};
 use crate::config::StoreArgs;
@@ -15,14 +17,14 @@ use crate::engine::experiment_spec::name_error;
 use crate::store::{ApiKeyRecord, AuditNote, SharedStore};
 
 const DAY_MS: i64 = 24 * 3600 * 1000;
-/// Most characters of a key's name.
-const NAME_MAX: usize = 100;
+/// The largest number of characters in the name of a key.
+const MAX_NAME: usize = 100;
 
-/// The API keys that callers present: make, list, rotate, revoke
+/// Manage the API keys of callers: create, list, rotate, revoke
 ///
-/// A key is shown once, when it is made; the database holds only its digest. Servers take a new key
-/// at once and read the keys every ten seconds: so long may a revoked one still be accepted. From
-/// the first key on, a server asks every caller for one. Every act here is in the audit log.
+/// A key is shown once, when it is created; the database stores only its digest. Servers accept a
+/// new key at once. They read the keys every ten seconds, so they may accept a revoked key for that
+/// long. As soon as there is one key, every caller needs a key. Every change is in the audit log.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -31,43 +33,44 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a key, and print it on standard output
+    /// Create a key and print it on standard output
     Create {
-        /// What people call it, such as `search backend`
+        /// A name for people, such as `search backend`
         #[arg(value_name = "NAME")]
         name: String,
-        /// What it may do; may be repeated. decide: ask for duels. feedback: send it. read:
-        /// experiments and results, metrics and the dashboard. admin: everything
+        /// A permission of the key; can be repeated. decide: request duels. feedback: send
+        /// feedback. read: read experiments and results, metrics and the dashboard. admin:
+        /// everything
         #[arg(long = "scope", value_name = "SCOPE", required = true)]
         scopes: Vec<Scope>,
-        /// The experiment that it is for; may be repeated; all experiments unless given
+        /// An experiment that the key is limited to; can be repeated [default: all experiments]
         #[arg(long = "experiment", value_name = "NAME")]
         experiments: Vec<String>,
-        /// Days after which it is refused; never unless given
+        /// Days until the key expires [default: never]
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
         expires_in_days: Option<u32>,
         #[command(flatten)]
         store: StoreArgs,
     },
-    /// Say which keys there are
+    /// List the keys
     List(StoreArgs),
-    /// Make a key that may do the same, and let the given one end a while later
+    /// Replace a key by a new one with the same permissions; the old key expires after an overlap
     Rotate {
-        /// The key, as `list` names it
+        /// The id of the key, from `list`
         #[arg(value_name = "ID")]
         id: String,
-        /// Seconds that both are good, for callers to change over
+        /// Seconds during which both keys are valid, for callers to switch
         #[arg(long, value_name = "SECONDS", default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(0..=31_536_000))]
         overlap_seconds: u32,
-        /// Days after which the new one is refused; never unless given
+        /// Days until the new key expires [default: never]
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
         expires_in_days: Option<u32>,
         #[command(flatten)]
         store: StoreArgs,
     },
-    /// Refuse a key from now on, for good
+    /// Revoke a key permanently
     Revoke {
-        /// The key, as `list` names it
+        /// The id of the key, from `list`
         #[arg(value_name = "ID")]
         id: String,
         #[command(flatten)]
@@ -75,7 +78,7 @@ enum Command {
     },
 }
 
-/// Run the command.
+/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let (Command::Create { store: args, .. }
     | Command::List(args)
@@ -84,7 +87,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     check(&arguments.command)?;
     runtime()?.block_on(async {
         let store = open_store(&args.database_url).await?;
-        store.check().await.context("the database cannot be worked on")?;
+        store.check().await.context("the database cannot be used")?;
         let text = match &arguments.command {
             Command::Create { name, scopes, experiments, expires_in_days, .. } => {
                 let wanted = Wanted {
@@ -102,18 +105,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             Command::Revoke { id, .. } => revoke(&store, id).await,
         }?;
         store.close().await;
-        std::io::stdout().write_all(text.as_bytes()).context("writing the result")?;
+        std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
         Ok(())
     })
 }
 
-/// What is wrong with the call, before anything is opened.
+/// Validates the call before the database is opened.
 fn check(command: &Command) -> Result<(), CommandError> {
     let Command::Create { name, experiments, .. } = command else { return Ok(()) };
     let name = name.trim();
-    if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
+    if name.is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
         return Err(CommandError::Usage(format!(
-            "the name of a key has 1 to {NAME_MAX} characters and none that cannot be seen"
+            "the name of a key has 1 to {MAX_NAME} characters, without control characters"
         )));
     }
     match experiments.iter().find_map(|experiment| name_error(experiment)) {
@@ -130,8 +133,8 @@ struct Wanted<'a> {
 }
 
 /// A new key and its record.
-fn make(wanted: &Wanted<'_>, now: i64) -> anyhow::Result<(NewKey, ApiKeyRecord)> {
-    let key = NewKey::generate().context("the system gives no randomness")?;
+fn generate(wanted: &Wanted<'_>, now: i64) -> anyhow::Result<(NewKey, ApiKeyRecord)> {
+    let key = NewKey::generate().context("the system does not provide randomness")?;
     let record = ApiKeyRecord {
         id: key.id.as_str().to_owned(),
         digest: key.digest,
@@ -147,8 +150,8 @@ fn make(wanted: &Wanted<'_>, now: i64) -> anyhow::Result<(NewKey, ApiKeyRecord)>
     Ok((key, record))
 }
 
-/// What the audit log says of a key.
-fn said(record: &ApiKeyRecord) -> Value {
+/// A key in the audit log.
+fn audited(record: &ApiKeyRecord) -> Value {
     json!({
         "name": record.name,
         "scopes": Scopes::from_names(&record.scopes).iter().collect::<Vec<_>>(),
@@ -157,11 +160,11 @@ fn said(record: &ApiKeyRecord) -> Value {
     })
 }
 
-/// The key alone on standard output, so that it can be piped; what people want to know on standard
-/// error.
-fn shown(key: &NewKey, record: &ApiKeyRecord) -> String {
+/// The text for standard output: only the key, so that it can be piped. The description goes to
+/// standard error.
+fn present(key: &NewKey, record: &ApiKeyRecord) -> String {
     eprintln!(
-        "key {} of {:?}: {}; it is shown this once",
+        "key {} of {:?}: {}; the key is shown this once",
         record.id,
         record.name,
         [
@@ -172,7 +175,7 @@ fn shown(key: &NewKey, record: &ApiKeyRecord) -> String {
             },
             match record.expires_at {
                 Some(at) => format!("until {}", rfc3339(at)),
-                None => "for ever".into(),
+                None => "without expiry".into(),
             },
         ]
         .join(", ")
@@ -182,11 +185,11 @@ fn shown(key: &NewKey, record: &ApiKeyRecord) -> String {
 
 async fn create(store: &SharedStore, wanted: &Wanted<'_>) -> anyhow::Result<String> {
     let now = SystemClock.now_ms();
-    let (key, record) = make(wanted, now)?;
+    let (key, record) = generate(wanted, now)?;
     let note = AuditNote::new(&Actor::command_line(), "key-created", &record.id, now)
-        .changed(None, Some(said(&record)));
-    store.add_api_key(&record, None, &note).await.context("adding the key")?;
-    Ok(shown(&key, &record))
+        .changed(None, Some(audited(&record)));
+    store.add_api_key(&record, None, &note).await.context("the key cannot be added")?;
+    Ok(present(&key, &record))
 }
 
 async fn rotate(
@@ -197,9 +200,9 @@ async fn rotate(
 ) -> anyhow::Result<String> {
     let now = SystemClock.now_ms();
     let old = find(store, id).await?;
-    if standing(&old, now) != "good" {
+    if status(&old, now) != "good" {
         return Err(anyhow!(
-            "key {id} has ended already; make a new one with `rankduel keys create`"
+            "key {id} has ended already; create a new one with `rankduel keys create`"
         ));
     }
     let scopes: Vec<_> = Scopes::from_names(&old.scopes).iter().collect();
@@ -209,27 +212,30 @@ async fn rotate(
         experiments: old.experiments.as_ref(),
         expires_in_days,
     };
-    let (key, record) = make(&wanted, now)?;
+    let (key, record) = generate(&wanted, now)?;
     let record = ApiKeyRecord { replaces: Some(old.id.clone()), ..record };
     let ends_at = now + i64::from(overlap_seconds) * 1000;
     let note = AuditNote::new(&Actor::command_line(), "key-rotated", &old.id, now).changed(
-        Some(said(&old)),
+        Some(audited(&old)),
         Some(json!({"replaced_by": record.id, "expires_at": rfc3339(ends_at)})),
     );
-    store.add_api_key(&record, Some((&old.id, ends_at)), &note).await.context("adding the key")?;
+    store
+        .add_api_key(&record, Some((&old.id, ends_at)), &note)
+        .await
+        .context("the key cannot be added")?;
     eprintln!(
-        "key {id} is good until {}",
+        "key {id} is valid until {}",
         rfc3339(old.expires_at.map_or(ends_at, |at| at.min(ends_at)))
     );
-    Ok(shown(&key, &record))
+    Ok(present(&key, &record))
 }
 
 async fn revoke(store: &SharedStore, id: &str) -> anyhow::Result<String> {
     let now = SystemClock.now_ms();
     let old = find(store, id).await?;
     let note = AuditNote::new(&Actor::command_line(), "key-revoked", &old.id, now)
-        .changed(Some(said(&old)), None);
-    if store.revoke_api_key(&old.id, now, &note).await.context("revoking the key")? {
+        .changed(Some(audited(&old)), None);
+    if store.revoke_api_key(&old.id, now, &note).await.context("the key cannot be revoked")? {
         Ok(format!("key {id} is revoked; every server refuses it within ten seconds\n"))
     } else {
         Ok(format!("key {id} was revoked before\n"))
@@ -237,13 +243,13 @@ async fn revoke(store: &SharedStore, id: &str) -> anyhow::Result<String> {
 }
 
 async fn find(store: &SharedStore, id: &str) -> anyhow::Result<ApiKeyRecord> {
-    let keys = store.api_keys().await.context("reading the keys")?;
+    let keys = store.api_keys().await.context("the keys cannot be read")?;
     keys.into_iter()
         .find(|key| key.id == id)
-        .ok_or_else(|| anyhow!("there is no key {id}; `rankduel keys list` names them"))
+        .ok_or_else(|| anyhow!("there is no key {id}; see `rankduel keys list`"))
 }
 
-fn standing(key: &ApiKeyRecord, now: i64) -> &'static str {
+fn status(key: &ApiKeyRecord, now: i64) -> &'static str {
     match (key.revoked_at, key.expires_at) {
         (Some(_), _) => "revoked",
         (None, Some(at)) if at <= now => "expired",
@@ -253,10 +259,11 @@ fn standing(key: &ApiKeyRecord, now: i64) -> &'static str {
 
 async fn list(store: &SharedStore) -> anyhow::Result<String> {
     let now = SystemClock.now_ms();
-    let mut keys = store.api_keys().await.context("reading the keys")?;
+    let mut keys = store.api_keys().await.context("the keys cannot be read")?;
     if keys.is_empty() {
         return Ok(
-            "there is no key in the database; those of RANKDUEL_API_KEYS are not listed\n".into()
+            "there is no key in the database; the keys of RANKDUEL_API_KEYS are not listed\n"
+                .into(),
         );
     }
     keys.sort_by_key(|key| key.created_at);
@@ -265,19 +272,19 @@ async fn list(store: &SharedStore) -> anyhow::Result<String> {
     };
     let mut text = format!(
         "{:<8}  {:<7}  {:<27}  {:<20}  {:<20}  {:<20}  {}\n",
-        "id", "is", "scopes", "created", "expires", "last used", "name, experiments"
+        "id", "status", "scopes", "created", "expires", "last used", "name, experiments"
     );
     for key in &keys {
         let experiments = key
             .experiments
             .as_ref()
             .map_or(String::new(), |names| format!(", for {}", names.join(" ")));
-        // writing to a string does not fail
+        // Writing to a string does not fail.
         let _ = writeln!(
             text,
             "{:<8}  {:<7}  {:<27}  {:<20}  {:<20}  {:<20}  {}{experiments}",
             key.id,
-            standing(key, now),
+            status(key, now),
             Scopes::from_names(&key.scopes).to_string(),
             time(Some(key.created_at), ""),
             time(key.expires_at, "never"),

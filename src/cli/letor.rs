@@ -1,4 +1,4 @@
-//! Learning-to-rank files on the command line: what `estimate` and `demo` read from them.
+//! Learning-to-rank files of the commands `estimate` and `demo`.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::CommandError;
+use super::error::CommandError;
 use interleaving::click_models::GRADES;
 use lab::letor::DataSet;
 
@@ -22,8 +22,8 @@ pub(super) fn read(path: &Path) -> Result<(DataSet, String), CommandError> {
     Ok((data, digits))
 }
 
-/// How many grades documents are taken to have: what `--grades` says, or the fewest that users are
-/// known for.
+/// The number of grades of the documents: `--grades`, or the smallest number that click models
+/// support.
 pub(super) fn grades(
     path: &Path,
     data: &DataSet,
@@ -37,7 +37,7 @@ pub(super) fn grades(
             data.highest_grade
         ))),
         None => Err(CommandError::Usage(format!(
-            "--letor {}: a document has grade {}; users are known for grades 0 to {}",
+            "--letor {}: a document has grade {}; click models support grades 0 to {}",
             path.display(),
             data.highest_grade,
             GRADES[GRADES.len() - 1] - 1
@@ -45,7 +45,7 @@ pub(super) fn grades(
     }
 }
 
-/// The rankers of `--features`, all when there are none: indices into the data set's features.
+/// The rankers of `--features`, or all rankers: indices into the features of the data set.
 pub(super) fn rankers(data: &DataSet, features: &[u32]) -> Result<Vec<usize>, CommandError> {
     if features.is_empty() {
         return Ok((0..data.features.len()).collect());
@@ -55,7 +55,7 @@ pub(super) fn rankers(data: &DataSet, features: &[u32]) -> Result<Vec<usize>, Co
     for feature in features {
         let Ok(ranker) = data.features.binary_search(feature) else {
             let why = if data.constant.contains(feature) {
-                "has one value for all documents of each query, and ranks nothing"
+                "has the same value for all documents of each query, so it does not rank anything"
             } else {
                 "is not in the file"
             };
@@ -72,7 +72,7 @@ pub(super) fn rankers(data: &DataSet, features: &[u32]) -> Result<Vec<usize>, Co
     Ok(rankers)
 }
 
-/// Hashes what is read.
+/// A reader that hashes its input.
 struct Hashed {
     inner: File,
     hash: Sha256,

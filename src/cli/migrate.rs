@@ -1,32 +1,34 @@
-//! `rankduel migrate`: bring a database's schema up to date.
+//! `rankduel migrate`: updates the schema of a database.
 
 use anyhow::Context as _;
 
-use super::{CommandError, open_store};
+use super::database::open_store;
+use super::error::CommandError;
+use super::runtime::runtime;
 use crate::config::StoreArgs;
-use crate::store::{Store, StoreError};
+use crate::store::{Database, StoreError};
 
-/// Migrate, and say what was done.
+/// Runs the command.
 pub(super) fn run(args: &StoreArgs) -> Result<(), CommandError> {
-    super::runtime()?.block_on(async {
+    runtime()?.block_on(async {
         let store = open_store(&args.database_url).await?;
-        let done = bring_up_to_date(&*store).await;
+        let done = migrate(&*store).await;
         store.close().await;
         println!("The {} database {}.", store.kind(), done?);
         Ok(())
     })
 }
 
-async fn bring_up_to_date(store: &dyn Store) -> anyhow::Result<&'static str> {
+async fn migrate(store: &dyn Database) -> anyhow::Result<&'static str> {
     match store.check().await {
-        Ok(()) => Ok("has this program's schema already; nothing was changed"),
+        Ok(()) => Ok("already has the schema of this version; nothing was changed"),
         Err(StoreError::Schema(_)) => {
-            store.migrate().await.context("the schema cannot be brought up to date")?;
+            store.migrate().await.context("the schema cannot be updated")?;
             store
                 .check()
                 .await
-                .context("the schema is not this program's even after the migration")?;
-            Ok("now has this program's schema")
+                .context("after the migration, the schema is not the one of this version")?;
+            Ok("now has the schema of this version")
         }
         Err(other) => Err(other.into()),
     }

@@ -1,15 +1,16 @@
-//! `rankduel openapi`: the description of the API.
+//! `rankduel openapi`: prints the API description.
 
 use std::io::Write as _;
 
 use anyhow::Context as _;
 
-use super::CommandError;
+use super::error::CommandError;
 use crate::http;
 
-/// Print it as YAML.
+/// Runs the command.
 pub(super) fn run() -> Result<(), CommandError> {
-    let yaml = http::description().to_yaml().context("the description cannot be written")?;
-    std::io::stdout().write_all(yaml.as_bytes()).context("standard output")?;
+    let yaml =
+        http::description().to_yaml().context("the description cannot be written as YAML")?;
+    std::io::stdout().write_all(yaml.as_bytes()).context("the description cannot be printed")?;
     Ok(())
 }

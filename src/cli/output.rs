@@ -1,4 +1,4 @@
-//! A folder of results: curves, plots, and the command that makes them again.
+//! A folder of results: curves, plots, and the command that reproduces them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,37 +6,36 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// A folder that results are written to.
+/// A folder for results.
 #[derive(Debug)]
 pub(super) struct Output {
     folder: PathBuf,
 }
 
 impl Output {
-    /// The folder, made if it is not there. Called before the work, so that it is not lost to a
-    /// wrong path.
+    /// Opens the folder, and creates it if necessary. Commands call this before their work, so that
+    /// a wrong path does not lose any results.
     pub fn create(folder: &Path) -> anyhow::Result<Self> {
         fs::create_dir_all(folder)
-            .with_context(|| format!("making the folder `{}`", folder.display()))?;
+            .with_context(|| format!("cannot create the folder `{}`", folder.display()))?;
         Ok(Self { folder: folder.into() })
     }
 
-    /// Write one file.
+    /// Writes one file.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
         let path = self.folder.join(name);
-        fs::write(&path, text).with_context(|| format!("writing `{}`", path.display()))
+        fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))
     }
 }
 
-/// What a matrix or a figure is called in a file's name.
+/// The name of a matrix or figure in a file name.
 pub(super) fn file_stem(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = last.strip_suffix(".csv").unwrap_or(last);
-    let reference = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    stem.chars().map(reference).collect()
+    stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
-/// This program's call as a line for a shell, after a line with the program's version.
+/// This call as a line for a shell, after a comment with the version of the program.
 pub(super) fn this_command() -> String {
     let arguments = std::env::args_os().skip(1).map(shell_quoted);
     let line =
@@ -44,7 +43,7 @@ pub(super) fn this_command() -> String {
     format!("# rankduel {}\n{line}\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// A word as a shell takes it back unchanged.
+/// A word quoted for a shell.
 pub(super) fn shell_quoted(argument: impl AsRef<OsStr>) -> String {
     let text = argument.as_ref().to_string_lossy();
     let safe = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_shell_would_change_is_quoted() {
+    fn words_with_special_characters_are_quoted() {
         let quoted = |text: &str| shell_quoted(text);
         assert_eq!(quoted("d-ts:alpha=0.51,prior=1"), "d-ts:alpha=0.51,prior=1");
         assert_eq!(quoted("my file"), "'my file'");

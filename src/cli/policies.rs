@@ -1,4 +1,4 @@
-//! `rankduel policies`: which policies there are, what they need, and what they can be told.
+//! `rankduel policies`: lists the policies, their assumptions and their parameters.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -7,13 +7,13 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::CommandError;
+use super::error::CommandError;
 use dueling_bandits::PolicySpec;
 use dueling_bandits::parameters::Description;
 
-/// List the policies: what each does, what it assumes, its parameters
+/// List the policies with their assumptions and parameters
 ///
-/// Every command that takes a policy takes KIND or KIND:name=value,name=value, as in
+/// Commands with a policy argument accept KIND or KIND:name=value,name=value, for example
 /// `d-ts:alpha=0.51`.
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -21,25 +21,25 @@ pub struct Arguments {
     #[arg(value_name = "KIND")]
     kinds: Vec<String>,
 
-    /// What goes to standard output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people
+    /// Text to read
     Table,
     /// An array of objects
     Json,
 }
 
-/// Run the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     for kind in &arguments.kinds {
         if PolicySpec::KINDS.iter().all(|(known, _)| known != kind) {
             return Err(CommandError::Usage(format!(
-                "there is no policy `{kind}`; choose among: {}",
+                "there is no policy `{kind}`; choose one of: {}",
                 PolicySpec::kind_list()
             )));
         }
@@ -53,10 +53,10 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         }
         Format::Json => {
             let list: Vec<Value> = chosen.iter().map(|(kind, d)| object(kind, d)).collect();
-            serde_json::to_string_pretty(&list).context("writing JSON")? + "\n"
+            serde_json::to_string_pretty(&list).context("the JSON cannot be written")? + "\n"
         }
     };
-    std::io::stdout().write_all(text.as_bytes()).context("writing the result")?;
+    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
     Ok(())
 }
 
@@ -65,15 +65,15 @@ fn paragraph(kind: &str, description: &Description) -> String {
     let _ = writeln!(text, "  assumes: {}", description.assumes);
     let _ = writeln!(text, "  source:  {}", description.source);
     let _ = match description.fixed_rankers {
-        None => writeln!(text, "  rankers: may come and go in mid-run"),
-        Some(reason) => writeln!(text, "  rankers: stay as they are: {reason}"),
+        None => writeln!(text, "  rankers: can be added and retired during an experiment"),
+        Some(reason) => writeln!(text, "  rankers: fixed: {reason}"),
     };
     if let Some(reason) = description.not_served {
         let _ = writeln!(text, "  not for a live service: {reason}");
     }
     for parameter in description.parameters {
         let default =
-            parameter.default.map_or("must be given".into(), |value| format!("default {value}"));
+            parameter.default.map_or("required".into(), |value| format!("default {value}"));
         let _ = writeln!(text, "    {} ({default}): {}", parameter.name, parameter.meaning);
     }
     text

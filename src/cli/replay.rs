@@ -1,4 +1,4 @@
-//! `rankduel replay`: an experiment's log under another policy.
+//! `rankduel replay`: folds the log of an experiment with another policy.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 
-use super::{CommandError, open_store, runtime};
+use super::database::open_store;
+use super::error::CommandError;
+use super::runtime::runtime;
 use crate::config::StoreArgs;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::service::reports::replay::{Replay, replay};
@@ -16,29 +18,28 @@ use crate::service::transfer;
 use crate::store::SharedStore;
 use dueling_bandits::PolicySpec;
 
-/// Fold an experiment's log under another policy: what its state would be, what it would choose
-/// next, what it would have cost
+/// Replay the log of an experiment with another policy: its state, its next duels and its regret
 ///
-/// From a database, or from a file that `rankduel export` wrote. Nothing is changed. The cost is
-/// estimated by runs of the policy that are answered with the log's own answers, each used once;
-/// where those do not reach far enough, no number is given but the reason. Under the experiment's
-/// own policy the state is the one that is served.
+/// The log comes from a database or from a file of `rankduel export`. The command changes nothing.
+/// It estimates the regret by runs of the policy that use each answer of the log once. If the
+/// answers are not sufficient, it reports the reason instead of a number. With the experiment's own
+/// policy, the state equals the state of the server.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The experiment; of a file the one that is in it
+    /// The experiment; not needed with --file
     #[arg(value_name = "NAME", required_unless_present = "file", conflicts_with = "file")]
     name: Option<String>,
 
-    /// A policy: KIND or KIND:name=value,name=value (repeat for several) [default: the experiment's
-    /// own]
+    /// A policy: KIND or KIND:name=value,name=value. Repeat the option for several policies
+    /// [default: the experiment's own]
     #[arg(long = "policy", value_name = "POLICY")]
     policies: Vec<String>,
 
-    /// Read a file that `rankduel export` wrote, not the database
+    /// Read a file of `rankduel export` instead of the database
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// What goes to standard output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
@@ -48,16 +49,16 @@ pub struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people
+    /// Text to read
     Table,
-    /// An array, one object a policy
+    /// JSON array, one object for each policy
     Json,
 }
 
-/// Name of an experiment that was read from a file, in a database of its own.
+/// The name of an experiment from a file, in its temporary database.
 const FROM_FILE: &str = "replayed";
 
-/// Run the command.
+/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let policies = arguments
         .policies
@@ -73,14 +74,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
                 let file = File::open(path).map_err(|error| {
                     CommandError::Usage(format!("--file {}: {error}", path.display()))
                 })?;
-                let folder = tempfile::tempdir().context("no temporary folder for the log")?;
+                let folder = tempfile::tempdir()
+                    .context("a temporary folder for the log cannot be created")?;
                 let store =
                     open_store(&format!("sqlite://{}", folder.path().join("replay.db").display()))
                         .await?;
-                store.migrate().await.context("a database for the log cannot be made")?;
+                store.migrate().await.context("a database for the log cannot be created")?;
                 transfer::import(&*store, &mut BufReader::new(file), Some(FROM_FILE), None)
                     .await
-                    .with_context(|| format!("reading {}", path.display()))?;
+                    .with_context(|| format!("{} cannot be read", path.display()))?;
                 all(&store, FROM_FILE, policies).await
             }
             (None, Some(name)) => {
@@ -88,16 +90,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
                 store.check().await.context("the database cannot be read from")?;
                 all(&store, name, policies).await
             }
-            (None, None) => {
-                Err(CommandError::Usage("name an experiment, or a file with --file".into()))
-            }
+            (None, None) => Err(CommandError::Usage(
+                "the call needs the name of an experiment, or --file".into(),
+            )),
         }
     })?;
     let text = match arguments.format {
         Format::Table => replays.iter().map(paragraph).collect::<Vec<_>>().join("\n"),
-        Format::Json => serde_json::to_string_pretty(&replays).context("writing JSON")? + "\n",
+        Format::Json => {
+            serde_json::to_string_pretty(&replays).context("the JSON cannot be written")? + "\n"
+        }
     };
-    std::io::stdout().write_all(text.as_bytes()).context("writing the result")?;
+    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
     Ok(())
 }
 
@@ -106,7 +110,7 @@ async fn all(
     name: &str,
     policies: Vec<PolicySpec>,
 ) -> Result<Vec<Replay>, CommandError> {
-    let record = store.experiment(name).await.context("reading the experiment")?;
+    let record = store.experiment(name).await.context("the experiment cannot be read")?;
     let record = record.ok_or_else(|| anyhow!("there is no experiment `{name}`"))?;
     let spec =
         ExperimentSpec::read(&record.spec).map_err(|why| anyhow!("experiment `{name}`: {why}"))?;
@@ -141,13 +145,13 @@ fn paragraph(replay: &Replay) -> String {
         .iter()
         .map(|next| format!("{} – {} ({:.0} %)", next.first, next.second, 100.0 * next.share))
         .collect();
-    // writing to a string does not fail
+    // Writing to a string does not fail.
     let _ = writeln!(text, "  next: {}", next.join(", "));
     let _ = match (&replay.regret, &replay.regret_reason) {
         (Some(regret), _) => writeln!(
             text,
-            "  Copeland regret of the first {} steps: {:.1} ({:.1} to {:.1}; {:.1} between its {} runs); as it was {:.1} ({:.1} \
-             to {:.1}); uniform pairs {:.1}",
+            "  Copeland regret of the first {} steps: {:.1} ({:.1} to {:.1}; deviation {:.1} between {} runs); of the log \
+             {:.1} ({:.1} to {:.1}); of uniform pairs {:.1}",
             regret.steps,
             regret.replayed.mean,
             regret.replayed.low,
@@ -160,11 +164,7 @@ fn paragraph(replay: &Replay) -> String {
             regret.uniform
         ),
         (None, reason) => {
-            writeln!(
-                text,
-                "  Copeland regret: not known: {}",
-                reason.as_deref().unwrap_or_default()
-            )
+            writeln!(text, "  Copeland regret: unknown: {}", reason.as_deref().unwrap_or_default())
         }
     };
     text

@@ -1,4 +1,4 @@
-//! `rankduel serve`: the server.
+//! `rankduel serve`: runs the server.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -8,7 +8,9 @@ use anyhow::{Context as _, anyhow};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CommandError, open_store, stored_keys};
+use super::database::{has_api_keys, open_store};
+use super::error::CommandError;
+use super::runtime::runtime;
 use crate::clock::SystemClock;
 use crate::config::{API_KEYS, ServeArgs, ServeConfig};
 use crate::http::health::Readiness;
@@ -19,7 +21,7 @@ use crate::telemetry::export::Export;
 use crate::telemetry::logging;
 use crate::telemetry::metrics::Metrics;
 
-/// Check what was told, then serve until a signal.
+/// Validates the arguments, then serves until a signal arrives.
 pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
     let keys = match std::env::var(API_KEYS) {
         Ok(keys) => Some(keys),
@@ -32,29 +34,31 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
     let config = args.validate(keys.as_deref()).map_err(CommandError::Usage)?;
     logging::init(&filter, format).map_err(|error| CommandError::Usage(error.to_string()))?;
     let export = Export::start().map_err(CommandError::Usage)?;
-    let served = super::runtime()?.block_on(until_signal(config));
+    let served = runtime()?.block_on(until_signal(config));
     export.stop();
     served
 }
 
 async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
-    // Before anything says that the server is there, so that no signal finds it unprepared.
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be waited for")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be waited for")?;
+    // Install the handlers before the server is announced, so that no signal is missed.
+    let mut terminate =
+        signal(SignalKind::terminate()).context("the handler of SIGTERM cannot be installed")?;
+    let mut interrupt =
+        signal(SignalKind::interrupt()).context("the handler of SIGINT cannot be installed")?;
     if let Some(open) = config.open_to_others()
-        && !stored_keys(&config.database_url).await?
+        && !has_api_keys(&config.database_url).await?
     {
         return Err(CommandError::Usage(open));
     }
-    // First the port: a second server started by mistake must not touch the database.
+    // Bind the port first: a second server, started by mistake, must not touch the database.
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
-        format!("cannot listen on {}; --listen takes another address", config.listen)
+        format!("cannot listen on {}; choose another address with --listen", config.listen)
     })?;
-    let address = listener.local_addr().context("the address that is listened on")?;
+    let address = listener.local_addr().context("the listening address cannot be read")?;
 
     let store = open_store(&config.database_url).await?;
     if config.migrate {
-        store.migrate().await.context("the database's schema cannot be brought up to date")?;
+        store.migrate().await.context("the schema of the database cannot be updated")?;
     }
     store.check().await.context("the database cannot be served from")?;
     let database = store.kind();
@@ -62,7 +66,7 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
     let service =
         Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), config.service.clone())
             .await
-            .context("the service cannot start")?;
+            .context("the service cannot be started")?;
     let readiness = Arc::new(Readiness::default());
     let state =
         AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };
@@ -71,14 +75,14 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
 
     tracing::info!(%address, database, api_keys = !open, version = env!("CARGO_PKG_VERSION"), "serving");
     if open && !address.ip().is_loopback() {
-        tracing::warn!(%address, "there are no API keys: everybody who reaches this address may do everything");
+        tracing::warn!(%address, "there are no API keys: anyone who can reach this address has full access");
     }
-    // Whoever started it may have closed standard output; that is no reason not to serve.
+    // Ignore errors: the server works without a reader of its standard output.
     let mut stdout = std::io::stdout();
     let _ = writeln!(stdout, "listening on http://{address}").and_then(|()| stdout.flush());
 
     let shutdown = async {
-        // who presses Ctrl-C does not want to wait
+        // After Ctrl-C, there is no lame-duck period.
         let (name, lame_duck) = tokio::select! {
             _ = terminate.recv() => ("SIGTERM", config.lame_duck),
             _ = interrupt.recv() => ("SIGINT", Duration::ZERO),
@@ -92,7 +96,7 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
         readiness.drain();
         tokio::spawn(async move {
             tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
-            tracing::warn!("a second signal: ending at once");
+            tracing::warn!("second signal: exiting at once");
             std::process::exit(1);
         });
         tokio::time::sleep(lame_duck).await;

@@ -1,11 +1,13 @@
-//! `rankduel signing-keys`: the keys that duels are signed with.
+//! `rankduel signing-keys`: manages the keys that sign duels.
 
 use std::io::Write as _;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
-use super::{CommandError, open_store, runtime};
+use super::database::open_store;
+use super::error::CommandError;
+use super::runtime::runtime;
 use crate::access::Actor;
 use crate::clock::{Clock as _, SystemClock, rfc3339};
 use crate::config::StoreArgs;
@@ -13,11 +15,11 @@ use crate::engine::experiment_spec::MAX_DUEL_TTL_SECONDS;
 use crate::store::{AuditNote, SharedStore, SigningKey};
 use crate::tokens::signing::fresh_key;
 
-/// The keys that duels are signed with: list, rotate, retire
+/// Manage the keys that sign duels: list, rotate, retire
 ///
-/// Servers read the keys every ten seconds, and at once when a duel names one that they do not
-/// know. A new key signs after a while only, so that every server knows it before the first duel
-/// carries it; an older key goes on to verify the duels that it has signed until it is retired.
+/// Servers read the keys every ten seconds, and at once when a duel has an unknown key. A new key
+/// signs only after a delay, so that every server knows it before the first duel uses it. An older
+/// key verifies the duels that it has signed until it is retired.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -26,53 +28,53 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say which keys there are, and which one signs
+    /// List the keys, and which one signs
     List(StoreArgs),
-    /// Add a key, which signs from a moment later on
+    /// Add a key that signs after a delay
     Rotate {
         #[command(flatten)]
         store: StoreArgs,
-        /// Seconds until it signs: longer than servers take to read the keys, and than their clocks
-        /// differ
+        /// Seconds until the key signs: more than servers need to read the keys, and more than
+        /// their clocks differ
         #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(5..=86_400))]
         after_seconds: u32,
     },
-    /// Remove keys that verify no duel that could still be answered; or the given one at once
+    /// Remove the keys that no open duel needs, or the given key at once
     ///
-    /// Without an id: all that were superseded longer ago than a duel can live (30 days). With an
-    /// id: that key, for instance because somebody else has got it; every duel that it has signed
-    /// is refused from then on.
+    /// Without an id, the command removes all keys that were superseded longer ago than the longest
+    /// lifetime of a duel (30 days). With an id, it removes that key, for example after a leak.
+    /// Servers then refuse every duel that it has signed.
     Retire {
         #[command(flatten)]
         store: StoreArgs,
-        /// The key, as `list` names it
+        /// The id of the key, from `list`
         #[arg(value_name = "ID")]
         id: Option<u32>,
     },
 }
 
-/// Run the command.
+/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let (Command::List(args)
     | Command::Rotate { store: args, .. }
     | Command::Retire { store: args, .. }) = &arguments.command;
     runtime()?.block_on(async {
         let store = open_store(&args.database_url).await?;
-        store.check().await.context("the database cannot be worked on")?;
+        store.check().await.context("the database cannot be used")?;
         let text = match &arguments.command {
             Command::List(_) => list(&store).await,
             Command::Rotate { after_seconds, .. } => rotate(&store, *after_seconds).await,
             Command::Retire { id, .. } => retire(&store, *id).await,
         }?;
         store.close().await;
-        std::io::stdout().write_all(text.as_bytes()).context("writing the result")?;
+        std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
         Ok(())
     })
 }
 
-/// The keys as they take turns, the latest first, and which of them signs now.
+/// The keys in the order of their start, the latest first, and the key that signs now.
 async fn keys(store: &SharedStore, now: i64) -> anyhow::Result<(Vec<SigningKey>, Option<u32>)> {
-    let keys = store.signing_keys().await.context("reading the keys")?;
+    let keys = store.signing_keys().await.context("the keys cannot be read")?;
     let signs = keys.iter().find(|key| key.active_from <= now).or(keys.last()).map(|key| key.id);
     Ok((keys, signs))
 }
@@ -81,15 +83,15 @@ async fn list(store: &SharedStore) -> anyhow::Result<String> {
     let now = SystemClock.now_ms();
     let (keys, signs) = keys(store, now).await?;
     if keys.is_empty() {
-        return Ok("there is no key yet; the first server makes one\n".into());
+        return Ok("there is no key yet; the first server creates one\n".into());
     }
     let lines = keys.iter().map(|key| {
-        let does = match () {
+        let role = match () {
             () if Some(key.id) == signs => "signs",
             () if key.active_from > now => "will sign",
             () => "verifies",
         };
-        format!("{:>10}  {does:<9}  from {}\n", key.id, rfc3339(key.active_from))
+        format!("{:>10}  {role:<9}  from {}\n", key.id, rfc3339(key.active_from))
     });
     Ok(lines.collect())
 }
@@ -100,7 +102,7 @@ async fn rotate(store: &SharedStore, after_seconds: u32) -> anyhow::Result<Strin
     store
         .add_signing_key(&key, &note("signing-key-added", key.id, now))
         .await
-        .context("adding the key")?;
+        .context("the key cannot be added")?;
     Ok(format!("key {} signs from {} on\n", key.id, rfc3339(key.active_from)))
 }
 
@@ -109,11 +111,11 @@ async fn retire(store: &SharedStore, id: Option<u32>) -> anyhow::Result<String> 
     let (keys, signs) = keys(store, now).await?;
     let retired: Vec<u32> = match id {
         Some(id) if !keys.iter().any(|key| key.id == id) => {
-            return Err(anyhow!("there is no key {id}; `rankduel signing-keys list` names them"));
+            return Err(anyhow!("there is no key {id}; see `rankduel signing-keys list`"));
         }
         Some(id) if Some(id) == signs => {
             return Err(anyhow!(
-                "key {id} signs now: rotate first, wait until the new key signs, then retire this one"
+                "key {id} signs now: rotate first, wait until the new key signs, then retire this key"
             ));
         }
         Some(id) => vec![id],
@@ -122,7 +124,7 @@ async fn retire(store: &SharedStore, id: Option<u32>) -> anyhow::Result<String> 
     let mut text = String::new();
     for id in &retired {
         let note = note("signing-key-removed", *id, now);
-        if store.remove_signing_key(*id, &note).await.context("removing a key")? {
+        if store.remove_signing_key(*id, &note).await.context("a key cannot be removed")? {
             text += &format!("key {id} is retired\n");
         }
     }
@@ -136,8 +138,8 @@ fn note(what: &'static str, id: u32, now: i64) -> AuditNote {
     AuditNote::new(&Actor::command_line(), what, &id.to_string(), now)
 }
 
-/// Keys whose successor has signed for longer than any duel lives. Keys come as they take turns,
-/// the latest first.
+/// The keys whose successor has signed for longer than the longest lifetime of a duel. `keys` are
+/// in the order of their start, the latest first.
 fn superseded(keys: &[SigningKey], now: i64) -> Vec<u32> {
     let longest = i64::from(MAX_DUEL_TTL_SECONDS) * 1000;
     keys.windows(2)
@@ -159,6 +161,6 @@ mod tests {
         assert_eq!(superseded(&keys, 70 * DAY), Vec::<u32>::new());
         assert_eq!(superseded(&keys, 70 * DAY + 1), [1]);
         assert_eq!(superseded(&keys, 115 * DAY), [2, 1]);
-        assert_eq!(superseded(&keys, 1000 * DAY), [3, 2, 1], "one always stays");
+        assert_eq!(superseded(&keys, 1000 * DAY), [3, 2, 1], "one key always remains");
     }
 }

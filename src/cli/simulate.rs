@@ -1,4 +1,4 @@
-//! `rankduel simulate`: policies on known preference matrices.
+//! `rankduel simulate`: measures the regret of policies on known preference matrices.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -8,100 +8,101 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::output::{Output, file_stem, this_command};
 use super::values::{count, delay, probability};
-use super::watched::Watched;
+use super::workers::Workers;
 use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
 use dueling_bandits::{PolicySpec, TieRule};
-use lab::simulate::plot::{self, Scale};
+use lab::simulate::plot::Scale;
 use lab::simulate::{Delay, Entrant, Feedback, Report, Tournament, report};
 
 /// Measure the regret of policies on known preference matrices
 ///
-/// Runs each policy on each matrix, many times, through the same code that the service runs, and
-/// reports the true cumulative regret at logarithmically spaced steps: mean, standard error,
-/// standard deviation. A step is one duel shown; a self-duel (a ranker shown alone) is a step too.
-/// The same seed gives the same numbers on any number of threads.
+/// Runs each policy on each matrix, many times, with the same code as the service. Reports the true
+/// cumulative regret at logarithmically spaced steps: mean, standard error, standard deviation. A
+/// step is one shown duel; a self-duel (a ranker shown alone) is a step too. The same seed gives
+/// the same numbers on any number of threads.
 ///
 /// Only the result goes to standard output. Ctrl-C stops early and reports the runs that every
-/// policy has finished (or, before the first is finished, the steps that every policy has reached);
-/// the report's `runs` and `horizon` are what was really done.
+/// policy has finished, or, before the first finished run, the steps that every policy has reached.
+/// `runs` and `horizon` in the report are the numbers actually done.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// A policy: KIND or KIND:name=value,name=value (repeat for several)
+    /// A policy: KIND or KIND:name=value,name=value; can be repeated
     ///
-    /// `rankduel policies` lists kinds and parameters. A policy that takes `horizon` and is not
-    /// given one gets the simulation's.
+    /// `rankduel policies` lists kinds and parameters. If a policy has the parameter `horizon`, its
+    /// default here is the horizon of the simulation.
     #[arg(long = "policy", value_name = "POLICY", required = true)]
     policies: Vec<String>,
 
-    /// A preference matrix: a CSV file or a built-in name (repeat for several)
+    /// A preference matrix: a CSV file or a built-in name; can be repeated
     ///
-    /// A CSV file has K rows of K numbers, no header: row i, column j is the probability that
-    /// ranker i beats ranker j. Opposite entries add up to 1 (within 1e-9) and the diagonal is 0.5;
-    /// 2 to 1024 rankers; blank lines and lines that start with # are skipped.
+    /// A CSV file has K rows of K numbers without a header: row i, column j is the probability that
+    /// ranker i beats ranker j. Opposite entries add up to 1 (within 1e-9), and the diagonal is
+    /// 0.5. There are 2 to 1024 rankers. Blank lines and lines that start with # are ignored.
     ///
     /// Built in: arxiv-6, cyclic-4, arithmetic-8 (published); btl:K:SEED (Bradley-Terry-Luce),
-    /// hard:K:SEED[:GAP] (one ranker beats all others by GAP, 0.2 unless given; all others are
+    /// hard:K:SEED[:GAP] (one ranker beats all others by GAP, default 0.2; all others are
     /// tied), cycle:K:SEED (three Copeland winners in a cycle, no Condorcet winner), sst:K:SEED
     /// (strong stochastic transitivity).
     #[arg(long, value_name = "MATRIX", required = true)]
     preferences: Vec<String>,
 
-    /// Steps of each run; 1e5 is understood
+    /// Number of steps of each run; the form 1e5 is accepted
     #[arg(long, value_name = "STEPS", default_value = "100000", value_parser = |text: &str| count(text, 1, 1_000_000_000_000))]
     horizon: u64,
 
-    /// Runs of each policy on each matrix
+    /// Number of runs of each policy on each matrix
     #[arg(long, value_name = "N", default_value = "20", value_parser = |text: &str| count(text, 1, 100_000))]
     runs: u64,
 
-    /// Seed of everything random
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
-    /// Which regret is counted
+    /// The kind of regret
     #[arg(long, value_enum, default_value_t = RegretChoice::Copeland)]
     regret: RegretChoice,
 
-    /// Whether each run renames the rankers at random, so that no policy gains from their order in
-    /// the file
+    /// Whether each run numbers the rankers at random, so that no policy benefits from their order
+    /// in the file
     #[arg(
         long, value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = true,
         default_missing_value = "true", num_args = 0..=1
     )]
     shuffle_arms: bool,
 
-    /// `alpha` of every policy that takes one and is not given its own
+    /// Default of the parameter `alpha` for every policy that has it
     ///
-    /// For most it is the width of the confidence bounds; `rankduel policies` tells for which it is
-    /// something else.
+    /// For most policies, it is the width of the confidence bounds. `rankduel policies` describes
+    /// the exceptions.
     #[arg(long, value_name = "ALPHA")]
     alpha: Option<f64>,
 
-    /// Threads [default: one a core]
+    /// Number of threads [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
     #[command(flatten)]
     feedback: FeedbackArguments,
 
-    /// What goes to standard output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
-    /// Also write the curves (CSV), a plot of each matrix (SVG) and this command to a folder
+    /// Also write the curves (CSV), a plot for each matrix (SVG) and this command to a folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Regret on a logarithmic axis in the plots, where policies differ by orders of magnitude
+    /// Use a logarithmic axis of regret in the plots, for policies that differ by orders of
+    /// magnitude
     #[arg(long, requires = "out")]
     log_regret: bool,
 }
 
-/// What happens between a duel and its outcome.
+/// How feedback reaches the policy.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Searchers and feedback")]
 struct FeedbackArguments {
@@ -109,58 +110,60 @@ struct FeedbackArguments {
     #[arg(long, value_name = "P", default_value = "0", value_parser = probability)]
     ties: f64,
 
-    /// What a tie means: nothing, half a win for both, or a win for one by coin
+    /// How a tie counts: not at all, as half a win for both, or as a win for a random side
     #[arg(long, value_enum, default_value_t = TieChoice::Skip)]
     tie_rule: TieChoice,
 
-    /// Probability that a page gets no click, which says nothing (and is not a tie)
+    /// Probability that a page gets no click. Such a page does not count and is not a tie
     #[arg(long, value_name = "P", default_value = "0", value_parser = probability)]
     no_click: f64,
 
-    /// Probability that an outcome never comes; self-duels need none
+    /// Probability that an outcome is lost; self-duels do not need one
     #[arg(long, value_name = "P", default_value = "0", value_parser = probability)]
     loss: f64,
 
-    /// How many further duels are selected before an outcome is known: N or geometric:MEAN
+    /// Number of further duels that are selected before an outcome is known: N or geometric:MEAN
     #[arg(long, value_name = "STEPS", default_value = "0", value_parser = delay)]
     delay: Delay,
 
-    /// Duels outstanding at once: each step, one of N that wait is answered, drawn at random
+    /// Number of outstanding duels. Each step answers one of them, drawn at random
     #[arg(long, value_name = "N", conflicts_with = "delay", value_parser = |text: &str| count(text, 1, 1_000_000))]
     in_flight: Option<u64>,
 
-    /// Deliver outcomes together, after every N steps
+    /// Deliver outcomes together after every N steps
     #[arg(long, value_name = "N", default_value = "1", value_parser = |text: &str| count(text, 1, 1_000_000))]
     feedback_batch: u64,
 
-    /// Servers that share the log: each step any of them hands out the duel and any takes an
-    /// outcome; each knows only its own duels in flight
+    /// Number of servers that share the log. In each step, a random server issues the duel and a
+    /// random server receives an outcome. Each server knows only its own duels in flight
     #[arg(long, value_name = "N", default_value = "1", value_parser = |text: &str| count(text, 1, 1000))]
     replicas: u64,
 
-    /// Steps until a server has folded what another one has appended
+    /// Number of steps until a server folds the entries of other servers
     #[arg(long, value_name = "STEPS", default_value = "0", requires = "replicas", value_parser = |text: &str| count(text, 0, 1_000_000))]
     lag: u64,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  How much better than uniform pairs is Double Thompson Sampling on six rankers?
+  Compare Double Thompson Sampling with uniform pairs on six rankers:
     rankduel simulate --preferences arxiv-6 --policy uniform --policy d-ts
 
-  Two settings of one policy on your own matrix, as JSON, reproducibly:
+  Compare two settings of one policy on your own matrix, as JSON with a fixed seed:
     rankduel simulate --preferences mine.csv --policy d-ts:alpha=0.51 --policy d-ts:alpha=1 \\
         --horizon 1e6 --runs 100 --seed 7 --format json
 
-  What does late feedback cost, with a thousand duels outstanding and one outcome in five lost?
+  Measure the effect of late feedback, with 1000 duels outstanding and one outcome in five lost:
     rankduel simulate --preferences btl:50:1 --policy d-ts --in-flight 1000 --loss 0.2
 
-  And with eight servers, each a hundred duels behind the others?
+  The same with eight servers, each 100 duels behind the others:
     rankduel simulate --preferences btl:50:1 --policy d-ts --in-flight 1000 --replicas 8 --lag 100
 
 Regret of a step that shows rankers i and j:
-  copeland    c* - (c_i + c_j)/2, where c is the share of the others that a ranker beats and c* the largest c
-  condorcet   (e_i + e_j)/2, where e_i = P(w beats i) - 1/2 and w is the ranker that beats all others (it must exist)";
+  copeland    c* - (c_i + c_j)/2, where c is the share of other rankers that a ranker beats, and
+              c* the largest c
+  condorcet   (e_i + e_j)/2, where e_i = P(w beats i) - 1/2 and w is the ranker that beats all
+              others (it must exist)";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RegretChoice {
@@ -177,20 +180,20 @@ enum TieChoice {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people
+    /// Text to read
     Table,
-    /// One object, or an array for several matrices
+    /// JSON object, or an array for several matrices
     Json,
 }
 
-/// Run the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let tournaments = arguments.tournaments()?;
     let output = arguments.out.as_deref().map(Output::create).transpose()?;
-    let watched = Watched::start(arguments.threads)?;
-    let reports = watched.run(&tournaments);
+    let workers = Workers::start(arguments.threads)?;
+    let reports = workers.run(&tournaments);
     for (tournament, report) in tournaments.iter().zip(&reports) {
-        if let (true, Some(report)) = (watched.is_interrupted(), report) {
+        if let (true, Some(report)) = (workers.is_interrupted(), report) {
             eprintln!(
                 "rankduel: interrupted: `{}` has {} of {} runs of {} of {} steps",
                 tournament.name, report.runs, tournament.runs, report.horizon, tournament.horizon
@@ -200,7 +203,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let reports: Vec<Report> = reports.into_iter().flatten().collect();
     if reports.is_empty() {
         return Err(anyhow!(
-            "interrupted before every policy had made a step; there is nothing to report"
+            "interrupted before every policy had done a step; there is nothing to report"
         )
         .into());
     }
@@ -210,30 +213,30 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
     let text = match arguments.format {
         Format::Table => reports.iter().map(report::table).collect::<Vec<_>>().join("\n"),
-        Format::Json => report::json(&reports).context("writing JSON")? + "\n",
+        Format::Json => report::json(&reports).context("the JSON cannot be written")? + "\n",
     };
-    std::io::stdout().write_all(text.as_bytes()).context("writing the result")?;
+    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
     Ok(())
 }
 
-/// `curves.csv`, one `regret-MATRIX.svg` a matrix, and `command.txt`.
+/// Writes `curves.csv`, `regret-MATRIX.svg` for each matrix, and `command.txt`.
 fn write_out(output: &Output, reports: &[Report], y_scale: Scale) -> anyhow::Result<()> {
     output.write("curves.csv", &report::csv(reports))?;
     let mut names: Vec<String> = Vec::new();
     for report in reports {
         let mut name = format!("regret-{}", file_stem(&report.matrix));
         if names.contains(&name) {
-            // two files of one name in two folders
+            // Two files with the same name in different folders.
             name = format!("{name}-{}", names.len() + 1);
         }
-        output.write(&format!("{name}.svg"), &plot::svg(&report.plot(y_scale)))?;
+        output.write(&format!("{name}.svg"), &report.plot(y_scale).svg())?;
         names.push(name);
     }
     output.write("command.txt", &this_command())
 }
 
 impl Arguments {
-    /// Everything that can be wrong with the call is found here, before the first step.
+    /// Validates the whole call before the first step.
     fn tournaments(&self) -> Result<Vec<Tournament>, CommandError> {
         let entrants = self
             .policies

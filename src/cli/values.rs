@@ -1,23 +1,23 @@
-//! Values on the command line that several commands take.
+//! Parsers of values that several commands accept.
 
 use lab::simulate::Delay;
 
-/// A whole number from `least` to `most`, plain, with `_` between digits, or as `1e6`.
+/// A whole number from `least` to `most`. It may contain `_` or have the form `1e6`.
 pub(super) fn count(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let wanted = || format!("it must be a whole number from {least} to {most}");
-    let reference = text.replace('_', "");
-    let number = match reference.parse::<u64>() {
+    let invalid = || format!("it must be a whole number from {least} to {most}");
+    let digits = text.replace('_', "");
+    let number = match digits.parse::<u64>() {
         Ok(number) => number,
         Err(_) => {
-            // every whole number below 2^53 is exact
-            let number: f64 = reference.parse().map_err(|_| wanted())?;
+            // Every whole number below 2^53 is exact.
+            let number: f64 = digits.parse().map_err(|_| invalid())?;
             if number.fract() != 0.0 || !(0.0..=9e15).contains(&number) {
-                return Err(wanted());
+                return Err(invalid());
             }
             number as u64
         }
     };
-    if (least..=most).contains(&number) { Ok(number) } else { Err(wanted()) }
+    if (least..=most).contains(&number) { Ok(number) } else { Err(invalid()) }
 }
 
 /// A probability.
@@ -30,14 +30,14 @@ pub(super) fn probability(text: &str) -> Result<f64, String> {
 
 /// `N` or `geometric:MEAN`, in steps.
 pub(super) fn delay(text: &str) -> Result<Delay, String> {
-    const MOST_STEPS: u64 = 1_000_000;
+    const MAX_STEPS: u64 = 1_000_000;
     match text.split_once(':') {
-        None => count(text, 0, MOST_STEPS).map(Delay::Steps).map_err(|_| {
-            format!("it must be a number of steps from 0 to {MOST_STEPS}, or geometric:MEAN")
+        None => count(text, 0, MAX_STEPS).map(Delay::Steps).map_err(|_| {
+            format!("it must be a number of steps from 0 to {MAX_STEPS}, or geometric:MEAN")
         }),
         Some(("geometric", mean)) => match mean.parse() {
-            Ok(mean) if (0.0..=MOST_STEPS as f64).contains(&mean) => Ok(Delay::Geometric { mean }),
-            _ => Err(format!("the mean `{mean}` must be a number of steps from 0 to {MOST_STEPS}")),
+            Ok(mean) if (0.0..=MAX_STEPS as f64).contains(&mean) => Ok(Delay::Geometric { mean }),
+            _ => Err(format!("the mean `{mean}` must be a number of steps from 0 to {MAX_STEPS}")),
         },
         Some(_) => Err("it must be a number of steps or geometric:MEAN".into()),
     }

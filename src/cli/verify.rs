@@ -1,24 +1,26 @@
-//! `rankduel verify`: whether a database holds what it should.
+//! `rankduel verify`: checks the contents of a database.
 
 use std::io::Write as _;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 
-use super::{CommandError, open_store, runtime};
+use super::database::open_store;
+use super::error::CommandError;
+use super::runtime::runtime;
 use crate::config::StoreArgs;
-use crate::service::verify::audit;
+use crate::service::verify;
 use crate::store::SharedStore;
 
-/// Experiments named at a time.
-const PAGE: u32 = 1000;
+/// Number of experiments that are listed at a time.
+const NAMES_AT_A_TIME: u32 = 1000;
 
-/// Read everything in a database and say what is wrong where: exit code 1 if anything is
+/// Check everything in a database and report each error: exit code 1 if there are any
 ///
-/// Of each experiment: its record, its log (positions without a gap, nonces unique, entries that
-/// can be folded, an end where it should be), its changes, and its snapshots against the fold. Of
-/// SQLite also what it finds wrong with its file. Nothing is changed, and servers may go on
-/// meanwhile.
+/// For each experiment, the command checks the record, the log (positions without gaps, unique
+/// nonces, entries that can be folded, the recorded end), the changes, and the snapshots against
+/// the fold. With SQLite, it also runs the integrity check of the file. The command changes nothing
+/// and can run beside servers.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Only these experiments
@@ -29,7 +31,7 @@ pub struct Arguments {
     store: StoreArgs,
 }
 
-/// Run the command.
+/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     runtime()?.block_on(async {
         let store = open_store(&arguments.store.database_url).await?;
@@ -37,27 +39,27 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         store.close().await;
         match wrong {
             0 => Ok(()),
-            1 => Err(anyhow!("one thing is wrong").into()),
+            1 => Err(anyhow!("1 thing is wrong").into()),
             many => Err(anyhow!("{many} things are wrong").into()),
         }
     })
 }
 
 fn say(line: &str) -> anyhow::Result<()> {
-    writeln!(std::io::stdout(), "{line}").context("writing the result")
+    writeln!(std::io::stdout(), "{line}").context("the result cannot be written")
 }
 
-/// How many things are wrong.
+/// The number of errors.
 async fn verify(store: &SharedStore, names: &[String]) -> anyhow::Result<usize> {
     store.check().await.context("the database cannot be verified")?;
     let mut wrong = 0;
-    for what in store.integrity().await.context("checking the file")? {
+    for what in store.integrity().await.context("the file cannot be checked")? {
         wrong += 1;
         say(&format!("WRONG  database: {what}"))?;
     }
     match store.signing_keys().await {
         Ok(keys) if keys.is_empty() => {
-            say("database: no signing key yet; the first server makes one")?
+            say("database: no signing key yet; the first server creates one")?
         }
         Ok(keys) => say(&format!("database: {} signing key(s)", keys.len()))?,
         Err(error) => {
@@ -67,14 +69,18 @@ async fn verify(store: &SharedStore, names: &[String]) -> anyhow::Result<usize> 
     }
     let mut after = String::new();
     loop {
-        let page = if names.is_empty() {
-            store.names(&after, PAGE).await.context("listing the experiments")?
+        let chunk = if names.is_empty() {
+            store
+                .names(&after, NAMES_AT_A_TIME)
+                .await
+                .context("the experiments cannot be listed")?
         } else {
             names.to_vec()
         };
-        for name in &page {
-            let findings =
-                audit(&**store, name).await.with_context(|| format!("reading `{name}`"))?;
+        for name in &chunk {
+            let findings = verify::verify(&**store, name)
+                .await
+                .with_context(|| format!("`{name}` cannot be read"))?;
             for what in &findings.wrong {
                 say(&format!("WRONG  {name}: {what}"))?;
             }
@@ -89,7 +95,7 @@ async fn verify(store: &SharedStore, names: &[String]) -> anyhow::Result<usize> 
             }
             wrong += findings.wrong.len();
         }
-        match page.last() {
+        match chunk.last() {
             Some(last) if names.is_empty() => after = last.clone(),
             _ => return Ok(wrong),
         }

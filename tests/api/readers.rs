@@ -1,7 +1,6 @@
-//! Everything that reads what others wrote, fed with what nobody would write: valid input with
-//! bytes changed, cut out, doubled, and noise put in. The same seed each time. What holds is said
-//! once, by the targets that `scripts/fuzz` runs for longer; the inputs that are kept for it are
-//! replayed here.
+//! Every reader of external data, fed with corrupted input: valid input with bytes changed, cut
+//! out, doubled, or noise inserted, from a fixed seed. The targets that `scripts/fuzz` runs for
+//! longer state what must hold; this module also replays the inputs that are kept for them.
 
 #[path = "../../fuzz/src/targets/mod.rs"]
 mod targets;
@@ -11,7 +10,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rankduel::engine::fold::Fold;
 use targets::snapshot::{every_policy, experiment, restore_fold};
 
-/// One way to spoil bytes.
+/// One way to corrupt bytes.
 #[derive(Debug, Clone)]
 enum Spoil {
     Change(prop::sample::Index, u8),
@@ -80,7 +79,7 @@ fn spoilt(good: &[u8], spoils: &[Spoil]) -> Vec<u8> {
     bytes
 }
 
-/// Feed `read` with each of `good`, spoilt in `cases` ways.
+/// Feed `read` with each of `good`, corrupted in `cases` ways.
 fn feed(cases: u32, good: &[Vec<u8>], read: impl Fn(&[u8])) {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner =
@@ -104,7 +103,7 @@ fn with_first(first: u8, texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
 
 /// Each file in the folders of `fuzz/corpus-seeds`.
 #[test]
-fn inputs_that_are_kept_hold() {
+fn kept_inputs_pass() {
     for (name, target) in targets::TARGETS {
         let folder = format!("{}/fuzz/corpus-seeds/{name}", env!("CARGO_MANIFEST_DIR"));
         let mut kept = 0;
@@ -120,7 +119,7 @@ fn inputs_that_are_kept_hold() {
     }
 }
 
-/// What the target of snapshots starts from must be states, or it fuzzes nothing.
+/// The seeds of the snapshot target must be states; otherwise it fuzzes nothing.
 #[test]
 fn every_seed_of_the_snapshot_target_restores() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus-seeds/snapshot");
@@ -129,7 +128,7 @@ fn every_seed_of_the_snapshot_target_restores() {
         let path = file.expect("a file").path();
         let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
         if name.starts_with("found-") {
-            continue; // a damaged state, kept for what it broke
+            continue; // a damaged state, kept for the failure it caused
         }
         let kind = name.strip_prefix("fold-").unwrap_or(name);
         let bytes = std::fs::read(&path).expect("a file");
@@ -140,7 +139,7 @@ fn every_seed_of_the_snapshot_target_restores() {
 }
 
 #[test]
-fn no_token_is_made_of_another() {
+fn no_token_can_be_made_from_another() {
     let known: Vec<_> = targets::token::known().into_iter().map(String::into_bytes).collect();
     let text = |bytes: &[u8]| {
         if let Ok(text) = std::str::from_utf8(bytes) {
@@ -149,7 +148,7 @@ fn no_token_is_made_of_another() {
     };
     known.iter().for_each(|known| text(known));
     feed(5000, &known, text);
-    // the content of a token, and of a page
+    // The content of a token, and of a page.
     let mut content = vec![1, 0, 1, 1, 1, 3, 9, 100];
     content.extend(
         postcard::to_stdvec(&(1_790_000_000_000_i64, 1_790_000_060_000_i64, 77_u128))
@@ -159,7 +158,7 @@ fn no_token_is_made_of_another() {
 }
 
 #[test]
-fn a_matrix_that_is_read_reads_back_as_itself() {
+fn a_parsed_matrix_round_trips() {
     let good = texts(&[
         "0.5,0.7,0.6\n0.3,0.5,0.55\n0.4,0.45,0.5\n",
         "# a comment\n\n 0.5 , 1e0\r\n0,.5",
@@ -169,7 +168,7 @@ fn a_matrix_that_is_read_reads_back_as_itself() {
 }
 
 #[test]
-fn a_letor_file_is_read_query_by_query_to_its_end_or_to_what_is_wrong() {
+fn a_letor_file_is_read_to_its_end_or_its_first_error() {
     let good = texts(&[
         "2 qid:1 1:0.5 2:0 46:1e-3 #docid = G1\n0 qid:1 1:1\n1 qid:2 3:-4.25\n",
         "# a comment\n\n4 qid:a 1:NaN\r\n",
@@ -179,7 +178,7 @@ fn a_letor_file_is_read_query_by_query_to_its_end_or_to_what_is_wrong() {
 }
 
 #[test]
-fn a_policy_that_is_accepted_plays() {
+fn an_accepted_policy_plays() {
     let mut good = texts(&[
         "scomp2:horizon=1000",
         "d-ts-plus:alpha=0.6",
@@ -193,9 +192,9 @@ fn a_policy_that_is_accepted_plays() {
     feed(4000, &played.collect::<Vec<_>>(), targets::policy::run);
 }
 
-/// Even with a digest that fits: a program of another version may have written it.
+/// This also holds with a valid digest: a program of another version may have written the state.
 #[test]
-fn a_snapshot_that_is_restored_goes_on() {
+fn a_restored_snapshot_continues() {
     for policy in every_policy() {
         let spec = experiment(&policy);
         let saved = Fold::start(&spec, 7, 0).save();
@@ -205,7 +204,7 @@ fn a_snapshot_that_is_restored_goes_on() {
 }
 
 #[test]
-fn an_interleaved_page_is_what_it_promises() {
+fn an_interleaved_page_keeps_its_invariants() {
     let good: Vec<_> = (0..14)
         .map(|method| {
             [&[method, 7, 1, 6, 4][..], b"abcd", &[5], b"cbaef", &[1, b'x', 0], &[0x21, 0x42, 0x20]]
@@ -216,7 +215,7 @@ fn an_interleaved_page_is_what_it_promises() {
 }
 
 #[test]
-fn whatever_is_sent_is_answered_as_promised() {
+fn every_request_gets_a_documented_response() {
     let good: Vec<_> =
         std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus-seeds/api"))
             .expect("the kept inputs")

@@ -1,4 +1,4 @@
-//! What must always hold of `state = fold(log)`, for every kind of policy.
+//! Invariants of `state = fold(log)`, for every kind of policy.
 
 use crate::support::{Kind, fresh_database};
 use dueling_bandits::{
@@ -22,7 +22,7 @@ use uuid::Uuid;
 const CREATED_AT: i64 = 1_790_000_000_000;
 const SEED: u64 = 0xfeed;
 
-/// Every kind that the program has, with its defaults, and a small horizon where one must be given.
+/// Every kind with its defaults, and a small horizon where one is required.
 fn policies() -> Vec<PolicySpec> {
     PolicySpec::KINDS
         .iter()
@@ -56,40 +56,40 @@ fn start(spec: &ExperimentSpec) -> Fold {
     Fold::start(spec, SEED, CREATED_AT)
 }
 
-/// Something that happens to an experiment.
+/// One step in the life of an experiment.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A duel is selected; its answer comes `later` steps later, or never when the script ends
+    /// A duel is selected. Its answer arrives `later` steps later, or never if the script ends
     /// before.
     Duel { answer: Answer, first_left: bool, later: usize },
-    /// An answer of a pair that the policy did not ask for, as older programs or other states may
-    /// have.
+    /// An answer about a pair that the policy did not select, as older versions or other states may
+    /// have written it.
     Stray { pair: (Index, Index), answer: Answer },
     /// Self-duels are written.
     SelfDuels { ranker: Index, count: u64 },
-    /// The open batch, if there is one, is run elsewhere; the pairs go as `wins` says.
+    /// The results of the open batch are posted, if one is open; `wins` decides the pairs.
     Batch { wins: Vec<Index> },
     /// The experiment is paused.
     Paused,
-    /// A duel with a page: pieces of clicks, one a step, and then what settles it, unless the
-    /// script ends before.
+    /// A duel with a page: pieces of clicks, one per step, and then the event that settles it,
+    /// unless the script ends before.
     Page { pieces: Vec<Vec<Index>>, deeper: bool, end: End },
     /// The method changes.
     Method { kind: Index },
-    /// A ranker is enlisted, where the policy takes it.
+    /// A ranker is added, if the policy supports it.
     Comes,
-    /// A ranker is retired, where the policy lets it go and enough are left.
+    /// A ranker is retired, if the policy supports it and enough rankers are left.
     Goes { ranker: Index },
 }
 
-/// How a duel with pieces is settled.
+/// How a duel with pieces of clicks is settled.
 #[derive(Debug, Clone)]
 enum End {
-    /// By its last clicks.
+    /// By its last piece.
     Clicks(Vec<Index>),
-    /// By its time.
+    /// By its settling time.
     Time,
-    /// By somebody who says what it came to.
+    /// By a posted outcome.
     Outcome(Answer),
     /// Never.
     Open,
@@ -129,7 +129,7 @@ fn ends() -> impl Strategy<Value = End> {
     ]
 }
 
-/// Slots of the page, and of the one below it.
+/// Slots of the page, and of a deeper page.
 const SLOTS: [u16; 2] = [6, 10];
 
 fn sheet(slots: u16) -> String {
@@ -172,8 +172,8 @@ fn tie_rules() -> impl Strategy<Value = TieRule> {
     prop_oneof![Just(TieRule::Skip), Just(TieRule::Half), Just(TieRule::Coin)]
 }
 
-/// The log that a service writes while it follows the script. Who comes and goes is in the spec
-/// then.
+/// The log that a service writes while it follows the script. Roster changes are also applied to
+/// the spec.
 fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
     let fixed = spec.policy.description().fixed_rankers.is_some();
     let mut fold = start(spec);
@@ -285,7 +285,7 @@ fn outcome(selection: Selection, answer: Answer, first_left: bool, chosen_at: u6
     })
 }
 
-/// All that a batch still needs, with a winner of each comparison.
+/// Results for all open comparisons of a batch, each with a winner.
 fn results(pairs: &[BatchPair], wins: &[Index]) -> Vec<PairResult> {
     pairs
         .iter()
@@ -312,19 +312,19 @@ fn fold_all<'a>(mut fold: Fold, log: impl IntoIterator<Item = &'a LogEntry>) -> 
     fold
 }
 
-/// What two folds must agree in to be the same state.
+/// Check that two folds are in the same state.
 fn assert_same(one: &Fold, other: &Fold, what: &str) {
     assert_eq!(one.save(), other.save(), "{what}");
     assert_eq!(one.batch_opened_at(), other.batch_opened_at(), "{what}");
     assert_same_policy(one, other, what);
 }
 
-/// The same, but for when things happened.
+/// The same, except for the times of events.
 fn assert_same_policy(one: &Fold, other: &Fold, what: &str) {
     assert_eq!(one.policy().save(), other.policy().save(), "{what}");
     assert_eq!(one.policy().champion(), other.policy().champion(), "{what}");
     assert_eq!(one.policy().batch_pairs(), other.policy().batch_pairs(), "{what}");
-    // what a selection reads beside what is saved
+    // A selection also reads data that is not saved.
     for number in 0..10 {
         let selected =
             |fold: &Fold| fold.policy().select(&InFlight::new(), &mut step_rng(9, number));
@@ -347,7 +347,7 @@ proptest! {
     }
 
     #[test]
-    fn pages_give_the_same_state_however_the_log_is_split(
+    fn chunks_give_the_same_state_however_the_log_is_split(
         script in scripts(), sizes in vec(0..40usize, 1..8), rankers in 2..6usize, ties in tie_rules(),
     ) {
         for policy in policies() {
@@ -355,12 +355,12 @@ proptest! {
             let log = log_of(&mut spec, &script);
             let (mut one_by_one, mut in_pages) = (start(&spec), start(&spec));
             let mut rest = &log[..];
-            // a page may be of none, but not every one
+            // a chunk may be empty, but not every one
             for size in sizes.iter().copied().chain([1]).cycle() {
                 let page;
                 (page, rest) = rest.split_at(size.min(rest.len()));
                 in_pages
-                    .apply_page(|folding| page.iter().try_for_each(|entry| folding.apply(entry)))
+                    .apply_chunk(|folding| page.iter().try_for_each(|entry| folding.apply(entry)))
                     .expect("entries that follow");
                 one_by_one = fold_all(one_by_one, page);
                 assert_same(&in_pages, &one_by_one, spec.policy.kind());
@@ -374,7 +374,7 @@ proptest! {
     }
 
     #[test]
-    fn a_page_with_an_entry_that_cannot_follow_is_folded_up_to_it(
+    fn a_chunk_is_folded_up_to_its_first_invalid_entry(
         script in scripts(), place in any::<Index>(), rankers in 2..6usize, ties in tie_rules(),
     ) {
         for policy in policies() {
@@ -385,7 +385,7 @@ proptest! {
             let event = outcome(Selection::of(0, spec.rankers.len()), Answer::First, true, 0);
             log.insert(place, LogEntry { position, nonce: 0, recorded_at: CREATED_AT, event });
             let mut fold = start(&spec);
-            let refused = fold.apply_page(|folding| log.iter().try_for_each(|entry| folding.apply(entry)));
+            let refused = fold.apply_chunk(|folding| log.iter().try_for_each(|entry| folding.apply(entry)));
             prop_assert_eq!(refused.expect_err("no such ranker").position, position);
             assert_same(&fold, &fold_all(start(&spec), &log[..place]), spec.policy.kind());
         }
@@ -403,7 +403,7 @@ proptest! {
             for cut in 0..=log.len() {
                 let restored = Fold::restore(&spec, SEED, &before.save()).expect("what this program saved");
                 assert_same(&restored, &before, spec.policy.kind());
-                // the whole rest from some cuts, and one step from all of them
+                // The whole rest of the log from some cuts, and one step from all of them.
                 if cut % 7 == 0 || cut == log.len() {
                     assert_same(&fold_all(restored, &log[cut..]), &whole, spec.policy.kind());
                 }
@@ -416,9 +416,9 @@ proptest! {
         }
     }
 
-    /// Counts are sums: the raw counts and, unless a coin that depends on the step decides ties,
-    /// the win counts and the scores made of them do not depend on the order of the answers. More
-    /// is promised for policies whose state is nothing but such sums: the whole state.
+    /// Counts are sums: the raw counts do not depend on the order of the answers. Nor do the win
+    /// counts and scores, unless a coin that depends on the step decides ties. For policies whose
+    /// state consists only of such sums, the whole state does not depend on it.
     #[test]
     fn the_order_of_answers_changes_no_count(
         script in scripts(), order in vec(any::<u32>(), 200), rankers in 2..6usize,
@@ -447,7 +447,7 @@ proptest! {
     }
 
     #[test]
-    fn an_entry_that_cannot_follow_is_refused_and_changes_nothing(
+    fn an_invalid_entry_is_refused_and_changes_nothing(
         script in scripts(), rankers in 2..6usize, step in 2..1000u64, beyond in 0..1000u16,
     ) {
         for policy in policies() {
@@ -480,15 +480,15 @@ proptest! {
                 ("nothing to settle", next, Event::Control(ControlEvent::Settled {})),
                 ("clicks of a ranker out of range", next, clicks(selection(outside, 0), 7, 1, 6, &[])),
                 ("clicks under no method", next, clicks(selection(0, 1), 7, 0, 6, &[])),
-                ("clicks under a method to come", next, clicks(selection(0, 1), 7, 1000, 6, &[])),
-                ("clicks on no sheet", next, spoilt(|event| event.sheet.push('?'))),
+                ("clicks under a future method", next, clicks(selection(0, 1), 7, 1000, 6, &[])),
+                ("clicks on an invalid sheet", next, spoilt(|event| event.sheet.push('?'))),
                 ("clicks below the page", next, spoilt(|event| event.clicks.push((6, 1)))),
-                ("clicks that weigh nothing", next, spoilt(|event| event.clicks.push((0, 0)))),
-                ("clicks that weigh too much", next, spoilt(|event| event.clicks.push((0, 101)))),
-                ("a ranker twice", next, comes(rankers - 1)),
-                ("a ranker too far", next, comes(outside + 1)),
-                ("nobody goes", next, goes(outside)),
-                ("one goes twice", next, goes(gone.unwrap_or(outside))),
+                ("clicks of weight zero", next, spoilt(|event| event.clicks.push((0, 0)))),
+                ("clicks of excessive weight", next, spoilt(|event| event.clicks.push((0, 101)))),
+                ("a ranker added twice", next, comes(rankers - 1)),
+                ("a ranker after a gap", next, comes(outside + 1)),
+                ("an unknown ranker retired", next, goes(outside)),
+                ("a ranker retired twice", next, goes(gone.unwrap_or(outside))),
                 ("a method twice", next, Event::Control(ControlEvent::Interleaving {
                     version: fold.methods().len() as u32, method: interleaving::Spec::default(),
                 })),
@@ -502,7 +502,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_are_no_snapshot_are_refused(bytes in vec(any::<u8>(), 0..300), rankers in 2..6usize) {
+    fn bytes_that_are_not_a_snapshot_are_refused(bytes in vec(any::<u8>(), 0..300), rankers in 2..6usize) {
         for policy in policies() {
             let spec = experiment(policy, rankers, TieRule::Skip);
             prop_assert!(Fold::restore(&spec, SEED, &bytes).is_none(), "{}", spec.policy.kind());
@@ -528,7 +528,7 @@ proptest! {
     }
 }
 
-/// A piece with something wrong in it.
+/// A piece of clicks with one error.
 fn spoilt(spoil: impl FnOnce(&mut ClicksEvent)) -> Event {
     let Event::Control(ControlEvent::Clicks(mut event)) = clicks(Selection::of(0, 1), 7, 1, 6, &[])
     else {
@@ -541,10 +541,10 @@ fn spoilt(spoil: impl FnOnce(&mut ClicksEvent)) -> Event {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What settles a duel, and with which clicks of it, makes no difference; nor do their order
-    /// and repeats.
+    /// The outcome does not depend on which event settles the duel, which clicks that event
+    /// carries, or the order and repetition of pieces.
     #[test]
-    fn pieces_in_any_order_and_number_come_to_the_same(
+    fn pieces_in_any_order_and_number_give_the_same_state(
         pieces in vec(vec(any::<Index>(), 0..4), 1..6), order in vec(any::<u32>(), 6), kind in any::<Index>(),
         again in any::<Index>(),
     ) {
@@ -561,27 +561,27 @@ proptest! {
             prop_assert!(fold.open_pages().pages().is_empty());
             Ok((fold.counts().clone(), fold.page_counts().clone()))
         };
-        // all at once
+        // All clicks in one piece.
         let all: Vec<Index> = pieces.concat();
         let whole = play(vec![(duel, piece(&all))])?;
-        // in pieces, settled by time
+        // In several pieces, settled by time.
         let mut shuffled: Vec<_> = order.iter().zip(&pieces).collect();
         shuffled.sort_by_key(|(key, _)| **key);
         let mut events: Vec<_> = (1..).zip(shuffled).map(|(nonce, (_, on))| (nonce, piece(on))).collect();
         events.push((99, piece(&pieces[again.index(pieces.len())])));
         let settled = Event::Control(ControlEvent::Settled {});
         prop_assert_eq!(&play([&events[..], &[(duel, settled)]].concat())?, &whole);
-        // in pieces, settled by the last of them
+        // In several pieces, settled by the last one.
         let (_, last) = events.pop().expect("a piece");
         prop_assert_eq!(&play([&events[..], &[(duel, last)]].concat())?, &whole);
     }
 }
 
-/// The policies whose state is sums over the answers.
+/// The policies whose state consists only of sums over the answers.
 const STATE_IS_THE_COUNTS: &[&str] =
     &["uniform", "d-ts", "d-ts-plus", "rcs", "sparring", "self-sparring"];
 
-/// These events, numbered.
+/// Log entries for these events, numbered from 1.
 fn entries(events: impl Iterator<Item = Event>) -> Vec<LogEntry> {
     (1..)
         .zip(events)
@@ -605,9 +605,9 @@ fn a_snapshot_of_another_experiment_is_refused() {
     assert!(Fold::restore(&spec(4, "scb"), SEED, &saved).is_none(), "of another policy");
 }
 
-/// A page of the log may come twice, or overlap what is folded: it counts once.
+/// A chunk of the log that is repeated, or overlaps the folded part, counts once.
 #[tokio::test]
-async fn what_comes_twice_counts_once() {
+async fn repeated_entries_count_once() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
     for policy in policies() {
@@ -628,10 +628,10 @@ async fn what_comes_twice_counts_once() {
             .expect("an experiment without a log");
         let script = vec![Step::Duel { answer: Answer::First, first_left: true, later: 2 }; 60];
         let log = log_of(&mut spec, &script);
-        assert_eq!(log.len(), 58, "the last two answers do not come");
+        assert_eq!(log.len(), 58, "the last two answers are missing");
         let whole = fold_all(start(&spec), &log);
 
-        // every event three times: within a call, in the next one, and at the end
+        // Every event three times: within a call, in the next call, and at the end.
         let events: Vec<_> = log
             .iter()
             .map(|entry| (record.id, NewEvent::new(entry.nonce, entry.event.clone())))
@@ -651,12 +651,9 @@ async fn what_comes_twice_counts_once() {
                 loaded.absorb(&kept[start.saturating_sub(4)..end]).expect("they fold"),
                 "{kind}"
             );
-            assert!(loaded.absorb(&kept[..start]).expect("they are folded already"), "{kind}");
+            assert!(loaded.absorb(&kept[..start]).expect("already folded"), "{kind}");
         }
-        assert!(
-            !loaded.absorb(&kept_after_a_gap(&kept)).expect("nothing is wrong with it"),
-            "{kind}: a gap"
-        );
+        assert!(!loaded.absorb(&kept_after_a_gap(&kept)).expect("no error"), "{kind}: a gap");
         loaded.catch_up(&*store).await.expect("nothing is left");
         let fold = loaded.fold().expect("it is whole");
         assert_eq!(fold.counts(), whole.counts(), "{kind}");
@@ -664,15 +661,15 @@ async fn what_comes_twice_counts_once() {
     }
 }
 
-/// An entry beyond the one that comes next.
+/// An entry after a gap.
 fn kept_after_a_gap(kept: &[LogEntry]) -> Vec<LogEntry> {
     let last = kept.last().expect("a log").clone();
     vec![LogEntry { position: last.position + 2, nonce: last.nonce + 2, ..last }]
 }
 
-/// What a policy says of itself is what it does; and a log that says otherwise is refused whole.
+/// Each policy supports roster changes exactly if it says so; a log that disagrees is refused.
 #[test]
-fn rankers_come_and_go_where_the_policy_says_so() {
+fn roster_changes_fold_where_the_policy_supports_them() {
     for policy in policies() {
         let spec = experiment(policy, 3, TieRule::Half);
         let fixed = spec.policy.description().fixed_rankers.is_some();
@@ -694,7 +691,7 @@ fn rankers_come_and_go_where_the_policy_says_so() {
 }
 
 #[test]
-fn two_rankers_stay() {
+fn the_last_two_rankers_cannot_be_retired() {
     let spec = experiment(PolicySpec::from_text("uniform").expect("a policy"), 3, TieRule::Half);
     let goes = |position, ranker| LogEntry {
         position,
@@ -708,7 +705,7 @@ fn two_rankers_stay() {
     assert_eq!(fold.save(), before);
     let spec = spec.with_retired(0);
     assert_eq!(Fold::restore(&spec, SEED, &before).expect("a state").roster().active(), [1, 2]);
-    // of another history than the spec has
+    // A snapshot with another history than the spec.
     assert!(
         Fold::restore(&experiment(spec.policy.clone(), 3, TieRule::Half), SEED, &before).is_none()
     );

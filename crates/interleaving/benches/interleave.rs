@@ -1,4 +1,4 @@
-//! Time of one interleaved page, by method and length: `cargo bench --bench interleave`.
+//! Time to interleave one page, by method and length: `cargo bench -p interleaving`.
 
 use std::hint::black_box;
 
@@ -8,10 +8,10 @@ use interleaving::{DuelCoins, PlanCache, Request, Spec, interleave};
 fn pages(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("page");
     for method in ["team-draft", "balanced", "probabilistic", "optimized"] {
-        let spec = Spec::from_text(method).expect("a method");
+        let spec = Spec::from_text(method).expect("a valid method");
         for length in [10, 100] {
             let left: Vec<String> = (0..length).map(|n| format!("document-{n}")).collect();
-            // half of the right ranking is the left one's, in another order
+            // The right ranking has half of the left one's documents, in another order.
             let right: Vec<String> =
                 (0..length).map(|n| format!("document-{}", (n * 7 + 3) % (2 * length))).collect();
             let plans = PlanCache::new(1000);
@@ -27,7 +27,7 @@ fn pages(criterion: &mut Criterion) {
                         &mut DuelCoins::drafting(seed),
                         &plans,
                     );
-                    page.expect("rankings that can be interleaved").slots.len()
+                    page.expect("valid rankings").slots.len()
                 });
             });
         }

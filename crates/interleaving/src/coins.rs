@@ -1,37 +1,39 @@
-//! Where chance comes in.
+//! The source of randomness of a method.
 //!
-//! A method asks for nothing but fair coins and choices by weight. Serving draws them from the
-//! duel's seed; a test drives every branch of the same code and knows the exact probability of each
-//! page.
+//! A method needs only fair coins and weighted choices. A server draws them from the duel's seed. A
+//! test goes through every branch of the same code and computes the exact probability of each page.
 
 use rand::rngs::ChaCha12Rng;
 use rand::{Rng, SeedableRng};
 
-use crate::FastRng;
+/// The generator of simulations: fast and seedable. It is not part of any stored state.
+pub type FastRng = rand::rngs::Xoshiro256PlusPlus;
 
-/// The source of a method's choices.
+/// The source of a method's random choices.
 pub trait Coins {
-    /// A fair coin: whether it fell for left.
+    /// Tosses a fair coin; `true` means the left side.
     fn left(&mut self) -> bool;
 
-    /// An index, with probability proportional to its weight. Weights are finite and not negative,
-    /// and one is positive.
+    /// Draws an index with probability proportional to its weight. Weights are finite and not
+    /// negative, and at least one is positive.
     fn choose(&mut self, weights: &[f64]) -> usize;
 }
 
-/// The coins of one duel, the same on every node and for every page of its results: ChaCha with 12
-/// rounds, keyed with the duel's seed. The seed must be a keyed hash of the duel's id; with a seed
-/// that a page can know, the page could tell whose slot is whose.
+/// The coins of one duel: ChaCha with 12 rounds, keyed with the duel's seed. They are the same on
+/// every server and for every page of results of the duel.
+///
+/// The seed must be a keyed hash of the duel's id. If a browser could know the seed, it could
+/// compute which ranker each slot belongs to.
 #[derive(Debug)]
 pub struct DuelCoins(ChaCha12Rng);
 
 impl DuelCoins {
-    /// The coins that a duel's list is drafted with.
+    /// The coins for drafting the duel's list.
     pub fn drafting(seed: [u8; 32]) -> Self {
         Self(ChaCha12Rng::from_seed(seed))
     }
 
-    /// The coins that its clicks are credited with.
+    /// The coins for crediting the duel's clicks.
     pub fn crediting(seed: [u8; 32]) -> Self {
         let mut generator = ChaCha12Rng::from_seed(seed);
         generator.set_stream(1);
@@ -49,7 +51,7 @@ impl Coins for DuelCoins {
     }
 }
 
-/// The coins of a simulation, from a fast generator.
+/// The coins of a simulation, drawn from a fast generator.
 #[derive(Debug)]
 pub struct FastCoins<'a>(pub &'a mut FastRng);
 
@@ -63,8 +65,8 @@ impl Coins for FastCoins<'_> {
     }
 }
 
-// Written out rather than taken from a library of distributions, whose values may change between
-// versions: a duel that was issued before an upgrade must be credited after it.
+// These two functions do not use a library of distributions, because its values may change between
+// versions. A duel issued before an upgrade must be credited in the same way after it.
 
 fn left(rng: &mut impl Rng) -> bool {
     rng.next_u64() >> 63 == 0
@@ -84,6 +86,6 @@ fn choose(rng: &mut impl Rng, weights: &[f64]) -> usize {
             last_possible = index;
         }
     }
-    // rounding left a crumb over
+    // Rounding may leave a small positive rest after the last weight.
     last_possible
 }

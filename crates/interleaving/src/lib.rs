@@ -1,44 +1,76 @@
-//! Interleaving: two rankings become one page, and the clicks on it become an outcome. Pure.
+//! Interleaving for online evaluation of search rankers.
 //!
-//! - [`spec`]: which method with which parameters.
-//! - [`lists`]: the two rankings under the contract that all methods share: deduplicated, cut to a
-//!   common depth.
-//! - [`coins`]: where chance comes in: a function of the duel's seed alone, or every branch in turn
-//!   for a test.
-//! - [`team_draft`], [`balanced`], [`probabilistic`], [`optimized`]: one method each. A method
-//!   drafts the first `n` documents of the shown list (the draft of `n` is the beginning of the
-//!   draft of `n + 1`, so that every page of results belongs to one list) and makes credit of
-//!   clicks.
-//! - [`page`]: [`interleave`], from two lists of ids to the slots of one page.
-//! - [`credit`](mod@credit): [`credit()`], from clicks to one of four outcomes.
+//! Interleaving compares two rankings with real users: it merges them into one page, shows the
+//! page, and credits each click to the ranking that contributed the clicked document. The ranking
+//! with more credit wins. This crate implements four published [`methods`], credit for clicks, and
+//! [`click_models`] for simulations. It does no I/O.
 //!
-//! Left and right are the two sides of the shown page, as everywhere in the API; the papers' A is
-//! left. Positions count from 0 over the whole shown list, ranks from 1. `docs/interleaving.md` has
-//! the methods for a search engineer.
+//! ```
+//! use interleaving::click_models::ClickModelSpec;
+//! use interleaving::{Click, DuelCoins, FastRng, Request, Spec, Uncached, credit, interleave};
+//! use rand::SeedableRng;
+//!
+//! let left = ["a", "b", "c", "d"];
+//! let right = ["c", "a", "e", "f"];
+//! let spec = Spec::from_text("team-draft")?;
+//! let seed = [7; 32]; // secret, and different for each duel
+//!
+//! // Two rankings become one page.
+//! let request = Request { left: &left, right: &right, offset: 0, length: 4, pinned: &[] };
+//! let page = interleave(&spec, &request, &mut DuelCoins::drafting(seed), &Uncached)?;
+//!
+//! // A simulated user clicks. Only document `c` is relevant.
+//! let user = ClickModelSpec::from_text("perfect")?.for_grades(2)?;
+//! let mut positions = Vec::new();
+//! let grades = page.slots.iter().map(|slot| u8::from(slot.document == "c"));
+//! user.click(grades, &mut FastRng::seed_from_u64(1), &mut positions);
+//!
+//! // The clicks become an outcome.
+//! let clicks: Vec<Click> = positions.into_iter().map(Click::at).collect();
+//! let credit = credit(&spec, &page.sheet, &clicks, &mut DuelCoins::crediting(seed))?;
+//! assert_eq!(credit.outcome, interleaving::Outcome::Right);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Terms
+//!
+//! - The two *sides* of a page are left and right; the papers call them A and B. Which ranker is
+//!   left is the caller's choice.
+//! - *Positions* count from 0 over all pages of a list. *Ranks* count from 1 within a ranking.
+//! - A slot's [`Team`] is the side that contributed it. A slot is *competitive* if a click on it
+//!   can earn credit.
+//! - A [`CreditSheet`] is all that [`credit()`] needs to know about a page. Store it with the page,
+//!   or draft the page again from the seed and the rankings.
+//!
+//! # Guarantees
+//!
+//! A page is a function of the spec, the two rankings, the pins and the [`DuelCoins`] of the duel.
+//! The values that `DuelCoins` draws never change between versions, nor does the serialized form of
+//! [`Spec`] and [`CreditSheet`].
+#![warn(missing_docs)]
 
-pub mod balanced;
 pub mod click_models;
-pub mod coins;
-pub mod credit;
-pub mod draft;
-pub mod lists;
-pub mod optimized;
-pub mod page;
-pub mod probabilistic;
-pub mod spec;
-pub mod team_draft;
+mod clicks;
+mod coins;
+mod credit;
+mod crediting;
+mod draft;
+mod drafting;
+mod lists;
+pub mod methods;
+mod page;
+mod request;
+mod spec;
+mod text;
 
-pub use coins::{Coins, DuelCoins, FastCoins};
-pub use credit::{
-    Click, Credit, CreditSheet, CreditSlot, InvalidClick, MAX_WEIGHT, NoSignal, Verdict, credit,
-};
+pub use clicks::{Click, InvalidClick, MAX_WEIGHT};
+pub use coins::{Coins, DuelCoins, FastCoins, FastRng};
+pub use credit::{Credit, CreditSheet, CreditSlot, NoSignal, Outcome};
+pub use crediting::credit;
 pub use draft::{Draft, Drafted, Note, Team};
+pub use drafting::draft;
 pub use lists::{DepthPolicy, Lists};
-pub use optimized::plans::{PlanCache, Plans, Uncached};
-pub use page::{
-    InvalidRequest, MAX_DEPTH, MAX_DOCUMENTS, MAX_PINS, Page, Pin, Request, Slot, alone, interleave,
-};
+pub use methods::optimized::{PlanCache, Plans, Uncached};
+pub use page::{Page, Slot, alone, interleave};
+pub use request::{InvalidRequest, MAX_DEPTH, MAX_DOCUMENTS, MAX_PINS, Pin, Request};
 pub use spec::{InvalidSpec, Method, Spec};
-
-/// The generator of simulations: fast, seedable, and no part of any state.
-pub type FastRng = rand::rngs::Xoshiro256PlusPlus;

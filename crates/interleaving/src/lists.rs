@@ -1,23 +1,24 @@
-//! The two rankings as every method sees them: documents by number, each once, cut to a common
+//! The two rankings that every method reads: numbered documents, without repeats, cut to a common
 //! depth.
 
 use serde::{Deserialize, Serialize};
 
-/// What happens where one ranking is longer than the other. A longer list gets more slots, and a
-/// searcher who clicks at random would make it win.
+/// How rankings of different lengths are treated. A longer list would get more slots, so that
+/// random clicks would prefer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DepthPolicy {
     /// Both are cut to the length of the shorter one.
     #[default]
     Min,
-    /// As `min`; then follows the rest of the longer one, which earns no credit.
+    /// As `min`; the rest of the longer one follows and earns no credit.
     Max,
-    /// As they are, every slot credited: what the papers write, and unfair to the shorter list.
+    /// Neither is cut, and every slot can earn credit. The papers do this; it is unfair to the
+    /// shorter list.
     Uncut,
 }
 
-/// Two rankings of numbered documents, deduplicated and cut.
+/// Two rankings of numbered documents, without repeats, cut to a common depth.
 #[derive(Debug, Clone)]
 pub struct Lists {
     left: Vec<u32>,
@@ -29,13 +30,15 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Lists of documents numbered `0..documents`, best first. Of a document that a list names
-    /// twice the first counts.
+    /// Lists of documents numbered `0..documents`, best first. If a list names a document twice,
+    /// the first occurrence counts.
     ///
-    /// Where one list is empty there is nothing to compare: the other is shown, whatever the
-    /// policy, and earns no credit.
+    /// If one list is empty, there is nothing to compare: the other list is shown, whatever the
+    /// depth policy, and earns no credit.
     ///
-    /// Panics on a number outside `0..documents`.
+    /// # Panics
+    ///
+    /// Panics if a document's number is not in `0..documents`.
     pub fn new(left: &[u32], right: &[u32], documents: usize, depth: DepthPolicy) -> Self {
         let mut ranks = vec![[0; 2]; documents];
         let mut left = deduplicated(left, 0, &mut ranks);
@@ -66,17 +69,17 @@ impl Lists {
         &self.right
     }
 
-    /// What follows the draft and earns no credit.
+    /// The documents that follow the draft and earn no credit.
     pub fn tail(&self) -> &[u32] {
         &self.tail
     }
 
-    /// Documents `0..documents` are numbered.
+    /// Number of documents; they are numbered `0..documents`.
     pub fn documents(&self) -> usize {
         self.ranks.len()
     }
 
-    /// Different documents that the cut lists name: the longest draft.
+    /// Number of different documents in the cut lists: the length of the longest draft.
     pub fn distinct(&self) -> usize {
         let in_left = self.left.len();
         let cut = self.left.len() as u32;
@@ -89,8 +92,8 @@ impl Lists {
         self.ranks[document as usize]
     }
 
-    /// Whether a slot that was drafted after one side ran dry earns credit all the same.
-    pub fn credits_the_dry(&self) -> bool {
+    /// Whether slots earn credit even after one list has no documents left.
+    pub fn credits_after_exhaustion(&self) -> bool {
         self.depth == DepthPolicy::Uncut
     }
 }
@@ -107,20 +110,20 @@ fn deduplicated(list: &[u32], side: usize, ranks: &mut [[u32; 2]]) -> Vec<u32> {
     kept
 }
 
-/// A ranking from which documents are taken away: its highest document not yet shown.
+/// Finds the highest document of a ranking that is not shown yet.
 #[derive(Debug)]
-pub(super) struct Top<'a> {
+pub(crate) struct TopRemaining<'a> {
     list: &'a [u32],
     next: usize,
 }
 
-impl<'a> Top<'a> {
+impl<'a> TopRemaining<'a> {
     pub fn of(list: &'a [u32]) -> Self {
         Self { list, next: 0 }
     }
 
-    /// The highest document that is not `shown`.
-    pub fn remaining(&mut self, shown: &[bool]) -> Option<u32> {
+    /// The highest document that is not in `shown`.
+    pub fn get(&mut self, shown: &[bool]) -> Option<u32> {
         while let Some(&document) = self.list.get(self.next) {
             if !shown[document as usize] {
                 return Some(document);
@@ -130,8 +133,8 @@ impl<'a> Top<'a> {
         None
     }
 
-    /// Whether there is another one below [`Top::remaining`], which was asked for before.
-    pub fn remaining_after(&self, shown: &[bool]) -> bool {
+    /// Whether another remaining document follows the last result of [`TopRemaining::get`].
+    pub fn has_another(&self, shown: &[bool]) -> bool {
         self.list.iter().skip(self.next + 1).any(|&document| !shown[document as usize])
     }
 }

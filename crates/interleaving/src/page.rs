@@ -1,154 +1,66 @@
-//! From two lists of ids to the slots of one page.
+//! From two rankings of ids to the slots of one page.
 
 use std::collections::{HashMap, HashSet};
 
-use super::coins::Coins;
-use super::credit::{CreditSheet, CreditSlot, InvalidClick};
-use super::draft::{self, Note, Team};
-use super::lists::Lists;
-use super::optimized::plans::Plans;
-use super::spec::Spec;
-
-/// Most documents of a list, repeats included.
-pub const MAX_DOCUMENTS: usize = 10_000;
-/// Deepest position that a page may reach.
-pub const MAX_DEPTH: usize = 1_000;
-/// Most pinned documents.
-pub const MAX_PINS: usize = 100;
-
-/// What is to be interleaved.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'a, S> {
-    /// The left ranking, best first: ids that mean nothing here. Of an id that comes twice the
-    /// first counts.
-    pub left: &'a [S],
-    /// The right ranking.
-    pub right: &'a [S],
-    /// Slots of the shown list before this page.
-    pub offset: usize,
-    /// Slots of this page; it has fewer where the list ends.
-    pub length: usize,
-    /// Documents at fixed positions.
-    pub pinned: &'a [Pin<S>],
-}
-
-/// A document at a fixed position: taken out of both rankings, and nobody's credit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pin<S> {
-    /// The document; it need not be in the rankings.
-    pub document: S,
-    /// Position in the shown list, from 0 on the first page. Beyond the end of the list the
-    /// document comes last.
-    pub position: usize,
-}
-
-/// What cannot be interleaved.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidRequest {
-    /// A ranking is too long.
-    #[error("the {side} ranking has {documents} documents; at most {MAX_DOCUMENTS} are taken")]
-    TooManyDocuments {
-        /// `left` or `right`.
-        side: &'static str,
-        /// How many it has.
-        documents: usize,
-    },
-    /// No slots.
-    #[error("a page of no results cannot be interleaved; `length` is at least 1")]
-    NoLength,
-    /// The page is too far down.
-    #[error(
-        "offset {offset} and length {length} reach below position {MAX_DEPTH}; no page goes deeper"
-    )]
-    TooDeep {
-        /// As asked.
-        offset: usize,
-        /// As asked.
-        length: usize,
-    },
-    /// Too many pins.
-    #[error("{pins} documents are pinned; at most {MAX_PINS} can be")]
-    TooManyPins {
-        /// How many.
-        pins: usize,
-    },
-    /// A pin too far down.
-    #[error("pin {index} is at position {position}; positions are 0 to {}", MAX_DEPTH - 1)]
-    PinOutOfRange {
-        /// Index of the pin, from 0.
-        index: usize,
-        /// Its position.
-        position: usize,
-    },
-    /// Two pins at one position.
-    #[error("pins {first} and {second} are both at position {position}")]
-    PinsCollide {
-        /// Index of the one, from 0.
-        first: usize,
-        /// Index of the other.
-        second: usize,
-        /// Where both are.
-        position: usize,
-    },
-    /// One document pinned twice.
-    #[error("pins {first} and {second} are the same document")]
-    PinnedTwice {
-        /// Index of the one, from 0.
-        first: usize,
-        /// Index of the other.
-        second: usize,
-    },
-}
+use crate::clicks::InvalidClick;
+use crate::coins::{Coins, DuelCoins};
+use crate::credit::{CreditSheet, CreditSlot};
+use crate::draft::{Note, Team};
+use crate::drafting::draft;
+use crate::lists::Lists;
+use crate::methods::optimized::{Plans, Uncached};
+use crate::request::{InvalidRequest, Pin, Request};
+use crate::spec::Spec;
 
 /// One shown slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot<'a> {
-    /// The id, as it came.
+    /// The id, as given.
     pub document: &'a str,
     /// Position in the shown list, from 0 on the first page.
     pub position: usize,
-    /// Whose it is; `None` for a pinned document. What each method means by it:
-    /// [`super::Drafted::team`].
+    /// The side that the slot belongs to; `None` for a pinned document. See
+    /// [`Drafted::team`](crate::Drafted::team).
     pub team: Option<Team>,
     /// Whether a click on it can earn credit.
     pub competitive: bool,
-    /// Whether it was pinned.
+    /// Whether the document is pinned.
     pub pinned: bool,
-    /// Rank in the left ranking without repeats and pinned documents, from 1.
+    /// Rank in the left ranking, from 1, without repeats and pinned documents.
     pub rank_left: Option<u32>,
     /// Rank in the right ranking.
     pub rank_right: Option<u32>,
 }
 
-/// One page.
+/// One page of results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page<'a> {
-    /// The slots from `offset` on, at most `length`; none where the list ends before.
+    /// The slots from `offset` on, at most `length`. Empty if the list ends before `offset`.
     pub slots: Vec<Slot<'a>>,
-    /// Slots that all pages together can have.
+    /// Number of slots of all pages together.
     pub total: usize,
-    /// Repeats that were dropped from the left and from the right ranking.
+    /// Number of repeats dropped from the left and from the right ranking.
     pub repeats: [usize; 2],
-    /// Something out of the ordinary.
+    /// A remark for the log.
     pub note: Option<Note>,
-    /// What [`super::credit()`] needs, of this page and the ones before it.
+    /// The input of [`credit`](crate::credit), for this page and the pages before it.
     pub sheet: CreditSheet,
-    /// Everything shown from position 0 to the end of this page.
+    /// All slots from position 0 to the end of this page.
     shown: Vec<Slot<'a>>,
 }
 
 impl Page<'_> {
-    /// Whether clicks on it, or on the pages before it, can say anything.
+    /// Whether clicks on this page or the pages before it can decide the duel.
     pub fn is_informative(&self) -> bool {
         self.sheet.informative
     }
 
-    /// Everything shown from position 0 to the end of this page.
+    /// All slots from position 0 to the end of this page.
     pub fn shown(&self) -> &[Slot<'_>] {
         &self.shown
     }
 
-    /// The position of a document that was shown on this page or before it.
+    /// The position of a document on this page or the pages before it.
     pub fn position_of(&self, document: &str) -> Result<usize, InvalidClick> {
         self.shown
             .iter()
@@ -158,18 +70,17 @@ impl Page<'_> {
     }
 }
 
-/// Interleave two rankings, and cut out one page.
+/// Interleaves two rankings and returns one page of the result.
 ///
-/// The same lists, pins and coins give the same list for every page: pages neither repeat nor skip
-/// a document. Coins must be fresh for each call.
+/// The same rankings, pins and coins give the same list for every page, so that pages neither
+/// repeat nor skip a document. Use fresh coins for each call.
 pub fn interleave<'a, S: AsRef<str>>(
     spec: &Spec,
     request: &Request<'a, S>,
     coins: &mut impl Coins,
     plans: &dyn Plans,
 ) -> Result<Page<'a>, InvalidRequest> {
-    check(request)?;
-    let pins = sorted_pins(request.pinned)?;
+    let pins = request.check()?;
     let mut numbers = Numbers::default();
     for &(_, document) in &pins {
         numbers.of(document);
@@ -177,7 +88,7 @@ pub fn interleave<'a, S: AsRef<str>>(
     let [left, right] = [request.left, request.right].map(|list| numbers.of_all(list));
     let repeats =
         [&left, &right].map(|list| list.len() - list.iter().collect::<HashSet<_>>().len());
-    // pins have the lowest numbers
+    // Pinned documents have the lowest numbers.
     let [left, right] = [left, right].map(|mut list| {
         list.retain(|&number| number as usize >= pins.len());
         list
@@ -186,7 +97,7 @@ pub fn interleave<'a, S: AsRef<str>>(
 
     let end = request.offset + request.length;
     let pinned_above = pins.iter().filter(|&&(position, _)| position < end).count();
-    let draft = draft::draft(spec, &lists, end - pinned_above, coins, plans);
+    let draft = draft(spec, &lists, end - pinned_above, coins, plans);
     let sheet = CreditSheet::of(spec, &lists, &draft);
 
     let mut shown = Vec::with_capacity(end);
@@ -234,7 +145,7 @@ pub fn interleave<'a, S: AsRef<str>>(
     })
 }
 
-/// The page of one ranker shown alone, as a self-duel is: clicks on it say nothing.
+/// The page of one ranker shown alone, as in a self-duel. Clicks on it earn no credit.
 pub fn alone<'a, S: AsRef<str>>(
     ranking: &'a [S],
     offset: usize,
@@ -242,52 +153,12 @@ pub fn alone<'a, S: AsRef<str>>(
     pinned: &'a [Pin<S>],
 ) -> Result<Page<'a>, InvalidRequest> {
     let request = Request { left: ranking, right: &[], offset, length, pinned };
-    // nothing to toss for: an empty side leaves nothing to draft
-    let mut coins = super::DuelCoins::drafting([0; 32]);
-    interleave(&Spec::default(), &request, &mut coins, &super::Uncached)
+    // The seed does not matter: with one empty side, no coin is tossed.
+    let mut coins = DuelCoins::drafting([0; 32]);
+    interleave(&Spec::default(), &request, &mut coins, &Uncached)
 }
 
-fn check<S>(request: &Request<'_, S>) -> Result<(), InvalidRequest> {
-    for (side, list) in [("left", request.left), ("right", request.right)] {
-        if list.len() > MAX_DOCUMENTS {
-            return Err(InvalidRequest::TooManyDocuments { side, documents: list.len() });
-        }
-    }
-    let (offset, length) = (request.offset, request.length);
-    if length == 0 {
-        return Err(InvalidRequest::NoLength);
-    }
-    if offset.saturating_add(length) > MAX_DEPTH {
-        return Err(InvalidRequest::TooDeep { offset, length });
-    }
-    if request.pinned.len() > MAX_PINS {
-        return Err(InvalidRequest::TooManyPins { pins: request.pinned.len() });
-    }
-    Ok(())
-}
-
-/// Pins by position, checked.
-fn sorted_pins<S: AsRef<str>>(pinned: &[Pin<S>]) -> Result<Vec<(usize, &str)>, InvalidRequest> {
-    let (mut positions, mut documents) = (HashMap::new(), HashMap::new());
-    for (index, pin) in pinned.iter().enumerate() {
-        let position = pin.position;
-        if position >= MAX_DEPTH {
-            return Err(InvalidRequest::PinOutOfRange { index, position });
-        }
-        if let Some(first) = positions.insert(position, index) {
-            return Err(InvalidRequest::PinsCollide { first, second: index, position });
-        }
-        if let Some(first) = documents.insert(pin.document.as_ref(), index) {
-            return Err(InvalidRequest::PinnedTwice { first, second: index });
-        }
-    }
-    let mut pins: Vec<(usize, &str)> =
-        pinned.iter().map(|pin| (pin.position, pin.document.as_ref())).collect();
-    pins.sort_unstable_by_key(|&(position, _)| position);
-    Ok(pins)
-}
-
-/// Ids by number.
+/// Numbers the ids in the order of their first occurrence.
 #[derive(Default)]
 struct Numbers<'a> {
     documents: Vec<&'a str>,

@@ -1,51 +1,41 @@
-//! Which method, with which parameters: from JSON or a command line.
+//! The choice of a method and its parameters, from JSON or a command line. This file lists all
+//! methods; the methods do not import it.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::lists::DepthPolicy;
-use super::optimized::{MAX_DEPTH, MAX_LISTS, Optimized};
-use super::probabilistic::Probabilistic;
-use super::team_draft::Shared;
+use crate::lists::DepthPolicy;
+use crate::methods::balanced::Balanced;
+use crate::methods::optimized::{MAX_DEPTH, MAX_LISTS, Optimized};
+use crate::methods::probabilistic::Probabilistic;
+use crate::methods::team_draft::TeamDraft;
+use crate::text::{InvalidText, KindText};
 
-/// A method and what it is applied to; in JSON `{"kind": "…", …parameters}`, every parameter
-/// optional.
+/// A method and the depth policy of its lists. In JSON: `{"kind": "…", …parameters}`, where every
+/// parameter is optional.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spec {
-    /// How two lists become one.
+    /// The method and its parameters.
     #[serde(flatten)]
     pub method: Method,
-    /// What happens where one list is longer.
+    /// How rankings of different lengths are treated.
     pub depth_policy: DepthPolicy,
 }
 
-/// A method of interleaving with its parameters.
+/// An interleaving method with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Method {
-    /// Sides pick in turn; a coin says who begins each round.
+    /// The sides pick in turn; a coin decides which side begins each round.
     TeamDraft(TeamDraft),
-    /// Beginnings of both lists, as even as can be.
+    /// Beginnings of both lists, as equal in length as possible.
     Balanced(Balanced),
-    /// Documents drawn by rank, credit by posterior.
+    /// Documents drawn by rank; credit by posterior probability.
     Probabilistic(Probabilistic),
-    /// The fairest and most telling distribution over lists, by a linear program.
+    /// An unbiased and most sensitive distribution over lists, from a linear program.
     Optimized(Optimized),
 }
-
-/// Parameters of team draft.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TeamDraft {
-    /// What becomes of documents that both sides want.
-    pub shared: Shared,
-}
-
-/// Balanced interleaving has no parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Balanced {}
 
 impl Default for Spec {
     fn default() -> Self {
@@ -56,13 +46,13 @@ impl Default for Spec {
     }
 }
 
-/// A method that cannot be as asked.
+/// Why a spec was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct InvalidSpec {
-    /// The parameter; empty when no single one is to blame.
+    /// The invalid parameter; empty if the error is not about a single one.
     pub parameter: String,
-    /// What is wrong and what would be right.
+    /// What is wrong, and what is allowed.
     pub detail: String,
 }
 
@@ -73,7 +63,7 @@ impl InvalidSpec {
 }
 
 impl Method {
-    /// Every kind's name and its parameters.
+    /// The name of every kind, and its parameters.
     pub const KINDS: [(&'static str, &'static [&'static str]); 4] = [
         ("team-draft", &["shared"]),
         ("balanced", &[]),
@@ -98,7 +88,7 @@ impl Spec {
         Self { method, depth_policy: DepthPolicy::default() }
     }
 
-    /// A spec from its JSON object, checked.
+    /// Reads and checks a spec from its JSON object.
     pub fn from_json(mut object: Map<String, Value>) -> Result<Self, InvalidSpec> {
         let depth_policy = match object.remove("depth_policy") {
             Some(value) => serde_json::from_value(value).map_err(|error| {
@@ -145,27 +135,19 @@ impl Spec {
         Ok(spec)
     }
 
-    /// A spec as it is written on a command line: `KIND` or `KIND:name=value,name=value`.
+    /// Reads a spec from its command-line form: `KIND` or `KIND:name=value,name=value`.
     pub fn from_text(text: &str) -> Result<Self, InvalidSpec> {
-        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
-        let mut object = Map::from_iter([("kind".to_string(), Value::from(kind.trim()))]);
-        for part in rest.split(',').filter(|part| !part.trim().is_empty()) {
-            let (name, value) = part.split_once('=').ok_or_else(|| {
-                InvalidSpec::new("", format!("`{part}` in `{text}` is not of the form name=value"))
-            })?;
-            let value = value.trim();
-            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
-            if object.insert(name.trim().into(), value).is_some() {
-                return Err(InvalidSpec::new(
-                    name.trim(),
-                    format!("`{name}` is given twice in `{text}`"),
-                ));
-            }
-        }
+        let KindText { kind, parameters } = KindText::parse(text)?;
+        let json = |value: &str| {
+            serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()))
+        };
+        let mut object: Map<String, Value> =
+            parameters.into_iter().map(|(name, value)| (name.into(), json(value))).collect();
+        object.insert("kind".into(), kind.into());
         Self::from_json(object)
     }
 
-    /// Check ranges.
+    /// Checks the ranges of the parameters.
     pub fn validate(&self) -> Result<(), InvalidSpec> {
         match self.method {
             Method::Probabilistic(Probabilistic { tau, .. }) if !(tau > 0.0 && tau <= 10.0) => {
@@ -192,7 +174,17 @@ impl Spec {
     }
 }
 
-/// The parameters of a kind.
+impl From<InvalidText> for InvalidSpec {
+    fn from(error: InvalidText) -> Self {
+        let parameter = match &error {
+            InvalidText::NotAParameter { .. } => "",
+            InvalidText::Repeated { name, .. } => name,
+        };
+        Self::new(parameter, error.to_string())
+    }
+}
+
+/// Reads the parameters of a kind.
 fn read<T: DeserializeOwned>(kind: &str, parameters: Map<String, Value>) -> Result<T, InvalidSpec> {
     serde_path_to_error::deserialize(Value::Object(parameters)).map_err(|error| {
         let name = error.path().to_string();

@@ -1,5 +1,34 @@
-//! What researchers run: policies on known matrices, the figures of the papers, calibration of the
-//! service's estimates, and preference matrices estimated from judged documents.
+//! Experiments with dueling bandits and interleaving, without a service.
+//!
+//! - [`simulate`]: policies on known preference matrices, the figures of the papers, and the
+//!   calibration of the service's estimates.
+//! - [`estimate`]: the preference matrix of rankers, estimated from judged documents with a click
+//!   model and an interleaving method.
+//! - [`letor`]: learning-to-rank data sets.
+//!
+//! The command line of `rankduel` (`simulate`, `figures`, `calibrate`, `estimate`) is a thin layer
+//! over this crate.
+//!
+//! ```
+//! use dueling_bandits::PolicySpec;
+//! use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
+//! use lab::simulate::{Entrant, Progress, Tournament, report, run_all};
+//!
+//! let matrix = PreferenceMatrix::load("arxiv-6")?;
+//! let entrants = ["uniform", "d-ts"]
+//!     .map(|text| PolicySpec::from_text(text).map(|spec| Entrant { text: text.into(), spec }));
+//! let entrants = entrants.into_iter().collect::<Result<Vec<_>, _>>()?;
+//! let mut tournament =
+//!     Tournament::new("arxiv-6", matrix, RegretKind::Copeland, entrants, 10_000)?;
+//! tournament.runs = 2;
+//!
+//! let reports = run_all(&[tournament], &Progress::new());
+//! let report = reports[0].as_ref().expect("not stopped");
+//! println!("{}", report::table(report));
+//! # let regret = |at: usize| report.policies[at].checkpoints.last().unwrap().mean;
+//! # assert!(regret(1) < regret(0) / 2.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![warn(missing_docs)]
 
 pub mod estimate;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use interleaving::{
-    Click, DuelCoins, Page, Pin, PlanCache, Plans, Request, Spec, Uncached, Verdict, alone, credit,
+    Click, DuelCoins, Outcome, Page, Pin, PlanCache, Plans, Request, Spec, Uncached, alone, credit,
     interleave,
 };
 
@@ -141,8 +141,8 @@ fn check_credit(spec: &Spec, page: &Page<'_>, clicks: &[Click], seed: [u8; 32]) 
     assert_eq!(earned.is_ok(), good, "{clicks:?}");
     let Ok(earned) = earned else { return };
     assert!(earned.left.is_finite() && earned.right.is_finite(), "{earned:?}");
-    assert_eq!(earned.verdict == Verdict::None, earned.no_signal.is_some(), "{earned:?}");
-    assert!(page.is_informative() || earned.verdict == Verdict::None, "{earned:?}");
+    assert_eq!(earned.outcome == Outcome::None, earned.no_signal.is_some(), "{earned:?}");
+    assert!(page.is_informative() || earned.outcome == Outcome::None, "{earned:?}");
     let turned: Vec<Click> = clicks.iter().chain(clicks.iter().rev()).copied().collect();
     assert_eq!(credited(&turned).as_ref(), Ok(&earned), "order or repeats matter");
 }

@@ -1,7 +1,7 @@
-//! Feedback as a searcher's backend sends it, made without asking for the duels first.
+//! Feedback requests for duels that were not requested first.
 //!
-//! A duel is its signed name and nothing else, so whoever has the keys of the database can make
-//! one. That keeps the load of `next-duel` out of what is measured of `feedback`.
+//! A duel is only a signed token, so a program with the signing keys of the database can create
+//! one. The measurement of `feedback` therefore does not include the load of `next-duel`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,13 +17,14 @@ use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::experiment_spec::Ranker;
 use crate::engine::page_rules::PageRules;
 use crate::store::{ExperimentId, SharedStore};
-use crate::tokens::duel_token::{DuelToken, SigningKeySet};
+use crate::tokens::duel_token::DuelToken;
+use crate::tokens::key_set::SigningKeySet;
 use dueling_bandits::{PolicyRng, PolicySpec, TieRule};
 
-/// How long the duels may be answered.
+/// The lifetime of the duels.
 const TIME_TO_LIVE: Duration = Duration::from_secs(24 * 3600);
 
-/// Makes answers of one experiment.
+/// Creates answers for one experiment.
 pub struct Answers {
     keys: SigningKeySet,
     experiment: ExperimentId,
@@ -34,19 +35,18 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Answers of the experiment with this name.
+    /// Answers for the experiment with this name.
     pub async fn of(store: &SharedStore, name: &str) -> anyhow::Result<Self> {
-        let record =
-            store.experiment(name).await?.context("the experiment that was just created")?;
-        let spec: ExperimentSpec =
-            serde_json::from_str(&record.spec).context("the experiment's spec")?;
+        let record = store.experiment(name).await?.context("the created experiment is missing")?;
+        let spec: ExperimentSpec = serde_json::from_str(&record.spec)
+            .context("the spec of the experiment cannot be read")?;
         Ok(Self {
             keys: SigningKeySet::new(&store.signing_keys().await?)
                 .context("the database has no signing key")?,
             experiment: record.id,
             path: format!("/v1/experiments/{name}/feedback"),
-            rankers: u16::try_from(spec.rankers.len()).context("the number of rankers")?,
-            // a high half of its own, as every process has
+            rankers: u16::try_from(spec.rankers.len()).context("there are too many rankers")?,
+            // Every process has its own random high half of the nonces.
             nonce: u128::from(crate::entropy::number()? >> 1) << 64,
             rng: PolicyRng::seed_from_u64(1),
         })
@@ -58,14 +58,14 @@ impl Answers {
         post(&self.path, &answer)
     }
 
-    /// A request with so many answers.
+    /// A request with `count` answers.
     pub fn many(&mut self, count: usize) -> Vec<u8> {
         let answers: Vec<_> = (0..count).map(|_| self.answer()).collect();
         post(&self.path, &format!("{{\"feedback\":[{}]}}", answers.join(",")))
     }
 
-    /// A random pair; the ranker with the lower number wins more often, the more the farther apart
-    /// they are.
+    /// An answer for a random pair. The ranker with the lower number wins more often; its lead
+    /// grows with the distance between the two.
     fn answer(&mut self) -> String {
         let first = self.rng.random_range(0..self.rankers);
         let second = (first + self.rng.random_range(1..self.rankers)) % self.rankers;
@@ -90,12 +90,12 @@ impl Answers {
     }
 }
 
-/// An experiment of D-TS+ among `rankers`.
+/// The spec of an experiment with D-TS+ and this number of rankers.
 pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
     let ranker = |number| Ranker { id: format!("ranker-{number}"), description: None };
     Ok(ExperimentSpec {
         rankers: (1..=rankers).map(ranker).collect(),
-        policy: PolicySpec::from_text("d-ts-plus").context("the policy of an experiment")?,
+        policy: PolicySpec::from_text("d-ts-plus").context("the policy is invalid")?,
         ties: TieRule::Skip,
         duel_ttl_seconds: DEFAULT_DUEL_TTL_SECONDS,
         seed: None,
@@ -106,7 +106,7 @@ pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
     })
 }
 
-/// Create an experiment of D-TS+ among `rankers`.
+/// Creates an experiment with D-TS+ and this number of rankers.
 pub fn create(server: SocketAddr, name: &str, rankers: usize) -> anyhow::Result<()> {
     let spec = spec(rankers)?;
     let body = json!({ "name": name, "rankers": spec.rankers, "policy": spec.policy });

@@ -1,4 +1,4 @@
-//! What the disk gives to one connection: commits of one small row, one after the other.
+//! The speed of the disk for one connection: commits of one small row, one after the other.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
-/// Commits a second of one connection that does nothing else, for so long, each as durable as the
-/// service's.
+/// Commits per second of one connection that does nothing else, measured for `within`. Each commit
+/// is as durable as a commit of the service.
 pub async fn commits_per_second(database_url: &str, within: Duration) -> anyhow::Result<f64> {
-    let failed = "commits of one connection";
+    let failed = "the commits of one connection cannot be measured";
     if database_url.starts_with("sqlite:") {
         let options: SqliteConnectOptions = database_url.parse().context(failed)?;
         let mut connection =

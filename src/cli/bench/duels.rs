@@ -1,5 +1,5 @@
-//! `next-duel` beside a bare axum route that answers every POST with one constant JSON of the same
-//! size.
+//! `next-duel`, compared with a bare axum route that answers every POST with a constant JSON text
+//! of the same size.
 
 use std::process::Stdio;
 
@@ -8,8 +8,8 @@ use axum::Router;
 use axum::http::header;
 use axum::routing::post;
 
-use super::Bench;
 use super::answers::{Answers, create};
+use super::context::Bench;
 use super::load::{self, Connections, Observed, Pace};
 use super::process::Server;
 use super::report::{Bound, Goal, Row, Section};
@@ -18,7 +18,7 @@ const RATE: &str = "requests/s";
 const P50: &str = "p50 ms";
 const P99: &str = "p99 ms";
 const PER_CPU_SECOND: &str = "requests per server CPU-second";
-/// Share of the slowest side's throughput that all get in the open loop.
+/// The load of every side in the open loop, as a share of the throughput of the slowest side.
 const OPEN_SHARE: f64 = 0.5;
 
 struct Side {
@@ -36,7 +36,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     for rankers in [10, 100] {
         let name = bench.experiment(&format!("k{rankers}"));
         create(api.address, &name, rankers)?;
-        // a state to select from that is neither empty nor decided
+        // The policy selects from a state that is neither empty nor decided.
         let mut answers = bench.runtime.block_on(Answers::of(&bench.store, &name))?;
         let connection = Connections::open(&[api.address], 1)?;
         let mut requests = (0..2 * rankers).map(|_| answers.many(100));
@@ -137,22 +137,22 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     })
 }
 
-/// The other side: axum with its own server loop and nothing around the route, until it is killed.
+/// Serves the bare route: axum with its own server loop and no middleware. Runs until it is killed.
 pub async fn serve_constant(bytes: usize) -> anyhow::Result<()> {
     let text: &'static str =
         Box::leak(format!("{{\"duel_id\":\"{}\"}}", "x".repeat(bytes.saturating_sub(14))).into());
     let answer = move || async move { ([(header::CONTENT_TYPE, "application/json")], text) };
     let app = Router::new().route("/v1/experiments/{name}/next-duel", post(answer));
     let listener =
-        tokio::net::TcpListener::bind("127.0.0.1:0").await.context("a port to listen on")?;
+        tokio::net::TcpListener::bind("127.0.0.1:0").await.context("no port to listen on")?;
     println!(
         "listening on http://{}",
-        listener.local_addr().context("the address that is listened on")?
+        listener.local_addr().context("the listening address cannot be read")?
     );
     axum::serve(
         axum::serve::ListenerExt::tap_io(listener, |stream| drop(stream.set_nodelay(true))),
         app,
     )
     .await
-    .context("serving")
+    .context("the bare route failed")
 }

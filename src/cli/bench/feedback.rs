@@ -1,12 +1,11 @@
-//! `feedback` beside what the same disk gives to one connection that commits one row after the
-//! other.
+//! `feedback`, compared with one connection on the same disk that commits one row after the other.
 
 use std::process::Stdio;
 
 use anyhow::Context as _;
 
-use super::Bench;
 use super::answers::{Answers, create};
+use super::context::Bench;
 use super::disk;
 use super::load::{Connections, Observed, Pace};
 use super::process::Server;
@@ -17,12 +16,13 @@ const P50: &str = "p50 ms";
 const P99: &str = "p99 ms";
 const PER_CPU_SECOND: &str = "outcomes per server CPU-second";
 const COMMITS: &str = "commits/s";
-const COMMIT_MS: &str = "ms a commit";
-/// Outcomes of one request of the second form.
+const COMMIT_MS: &str = "ms per commit";
+/// Number of outcomes of a request with many outcomes.
 const MANY: usize = 100;
-/// Connections that send many at once.
+/// Number of connections that send many outcomes per request.
 const MANY_CONNECTIONS: usize = 32;
-/// Requests are rendered before they are timed: so many more than the warm-up's rate calls for.
+/// Requests are rendered before the measurement: this many times the number that the rate of the
+/// warm-up requires.
 const SPARE: f64 = 1.5;
 
 pub fn run(bench: &Bench) -> anyhow::Result<Section> {
@@ -33,14 +33,14 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     let connections = Connections::open(&[server.address], bench.feedback_connections)?;
     let many_connections = Connections::open(&[server.address], MANY_CONNECTIONS)?;
 
-    let mut disk = Row::new("one connection, one row a commit");
+    let mut disk = Row::new("one connection, one row per commit");
     let mut one = Row::new(format!(
-        "feedback, one outcome a request, {} connections",
+        "feedback, one outcome per request, {} connections",
         bench.feedback_connections
     ));
     let mut many =
-        Row::new(format!("feedback, {MANY} outcomes a request, {MANY_CONNECTIONS} connections"));
-    let mut half = Row::new("feedback, one outcome a request, open loop at half that rate");
+        Row::new(format!("feedback, {MANY} outcomes per request, {MANY_CONNECTIONS} connections"));
+    let mut half = Row::new("feedback, one outcome per request, open loop at half that rate");
     for round in 0..bench.rounds {
         bench.say(&format!("feedback, round {} of {}", round + 1, bench.rounds));
         let commits =
@@ -51,21 +51,21 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
         measure(bench, &server, &many_connections, Pace::Closed, &mut many, MANY, || {
             answers.many(MANY)
         })?;
-        let rate = one.median(RATE).context("a rate")? / 2.0;
+        let rate = one.median(RATE).context("there is no rate")? / 2.0;
         measure(bench, &server, &connections, Pace::Open(rate), &mut half, 1, || answers.one())?;
     }
 
-    let commits = disk.median(COMMITS).context("a rate")?;
+    let commits = disk.median(COMMITS).context("there is no rate")?;
     let goals = [
         (
-            "one a request: commits of one connection",
+            "one per request: multiple of the commits of one connection",
             one.median(RATE).map(|rate| rate / commits),
             Bound::Least(50.0),
         ),
-        ("one a request: outcomes/s", one.median(RATE), Bound::Least(5000.0)),
-        ("100 a request: outcomes/s", many.median(RATE), Bound::Least(100_000.0)),
+        ("one per request: outcomes/s", one.median(RATE), Bound::Least(5000.0)),
+        ("100 per request: outcomes/s", many.median(RATE), Bound::Least(100_000.0)),
         (
-            "at half the rate: p50 in times of a commit",
+            "at half the rate: p50 as a multiple of a commit",
             half.median(P50).map(|p50| p50 * commits / 1000.0),
             Bound::Most(2.0),
         ),
@@ -83,7 +83,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     })
 }
 
-/// One round: a warm-up that tells how many requests it takes, then those.
+/// One round: a warm-up that determines the number of requests, then the measurement.
 pub fn measure(
     bench: &Bench,
     server: &Server,

@@ -1,7 +1,7 @@
-//! A light load generator: one thread, kept connections, requests that were rendered before.
+//! A light load generator: one thread, persistent connections, and requests rendered in advance.
 //!
-//! It runs beside the server on the same machine, so what it spends is taken from the server. Hence
-//! one thread over `poll` and no HTTP library: sending a request and reading its answer are two
+//! It runs on the same machine as the server and takes processor time from it. It therefore uses
+//! one thread with `poll` and no HTTP library: sending a request and reading its answer are two
 //! system calls.
 
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -11,36 +11,36 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// How requests are sent.
+/// The pace of requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// Each connection sends its next request when it has its answer: what the server can do at
-    /// most.
+    /// Each connection sends its next request after the answer to the previous one. This measures
+    /// the maximum throughput of the server.
     Closed,
-    /// So many a second, whether answers come or not. A latency counts from the moment at which its
-    /// request was due, so that a request that waits for a free connection is seen to wait (no
+    /// A fixed number of requests per second, independent of answers. A latency counts from the
+    /// time at which the request was due, so that it includes the wait for a free connection (no
     /// coordinated omission).
     Open(f64),
 }
 
-/// What a run saw.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct Observed {
-    /// Requests that were answered, all of them well.
+    /// Number of answered requests; all answers were successful.
     pub answered: u64,
-    /// From the first request to the last answer.
+    /// The time from the first request to the last answer.
     pub elapsed: Duration,
-    /// Ascending.
+    /// In ascending order.
     latencies: Vec<Duration>,
 }
 
 impl Observed {
-    /// Answers a second.
+    /// Answers per second.
     pub fn per_second(&self) -> f64 {
         self.answered as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// The latency in milliseconds that this share of the requests did not exceed.
+    /// The quantile of the latency in milliseconds.
     pub fn quantile_ms(&self, share: f64) -> f64 {
         let rank = (share * self.latencies.len() as f64).ceil() as usize;
         let latency = self.latencies.get(rank.saturating_sub(1)).copied().unwrap_or_default();
@@ -48,11 +48,11 @@ impl Observed {
     }
 }
 
-/// Kept connections to one or more servers.
+/// Persistent connections to one or more servers.
 #[derive(Debug)]
 pub struct Connections(Vec<TcpStream>);
 
-/// What one connection is at.
+/// The current request and answer of a connection.
 #[derive(Debug, Default)]
 struct Exchange {
     request: Vec<u8>,
@@ -70,7 +70,7 @@ impl Exchange {
 }
 
 impl Connections {
-    /// `count` connections, dealt out to the servers in turn.
+    /// Opens `count` connections, distributed over the servers in turn.
     pub fn open(servers: &[SocketAddr], count: usize) -> anyhow::Result<Self> {
         let connect = |server: &SocketAddr| -> std::io::Result<TcpStream> {
             let stream = TcpStream::connect(server)?;
@@ -79,11 +79,11 @@ impl Connections {
             Ok(stream)
         };
         let streams = servers.iter().cycle().take(count).map(connect).collect::<Result<_, _>>();
-        Ok(Self(streams.context("the server cannot be connected to")?))
+        Ok(Self(streams.context("cannot connect to the server")?))
     }
 
-    /// Send what `next` renders until it says that there is no more, or for `within`; then wait for
-    /// the last answers.
+    /// Sends the requests that `next` renders, until it returns `false` or `within` has passed.
+    /// Then waits for the last answers.
     pub fn run(
         &self,
         pace: Pace,
@@ -93,7 +93,7 @@ impl Connections {
         self.run_each(pace, within, |_, request| next(request))
     }
 
-    /// The same, where `next` is told for which of the connections it renders.
+    /// Like [`Connections::run`], but `next` receives the index of the connection.
     pub fn run_each(
         &self,
         pace: Pace,
@@ -175,27 +175,27 @@ impl Connections {
 }
 
 fn wait(watched: &mut [PollFd<'_>], pause: Duration) -> anyhow::Result<()> {
-    let pause = Timespec::try_from(pause).context("a pause")?;
+    let pause = Timespec::try_from(pause).context("the pause is invalid")?;
     match poll(watched, Some(&pause)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(error).context("waiting for answers"),
+        Err(error) => Err(error).context("poll failed"),
     }
 }
 
-/// Whether the request is out whole.
+/// Sends the rest of the request; `true` when it is complete.
 fn send(mut stream: &TcpStream, exchange: &mut Exchange) -> anyhow::Result<bool> {
     while exchange.sent < exchange.request.len() {
         match stream.write(&exchange.request[exchange.sent..]) {
             Ok(bytes) => exchange.sent += bytes,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-            Err(error) => return Err(error).context("sending a request"),
+            Err(error) => return Err(error).context("a request cannot be sent"),
         }
     }
     Ok(true)
 }
 
-/// Whether the answer is there whole. One that is not good ends the run: what a server refuses is
-/// quickly done.
+/// Reads the available part of the answer; `true` when it is complete. An answer other than 200 is
+/// an error, because refused requests would distort the result.
 fn receive(mut stream: &TcpStream, exchange: &mut Exchange) -> anyhow::Result<bool> {
     let mut part = [0; 16 * 1024];
     loop {
@@ -208,7 +208,7 @@ fn receive(mut stream: &TcpStream, exchange: &mut Exchange) -> anyhow::Result<bo
                 }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            Err(error) => return Err(error).context("reading an answer"),
+            Err(error) => return Err(error).context("an answer cannot be read"),
         }
     }
     let Some(head) = exchange.answer.windows(4).position(|four| four == b"\r\n\r\n") else {
@@ -232,10 +232,10 @@ fn body_bytes(head: &[u8]) -> anyhow::Result<usize> {
             let value = name.eq_ignore_ascii_case(NAME).then_some(value)?;
             std::str::from_utf8(value).ok()?.trim().parse().ok()
         })
-        .context("an answer without a length")
+        .context("an answer has no length")
 }
 
-/// A POST as it goes over the wire.
+/// The bytes of a POST request.
 pub fn post(path: &str, body: &str) -> Vec<u8> {
     format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
@@ -244,9 +244,9 @@ pub fn post(path: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// One request on a connection of its own; the body of its answer, which must be a good one.
+/// Sends one request on a separate connection, and returns the body of the successful answer.
 pub fn ask(server: SocketAddr, method: &str, path: &str, body: &str) -> anyhow::Result<String> {
-    let mut stream = TcpStream::connect(server).context("the server cannot be connected to")?;
+    let mut stream = TcpStream::connect(server).context("cannot connect to the server")?;
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -257,9 +257,9 @@ pub fn ask(server: SocketAddr, method: &str, path: &str, body: &str) -> anyhow::
     .with_context(|| format!("{method} {path}"))?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).with_context(|| format!("{method} {path}"))?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("an answer without a body")?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("the answer has no body")?;
     if !head.starts_with("HTTP/1.1 20") {
-        bail!("{method} {path} was answered with {answer}");
+        bail!("the server answered {method} {path} with {answer}");
     }
     Ok(body.to_owned())
 }

@@ -1,5 +1,5 @@
-//! A PostgreSQL server while it is measured: the processor time of its processes, and what its
-//! connections wait for.
+//! Observes a PostgreSQL server during a measurement: the processor time of its processes, and the
+//! waits of its connections.
 
 use std::time::Duration;
 
@@ -11,93 +11,95 @@ use tokio::task::JoinHandle;
 
 use super::process::Process;
 
-/// How often it is looked at what connections wait for.
-const LOOKS_APART: Duration = Duration::from_millis(20);
+/// Interval between two samples.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What is seen in one look: of the connections to this database, how many wait for a lock, such as
-/// that of a row which another transaction has changed, and how many for the log to be on disk.
+/// One sample: the number of connections to this database that wait for a lock, for example of a
+/// row that another transaction has changed, and the number that wait for the log to reach the
+/// disk.
 const WAITS: &str = "
     select count(*) filter (where wait_event_type = 'Lock'),
            count(*) filter (where lower(wait_event) in ('walsync', 'walwrite'))
     from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()";
 
-/// How many connections waited, on average.
+/// Mean numbers of waiting connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Waits {
-    /// For a lock of another transaction.
+    /// Connections that wait for a lock of another transaction.
     pub for_locks: f64,
-    /// For the log to be on disk.
+    /// Connections that wait for the log to reach the disk.
     pub for_disk: f64,
 }
 
-/// Looks at a server until it is asked what it has seen.
-pub struct Watch {
+/// Samples the waits of a server in the background.
+pub struct Sampler {
     stop: oneshot::Sender<()>,
-    watching: JoinHandle<anyhow::Result<Waits>>,
+    sampling: JoinHandle<anyhow::Result<Waits>>,
 }
 
-impl Watch {
-    /// From now on, over a connection of its own.
+impl Sampler {
+    /// Starts sampling, over a separate connection.
     pub async fn start(database_url: &str) -> anyhow::Result<Self> {
         let mut connection = connect(database_url).await?;
         let (stop, mut stopped) = oneshot::channel();
-        let watching = tokio::spawn(async move {
-            let (mut looks, mut locks, mut disk) = (0.0, 0, 0);
+        let sampling = tokio::spawn(async move {
+            let (mut samples, mut locks, mut disk) = (0.0, 0, 0);
             loop {
-                let seen: (i64, i64) = sqlx::query_as(WAITS)
+                let waits: (i64, i64) = sqlx::query_as(WAITS)
                     .fetch_one(&mut connection)
                     .await
-                    .context("asking what PostgreSQL waits for")?;
-                looks += 1.0;
-                locks += seen.0;
-                disk += seen.1;
-                if tokio::time::timeout(LOOKS_APART, &mut stopped).await.is_ok() {
+                    .context("the waits of PostgreSQL cannot be read")?;
+                samples += 1.0;
+                locks += waits.0;
+                disk += waits.1;
+                if tokio::time::timeout(SAMPLE_INTERVAL, &mut stopped).await.is_ok() {
                     break;
                 }
             }
-            connection.close().await.context("leaving PostgreSQL")?;
-            Ok(Waits { for_locks: locks as f64 / looks, for_disk: disk as f64 / looks })
+            connection.close().await.context("the connection to PostgreSQL cannot be closed")?;
+            Ok(Waits { for_locks: locks as f64 / samples, for_disk: disk as f64 / samples })
         });
-        Ok(Self { stop, watching })
+        Ok(Self { stop, sampling })
     }
 
-    /// What was seen.
+    /// Stops sampling and returns the result.
     pub async fn end(self) -> anyhow::Result<Waits> {
         let _ = self.stop.send(());
-        self.watching.await.context("watching PostgreSQL")?
+        self.sampling.await.context("sampling of PostgreSQL failed")?
     }
 }
 
 async fn connect(database_url: &str) -> anyhow::Result<PgConnection> {
-    let options: PgConnectOptions = database_url.parse().context("the database's URL")?;
-    options.connect().await.context("a connection that watches PostgreSQL")
+    let options: PgConnectOptions =
+        database_url.parse().context("the URL of the database is invalid")?;
+    options.connect().await.context("cannot connect to PostgreSQL")
 }
 
 /// The processes of a server on this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Processes {
-    /// The one that all others are children of.
+    /// The parent of all other processes.
     postmaster: u32,
 }
 
 impl Processes {
-    /// Those of the database's server; `None` where they are not seen in `/proc`.
+    /// The processes of the server of this database; `None` if they are not in `/proc`.
     pub async fn of(database_url: &str) -> anyhow::Result<Option<Self>> {
         let mut connection = connect(database_url).await?;
         let own: i32 = sqlx::query_scalar("select pg_backend_pid()")
             .fetch_one(&mut connection)
             .await
-            .context("asking the database for its process")?;
+            .context("the process of the connection cannot be read")?;
         let processes = u32::try_from(own)
             .ok()
             .and_then(Process::read)
             .filter(|process| process.name == "postgres");
-        connection.close().await.context("leaving PostgreSQL")?;
+        connection.close().await.context("the connection to PostgreSQL cannot be closed")?;
         Ok(processes.map(|process| Self { postmaster: process.parent }))
     }
 
-    /// Processor time so far, of all of them, those that have ended too.
+    /// Total processor time so far, including processes that have ended.
     pub fn processor_time(self) -> Option<Duration> {
         let postmaster = Process::read(self.postmaster)?;
         let children: Duration = std::fs::read_dir("/proc")

@@ -1,4 +1,4 @@
-//! A server as a process of its own, and what processes have used.
+//! A server as a separate process, and the resources that processes have used.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -9,26 +9,27 @@ use anyhow::{Context as _, bail};
 
 use super::share::Share;
 
-/// A server that ends with this value.
+/// A server process. Dropping this value kills it.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
-    /// Where it listens.
+    /// The listening address.
     pub address: SocketAddr,
-    /// Goes after the process.
+    /// Dropped after the process has ended.
     _share: Option<Share>,
 }
 
 impl Server {
-    /// This program with these arguments, once it says where it listens; held to `share` from its
-    /// first instruction on, so that it counts its processors as in a container.
+    /// Starts this program with these arguments, and waits until it listens. With `share`, the
+    /// process is in the control group from its first instruction, so that it detects the number of
+    /// its processors as in a container.
     pub fn start(
         arguments: &[&str],
         environment: &[(&str, &str)],
         share: Option<Share>,
         log: Stdio,
     ) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("this program's own path")?;
+        let program = std::env::current_exe().context("the path of this program is unknown")?;
         let mut command = match &share {
             None => Command::new(program),
             Some(share) => {
@@ -49,25 +50,26 @@ impl Server {
             .stderr(log)
             .spawn()
             .context("a server cannot be started")?;
-        let stdout = child.stdout.take().context("a server without an output")?;
+        let stdout = child.stdout.take().context("the server has no standard output")?;
         let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).context("reading where the server listens")?;
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .context("the address of the server cannot be read")?;
         let Some(address) = line.trim().strip_prefix("listening on http://") else {
             let _ = child.kill();
             let _ = child.wait();
             bail!("the server did not start");
         };
-        let address = address.parse().context("the server's address")?;
+        let address = address.parse().context("the address of the server is invalid")?;
         Ok(Self { child, address, _share: share })
     }
 
-    /// Processor time so far, of all its threads; `None` where the system does not tell in `/proc`.
+    /// Processor time of all threads so far; `None` without `/proc`.
     pub fn processor_time(&self) -> Option<Duration> {
         Process::read(self.child.id()).map(|process| process.time)
     }
 
-    /// Memory of its own in bytes (anonymous, resident); `None` where the system does not tell in
-    /// `/proc`.
+    /// Anonymous resident memory in bytes; `None` without `/proc`.
     pub fn memory(&self) -> Option<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
@@ -82,12 +84,12 @@ impl Drop for Server {
     }
 }
 
-/// What `/proc` tells of a process.
+/// The entry of a process in `/proc`.
 #[derive(Debug, Clone)]
 pub struct Process {
-    /// The program's name.
+    /// The name of the program.
     pub name: String,
-    /// The number of the process that started it.
+    /// The id of the parent process.
     pub parent: u32,
     /// Processor time of its threads.
     pub time: Duration,
@@ -96,12 +98,12 @@ pub struct Process {
 }
 
 impl Process {
-    /// The process with this number; `None` where the system does not tell.
+    /// The process with this id; `None` if it is not in `/proc`.
     pub fn read(id: u32) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         let (start, rest) = stat.rsplit_once(')')?;
-        // after the name, which may hold anything: fields 3, 4, …; the parent is 4, user and system
-        // time are 14 and 15, those of ended children 16 and 17, in ticks
+        // The fields 3, 4, … follow the name, which may contain any character. The parent is field
+        // 4. User and system time are 14 and 15, those of ended children 16 and 17, in ticks.
         let fields: Vec<_> = rest.split_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         let seconds = |ticks: u64| {

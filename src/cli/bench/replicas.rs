@@ -1,5 +1,5 @@
-//! Feedback and duels of one server, of two that share the database, and so on; and what each of
-//! them has to do.
+//! Feedback and duels of one server, of two servers that share the database, and so on, with the
+//! load of each process.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -7,38 +7,38 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use super::Bench;
 use super::answers::{Answers, create};
+use super::context::Bench;
 use super::load::{Connections, Pace, post};
-use super::postgres::{Processes, Watch};
+use super::postgres::{Processes, Sampler};
 use super::process::{Process, Server};
 use super::report::{Bound, Goal, Row, Section};
 
 const RATE: &str = "answers/s";
 const P50: &str = "p50 ms";
 const P99: &str = "p99 ms";
-/// Experiments that the requests are spread over.
+/// Number of experiments that the requests are distributed over.
 const EXPERIMENTS: usize = 8;
 
-/// What is asked of the servers.
+/// The kind of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// Feedback of any experiment to any server.
+    /// Feedback on any experiment to any server.
     Feedback,
-    /// Feedback of an experiment to one server, as from a load balancer that hashes its name.
-    FeedbackOfItsOwn,
-    /// Duels of any experiment from any server.
+    /// Feedback on an experiment to one server, as from a load balancer that hashes its name.
+    FeedbackByExperiment,
+    /// Duel requests for any experiment to any server.
     Duels,
 }
 
 impl Work {
-    const ALL: [Self; 3] = [Self::Feedback, Self::FeedbackOfItsOwn, Self::Duels];
+    const ALL: [Self; 3] = [Self::Feedback, Self::FeedbackByExperiment, Self::Duels];
 
     fn name(self, servers: usize) -> String {
         let plural = if servers == 1 { "" } else { "s" };
         match self {
             Self::Feedback => format!("feedback, {servers} server{plural}"),
-            Self::FeedbackOfItsOwn => {
+            Self::FeedbackByExperiment => {
                 format!("feedback, {servers} server{plural}, each with its own experiments")
             }
             Self::Duels => format!("next-duel, {servers} server{plural}"),
@@ -46,7 +46,7 @@ impl Work {
     }
 }
 
-/// One line of the report.
+/// One row of the report.
 struct Side {
     work: Work,
     servers: usize,
@@ -61,7 +61,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     let mut sides: Vec<_> = Work::ALL
         .into_iter()
         .flat_map(|work| (1..=bench.servers).map(move |servers| (work, servers)))
-        .filter(|&(work, servers)| work != Work::FeedbackOfItsOwn || servers > 1)
+        .filter(|&(work, servers)| work != Work::FeedbackByExperiment || servers > 1)
         .map(|(work, servers)| Side { work, servers, row: Row::new(work.name(servers)) })
         .collect();
     for round in 0..bench.rounds {
@@ -78,7 +78,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
         });
         let rates = side.row.median(RATE).zip(single.and_then(|single| single.row.median(RATE)));
         goals.extend(rates.map(|(several, one)| Goal {
-            what: format!("{}: answers/s of one server", side.row.what),
+            what: format!("{}: multiple of the answers/s of one server", side.row.what),
             measured: several / one,
             bound: Bound::Least(1.0),
         }));
@@ -86,7 +86,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     Ok(Section {
         name: "replicas",
         on: format!(
-            "one outcome a request, {} connections, duels {}, {EXPERIMENTS} experiments, {}",
+            "one outcome per request, {} connections, duels {}, {EXPERIMENTS} experiments, {}",
             bench.feedback_connections,
             bench.connections,
             bench.machine()
@@ -96,8 +96,8 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     })
 }
 
-/// One round of one line. Its servers and experiments are new, so that no other server follows what
-/// these append, and all lines have logs of the same length.
+/// One round of one row. Its servers and experiments are new, so that no other server reads these
+/// logs, and the logs of all rows have the same length.
 fn measure(
     bench: &Bench,
     postgres: Option<Processes>,
@@ -108,12 +108,12 @@ fn measure(
         .map(|_| bench.server(&bench.log, Stdio::inherit()))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let addresses: Vec<SocketAddr> = servers.iter().map(|server| server.address).collect();
-    let (mut answers, mut asked) = (Vec::new(), Vec::new());
+    let (mut answers, mut duel_requests) = (Vec::new(), Vec::new());
     for number in 0..EXPERIMENTS {
         let name = bench.experiment(&format!("replicas-{id}-{number}"));
         create(addresses[number % addresses.len()], &name, 10)?;
         answers.push(bench.runtime.block_on(Answers::of(&bench.store, &name))?);
-        asked.push(post(&format!("/v1/experiments/{name}/next-duel"), ""));
+        duel_requests.push(post(&format!("/v1/experiments/{name}/next-duel"), ""));
     }
     let count =
         if side.work == Work::Duels { bench.connections } else { bench.feedback_connections };
@@ -123,21 +123,21 @@ fn measure(
         turn += 1;
         match side.work {
             Work::Feedback => request.extend(answers[turn % EXPERIMENTS].one()),
-            Work::FeedbackOfItsOwn => {
+            Work::FeedbackByExperiment => {
                 let server = connection % side.servers;
                 let own = (EXPERIMENTS - server).div_ceil(side.servers);
                 request.extend(answers[server + side.servers * (turn % own)].one());
             }
-            Work::Duels => request.extend_from_slice(&asked[turn % EXPERIMENTS]),
+            Work::Duels => request.extend_from_slice(&duel_requests[turn % EXPERIMENTS]),
         }
         true
     };
     connections.run_each(Pace::Closed, bench.warm_up(), &mut next)?;
-    let watch = bench.runtime.block_on(Watch::start(&bench.database_url))?;
+    let sampler = bench.runtime.block_on(Sampler::start(&bench.database_url))?;
     let before = processor_times(&servers, postgres);
     let observed = connections.run_each(Pace::Closed, bench.round, &mut next)?;
     let after = processor_times(&servers, postgres);
-    let waits = bench.runtime.block_on(watch.end())?;
+    let waits = bench.runtime.block_on(sampler.end())?;
 
     let row = &mut side.row;
     row.add(RATE, observed.per_second());
@@ -153,7 +153,7 @@ fn measure(
     Ok(())
 }
 
-/// Of all servers, of PostgreSQL, and of this process, which is the load.
+/// Processor times of all servers, of PostgreSQL, and of this process, which generates the load.
 fn processor_times(
     servers: &[Server],
     postgres: Option<Processes>,

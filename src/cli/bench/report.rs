@@ -1,14 +1,13 @@
-//! What was measured: rows of named numbers, a number a round, and the goals that they are held
-//! against.
+//! The report: rows of named numbers, one for each round, and goals.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-/// What a number must be, and is.
+/// A required bound of a figure, and the measured figure.
 #[derive(Debug, Clone)]
 pub struct Goal {
-    /// What is compared with what.
+    /// The name of the figure.
     pub what: String,
     /// The measured figure.
     pub measured: f64,
@@ -16,12 +15,12 @@ pub struct Goal {
     pub bound: Bound,
 }
 
-/// Which side of a number is good.
+/// The kind of a bound.
 #[derive(Debug, Clone, Copy)]
 pub enum Bound {
-    /// So much or more.
+    /// A lower bound.
     Least(f64),
-    /// So much or less.
+    /// An upper bound.
     Most(f64),
 }
 
@@ -41,22 +40,23 @@ impl Goal {
     }
 }
 
-/// One thing that was measured, round after round.
+/// The figures of one side over all rounds.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Which.
+    /// The name of the side.
     pub what: String,
-    /// Name with unit, and a number a round.
+    /// The name and unit of each figure, and its value in each round.
     values: Vec<(&'static str, Vec<f64>)>,
 }
 
 impl Row {
-    /// Nothing measured yet.
+    /// A row without figures.
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), values: Vec::new() }
     }
 
-    /// One more number; `None`, which is what the system does not tell, is left out.
+    /// Adds the value of a figure. `None` is ignored; it is a value that the system does not
+    /// provide.
     pub fn add(&mut self, name: &'static str, value: impl Into<Option<f64>>) {
         let Some(value) = value.into() else { return };
         match self.values.iter_mut().find(|(known, _)| *known == name) {
@@ -71,7 +71,7 @@ impl Row {
     }
 }
 
-/// The middle one, or between the two in the middle.
+/// The middle value, or the mean of the two middle values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -82,18 +82,18 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// A part of the bench.
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it was measured on.
+    /// The machine and the settings.
     pub on: String,
-    /// What was measured.
+    /// The figures.
     pub rows: Vec<Row>,
-    /// What it should have been.
+    /// The goals.
     pub goals: Vec<Goal>,
 }
 
 impl Section {
-    /// The section for machines: medians, and the rounds that they are of.
+    /// The section as JSON: medians and the values of all rounds.
     pub fn json(&self) -> Value {
         let row = |row: &Row| {
             let values = row.values.iter().map(|(name, rounds)| {
@@ -113,7 +113,7 @@ impl Section {
         })
     }
 
-    /// The section for people: medians.
+    /// The section as a text to read: medians and ranges.
     pub fn table(&self) -> String {
         let mut text = format!("{} ({})\n", self.name, self.on);
         for row in &self.rows {
@@ -139,10 +139,10 @@ impl Section {
         }
         for goal in &self.goals {
             let (side, bound) = goal.bound();
-            let verdict = if goal.is_met() { "met" } else { "MISSED" };
+            let result = if goal.is_met() { "met" } else { "MISSED" };
             let _ = writeln!(
                 text,
-                "  goal {verdict:<6}  {}: {}, {side} {}",
+                "  goal {result:<6}  {}: {}, {side} {}",
                 goal.what,
                 number(goal.measured),
                 number(bound)
@@ -152,7 +152,7 @@ impl Section {
     }
 }
 
-/// Three digits or more.
+/// At least three digits.
 fn number(value: f64) -> String {
     match value.abs() {
         100.0.. => format!("{value:.0}"),

@@ -1,22 +1,22 @@
-//! A control group that holds a process to a share of a processor, so that each server of a bench
-//! brings its own.
+//! A control group that limits the processor time of a process, so that each server of a bench has
+//! its own share.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
-/// Where the system keeps its control groups.
+/// The folder of the control groups.
 const SYSTEM: &str = "/sys/fs/cgroup";
-/// What a share counts in: short, so that a server that has used its part is not silent for long.
+/// The period of the limit. It is short, so that a server that has used its share pauses briefly.
 const PERIOD_MICROSECONDS: f64 = 20_000.0;
 
-/// A control group of its own, gone with this value, which must outlive the processes in it.
+/// A new control group. Dropping this value removes it, after its processes have ended.
 #[derive(Debug)]
 pub struct Share(PathBuf);
 
 impl Share {
-    /// A group that gets `processors` of processor time a second of the clock, from 0.05 (the
-    /// kernel gives no less than a millisecond of each period).
+    /// A group with `processors` seconds of processor time per second. The minimum is 0.05, because
+    /// the kernel gives at least one millisecond of each period.
     pub fn of_processors(processors: f64, name: &str) -> anyhow::Result<Self> {
         Self::below(Path::new(SYSTEM), processors, name).context(
             "--server-cpus needs a control group: root on Linux, and cpu.cfs_quota_us (version 1) or cpu.max (version 2) \
@@ -33,14 +33,14 @@ impl Share {
             ];
             (system.join("cpu"), limits.to_vec())
         } else {
-            // elsewhere the folder is a plain one, in which a file would be made and limit nothing
-            ensure!(system.join("cgroup.controllers").exists(), "neither is there");
+            // In a plain folder, writing would create a file that limits nothing.
+            ensure!(system.join("cgroup.controllers").exists(), "neither exists");
             write(&system.join("cgroup.subtree_control"), "+cpu")?;
             (system.to_owned(), vec![("cpu.max", format!("{quota} {PERIOD_MICROSECONDS}"))])
         };
         let folder = parent.join(name);
         std::fs::create_dir(&folder)
-            .with_context(|| format!("{} cannot be made", folder.display()))?;
+            .with_context(|| format!("{} cannot be created", folder.display()))?;
         let share = Self(folder);
         for (file, limit) in limits {
             write(&share.0.join(file), &limit)?;
@@ -48,7 +48,7 @@ impl Share {
         Ok(share)
     }
 
-    /// The file into which a process writes its number to be held to this share.
+    /// The file into which a process writes its id to join the group.
     pub fn entrance(&self) -> PathBuf {
         self.0.join("cgroup.procs")
     }
@@ -68,7 +68,7 @@ fn write(file: &Path, text: &str) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    /// A folder with these files, as the system would have.
+    /// A folder with these files, like the one of the system.
     fn system(files: &[&str]) -> tempfile::TempDir {
         let system = tempfile::tempdir().expect("a folder");
         for file in files {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_gets_both_in_one_file_of_a_group_that_has_the_controller() {
+    fn version_2_gets_both_in_one_file_of_a_group_with_the_controller() {
         let system = system(&["cgroup.controllers"]);
         let share = Share::below(system.path(), 1.5, "bench").expect("a share");
         assert_eq!(read(&system, "cgroup.subtree_control"), "+cpu");
@@ -102,10 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_of_control_groups_is_left_alone() {
+    fn a_folder_without_control_groups_is_not_changed() {
         let system = system(&["cpu/tasks"]);
         let refused = Share::below(system.path(), 1.0, "bench").expect_err("no control groups");
-        assert_eq!(refused.to_string(), "neither is there");
+        assert_eq!(refused.to_string(), "neither exists");
         assert!(
             !system.path().join("bench").exists()
                 && !system.path().join("cgroup.subtree_control").exists()

@@ -1,5 +1,5 @@
-//! How long an experiment takes into memory, what folding alone takes, and how much memory an
-//! experiment takes.
+//! The time to load an experiment into memory, the speed of folding alone, and the memory of an
+//! experiment.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -8,10 +8,11 @@ use std::time::Instant;
 use anyhow::Context as _;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::Bench;
 use super::answers::{create, spec};
+use super::context::Bench;
 use super::load::{self, Connections, Pace};
 use super::report::{Bound, Goal, Row, Section};
+use crate::cli::database::open_store;
 use crate::clock::{Clock as _, SystemClock};
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
@@ -25,21 +26,21 @@ use dueling_bandits::{Answer, PolicyRng};
 const SECONDS: &str = "seconds";
 const RATE: &str = "outcomes/s";
 const BYTES: &str = "bytes";
-/// Rankers of the experiment whose log is folded.
+/// Number of rankers of the experiment with the long log.
 const RANKERS: usize = 10;
-/// Experiments whose memory is measured.
+/// Number of experiments for the measurement of memory.
 const LARGE: u32 = 4;
-/// Rankers of each: the most there may be.
+/// Number of rankers of each of them: the maximum.
 const MANY_RANKERS: usize = 1024;
-/// Duels that are left unanswered, at most; a bench of a short log leaves fewer.
+/// The largest number of unanswered duels; with a short log, there are fewer.
 const UNANSWERED: u64 = 100_000;
-/// Events of one append.
+/// Number of events of one append.
 const APPENDED: u64 = 10_000;
 
 pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     let name = bench.experiment("start");
-    let mut append = Row::new(format!("appending to the store, {APPENDED} a commit"));
-    let mut fold = Row::new("folding, the entries in memory");
+    let mut append = Row::new(format!("appending to the store, {APPENDED} per commit"));
+    let mut fold = Row::new("folding entries in memory");
     let mut cold = Row::new(format!("opening {} outcomes without a snapshot", bench.outcomes));
     let mut warm = Row::new(format!("opening {} outcomes from a snapshot", bench.outcomes));
 
@@ -51,7 +52,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
         for round in 0..bench.rounds {
             bench.say(&format!("start, round {} of {}", round + 1, bench.rounds));
             if round == 0 {
-                // the snapshot is kept when the service stops, and there is none before
+                // The service writes the snapshot when it stops, so only the first start has none.
                 let seconds = open(bench, &name).await?;
                 cold.add(SECONDS, seconds);
                 cold.add(RATE, bench.outcomes as f64 / seconds);
@@ -83,18 +84,21 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
 }
 
 async fn service(bench: &Bench) -> anyhow::Result<Arc<Service>> {
-    let store = super::super::open_store(&bench.database_url).await?;
+    let store = open_store(&bench.database_url).await?;
     let clock = Arc::new(SystemClock);
     Ok(Service::start(store, clock, Arc::new(Metrics::new()), ServiceSettings::default()).await?)
 }
 
-/// Seconds that the experiment takes into the memory of a new process.
+/// Seconds to load the experiment into the memory of a new service.
 async fn open(bench: &Bench, name: &str) -> anyhow::Result<f64> {
     let service = service(bench).await?;
     let started = Instant::now();
     let loaded = service.experiment(name).await?;
     let seconds = started.elapsed().as_secs_f64();
-    anyhow::ensure!(loaded.fold()?.position() == bench.outcomes, "the log was not folded whole");
+    anyhow::ensure!(
+        loaded.fold()?.position() == bench.outcomes,
+        "the log was not folded completely"
+    );
     service.shutdown().await;
     Ok(seconds)
 }
@@ -113,19 +117,19 @@ fn outcome(rng: &mut PolicyRng) -> OutcomeEvent {
     }
 }
 
-/// Make an experiment with a long log.
+/// Creates an experiment with a long log.
 async fn fill(bench: &Bench, name: &str, append: &mut Row) -> anyhow::Result<ExperimentSpec> {
     let spec = spec(RANKERS)?;
     let new = crate::store::NewExperiment {
         name: name.into(),
-        spec: serde_json::to_string(&spec).context("the spec of an experiment")?,
+        spec: serde_json::to_string(&spec).context("the spec cannot be written")?,
         seed: 1,
         created_at: SystemClock.now_ms(),
         audit: None,
     };
     bench.store.create_experiment(&new).await?;
     let record =
-        bench.store.experiment(name).await?.context("the experiment that was just created")?;
+        bench.store.experiment(name).await?.context("the created experiment is missing")?;
     let mut rng = PolicyRng::seed_from_u64(1);
     let high = u128::from(crate::entropy::number()? >> 1) << 64;
     let mut appended = 0;
@@ -160,20 +164,20 @@ fn folded_per_second(spec: &ExperimentSpec, outcomes: u64) -> f64 {
         .collect();
     let mut fold = Fold::start(spec, 1, 0);
     let started = Instant::now();
-    // in pages, as an experiment that is opened reads them
-    for page in entries.chunks(APPENDED as usize) {
-        fold.apply_page(|folding| page.iter().try_for_each(|entry| folding.apply(entry)))
-            .expect("entries in order of rankers that there are");
+    // In chunks, as when an experiment is loaded.
+    for chunk in entries.chunks(APPENDED as usize) {
+        fold.apply_chunk(|folding| chunk.iter().try_for_each(|entry| folding.apply(entry)))
+            .expect("valid entries in order");
     }
     outcomes as f64 / started.elapsed().as_secs_f64()
 }
 
-/// What a server takes more with an experiment in memory, and with duels that nobody answers.
+/// The additional memory of a server for a pair of rankers, and for an unanswered duel.
 fn memory(bench: &Bench) -> anyhow::Result<(Row, Row)> {
-    let mut pair = Row::new(format!("memory of a server, a pair of rankers, K = {MANY_RANKERS}"));
+    let mut pair = Row::new(format!("memory of a server per pair of rankers, K = {MANY_RANKERS}"));
     let left = UNANSWERED.min(bench.outcomes);
     let mut duel =
-        Row::new(format!("memory of a server, a duel of {left} unanswered, K = {RANKERS}"));
+        Row::new(format!("memory of a server per duel of {left} unanswered duels, K = {RANKERS}"));
     let server = bench.server(&bench.log, Stdio::inherit())?;
     let created = |what: &str, rankers| -> anyhow::Result<Vec<u8>> {
         let name = bench.experiment(what);
@@ -195,7 +199,7 @@ fn memory(bench: &Bench) -> anyhow::Result<(Row, Row)> {
     let more = before.zip(after).map(|(before, after)| (after - before).max(0.0));
     duel.add(BYTES, more.map(|bytes| bytes / left as f64));
 
-    // the first also leaves what making one takes, which the next use again: a constant
+    // The first large experiment also allocates memory that the next ones use again.
     created("large", MANY_RANKERS)?;
     let before = server.memory();
     for number in 0..LARGE {

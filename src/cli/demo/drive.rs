@@ -1,4 +1,4 @@
-//! Simulated users that search, click, and are late, forgetful or repeat themselves: all over HTTP.
+//! Simulated users over HTTP. They search, click, answer late, never, or twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,30 +11,30 @@ use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::searches::{Field, Page};
+use super::searches::{Page, World};
 use dueling_bandits::PolicyRng;
 
-/// What the users do.
+/// The behaviour of the users.
 #[derive(Debug, Clone, Copy)]
 pub struct Traffic {
-    /// Pages that are shown, over all users.
+    /// Number of shown pages, over all users.
     pub pages: u64,
-    /// Users at once.
+    /// Number of concurrent users.
     pub users: u32,
-    /// Pages that a user looks at before answering one, on average: answers come late and out of
-    /// order.
+    /// Mean number of pages that a user sees before answering one, so that answers are late and out
+    /// of order.
     pub open_pages: usize,
-    /// How long a user reads a page that shows one ranker alone.
+    /// The time that a user reads a page with one ranker alone.
     pub reading_alone: Duration,
     /// Share of pages that are never answered.
     pub lost: f64,
     /// Share of answers that are sent twice.
     pub repeated: f64,
-    /// Seed of everything that the users do.
+    /// The seed of all users.
     pub seed: u64,
 }
 
-/// What happened, as the users saw it.
+/// Counts of the users while they run.
 #[derive(Debug, Default)]
 pub struct Tally {
     pages: AtomicU64,
@@ -48,28 +48,28 @@ pub struct Tally {
     appearances: Vec<AtomicU64>,
 }
 
-/// The sums of a finished drive.
+/// The final counts of the users.
 #[derive(Debug, Clone)]
 pub struct Driven {
-    /// Pages that were shown.
+    /// Number of shown pages.
     pub pages: u64,
-    /// Pages that showed one ranker alone.
+    /// Number of pages with one ranker alone.
     pub self_duels: u64,
-    /// Pages that nobody answered.
+    /// Number of pages without an answer.
     pub lost: u64,
-    /// Answers that were acknowledged as recorded.
+    /// Number of answers acknowledged as recorded.
     pub recorded: u64,
-    /// Clicks that were sent ahead of their page's answer, and acknowledged as recorded.
+    /// Number of clicks sent before the final answer of their page, and acknowledged as recorded.
     pub pieces: u64,
-    /// Answers that were acknowledged as repeats.
+    /// Number of answers acknowledged as repeats.
     pub duplicates: u64,
-    /// Answers that came after their duel's time.
+    /// Number of answers after the expiry of their duel.
     pub expired: u64,
-    /// Requests that were answered with "try again" and were tried again.
+    /// Number of requests that were answered with "try again" and repeated.
     pub retried: u64,
-    /// Places on pages of each ranker.
+    /// How often each ranker was shown.
     pub appearances: Vec<u64>,
-    /// How long it took.
+    /// The total time.
     pub elapsed: Duration,
 }
 
@@ -86,14 +86,14 @@ struct Receipt {
     status: String,
 }
 
-/// Let the users search until all pages are shown and answered.
+/// Runs the users until all pages are shown and answered.
 pub async fn drive(
-    field: Arc<Field>,
+    world: Arc<World>,
     traffic: Traffic,
     progress: ProgressBar,
 ) -> anyhow::Result<Driven> {
     let tally = Arc::new(Tally {
-        appearances: field.rankers.iter().map(|_| AtomicU64::new(0)).collect(),
+        appearances: world.rankers.iter().map(|_| AtomicU64::new(0)).collect(),
         ..Tally::default()
     });
     let client = reqwest::Client::builder()
@@ -107,7 +107,7 @@ pub async fn drive(
     for user in 0..traffic.users {
         let user = User {
             client: client.clone(),
-            field: Arc::clone(&field),
+            world: Arc::clone(&world),
             tally: Arc::clone(&tally),
             progress: progress.clone(),
             traffic,
@@ -135,7 +135,7 @@ pub async fn drive(
 
 struct User {
     client: reqwest::Client,
-    field: Arc<Field>,
+    world: Arc<World>,
     tally: Arc<Tally>,
     progress: ProgressBar,
     traffic: Traffic,
@@ -166,16 +166,12 @@ impl User {
         Ok(())
     }
 
-    /// Look at a page; what the user will say about it, if anything.
+    /// Reads a page. Returns the feedback that the user will send, if any.
     async fn look_at(&mut self, duel: Duel) -> anyhow::Result<Option<Vec<Value>>> {
-        let field = Arc::clone(&self.field);
-        let index = |id: &str| field.rankers.iter().position(|ranker| ranker == id);
+        let world = Arc::clone(&self.world);
+        let index = |id: &str| world.rankers.iter().position(|ranker| ranker == id);
         let (Some(left), Some(right)) = (index(&duel.left), index(&duel.right)) else {
-            bail!(
-                "the server shows rankers that nobody entered: `{}` and `{}`",
-                duel.left,
-                duel.right
-            );
+            bail!("the server shows unknown rankers: `{}` and `{}`", duel.left, duel.right);
         };
         self.tally.appearances[left].fetch_add(1, Ordering::Relaxed);
         self.tally.appearances[right].fetch_add(1, Ordering::Relaxed);
@@ -187,18 +183,18 @@ impl User {
             self.tally.lost.fetch_add(1, Ordering::Relaxed);
             return Ok(None);
         }
-        if let Some(documents) = &field.documents {
+        if let Some(documents) = &world.documents {
             let (query, body) = documents.search(&duel.duel_id, left, right, &mut self.rng);
             let (status, text) = self.post("interleave", &body).await?;
             let page: Page = read(status, &text)?;
             return documents.read(query, &page, &mut self.rng).map(Some);
         }
-        let left_wins = self.rng.random::<f64>() < field.matrix.win_probability(left, right);
+        let left_wins = self.rng.random::<f64>() < world.matrix.win_probability(left, right);
         let outcome = if left_wins { "left" } else { "right" };
         Ok(Some(vec![json!({"duel_id": duel.duel_id, "outcome": outcome})]))
     }
 
-    /// Post what there is to say about one page.
+    /// Sends the feedback on one page.
     async fn answer(&mut self, bodies: Vec<Value>) -> anyhow::Result<()> {
         let times = if self.rng.random_bool(self.traffic.repeated) { 2 } else { 1 };
         for body in bodies {
@@ -212,7 +208,7 @@ impl User {
                         "recorded" if is_piece => &self.tally.pieces,
                         "recorded" => &self.tally.recorded,
                         "duplicate" => &self.tally.duplicates,
-                        other => bail!("feedback was answered with the status `{other}`"),
+                        other => bail!("the server answered feedback with the status `{other}`"),
                     }
                 };
                 counter.fetch_add(1, Ordering::Relaxed);
@@ -221,9 +217,10 @@ impl User {
         Ok(())
     }
 
-    /// Post, and again after "try again", as a good client does; the answer's status and text.
+    /// Posts a request, and repeats it after "try again". Returns the status and text of the
+    /// answer.
     async fn post(&self, path: &str, body: &Value) -> anyhow::Result<(StatusCode, String)> {
-        let url = format!("{}/{path}", self.field.experiment_url);
+        let url = format!("{}/{path}", self.world.experiment_url);
         for _ in 0..ATTEMPTS {
             let response = self
                 .client
@@ -240,11 +237,11 @@ impl User {
             self.tally.retried.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(RETRY_AFTER).await;
         }
-        bail!("POST {url} was answered with \"try again\" {ATTEMPTS} times")
+        bail!("the server answered POST {url} with \"try again\" {ATTEMPTS} times")
     }
 }
 
-/// What a good answer says.
+/// The body of a successful answer.
 fn read<T: serde::de::DeserializeOwned>(status: StatusCode, text: &str) -> anyhow::Result<T> {
     if !status.is_success() {
         bail!("the server answered {status}: {text}");

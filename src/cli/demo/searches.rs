@@ -1,5 +1,5 @@
-//! What users do with a duel: nothing but decide, or read an interleaved page of judged documents
-//! and click.
+//! How users answer a duel: by the preference matrix, or by clicks on an interleaved page of judged
+//! documents.
 
 use anyhow::Context as _;
 use rand::RngExt;
@@ -12,32 +12,32 @@ use interleaving::PlanCache;
 use lab::estimate::report::Entry;
 use lab::estimate::{Comparing, compare_all};
 use lab::letor::DataSet;
-use lab::simulate::Watch;
+use lab::simulate::Progress;
 
-/// Comparisons of each pair that make the truth which pages of documents are priced with.
+/// Number of comparisons of each pair for the true preferences on documents.
 pub const COMPARISONS: u64 = 2000;
 
-/// One experiment on one server, and the truth about its rankers.
+/// One experiment on one server, with the true preferences of its users.
 #[derive(Debug)]
-pub struct Field {
+pub struct World {
     /// `http://ADDRESS/v1/experiments/NAME`.
     pub experiment_url: String,
-    /// Ids of the rankers, in the order of the matrix.
+    /// The ids of the rankers, in the order of the matrix.
     pub rankers: Vec<String>,
-    /// The truth that pages are priced with.
+    /// The true preferences.
     pub matrix: PreferenceMatrix,
-    /// The documents that are searched; `None`: outcomes are drawn from the matrix.
+    /// The searched documents. `None` means that outcomes are drawn from the matrix.
     pub documents: Option<Documents>,
 }
 
 /// Judged documents, and users who click on them.
 #[derive(Debug)]
 pub struct Documents {
-    /// Queries and what each feature makes of them.
+    /// The queries, and the ranking of each feature.
     pub data: DataSet,
     /// The rankers: indices into the features of `data`.
     pub rankers: Vec<usize>,
-    /// How pages are made and who clicks on them.
+    /// The interleaving method and the click model.
     pub comparing: Comparing,
 }
 
@@ -55,11 +55,11 @@ struct Slot {
 }
 
 impl Documents {
-    /// Who beats whom for these users, by [`COMPARISONS`] pages of each pair.
+    /// Estimates the true preferences of these users from [`COMPARISONS`] pages of each pair.
     pub fn estimate(&self) -> anyhow::Result<PreferenceMatrix> {
         let plans = PlanCache::new(100_000);
         let comparing = Comparing { comparisons: COMPARISONS, ..self.comparing };
-        let counts = compare_all(&self.data, &self.rankers, &comparing, &plans, &Watch::new())
+        let counts = compare_all(&self.data, &self.rankers, &comparing, &plans, &Progress::new())
             .context("the estimate was stopped")?;
         let k = self.rankers.len();
         let mut rows = vec![vec![0.5; k]; k];
@@ -69,10 +69,10 @@ impl Documents {
             rows[i][j] = wins;
             rows[j][i] = 1.0 - wins;
         }
-        PreferenceMatrix::from_rows(&rows).context("the comparisons make no matrix")
+        PreferenceMatrix::from_rows(&rows).context("the comparisons do not give a valid matrix")
     }
 
-    /// What a user asks for: a query, and what two rankers find. The body of `interleave`.
+    /// A search: a query, and the body of `interleave` with the rankings of two rankers.
     pub fn search(
         &self,
         duel_id: &str,
@@ -95,8 +95,8 @@ impl Documents {
         (query, json!({"duel_id": duel_id, "left": left, "right": right, "length": length}))
     }
 
-    /// Read a page for a query and click: what is posted for it, one body or more, the last of
-    /// which is final. Some users report all clicks at the end, others each at once.
+    /// Simulates the clicks on a page. Returns the bodies of the feedback requests, of which the
+    /// last one is final. Some users send all clicks at the end, others each click at once.
     pub fn read(
         &self,
         query: usize,
@@ -111,9 +111,9 @@ impl Documents {
                 slot.document.parse().ok().and_then(|document: usize| grades.get(document).copied())
             })
             .collect::<Option<Vec<u8>>>()
-            .context("the server shows a document that nobody has ranked")?;
+            .context("the server shows an unknown document")?;
         let mut positions = Vec::new();
-        self.comparing.users.click(shown, rng, &mut positions);
+        self.comparing.click_model.click(shown, rng, &mut positions);
         let at_once = rng.random::<bool>();
         let mut clicks: Vec<Value> = positions
             .iter()
@@ -137,8 +137,9 @@ impl Documents {
     }
 }
 
-impl Field {
-    /// The NDCG of a ranker over all queries at the length of a page; `None` without documents.
+impl World {
+    /// The NDCG of a ranker over all queries, cut at the length of a page; `None` without
+    /// documents.
     pub fn ndcg(&self, ranker: usize) -> Option<f64> {
         let documents = self.documents.as_ref()?;
         Some(documents.data.mean_ndcg(documents.rankers[ranker], documents.comparing.length))

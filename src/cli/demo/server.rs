@@ -1,4 +1,4 @@
-//! A server of the demo's own, in its process.
+//! The demo's own server, in the same process.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::cli::open_store;
+use crate::cli::database::open_store;
 use crate::clock::SystemClock;
 use crate::http::health::Readiness;
 use crate::http::middleware::ShellSettings;
@@ -18,11 +18,11 @@ use crate::service::Service;
 use crate::service::ServiceSettings;
 use crate::telemetry::metrics::Metrics;
 
-/// One that runs until it is stopped.
+/// A server that runs until it is stopped.
 pub struct Server {
     /// `http://ADDRESS`.
     pub url: String,
-    /// Kind of its database.
+    /// The kind of its database.
     pub database: &'static str,
     service: Arc<Service>,
     stop: oneshot::Sender<()>,
@@ -30,14 +30,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Start on a database whose schema may be missing.
+    /// Starts the server, and creates the schema of the database if necessary.
     pub async fn start(database_url: &str, listen: SocketAddr) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(listen)
             .await
             .with_context(|| format!("cannot listen on {listen}"))?;
         let url = format!("http://{}", listener.local_addr()?);
         let store = open_store(database_url).await?;
-        store.migrate().await.context("the database's schema cannot be brought up to date")?;
+        store.migrate().await.context("the schema of the database cannot be updated")?;
         let database = store.kind();
         let metrics = Arc::new(Metrics::new());
         let service = Service::start(
@@ -55,25 +55,25 @@ impl Server {
         let app = http::app(state, &ShellSettings::default())?;
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
-            let until_told = async {
-                // an Err is the demo ending early: then stop, too
+            let until_stopped = async {
+                // An error means that the demo ended early: stop then, too.
                 let _ = stopped.await;
             };
-            serve(listener, app, &ConnectionSettings::default(), until_told).await;
+            serve(listener, app, &ConnectionSettings::default(), until_stopped).await;
         });
         Ok(Self { url, database, service, stop, task })
     }
 
-    /// Finish what is running and write what is only in memory.
+    /// Completes running requests, and writes the data that is only in memory.
     pub async fn stop(self) -> anyhow::Result<()> {
-        // the server may have stopped by itself; then there is nobody to tell
+        // Ignore an error: the server may have stopped by itself.
         let _ = self.stop.send(());
         self.task.await.context("the server panicked")?;
         self.service.shutdown().await;
         Ok(())
     }
 
-    /// Create an experiment.
+    /// Creates an experiment.
     pub async fn create(&self, body: &Value) -> anyhow::Result<()> {
         let response =
             client()?.post(format!("{}/v1/experiments", self.url)).json(body).send().await?;
@@ -85,7 +85,7 @@ impl Server {
     }
 }
 
-/// What `url` answers.
+/// The answer of `url`.
 pub async fn get(url: &str) -> anyhow::Result<Value> {
     Ok(client()?.get(url).send().await?.error_for_status()?.json().await?)
 }

@@ -1,5 +1,4 @@
-//! `rankduel bench` in a quick form: that it ends well and that its report has the numbers. No time
-//! is asserted.
+//! A short `rankduel bench`: it succeeds and its report is complete. No time is asserted.
 
 use crate::support::server::{outcome, rankduel};
 use crate::support::{Kind, TestDatabase};
@@ -42,8 +41,8 @@ async fn a_quick_bench_reports_every_side_and_every_goal(database: TestDatabase)
             assert!(!values.is_empty(), "{row}");
             for (name, value) in values {
                 let median = value["median"].as_f64().expect("a median");
-                // what takes memory may take none, and a short round may take less than a tick of
-                // the processor
+                // Memory figures may be zero, and a short round may take less than a
+                // processor tick.
                 let may_be_none = name == "bytes"
                     || name.contains("processors of")
                     || name.contains("waiting for");
@@ -67,7 +66,7 @@ async fn a_quick_bench_reports_every_side_and_every_goal(database: TestDatabase)
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn unsupported_measurements_are_refused() {
     let mut command = rankduel(&QUICK);
     command.arg("replicas");
     let (code, _, log) = outcome(command);
@@ -76,7 +75,7 @@ fn what_cannot_be_measured_is_refused() {
 }
 
 #[test]
-fn a_server_gets_its_share_of_a_processor_or_the_bench_says_what_it_needs() {
+fn server_cpus_is_applied_or_the_bench_names_its_requirement() {
     let mut command = rankduel(&QUICK);
     command.args(["duels", "--format", "json", "--server-cpus", "0.5"]);
     let (code, report, log) = outcome(command);

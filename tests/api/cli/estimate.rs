@@ -1,4 +1,4 @@
-//! `rankduel estimate`: what it prints, what it refuses, and that its numbers are right.
+//! `rankduel estimate`: its output, its refusals, and the correctness of its numbers.
 
 use std::fs;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ fn refused(arguments: &[&str], expected: &str) {
     assert!(message.contains(expected), "{arguments:?} said: {message}");
 }
 
-/// A file of this text, in a folder that goes with the guard.
+/// A file with this text; dropping the guard removes its folder.
 fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("data.letor");
@@ -67,14 +67,14 @@ fn the_report_adds_up() {
     assert!(
         (report["rates"]["undecided"].as_f64().unwrap() - undecided as f64 / 5000.0).abs() < 1e-12
     );
-    // a feature that knows the grade beats the same feature turned round, whatever else
+    // A feature that holds the grade beats its own reverse, in every case.
     assert!(pair(&report, [1, 6])["preference"].as_f64().unwrap() > 0.6);
     let ndcg = |at: usize| report["rankers"][at]["ndcg"].as_f64().unwrap();
     assert!(ndcg(0) > ndcg(2) && ndcg(2) > ndcg(4));
 }
 
 #[test]
-fn a_seed_gives_the_same_numbers_on_any_number_of_threads_and_whatever_else_is_compared() {
+fn a_seed_gives_the_same_numbers_for_any_threads_and_other_pairs() {
     let run = |more: &[&str]| {
         let common = ["--letor", SMALL, "--comparisons", "2500", "--method", "probabilistic"];
         json(&[&common[..], more].concat())
@@ -87,7 +87,7 @@ fn a_seed_gives_the_same_numbers_on_any_number_of_threads_and_whatever_else_is_c
 }
 
 #[test]
-fn exchanged_features_have_exchanged_entries_within_their_errors() {
+fn swapped_features_have_swapped_entries_within_their_errors() {
     for method in ["team-draft", "balanced", "probabilistic", "optimized:depth=4"] {
         let run = |features: &str| {
             let report = json(&[
@@ -112,10 +112,10 @@ fn exchanged_features_have_exchanged_entries_within_their_errors() {
 }
 
 #[test]
-fn entries_are_what_the_model_says() {
-    // One query, a good and a bad document, one ranker right and one wrong: the page is one of two
-    // orders, the good document is the first ranker's. Users read from the top: c the click on the
-    // good one, d on the bad, s and t stops after them.
+fn entries_match_the_click_model() {
+    // One query, a good and a bad document, one ranker right and one wrong: the page has one of two
+    // orders, and the good document is the first ranker's. A click model reads from the top: c and
+    // d are the clicks on the good and the bad document, s and t the stops after them.
     let (_folder, path) = file("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n");
     let report = json(&[
         "--letor",
@@ -142,7 +142,7 @@ fn entries_are_what_the_model_says() {
 }
 
 #[test]
-fn the_three_kinds_of_entry_have_one_order() {
+fn the_three_kinds_of_entry_agree_on_the_order() {
     let run = |ties: &str| {
         let report = json(&[
             "--letor",
@@ -163,7 +163,7 @@ fn the_three_kinds_of_entry_have_one_order() {
 }
 
 #[test]
-fn the_matrix_is_what_simulate_reads() {
+fn simulate_reads_the_matrix() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("matrix.csv");
     let path = path.to_str().unwrap();
@@ -172,7 +172,7 @@ fn the_matrix_is_what_simulate_reads() {
     let table = String::from_utf8(output.stdout).unwrap();
     for expected in [
         "12 queries, 96 documents, 3 grades",
-        "because they rank nothing: features 4",
+        "because they do not rank anything: features 4",
         "undecided 0.",
     ] {
         assert!(table.contains(expected), "{table}");
@@ -207,13 +207,13 @@ fn the_matrix_is_what_simulate_reads() {
 }
 
 #[test]
-fn wrong_calls_are_refused_before_any_work() {
+fn invalid_arguments_are_refused_before_any_work() {
     refused(&["--letor", "nowhere.letor"], "--letor nowhere.letor: ");
     refused(&["--letor", SMALL, "--method", "draft"], "there is no interleaving method `draft`");
-    refused(&["--letor", SMALL, "--clicks", "bots"], "there are no users `bots`");
+    refused(&["--letor", SMALL, "--clicks", "bots"], "there is no click model `bots`");
     refused(
         &["--letor", SMALL, "--features", "4,1"],
-        "feature 4 has one value for all documents of each query",
+        "feature 4 has the same value for all documents of each query",
     );
     refused(&["--letor", SMALL, "--features", "1,99"], "feature 99 is not in the file");
     refused(&["--letor", SMALL, "--features", "1,1"], "feature 1 is given twice");
@@ -227,6 +227,6 @@ fn wrong_calls_are_refused_before_any_work() {
     let (_folder, path) = file("7 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n");
     refused(
         &["--letor", path.to_str().unwrap()],
-        "a document has grade 7; users are known for grades 0 to 4",
+        "a document has grade 7; click models support grades 0 to 4",
     );
 }

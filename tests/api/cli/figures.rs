@@ -1,4 +1,4 @@
-//! `rankduel figures`: every figure is made, and says what it was made from.
+//! `rankduel figures`: every figure is made and names its data.
 
 use std::fs::read_to_string;
 use std::path::Path;
@@ -7,7 +7,7 @@ use lab::simulate::figures::{Content, FIGURES};
 
 use super::rankduel;
 
-/// Make figures of `runs` short runs into `out`, and give back what was said on standard output.
+/// Make figures of `runs` short runs in `out`, and return the standard output.
 fn make(out: &Path, runs: &str, more: &[&str]) -> String {
     let tiny = ["figures", "--horizon", "120", "--runs", runs, "--out", out.to_str().unwrap()];
     let output = rankduel(&[&tiny, more].concat());
@@ -58,10 +58,7 @@ fn a_stand_in_is_named_and_a_given_matrix_is_used() {
         "{said}"
     );
     let said = make(&out, "1", &["copeland-2"]);
-    assert!(
-        said.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full takes"),
-        "{said}"
-    );
+    assert!(said.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full uses"), "{said}");
 
     let data = folder.path().join("data");
     std::fs::create_dir(&data).unwrap();
@@ -120,6 +117,6 @@ fn figures_are_listed_and_unknown_ones_refused() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(
         String::from_utf8_lossy(&unknown.stderr)
-            .contains("there is no figure `copeland-99`; choose among: copeland-1")
+            .contains("there is no figure `copeland-99`; choose one of: copeland-1")
     );
 }

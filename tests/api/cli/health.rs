@@ -1,11 +1,11 @@
-//! `rankduel health`, as an orchestrator runs it: against servers of one canned answer.
+//! `rankduel health`, as an orchestrator runs it, against servers with a fixed response.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Command, Output};
 use std::thread::{self, JoinHandle};
 
-/// A server for one request: gives `answer` to it, and then says what it was asked.
+/// A server for one request: it responds with `answer` and returns the request line.
 struct Canned {
     address: SocketAddr,
     thread: JoinHandle<String>,
@@ -57,7 +57,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn a_server_that_lives_is_well() {
+fn a_live_server_is_healthy() {
     let server = Canned::answering(OK);
     let output = health(&["--url", &server.url()], &[]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -66,7 +66,7 @@ fn a_server_that_lives_is_well() {
 }
 
 #[test]
-fn readiness_is_asked_for_by_name() {
+fn the_ready_flag_requests_readyz() {
     let server = Canned::answering(OK);
     let output = health(&["--ready", "--url", &server.url()], &[]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -74,7 +74,7 @@ fn readiness_is_asked_for_by_name() {
 }
 
 #[test]
-fn a_server_that_says_no_is_not_well() {
+fn an_unavailable_server_is_unhealthy() {
     let server = Canned::answering(UNAVAILABLE);
     let output = health(&["--ready", "--url", &server.url()], &[]);
     assert_eq!(output.status.code(), Some(1));
@@ -84,7 +84,7 @@ fn a_server_that_says_no_is_not_well() {
 }
 
 #[test]
-fn only_200_is_well() {
+fn only_status_200_is_healthy() {
     let server = Canned::answering(ELSEWHERE);
     let output = health(&["--url", &server.url()], &[]);
     assert_eq!(output.status.code(), Some(1));
@@ -93,7 +93,7 @@ fn only_200_is_well() {
 }
 
 #[test]
-fn where_nobody_listens_nobody_is_well() {
+fn a_closed_port_is_unhealthy() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -103,7 +103,7 @@ fn where_nobody_listens_nobody_is_well() {
 }
 
 #[test]
-fn the_server_of_the_environment_is_asked_on_loopback() {
+fn the_server_of_the_environment_is_checked_on_loopback() {
     let server = Canned::answering(OK);
     let listen = format!("0.0.0.0:{}", server.address.port());
     let output = health(&[], &[("RANKDUEL_LISTEN", &listen)]);
@@ -112,7 +112,7 @@ fn the_server_of_the_environment_is_asked_on_loopback() {
 }
 
 #[test]
-fn a_url_counts_more_than_the_environment() {
+fn a_url_overrides_the_environment() {
     let server = Canned::answering(OK);
     let output = health(&["--url", &server.url()], &[("RANKDUEL_LISTEN", "[::1]:1")]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -120,7 +120,7 @@ fn a_url_counts_more_than_the_environment() {
 }
 
 #[test]
-fn no_proxy_stands_between() {
+fn proxies_are_ignored() {
     let server = Canned::answering(OK);
     let output = health(&["--url", &server.url()], &[("http_proxy", "http://127.0.0.1:1")]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -128,7 +128,7 @@ fn no_proxy_stands_between() {
 }
 
 #[test]
-fn an_address_that_is_none_is_a_wrong_call() {
+fn an_invalid_address_is_a_usage_error() {
     for arguments in [
         ["--url", "https://127.0.0.1"],
         ["--url", "127.0.0.1"],

@@ -1,4 +1,4 @@
-//! The commands that need no running server, as processes.
+//! Commands that need no running server, run as processes.
 
 mod bench;
 mod estimate;

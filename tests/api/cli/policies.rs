@@ -1,4 +1,4 @@
-//! `rankduel policies`: every kind, in full.
+//! `rankduel policies`: every kind and its parameters.
 
 use dueling_bandits::PolicySpec;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::rankduel;
 
 #[test]
-fn every_kind_is_listed_with_all_that_it_takes() {
+fn every_kind_is_listed_with_its_parameters() {
     let output = rankduel(&["policies", "--format", "json"]);
     assert!(output.status.success());
     let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
@@ -32,14 +32,14 @@ fn every_kind_is_listed_with_all_that_it_takes() {
 }
 
 #[test]
-fn whose_rankers_may_come_and_go_is_said() {
+fn the_list_says_which_kinds_allow_roster_changes() {
     let text = |kind: &str| String::from_utf8(rankduel(&["policies", kind]).stdout).unwrap();
     assert!(
-        text("d-ts-plus").contains("  rankers: may come and go in mid-run\n"),
+        text("d-ts-plus").contains("  rankers: can be added and retired during an experiment\n"),
         "{}",
         text("d-ts-plus")
     );
-    assert!(text("scb").contains("  rankers: stay as they are: its rounds"), "{}", text("scb"));
+    assert!(text("scb").contains("  rankers: fixed: its rounds"), "{}", text("scb"));
     let open =
         PolicySpec::KINDS.iter().filter(|(_, description)| description.fixed_rankers.is_none());
     let open: Vec<_> = open.map(|(kind, _)| *kind).collect();
@@ -56,6 +56,6 @@ fn kinds_can_be_chosen() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(
         String::from_utf8_lossy(&unknown.stderr)
-            .contains("there is no policy `bogus`; choose among: uniform")
+            .contains("there is no policy `bogus`; choose one of: uniform")
     );
 }

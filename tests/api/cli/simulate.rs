@@ -1,4 +1,4 @@
-//! `rankduel simulate`: what it prints, what it refuses, and that its numbers are right.
+//! `rankduel simulate`: its output, its refusals, and the correctness of its numbers.
 
 use std::process::{Command, Output};
 
@@ -17,7 +17,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("standard output is JSON alone")
 }
 
-/// Refused with exit code 2, nothing on standard output, and a message that holds `expected`.
+/// Refused with exit code 2, an empty standard output, and a message that contains `expected`.
 #[track_caller]
 fn refused(arguments: &[&str], expected: &str) {
     let output = simulate(arguments);
@@ -73,7 +73,7 @@ fn the_report_has_its_documented_shape() {
 }
 
 #[test]
-fn several_matrices_make_an_array_in_their_order() {
+fn several_matrices_give_an_array_in_their_order() {
     let reports = json(&[
         "--policy",
         "uniform",
@@ -124,8 +124,8 @@ fn after_2000(policy: &str, more: &[&str]) -> (f64, f64) {
 }
 
 #[test]
-fn a_policy_that_hears_nothing_useful_costs_what_uniform_pairs_cost() {
-    // by symmetry: shuffled rankers that cannot be told apart are shown equally often, 16/30 a step
+fn without_useful_feedback_policies_cost_as_much_as_uniform_pairs() {
+    // By symmetry, shuffled rankers that cannot be told apart appear equally often: 16/30 a step.
     let expected = 2000.0 * 16.0 / 30.0;
     let without_effect: [&[&str]; 7] = [
         &["--loss", "1"],
@@ -166,7 +166,7 @@ fn worse_feedback_costs_more() {
 }
 
 #[test]
-fn settings_that_change_nothing_change_nothing() {
+fn neutral_settings_change_nothing() {
     let reference = after_2000("d-ts", &[]);
     for more in
         [["--delay", "0"], ["--in-flight", "1"], ["--feedback-batch", "1"], ["--tie-rule", "coin"]]
@@ -176,7 +176,7 @@ fn settings_that_change_nothing_change_nothing() {
 }
 
 #[test]
-fn horizon_and_alpha_reach_the_policies_that_take_them() {
+fn horizon_and_alpha_reach_the_policies_that_accept_them() {
     assert_eq!(after_2000("pcomp", &[]), after_2000("pcomp:horizon=2000", &[]));
     assert_ne!(after_2000("pcomp", &[]), after_2000("pcomp:horizon=100000", &[]));
     assert_eq!(after_2000("d-ts", &["--alpha", "3"]), after_2000("d-ts:alpha=3", &[]));
@@ -189,9 +189,9 @@ fn horizon_and_alpha_reach_the_policies_that_take_them() {
 }
 
 #[test]
-fn uniform_pairs_cost_their_closed_form() {
-    // arxiv-6: scores 5 4 3 1 1 0 of 5, so a uniform step loses 1 - 14/30; its winner's margins are
-    // 0 .05 .05 .04 .11 .11, so it loses 0.36/6
+fn the_cost_of_uniform_pairs_matches_its_closed_form() {
+    // arxiv-6: scores are 5 4 3 1 1 0 of 5, so a uniform step loses 1 - 14/30. The winner's margins
+    // are 0 .05 .05 .04 .11 .11, so it loses 0.36/6.
     for (regret, a_step) in [("copeland", 16.0 / 30.0), ("condorcet", 0.06)] {
         let report = json(&[
             "--policy",
@@ -216,7 +216,7 @@ fn uniform_pairs_cost_their_closed_form() {
 }
 
 #[test]
-fn the_uniform_policy_does_not_care_about_feedback() {
+fn the_uniform_policy_ignores_feedback() {
     let run = |more: &[&str]| {
         let common =
             ["--policy", "uniform", "--preferences", "arxiv-6", "--horizon", "1000", "--runs", "5"];
@@ -238,7 +238,7 @@ fn the_uniform_policy_does_not_care_about_feedback() {
 }
 
 #[test]
-fn rankers_are_shuffled_unless_told_otherwise() {
+fn rankers_are_shuffled_by_default() {
     let run = |shuffle: &str| {
         without_times(json(&[
             "--policy",
@@ -257,7 +257,7 @@ fn rankers_are_shuffled_unless_told_otherwise() {
 }
 
 #[test]
-fn the_table_names_what_it_shows() {
+fn the_table_is_labelled() {
     let output = simulate(&["--policy", "uniform", "--preferences", "arxiv-6", "--horizon", "1e3"]);
     assert!(output.status.success());
     let table = String::from_utf8(output.stdout).unwrap();
@@ -303,7 +303,7 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
             for (at, name) in
                 ["step", "mean", "standard_error", "standard_deviation"].iter().enumerate()
             {
-                // the JSON reader of this test may be off by the last digit
+                // The JSON reader of this test may be off by the last digit.
                 let (written, told) =
                     (row[2 + at].parse::<f64>().unwrap(), point[name].as_f64().unwrap());
                 assert!((written - told).abs() <= 1e-12 * told, "{name}: {written}, {told}");
@@ -322,7 +322,7 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
 }
 
 #[test]
-fn each_malformed_matrix_is_refused_by_name_and_place() {
+fn each_malformed_matrix_is_refused_with_its_name_and_place() {
     let directory = tempfile::tempdir().unwrap();
     let cases = [
         ("empty", "", "it is empty"),
@@ -353,7 +353,7 @@ fn each_malformed_matrix_is_refused_by_name_and_place() {
 }
 
 #[test]
-fn a_matrix_in_a_file_is_the_matrix_of_that_name() {
+fn a_matrix_file_equals_the_named_matrix() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cyclic.csv");
     std::fs::write(&path, "0.5,0.6,0.6,0.6\n0.4,0.5,0.9,0.1\n0.4,0.1,0.5,0.9\n0.4,0.9,0.1,0.5\n")
@@ -385,7 +385,7 @@ fn condorcet_regret_needs_a_condorcet_winner() {
 }
 
 #[test]
-fn wrong_calls_are_refused() {
+fn invalid_arguments_are_refused() {
     let with = |more: &'static [&'static str]| {
         [&["--policy", "uniform", "--preferences", "arxiv-6"], more].concat()
     };
@@ -412,7 +412,7 @@ fn wrong_calls_are_refused() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn ctrl_c_reports_what_is_done() {
+fn ctrl_c_reports_the_completed_runs() {
     use std::fs::read_to_string;
     use std::process::Stdio;
 
@@ -424,14 +424,14 @@ fn ctrl_c_reports_what_is_done() {
         .spawn()
         .unwrap();
     let pid = child.id();
-    // until it handles SIGINT (the second bit of the mask of caught signals) and has worked for 50
-    // ms
+    // Wait until it handles SIGINT (the second bit of the mask of caught signals) and has worked
+    // for 50 ms.
     loop {
         let status = read_to_string(format!("/proc/{pid}/status")).unwrap();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
         let handled = u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0;
         let stat = read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        // after the name in parentheses, user time is the twelfth field, in hundredths of a second
+        // After the name in parentheses, user time is the twelfth field, in hundredths of a second.
         let ticks: u64 =
             stat.rsplit(')').next().unwrap().split_whitespace().nth(11).unwrap().parse().unwrap();
         if handled && ticks >= 5 {

@@ -1,4 +1,4 @@
-//! Pages in a browser.
+//! The dashboard's pages in a browser.
 
 use serde_json::{Value, json};
 
@@ -8,17 +8,17 @@ use crate::support::service::Server;
 use crate::support::webdriver::Browser;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
-/// Names of the experiments of the scene.
+/// The experiments of the scene.
 pub const EXPERIMENTS: [&str; 7] = ["checkout", "two", "ten", "many", "nightly", "merged", "fresh"];
 
-/// A server with something to see, and a browser.
+/// A server with experiments to show, and a browser.
 async fn stage() -> (TestDatabase, Server, Browser) {
     let database = fresh_database(Kind::Sqlite).await;
     let server = scene::server(&database).await;
     (database, server, Browser::start().await)
 }
 
-/// Texts that are hard to read: contrast with what is behind them below 4.5 (WCAG 2.2, 1.4.3).
+/// JavaScript: texts whose contrast with their background is below 4.5 (WCAG 2.2, 1.4.3).
 const PALE: &str = r#"
     const channel = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
     const parse = (text) => { const n = text.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
@@ -41,14 +41,14 @@ const PALE: &str = r#"
     return pale.slice(0, 5);
 "#;
 
-/// A count as the page writes it.
+/// A number as the page formats it.
 fn count(text: &str) -> u64 {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     digits.parse().unwrap_or_else(|_| panic!("no count: {text}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_show_what_the_api_says_and_complain_of_nothing() {
+async fn pages_match_the_api_and_log_no_errors() {
     let (_database, server, browser) = stage().await;
     let base = server.base().to_owned();
     browser.open(&base).await;
@@ -66,7 +66,7 @@ async fn pages_show_what_the_api_says_and_complain_of_nothing() {
         assert_eq!(json!(count(&browser.text("#duels").await)), standings["duels"], "{name}");
         assert_eq!(json!(count(&browser.text("#in-flight").await)), traffic["in_flight"], "{name}");
 
-        // every cell of the table: counts of the pair, as the API has them
+        // Every cell of the table has the pair's counts from the API.
         let cells = browser
             .run(
                 "return [...document.querySelectorAll('table.heat tbody tr')].map((row) => \
@@ -101,7 +101,7 @@ async fn pages_show_what_the_api_says_and_complain_of_nothing() {
                 }
             }
         }
-        // the chosen ranker's row
+        // The chosen ranker's row.
         let against = browser.run("return [...document.querySelectorAll('#against tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent))").await;
         let chosen = browser.run("return document.querySelector('#ranker').value").await;
         let i = index(chosen.as_str().unwrap());
@@ -115,12 +115,12 @@ async fn pages_show_what_the_api_says_and_complain_of_nothing() {
         let foreign = browser
             .run("return performance.getEntriesByType('resource').map((one) => one.name).filter((url) => !url.startsWith(location.origin) && !url.startsWith('data:'))")
             .await;
-        assert_eq!(foreign, json!([]), "{name} asks other hosts");
+        assert_eq!(foreign, json!([]), "{name} loads from other hosts");
         assert_eq!(browser.console().await, [""; 0], "{name}");
     }
 }
 
-/// The tables of the pairs that meet and of interleaved pages.
+/// The tables of compared pairs and of interleaved pages match the API.
 async fn pairs_are_those_of_the_api(
     browser: &Browser,
     standings: &Value,
@@ -147,7 +147,7 @@ async fn pairs_are_those_of_the_api(
     let expected: Vec<&Value> =
         statistics["versions"].as_array().unwrap().iter().filter(of_version).collect();
     let expected: usize = expected.iter().map(|one| one["pairs"].as_array().unwrap().len()).sum();
-    assert_eq!(pages.as_array().unwrap().len(), expected, "{name}: a row a pair");
+    assert_eq!(pages.as_array().unwrap().len(), expected, "{name}: one row per pair");
     for row in pages.as_array().unwrap() {
         let pairs = statistics["versions"]
             .as_array()
@@ -192,7 +192,7 @@ async fn pages_fit_every_width_and_are_readable_in_both_themes() {
             assert_eq!(browser.run(PALE).await, json!([]), "{page} {theme}");
         }
     }
-    // every control and every region that scrolls can be reached by keyboard and has a name
+    // The keyboard reaches every control and every scrolling region, and each has a name.
     browser.open(&pages[1]).await;
     let nameless = browser
         .run(
@@ -205,7 +205,7 @@ async fn pages_fit_every_width_and_are_readable_in_both_themes() {
     let unnamed = browser
         .run("return [...document.querySelectorAll('svg')].filter((svg) => !svg.getAttribute('aria-label') && svg.getAttribute('aria-hidden') !== 'true').length")
         .await;
-    assert_eq!(unnamed, json!(0), "pictures without words");
+    assert_eq!(unnamed, json!(0), "images without alternative text");
     browser.press("\u{e004}").await; // Tab
     assert_eq!(
         browser.run("return document.activeElement.textContent").await,
@@ -214,7 +214,7 @@ async fn pages_fit_every_width_and_are_readable_in_both_themes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_brings_itself_up_to_date_and_needs_no_script() {
+async fn a_page_updates_itself_and_needs_no_script() {
     let (_database, server, browser) = stage().await;
     let page = format!("{}/experiments/two?ranker=neural", server.base());
     browser.open(&page).await;
@@ -235,7 +235,7 @@ async fn a_page_brings_itself_up_to_date_and_needs_no_script() {
         json!([true, "pause"])
     );
     assert_eq!(browser.run("return document.querySelector('#ranker').value").await, "neural");
-    // paused, it stays as it is; what is said is said for screen readers, too
+    // A paused page stays as it is; the status is announced to screen readers, too.
     browser.press("\u{e007}").await; // Enter
     eventually("the pause", async || (browser.text("#updated").await == "Paused").then_some(()))
         .await;

@@ -1,4 +1,4 @@
-//! Logging in to the dashboard: sessions, cookies, and who may send forms.
+//! Logging in to the dashboard: sessions, cookies, and the allowed origins of forms.
 
 use rankduel::access::{Actor, NewKey, Scope};
 use rankduel::http::ShellSettings;
@@ -14,7 +14,7 @@ use crate::support::webdriver::Browser;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
-    a_session_opens_pages_at_every_server_until_its_key_or_its_time_ends
+    a_session_is_valid_at_every_server_until_it_or_its_key_ends
 }
 
 const ADMIN: &str = "given-at-the-start-0123456789";
@@ -65,7 +65,7 @@ async fn log_in(server: &Server, key: &str, headers: &[(&'static str, &str)]) ->
     request.send().await.expect("an answer")
 }
 
-/// `NAME=VALUE` of the cookie that an answer sets, and its attributes.
+/// The `NAME=VALUE` and the attributes of the cookie that a response sets.
 fn cookie(response: &Response) -> (String, String) {
     let cookie = response.headers()["set-cookie"].to_str().expect("ASCII");
     let (pair, attributes) = cookie.split_once(';').expect("attributes");
@@ -89,9 +89,7 @@ async fn create(server: &Server, name: &str) {
     assert_eq!(answer.status, 201, "{}", answer.text());
 }
 
-async fn a_session_opens_pages_at_every_server_until_its_key_or_its_time_ends(
-    database: TestDatabase,
-) {
+async fn a_session_is_valid_at_every_server_until_it_or_its_key_ends(database: TestDatabase) {
     let store = database.store().await;
     let (reader, id) = key(&store, Scope::Read, None).await;
     let (one, other) =
@@ -123,7 +121,7 @@ async fn a_session_opens_pages_at_every_server_until_its_key_or_its_time_ends(
         assert_eq!(
             page(server, "/no-such", &session).await.status(),
             401,
-            "a session opens pages and nothing else"
+            "a session gives access to pages only"
         );
         assert_eq!(page(server, "/v1/experiments", &session).await.status(), 401);
         let missing = page(server, "/experiments/missing", &session).await;
@@ -137,10 +135,10 @@ async fn a_session_opens_pages_at_every_server_until_its_key_or_its_time_ends(
     ] {
         assert_eq!(page(&one, "/", &changed).await.status(), 303, "{changed}");
     }
-    // its time
+    // The session expires.
     one.clock.advance_ms(12 * 3600 * 1000);
     assert_eq!(page(&one, "/", &session).await.status(), 303);
-    // its key
+    // The session's key is revoked.
     let note = AuditNote::new(&Actor::command_line(), "key-revoked", &id, START_MS);
     assert!(store.revoke_api_key(&id, START_MS, &note).await.unwrap());
     key(&store, Scope::Read, None).await;
@@ -149,7 +147,7 @@ async fn a_session_opens_pages_at_every_server_until_its_key_or_its_time_ends(
 }
 
 #[tokio::test]
-async fn only_who_may_read_gets_in_and_only_from_the_site_itself() {
+async fn login_needs_a_key_that_may_read_and_the_same_origin() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
     let (decide, _) = key(&store, Scope::Decide, None).await;
@@ -164,7 +162,7 @@ async fn only_who_may_read_gets_in_and_only_from_the_site_itself() {
         assert!(!answer.headers().contains_key("set-cookie"));
         assert!(answer.text().await.unwrap().contains("may not read"));
     }
-    // a key for one experiment sees that one
+    // A key for one experiment shows only that experiment.
     let (session, _) = cookie(&log_in(&server, &one, &[]).await);
     assert_eq!(page(&server, "/experiments/search", &session).await.status(), 200);
     let refused = page(&server, "/experiments/other", &session).await;
@@ -172,13 +170,13 @@ async fn only_who_may_read_gets_in_and_only_from_the_site_itself() {
     assert_eq!(refused.headers()["content-type"], "text/html; charset=utf-8");
     let list = page(&server, "/", &session).await.text().await.unwrap();
     assert!(list.contains("/experiments/search") && !list.contains("/experiments/other"));
-    // an API key opens pages as well, for who scripts them
+    // An API key also gives access to pages, for scripts.
     let bearer = format!("Bearer {ADMIN}");
     let answer =
         server.send("GET", "/experiments/other", &[("authorization", &bearer)], Vec::new()).await;
     assert_eq!(answer.status, 200);
 
-    // forms of other sites are refused, whoever sends them
+    // Forms from other origins are refused, whatever their key.
     let origin = server.base().to_owned();
     for (headers, status) in [
         (vec![("origin", &*origin)], 303),
@@ -190,7 +188,7 @@ async fn only_who_may_read_gets_in_and_only_from_the_site_itself() {
     ] {
         assert_eq!(log_in(&server, ADMIN, &headers).await.status(), status, "{headers:?}");
     }
-    // behind a proxy that speaks TLS, and on other hosts, the cookie is for TLS alone
+    // Behind a proxy that terminates TLS, and on other hosts, the cookie is restricted to TLS.
     for headers in [[("host", "rankduel.example")], [("x-forwarded-proto", "https")]] {
         let (session, attributes) = cookie(&log_in(&server, ADMIN, &headers).await);
         assert!(
@@ -198,7 +196,7 @@ async fn only_who_may_read_gets_in_and_only_from_the_site_itself() {
             "{attributes}"
         );
     }
-    // logging out takes the cookie away
+    // Logging out deletes the cookie.
     let out =
         client().post(format!("{origin}/logout")).header("cookie", &session).send().await.unwrap();
     assert_eq!(
@@ -206,7 +204,7 @@ async fn only_who_may_read_gets_in_and_only_from_the_site_itself() {
         (303, &"/login".parse().unwrap())
     );
     assert!(cookie(&out).1.contains("Max-Age=0"));
-    // an open server has nothing to log in to
+    // An open server has no login.
     let open = Server::start(fresh_database(Kind::Sqlite).await.store().await).await;
     let login = page(&open, "/login?next=//evil.example", "").await;
     assert_eq!(
@@ -216,7 +214,7 @@ async fn only_who_may_read_gets_in_and_only_from_the_site_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_logs_in_with_a_browser_and_out_again() {
+async fn a_browser_logs_in_and_out() {
     let database = fresh_database(Kind::Sqlite).await;
     let server = serve(database.store().await).await;
     create(&server, "search").await;
@@ -230,7 +228,7 @@ async fn somebody_logs_in_with_a_browser_and_out_again() {
         browser.press("\u{e007}").await; // Enter
     };
     submit("wrong-key").await;
-    let wrong = crate::support::client::eventually("what is wrong", async || {
+    let wrong = crate::support::client::eventually("the error message", async || {
         let text = browser
             .run(
                 "const wrong = document.getElementById('wrong'); return wrong && wrong.textContent",
@@ -240,16 +238,16 @@ async fn somebody_logs_in_with_a_browser_and_out_again() {
     })
     .await;
     assert!(wrong.contains("may not read"), "{wrong}");
-    // the browser reports the expected 401 on its console
+    // The browser logs the expected 401 to its console.
     drop(browser.console().await);
     submit(ADMIN).await;
     crate::support::client::eventually("the page", async || {
         (place().await == "/experiments/search").then_some(())
     })
     .await;
-    assert_eq!(browser.run("return document.cookie").await, "", "no script reads the session");
+    assert_eq!(browser.run("return document.cookie").await, "", "scripts cannot read the session");
     browser.run("document.querySelector('form[action=\"/logout\"] button').click()").await;
-    crate::support::client::eventually("the way out", async || {
+    crate::support::client::eventually("the login page", async || {
         (place().await == "/login").then_some(())
     })
     .await;

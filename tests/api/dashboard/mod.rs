@@ -1,5 +1,4 @@
-//! The dashboard, as people see it: in a browser, and over HTTP where the browser would hide what
-//! matters.
+//! The dashboard in a browser, and over HTTP for what a browser would hide.
 
 mod browser;
 mod login;

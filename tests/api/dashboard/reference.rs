@@ -11,7 +11,7 @@ use crate::support::{Kind, TestDatabase, fresh_database};
 
 const KEY: &str = "given-at-the-start-0123456789";
 
-/// Elements of `GET /livez` and `GET /v1/experiments`, named after tag and operation id.
+/// Element ids of `GET /livez` and `GET /v1/experiments`, made of tag and operation id.
 const LIVEZ: &str = "operations-operations-livez";
 const EXPERIMENTS: &str = "operations-experiments-list";
 
@@ -20,7 +20,7 @@ async fn serve(database: &TestDatabase, keys: ApiKeys) -> Server {
     Server::with(database.store().await, Settings { shell, ..Settings::default() }).await
 }
 
-/// The first element that a selector finds, once the page has drawn it.
+/// Wait until the page has an element that matches a selector.
 async fn drawn(browser: &Browser, selector: &str) {
     let script = format!("return document.querySelector({}) !== null", json!(selector));
     eventually(selector, async || (browser.run(&script).await == json!(true)).then_some(())).await;
@@ -31,7 +31,7 @@ async fn click(browser: &Browser, selector: &str) {
     browser.run(&format!("document.querySelector({}).click()", json!(selector))).await;
 }
 
-/// Open an operation and make it ready to be sent.
+/// Open an operation and prepare its request.
 async fn open(browser: &Browser, operation: &str) {
     click(browser, &format!("#{operation} .opblock-summary-control")).await;
     click(browser, &format!("#{operation} .try-out__btn")).await;
@@ -74,13 +74,13 @@ async fn the_reference_shows_every_operation_and_sends_its_requests() {
              .filter((url) => !url.startsWith(location.origin) && !url.startsWith('data:'))",
         )
         .await;
-    assert_eq!(foreign, json!([]), "the page asks other hosts");
-    // The console also has what the content security policy refuses.
+    assert_eq!(foreign, json!([]), "the page loads from other hosts");
+    // The console would also show violations of the content security policy.
     assert_eq!(browser.console().await, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_reference_sends_the_key_that_its_reader_enters() {
+async fn the_reference_sends_the_entered_key() {
     let database = fresh_database(Kind::Sqlite).await;
     let server = serve(&database, ApiKeys::parse(KEY).expect("a key")).await;
     let browser = Browser::start().await;
@@ -98,15 +98,15 @@ async fn the_reference_sends_the_key_that_its_reader_enters() {
     drawn(&browser, ".modal-ux [aria-label='Remove authorization']").await;
     click(&browser, ".modal-ux .close-modal").await;
     execute(&browser, EXPERIMENTS, "200").await;
-    // The browser reports the answer 401 from above and nothing else.
+    // The browser logs the expected 401 and nothing else.
     let console = browser.console().await;
     assert!(console.len() == 1 && console[0].contains("status of 401"), "{console:?}");
     let stored = browser.run("return localStorage.length + sessionStorage.length").await;
-    assert_eq!(stored, json!(0), "the key outlives the page");
+    assert_eq!(stored, json!(0), "the key is stored");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_of_problems_opens_from_their_pages() {
+async fn problem_pages_link_to_the_list_of_problems() {
     let database = fresh_database(Kind::Sqlite).await;
     let server = serve(&database, ApiKeys::default()).await;
     let browser = Browser::start().await;

@@ -1,4 +1,4 @@
-//! Experiments to look at.
+//! Experiments to show on the dashboard.
 
 use rand::{RngExt as _, SeedableRng as _};
 use std::time::Duration;
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use crate::support::TestDatabase;
 use crate::support::service::{Server, Settings};
 
-/// How often a better ranker wins against the next one; it wins more against those further down.
+/// How often a ranker wins against the next one; against lower ones it wins more often.
 fn wins(better: usize, worse: usize) -> f64 {
     (0.5 + 0.06 + 0.025 * (worse - better) as f64).min(0.93)
 }
 
-/// Ids of so many rankers, the best first.
+/// Ids of `count` rankers, best first.
 pub fn rankers(count: usize) -> Vec<String> {
     let names = [
         "neural-large",
@@ -35,8 +35,8 @@ pub fn rankers(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// Create an experiment and answer so many duels of it; some are never answered, some twice, some
-/// by nobody's id.
+/// Create an experiment and answer `duels` duels of it. Some are never answered, some are answered
+/// twice, and some feedback has an invalid id.
 pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duels: usize) {
     let spec: ExperimentSpec = serde_json::from_value(json!({
         "rankers": rankers(count).into_iter().map(|id| json!({"id": id})).collect::<Vec<_>>(),
@@ -55,7 +55,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
     for _ in 0..duels {
         let duel = service.next_duel(name).await.expect("a duel");
         server.clock.advance_ms(1500);
-        // a batch that waits for answers gets them
+        // A batch that waits for answers gets them.
         if !feedback.is_empty() && (duel.self_duel || feedback.len() > 40) {
             service.receive(name, &feedback).await.expect("receipts");
             feedback.clear();
@@ -71,19 +71,22 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
             _ if rng.random_bool(left_wins) => ShownOutcome::Left,
             _ => ShownOutcome::Right,
         };
-        feedback.push(Feedback { duel_id: duel.duel_id, said: FeedbackContent::Outcome(outcome) });
+        feedback
+            .push(Feedback { duel_id: duel.duel_id, content: FeedbackContent::Outcome(outcome) });
         if rng.random_bool(0.05) {
             feedback.push(feedback[feedback.len() - 1].clone());
         }
     }
     service.receive(name, &feedback).await.expect("receipts");
-    let orphan =
-        Feedback { duel_id: "nobody's".into(), said: FeedbackContent::Outcome(ShownOutcome::Left) };
+    let orphan = Feedback {
+        duel_id: "nobody's".into(),
+        content: FeedbackContent::Outcome(ShownOutcome::Left),
+    };
     service.receive(name, &[orphan.clone(), orphan]).await.expect("receipts");
 }
 
-/// Create an experiment whose pages are interleaved, with a canary, and click on so many of them: a
-/// document of `bm25` is what people want two times in three.
+/// Create an experiment with interleaved pages and a canary, and click on `pages` pages. Two times
+/// in three, the searcher wants a document of `bm25`.
 pub async fn merged(server: &Server, name: &str, pages: usize) {
     let spec = json!({
         "name": name,
@@ -119,10 +122,10 @@ pub async fn merged(server: &Server, name: &str, pages: usize) {
     }
 }
 
-/// A server on this database with experiments of 2, 7, 10 and 136 rankers, one in batches, one
-/// whose pages are interleaved, one without a duel.
+/// A server on this database with experiments of 2, 7, 10 and 136 rankers, one in batches, one with
+/// interleaved pages, and one without duels.
 pub async fn server(database: &TestDatabase) -> Server {
-    // hours pass while the scene is set, and nothing may be dropped from memory meanwhile
+    // Hours pass on the clock meanwhile, and nothing may be evicted.
     let service = ServiceSettings {
         idle_after: Duration::from_secs(30 * 24 * 3600),
         ..ServiceSettings::default()

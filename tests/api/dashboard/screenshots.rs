@@ -1,4 +1,4 @@
-//! Pictures for the documentation: `scripts/screenshots`.
+//! Screenshots for the documentation: `scripts/screenshots`.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::scene;
 use crate::support::webdriver::Browser;
 use crate::support::{Kind, fresh_database};
 
-/// Pages, and what the pictures of each are called.
+/// Pages, and the names of their screenshots.
 const PAGES: [(&str, &str); 5] = [
     ("/", "list"),
     ("/experiments/checkout", "experiment"),

@@ -1,5 +1,5 @@
-//! A whole experiment under each policy: answers of every kind, clicks in pieces, batches run
-//! elsewhere, a change of the method, rankers that come and go, and a change of the policy.
+//! A whole experiment under each policy: all outcomes, clicks in pieces, posted batch results, a
+//! change of the method, roster changes, and a change of the policy.
 
 use dueling_bandits::{Answer, InFlight, PolicySpec, Selection, TieRule, step_rng};
 use interleaving::{self, CreditSheet, CreditSlot, Team};
@@ -21,8 +21,7 @@ const STEPS: u64 = 400;
 const RANKERS: usize = 4;
 const SLOTS: u16 = 6;
 
-/// The experiment as it stands after its log: with the rankers that came and went and the policies
-/// it had.
+/// The experiment after its log: its spec with all roster and policy changes, and its state.
 pub struct Played {
     pub spec: ExperimentSpec,
     pub log: Vec<LogEntry>,
@@ -77,7 +76,7 @@ fn clicks(selection: Selection, duel: Nonce, method: u32, script: &mut Script) -
     })))
 }
 
-/// Folds what it writes.
+/// Writes a log and folds it.
 struct Writing {
     fold: Fold,
     log: Vec<LogEntry>,
@@ -94,7 +93,7 @@ impl Writing {
     }
 }
 
-/// The experiment after the script, with `policy` from its first entry on.
+/// The experiment after the script, with `policy` from the first entry on.
 pub fn played(policy: &PolicySpec) -> Played {
     let mut spec = experiment(policy.clone());
     let fixed = policy.description().fixed_rankers.is_some();
@@ -205,13 +204,13 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
     }
 }
 
-/// The log of a uniform policy, which then gives way to `policy`: it folds the same log from its
-/// beginning.
+/// The log of a uniform policy that is then replaced by `policy`, which folds the same log from
+/// its start.
 pub fn after_a_policy_change(policy: &PolicySpec) -> (ExperimentSpec, Fold) {
     let before = PolicySpec::from_text("uniform").expect("a policy");
     let Played { mut spec, mut log, .. } = played(&before);
     if policy.description().fixed_rankers.is_some() {
-        // a log without roster changes
+        // Remove the roster changes from the log.
         log.retain(|entry| {
             let mentions = |ranker: u16| usize::from(ranker) >= RANKERS;
             match &entry.event {

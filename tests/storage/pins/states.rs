@@ -1,8 +1,8 @@
-//! Saved states that are kept: one of every layout that was ever written. A file is named
-//! `KIND.FORMAT` and holds what `save` wrote after the script.
+//! One saved state of every format that was ever written. A file is named `KIND.FORMAT` and holds
+//! the result of `save` after the script.
 //!
-//! A state that this version writes and that is not kept yet fails the test too: it says how to
-//! keep it.
+//! A format that this version writes and that is not kept yet also fails the test; the message
+//! says how to keep it.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn every_state_that_is_written_is_kept() {
+fn every_written_state_is_kept() {
     for spec in every_policy(500) {
         let fold = experiments::played(&spec).fold;
         assert_kept(&folder(), &spec, fold.format(), &fold.save());
@@ -24,7 +24,7 @@ fn every_state_that_is_written_is_kept() {
 }
 
 #[test]
-fn every_kept_experiment_restores_and_goes_on() {
+fn every_kept_experiment_restores_and_continues() {
     let policies = every_policy(500);
     let kept = kept(&folder());
     assert!(kept.len() >= policies.len());

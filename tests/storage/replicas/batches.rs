@@ -1,4 +1,4 @@
-//! A batch opens and closes once, however many servers issue its comparisons.
+//! A batch opens and closes once, whatever the number of servers that issue its comparisons.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ on_both_databases! {
 
 type Pair = (u64, String, String);
 
-/// What was issued: comparisons by batch and pair, and the servers' order of batches.
+/// What was issued: comparisons by batch and pair, and the order of batches at each server.
 #[derive(Default)]
 struct HandedOut {
     comparisons: BTreeMap<Pair, u64>,
@@ -66,7 +66,7 @@ async fn a_batch_opens_and_closes_once(database: TestDatabase) {
                         let before = known.needed.insert(key, needed);
                         assert!(
                             before.is_none_or(|before| before == needed),
-                            "one batch, one need"
+                            "a batch needs the same count everywhere"
                         );
                     }
                 }
@@ -77,7 +77,7 @@ async fn a_batch_opens_and_closes_once(database: TestDatabase) {
                 for duel in lease["duels"].as_array().expect("duels") {
                     let key = pair(&duel["batch"], &duel["left"], &duel["right"]);
                     *handed_out.lock().expect("a memory").comparisons.entry(key).or_default() += 1;
-                    // the first in the alphabet wins two of three
+                    // The first ranker in alphabetical order wins two of three.
                     let left_first = duel["left"].as_str() < duel["right"].as_str();
                     let position = duel["state"].as_u64().expect("a position") as usize;
                     let wins = !(caller + position).is_multiple_of(3);
@@ -91,7 +91,7 @@ async fn a_batch_opens_and_closes_once(database: TestDatabase) {
     let handed_out =
         Arc::into_inner(handed_out).expect("all have ended").into_inner().expect("a memory");
 
-    // every server has come to the same end
+    // Every server reaches the same end of the log.
     let head = database.count("select head from experiment").await as u64;
     let mut ends = Vec::new();
     for server in &servers {
@@ -103,7 +103,7 @@ async fn a_batch_opens_and_closes_once(database: TestDatabase) {
     }
     assert!(ends.windows(2).all(|pair| pair[0] == pair[1]));
 
-    // the log says when each batch opened: once, and the next after it
+    // By the log, each batch opened once, in order.
     let store = database.connect().await;
     let record = store.experiment("search").await.expect("a store").expect("an experiment");
     let spec = ExperimentSpec::read(&record.spec).expect("a spec");
@@ -120,8 +120,7 @@ async fn a_batch_opens_and_closes_once(database: TestDatabase) {
     assert_eq!(opened, in_order);
     assert!(last >= 2, "there were batches: {opened:?}");
 
-    // and no server alone has issued more than the batch needs: with three, three times as many
-    // is the bound
+    // No server issues more than the batch needs, so three servers issue at most three times that.
     let batches: BTreeSet<u64> =
         handed_out.comparisons.keys().map(|(batch, _, _)| *batch).collect();
     assert_eq!(batches.len() as u32, last);

@@ -1,4 +1,4 @@
-//! Experiments that are dropped from memory come back as they were.
+//! Experiments that are evicted from memory reload with the same state.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::support::client::{eventually, steady};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
-    what_is_idle_is_dropped_and_comes_back_as_it_was
-    what_is_asked_for_while_it_is_dropped_is_not_lost
+    idle_experiments_are_evicted_and_reload_unchanged
+    requests_during_an_eviction_are_not_lost
     memory_is_bounded
 }
 
@@ -21,7 +21,7 @@ fn settings(idle_after: Duration, memory_bytes: u64) -> Settings {
     Settings { service, ..Settings::default() }
 }
 
-async fn what_is_idle_is_dropped_and_comes_back_as_it_was(database: TestDatabase) {
+async fn idle_experiments_are_evicted_and_reload_unchanged(database: TestDatabase) {
     let server =
         Server::with(database.store().await, settings(Duration::from_secs(60), 1 << 30)).await;
     server
@@ -38,29 +38,29 @@ async fn what_is_idle_is_dropped_and_comes_back_as_it_was(database: TestDatabase
     }
     let before = server.standings("search").await;
     let out = server.pair("batch").await;
-    // one that is asked for is not idle
+    // An experiment with a batch comparison in flight is not idle.
     server.clock.advance_ms(61_000);
-    eventually("the end of what is idle", async || {
+    eventually("the eviction of idle experiments", async || {
         (server.service.loaded().len() == 1).then_some(())
     })
     .await;
-    assert_eq!(server.service.loaded()[0].name, "batch", "a comparison of its batch is out");
+    assert_eq!(server.service.loaded()[0].name, "batch", "a comparison of its batch is in flight");
     assert_eq!(database.count("select count(*) from snapshot").await, 1);
 
     let after = server.standings("search").await;
     for field in ["duels", "outcomes", "wins"] {
         assert_eq!(after[field], before[field], "{field}");
     }
-    assert_eq!(after["self_duels"], self_duels, "they were written first: {after}");
+    assert_eq!(after["self_duels"], self_duels, "self-duels are written first: {after}");
     server.answer("batch", &out, "left").await;
     server.clock.advance_ms(61_000);
-    eventually("the end of all", async || server.service.loaded().is_empty().then_some(())).await;
+    eventually("all evictions", async || server.service.loaded().is_empty().then_some(())).await;
     assert_eq!(server.position("batch").await, 1);
     server.stop().await;
 }
 
-/// Everything is idle all the time, and callers ask and answer all the same.
-async fn what_is_asked_for_while_it_is_dropped_is_not_lost(database: TestDatabase) {
+/// Everything is idle at all times, while callers request and answer duels.
+async fn requests_during_an_eviction_are_not_lost(database: TestDatabase) {
     let server =
         Server::with(database.store().await, settings(Duration::from_millis(1), 1 << 30)).await;
     server
@@ -92,7 +92,7 @@ async fn what_is_asked_for_while_it_is_dropped_is_not_lost(database: TestDatabas
     let self_duels: i64 = told.iter().map(|(_, self_duels)| self_duels).sum();
     assert!(answers > 0 && self_duels > 0);
     let dropped = database.count("select count(*) from snapshot").await;
-    assert!(dropped > 0, "it was dropped at least once");
+    assert!(dropped > 0, "it was never evicted");
     server.stop().await;
     assert_eq!(database.count("select count(*) from log where kind = 0").await, answers);
     let server = Server::start(database.connect().await).await;
@@ -104,7 +104,7 @@ async fn what_is_asked_for_while_it_is_dropped_is_not_lost(database: TestDatabas
 }
 
 async fn memory_is_bounded(database: TestDatabase) {
-    // 64 rankers take 16 KiB, 1 KiB each, and 34 bytes for each of 64² pairs: 7 of 20 fit
+    // 64 rankers take 16 KiB, 1 KiB each, and 34 bytes for each of 64² pairs: 7 of 20 fit.
     const LIMIT: u64 = 3 << 19;
     let server =
         Server::with(database.store().await, settings(Duration::from_secs(3600), LIMIT)).await;
@@ -121,7 +121,7 @@ async fn memory_is_bounded(database: TestDatabase) {
         (bytes <= LIMIT).then_some(())
     })
     .await;
-    assert!(server.service.loaded().len() >= 6, "no more than need be");
+    assert!(server.service.loaded().len() >= 6, "more were evicted than needed");
     for number in 0..20 {
         assert_eq!(server.position(&format!("e{number}")).await, 1);
     }

@@ -1,5 +1,5 @@
-//! The database goes back under servers that are running: an old backup, a standby that was behind.
-//! They say so, and fold anew what there is.
+//! The database goes back under running servers: an old backup is restored, or a standby that
+//! lagged takes over. The servers report the loss and fold the existing log again.
 
 use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::engine::fold::Fold;
@@ -11,15 +11,15 @@ use crate::support::client::{Client, eventually, steady};
 use crate::support::server::Process;
 
 on_both_databases! {
-    looking_finds_it
-    appending_finds_it
-    a_snapshot_of_what_is_gone_is_not_used
+    polling_detects_the_loss
+    appending_detects_the_loss
+    a_snapshot_beyond_the_log_is_not_used
 }
 
-/// The log's end is gone: what comes after position 6.
+/// Removes the end of the log, after position 6.
 const GO_BACK: &str = "delete from log where position > 6; update experiment set head = 6;";
 
-/// Answer so many duels with this, at the positions that follow on `after`.
+/// Answer `count` duels with this outcome, at the positions after `after`.
 async fn answer(client: &Client, count: u64, outcome: &str, after: u64) {
     for number in 1..=count {
         let duel = client.next_duel("search").await;
@@ -34,9 +34,9 @@ async fn regressions(client: &Client) -> u64 {
     line.expect("a counter").parse().expect("a number")
 }
 
-/// What the server says is what one says that folds the log from its start, and its log has the
-/// loss once.
-async fn says_what_is_there(
+/// The server's standings equal those of a server that folds the log from its start, and its own
+/// log reports the loss once.
+async fn assert_matches_the_log(
     database: &TestDatabase,
     process: Process,
     client: &Client,
@@ -49,7 +49,7 @@ async fn says_what_is_there(
     let (code, said) = process.wait();
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(said.matches("THE DATABASE HAS LOST ACKNOWLEDGED OUTCOMES").count(), 1, "{said}");
-    // with the snapshots that there are, and without
+    // With the existing snapshots, and without any.
     for statement in ["select 1", "delete from snapshot"] {
         database.execute(statement).await;
         let (_anew, anew) = serve(database, &[]);
@@ -58,30 +58,30 @@ async fn says_what_is_there(
     }
 }
 
-async fn looking_finds_it(database: TestDatabase) {
+async fn polling_detects_the_loss(database: TestDatabase) {
     let (process, client) =
         serve(&database, &["--no-listen", "--poll-milliseconds", "20", "--log", "error"]);
     client.create(&steady("search", &["a", "b", "c"])).await;
     answer(&client, 10, "left", 0).await;
     database.execute(GO_BACK).await;
-    eventually("a sign of the loss", async || (regressions(&client).await > 0).then_some(())).await;
+    eventually("the loss report", async || (regressions(&client).await > 0).then_some(())).await;
     assert_eq!(client.position("search").await, 6);
     answer(&client, 5, "none", 6).await;
-    says_what_is_there(&database, process, &client, 11).await;
+    assert_matches_the_log(&database, process, &client, 11).await;
 }
 
-async fn appending_finds_it(database: TestDatabase) {
+async fn appending_detects_the_loss(database: TestDatabase) {
     let (process, client) = serve(&database, &NEVER_LOOKS);
     client.create(&steady("search", &["a", "b", "c"])).await;
     answer(&client, 10, "left", 0).await;
     database.execute(GO_BACK).await;
-    assert_eq!(client.position("search").await, 10, "nothing has shown it yet");
+    assert_eq!(client.position("search").await, 10, "the loss is not detected yet");
     answer(&client, 5, "none", 6).await;
-    says_what_is_there(&database, process, &client, 11).await;
+    assert_matches_the_log(&database, process, &client, 11).await;
 }
 
-/// Neither when it is found, nor when the log has grown past it.
-async fn a_snapshot_of_what_is_gone_is_not_used(database: TestDatabase) {
+/// The snapshot is used neither when the loss is detected, nor when the log has grown past it.
+async fn a_snapshot_beyond_the_log_is_not_used(database: TestDatabase) {
     let (process, client) = serve(&database, &["--log", "error"]);
     client.create(&steady("search", &["a", "b", "c"])).await;
     answer(&client, 10, "left", 0).await;
@@ -108,10 +108,10 @@ async fn a_snapshot_of_what_is_gone_is_not_used(database: TestDatabase) {
     let (process, client) = serve(&database, &["--log", "error"]);
     assert_eq!(client.position("search").await, 6);
     assert_eq!(database.count("select max(position) from snapshot").await, 6);
-    // a process that has not noticed yet
+    // A process that has not detected the loss yet saves its snapshot.
     store.save_snapshot(&snapshot).await.expect("a store");
     assert_eq!(database.count("select max(position) from snapshot").await, 6);
     store.close().await;
     answer(&client, 6, "none", 6).await;
-    says_what_is_there(&database, process, &client, 12).await;
+    assert_matches_the_log(&database, process, &client, 12).await;
 }

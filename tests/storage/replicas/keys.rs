@@ -1,4 +1,4 @@
-//! Signing keys take turns while two servers are busy, and no server refuses what the other has
+//! Signing keys rotate while two servers are busy, and no server refuses a duel that the other has
 //! signed.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::support::client::{eventually, steady};
 use crate::support::server::{outcome, rankduel};
 
 on_both_databases! {
-    no_duel_is_refused_while_keys_take_turns
+    no_duel_is_refused_during_key_rotation
 }
 
 /// The key that a duel is signed with.
@@ -33,7 +33,7 @@ fn signing_keys(database: &TestDatabase, arguments: &[&str]) -> (Option<i32>, St
     outcome(command)
 }
 
-async fn no_duel_is_refused_while_keys_take_turns(database: TestDatabase) {
+async fn no_duel_is_refused_during_key_rotation(database: TestDatabase) {
     let flags = ["--log", "warn"];
     let ((_one, one), (_other, other)) = (serve(&database, &flags), serve(&database, &flags));
     one.create(&steady("search", &["a", "b", "c"])).await;
@@ -52,7 +52,7 @@ async fn no_duel_is_refused_while_keys_take_turns(database: TestDatabase) {
             let mut keys = BTreeSet::new();
             while !keys.contains(&wanted.load(Ordering::SeqCst)) {
                 let duel = from.next_duel("search").await;
-                to.answer("search", &duel, "left").await; // recorded, or the test fails
+                to.answer("search", &duel, "left").await; // panics unless recorded
                 keys.insert(key_of(&duel));
             }
             keys
@@ -70,14 +70,14 @@ async fn no_duel_is_refused_while_keys_take_turns(database: TestDatabase) {
         })
         .await;
     }
-    // until each of them has had one too
+    // Wait until each caller has had a duel of the new key.
     wanted.store(new_key, Ordering::SeqCst);
     let signed_with: BTreeSet<u32> = callers.join_all().await.into_iter().flatten().collect();
     assert_eq!(signed_with, BTreeSet::from([old_key, new_key]));
-    // a duel of before is still a duel
+    // A duel that the old key signed is still valid.
     one.answer("search", &old_duel, "right").await;
 
-    // the newest key cannot go, and the older one only when it is named
+    // The newest key cannot be retired, and the older one only by its id.
     let (code, _, error) = signing_keys(&database, &["retire", &new_key.to_string()]);
     assert_eq!(code, Some(1));
     assert!(error.contains("signs now"), "{error}");
@@ -86,7 +86,7 @@ async fn no_duel_is_refused_while_keys_take_turns(database: TestDatabase) {
     let (code, said, _) = signing_keys(&database, &["retire", &old_key.to_string()]);
     assert_eq!((code, said), (Some(0), format!("key {old_key} is retired\n")));
     let body = json!({"duel_id": old_duel["duel_id"], "outcome": "right"});
-    eventually("the end of what it has signed", async || {
+    eventually("the refusal of duels that it signed", async || {
         let answer = one.feedback("search", &body).await;
         (answer.status != 200).then(|| answer.problem(ProblemKind::InvalidDuel))
     })

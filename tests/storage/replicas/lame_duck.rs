@@ -1,4 +1,4 @@
-//! A server that is told to stop goes on serving until load balancers have noticed.
+//! A stopping server continues to serve until load balancers have noticed.
 
 use rankduel::http::ProblemKind;
 
@@ -13,16 +13,16 @@ async fn a_lame_duck_is_not_ready_and_serves() {
     client.create(&steady("search", &["a", "b"])).await;
     assert_eq!(client.get("/readyz").await.status, 200);
     process.signal("TERM");
-    eventually("the word that it goes", async || {
+    eventually("the server to be unready", async || {
         let answer = client.get("/readyz").await;
         (answer.status == 503).then(|| answer.problem(ProblemKind::Unavailable))
     })
     .await;
-    // over a connection that is new
+    // Over a new connection.
     let new_client = Client::new(&process.url);
     let duel = new_client.next_duel("search").await;
     assert_eq!(new_client.answer("search", &duel, "left").await, 1);
-    eventually("closed doors", async || {
+    eventually("new connections to be refused", async || {
         new_client.try_send("GET", "/livez", &[], Vec::new()).await.is_err().then_some(())
     })
     .await;

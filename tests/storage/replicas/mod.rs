@@ -1,5 +1,4 @@
-//! Several servers on one database: they follow each other, drop what is idle, take turns with
-//! keys, and go one by one.
+//! Several servers on one database: replication, eviction, key rotation, and stops.
 
 mod archived;
 mod batches;
@@ -25,5 +24,5 @@ fn serve(database: &TestDatabase, flags: &[&str]) -> (Process, Client) {
     (process, client)
 }
 
-/// Flags of a server that does not look at what others do within any test.
+/// Flags of a server that never polls within a test.
 const NEVER_LOOKS: [&str; 4] = ["--poll-milliseconds", "3600000", "--log", "warn"];

@@ -1,4 +1,4 @@
-//! Clicks that come in pieces, at any server.
+//! Pieces of clicks, sent to any server.
 
 use serde_json::{Value, json};
 
@@ -29,8 +29,8 @@ async fn pieces_at_two_servers_are_one_outcome(database: &TestDatabase) {
     let mut body = steady("search", &["a", "b"]);
     body["settle_after_seconds"] = json!(8);
     one.create(&body).await;
-    // half of them are settled by what comes last, at whichever server; the others by their time,
-    // at both servers at once
+    // Half of them are settled by their last piece, at either server; the others by their settling
+    // time, at both servers at once.
     let mut pages = Vec::new();
     for number in 0..10 {
         let page = page(&one, &other).await;
@@ -52,7 +52,7 @@ async fn pieces_at_two_servers_are_one_outcome(database: &TestDatabase) {
         })
         .await;
     }
-    // ten times two pieces, and one entry that settles each
+    // Ten pages with two pieces each, and one entry that settles each page.
     assert_eq!(database.count("select count(*) from log").await, 30);
     for page in &pages {
         assert_eq!(send(&one, page, json!(["l1", "l2", "l3"]), false).await, "late");

@@ -1,9 +1,9 @@
-//! Rankers come and go at one server while all serve.
+//! Roster changes at one server while all servers issue duels.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rankduel::http::ProblemKind;
-use rankduel::service::verify::audit;
+use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
 use super::{NEVER_LOOKS, serve};
@@ -12,9 +12,9 @@ use crate::support::server::Process;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
-    all_serve_while_rankers_come_and_go
-    a_server_that_has_not_heard_of_it_lags_and_does_no_harm
-    a_change_is_judged_by_the_rankers_there_are
+    all_servers_serve_during_roster_changes
+    a_server_with_a_stale_roster_does_no_harm
+    a_change_is_checked_against_the_current_roster
 }
 
 async fn change(client: &Client, body: Value) {
@@ -46,7 +46,7 @@ async fn traffic(client: Client, answers_to: Client, stop: &AtomicBool) -> u64 {
 }
 
 async fn agree(database: &TestDatabase, clients: &[&Client], duels: u64) {
-    eventually("the same everywhere", async || {
+    eventually("equal standings at all servers", async || {
         let expected = clients[0].standings("search").await;
         let mut same = expected["duels"] == duels;
         for client in clients {
@@ -56,11 +56,11 @@ async fn agree(database: &TestDatabase, clients: &[&Client], duels: u64) {
     })
     .await;
     let store = database.connect().await;
-    let findings = audit(&*store, "search").await.expect("an answer");
+    let findings = verify(&*store, "search").await.expect("an answer");
     assert_eq!(findings.wrong, Vec::<String>::new());
 }
 
-async fn all_serve_while_rankers_come_and_go(database: TestDatabase) {
+async fn all_servers_serve_during_roster_changes(database: TestDatabase) {
     let flags = ["--poll-milliseconds", "20"];
     let ((_one, one), (_other, other)) = (serve(&database, &flags), serve(&database, &flags));
     one.create(
@@ -68,7 +68,7 @@ async fn all_serve_while_rankers_come_and_go(database: TestDatabase) {
     )
     .await;
     let stop = AtomicBool::new(false);
-    // every duel is answered at the server that has not handed it out
+    // Every duel is answered at a server other than the one that issued it.
     let changes = async {
         for number in 0..6 {
             let (here, there) = if number % 2 == 0 { (&one, &other) } else { (&other, &one) };
@@ -93,9 +93,11 @@ async fn all_serve_while_rankers_come_and_go(database: TestDatabase) {
     assert_eq!(retired(&one).await, retired(&other).await);
 }
 
-/// Two servers that receive no notifications of each other. The first has enlisted `d` and retired
-/// `a` since the second one read the experiment.
-async fn one_knows_more(database: &TestDatabase) -> ((Process, Client), (Process, Client)) {
+/// Two servers without notifications. After the second one has read the experiment, the first one
+/// adds `d` and retires `a`.
+async fn servers_of_which_one_is_stale(
+    database: &TestDatabase,
+) -> ((Process, Client), (Process, Client)) {
     let without_notices = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
     let (one, other) = (serve(database, &without_notices), serve(database, &without_notices));
     one.1
@@ -109,9 +111,9 @@ async fn one_knows_more(database: &TestDatabase) -> ((Process, Client), (Process
     (one, other)
 }
 
-/// It issues duels of the rankers that it knows, and records answers of those that it does not.
-async fn a_server_that_has_not_heard_of_it_lags_and_does_no_harm(database: TestDatabase) {
-    let ((_one, one), (_other, other)) = one_knows_more(&database).await;
+/// It issues duels of the rankers it knows, and records answers about rankers it does not know.
+async fn a_server_with_a_stale_roster_does_no_harm(database: TestDatabase) {
+    let ((_one, one), (_other, other)) = servers_of_which_one_is_stale(&database).await;
     let of = async |client: &Client, id: &str| {
         for _ in 0..1000 {
             let duel = client.pair("search").await;
@@ -123,7 +125,7 @@ async fn a_server_that_has_not_heard_of_it_lags_and_does_no_harm(database: TestD
     };
     let of_a = of(&other, "a").await;
     let of_d = of(&one, "d").await;
-    // what it appends stands behind what it has not heard of, and it reads all of it then
+    // Its append follows entries that it has not read, so it reads them all now.
     other.answer("search", &of_d, "left").await;
     assert_eq!(retired(&other).await, ["a"]);
     for _ in 0..100 {
@@ -132,7 +134,7 @@ async fn a_server_that_has_not_heard_of_it_lags_and_does_no_harm(database: TestD
     one.answer("search", &of_a, "left").await;
     let again = json!({"duel_id": of_a["duel_id"], "outcome": "left"});
     assert_eq!(other.feedback("search", &again).await.json(200)["status"], "duplicate");
-    // a change that was decided on what is no more is refused
+    // A change based on an old version is refused.
     let stale = [("content-type", "application/json"), ("if-match", "\"1\"")];
     let body = json!({"enlist": "e"}).to_string().into_bytes();
     let path = "/v1/experiments/search";
@@ -140,9 +142,9 @@ async fn a_server_that_has_not_heard_of_it_lags_and_does_no_harm(database: TestD
     agree(&database, &[&one], 2).await;
 }
 
-/// The winner is one that takes part, whatever the server that is told knew before.
-async fn a_change_is_judged_by_the_rankers_there_are(database: TestDatabase) {
-    let ((_one, _), (_other, other)) = one_knows_more(&database).await;
+/// The winner must be an active ranker, even if the server's roster was stale.
+async fn a_change_is_checked_against_the_current_roster(database: TestDatabase) {
+    let ((_one, _), (_other, other)) = servers_of_which_one_is_stale(&database).await;
     let concluded = |winner: &str| json!({"status": "concluded", "winner": winner});
     other.patch("search", &concluded("a")).await.problem_at(ProblemKind::InvalidRequest, "/winner");
     let experiment = other.patch("search", &concluded("d")).await.json(200);
@@ -151,9 +153,9 @@ async fn a_change_is_judged_by_the_rankers_there_are(database: TestDatabase) {
     agree(&database, &[&other], 0).await;
 }
 
-/// Nobody asks the other server for anything before it has heard of it.
+/// The other server gets no request before it has read the change.
 #[tokio::test(flavor = "multi_thread")]
-async fn being_told_is_enough_on_postgresql() {
+async fn notifications_carry_roster_changes_on_postgresql() {
     let database = fresh_database(Kind::Postgres).await;
     let ((_one, one), (_other, other)) =
         (serve(&database, &NEVER_LOOKS), serve(&database, &NEVER_LOOKS));
@@ -163,7 +165,7 @@ async fn being_told_is_enough_on_postgresql() {
     .await;
     other.standings("search").await;
     change(&one, json!({"retire": "b"})).await;
-    eventually("who has gone at the other", async || {
+    eventually("the retired ranker at the other server", async || {
         (retired(&other).await == ["b"]).then_some(())
     })
     .await;

@@ -1,20 +1,20 @@
-//! What one process appends, the other has: told by the database, or found by looking.
+//! Each process reads the entries of the others, after a notification or by polling.
 
 use super::{NEVER_LOOKS, serve};
 use crate::support::client::{Client, eventually, steady};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
-    looking_alone_is_enough
+    polling_alone_suffices
 }
 
-/// Both answer duels of the other, and each comes to know what the other has appended.
+/// Each server answers duels of the other, and reads the entries that the other appends.
 async fn both_follow(database: &TestDatabase, flags: &[&str]) {
     let ((_one, one), (_other, other)) = (serve(database, flags), serve(database, flags));
     one.create(&steady("search", &["a", "b", "c"])).await;
     assert_eq!(other.position("search").await, 0, "the other has it in memory");
     let arrives = async |at: &Client, position| {
-        eventually("what the other has appended", async || {
+        eventually("the entries of the other server", async || {
             (at.position("search").await >= position).then_some(())
         })
         .await;
@@ -28,7 +28,7 @@ async fn both_follow(database: &TestDatabase, flags: &[&str]) {
         arrives(&other, position + 1).await;
     }
     one.patch("search", &serde_json::json!({"status": "paused"})).await.json(200);
-    eventually("the change at the other", async || {
+    eventually("the change at the other server", async || {
         let experiment = other.get("/v1/experiments/search").await.json(200);
         (experiment["status"] == "paused").then(|| assert_eq!(experiment["version"], 2))
     })
@@ -39,21 +39,21 @@ async fn both_follow(database: &TestDatabase, flags: &[&str]) {
     assert_eq!(first.await.json(200), second.await.json(200));
 }
 
-async fn looking_alone_is_enough(database: TestDatabase) {
+async fn polling_alone_suffices(database: TestDatabase) {
     both_follow(&database, &["--no-listen", "--poll-milliseconds", "20"]).await;
 }
 
-/// Neither looks for an hour.
+/// The servers poll once an hour.
 #[tokio::test(flavor = "multi_thread")]
-async fn being_told_alone_is_enough_on_postgresql() {
+async fn notifications_alone_suffice_on_postgresql() {
     let database = fresh_database(Kind::Postgres).await;
     both_follow(&database, &NEVER_LOOKS).await;
 }
 
-/// The connection that listens is cut again and again; what was told meanwhile is looked for when
-/// it is back.
+/// The listening connection is cut repeatedly; after it is restored, the server polls for entries
+/// whose notifications it missed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_is_cut_is_made_again() {
+async fn a_lost_listening_connection_is_restored() {
     let database = fresh_database(Kind::Postgres).await;
     let ((_one, one), (_other, other)) =
         (serve(&database, &NEVER_LOOKS), serve(&database, &NEVER_LOOKS));
@@ -68,7 +68,7 @@ async fn a_connection_that_is_cut_is_made_again() {
             .await;
         let duel = one.next_duel("search").await;
         assert_eq!(one.answer("search", &duel, "left").await, position);
-        eventually("what was told while nobody listened", async || {
+        eventually("entries whose notification was lost", async || {
             (other.position("search").await == position).then_some(())
         })
         .await;

@@ -1,4 +1,4 @@
-//! An experiment that this version does not understand is refused, and nothing else is.
+//! An experiment that this version cannot read is refused; all others are served.
 
 use rankduel::http::ProblemKind;
 use serde_json::json;
@@ -10,11 +10,11 @@ use crate::support::client::{Client, eventually, steady};
 on_both_databases! {
     a_spec_of_a_newer_version_is_refused
     an_event_of_a_newer_version_is_refused
-    a_pruned_log_without_a_snapshot_that_can_be_read_is_refused
+    a_pruned_log_without_a_readable_snapshot_is_refused
 }
 
-/// Every way to the experiment is closed, with this word as the reason; another experiment goes on.
-async fn only_it_is_refused(client: &Client, name: &str, reason: &str) {
+/// Every request for the experiment is refused for this reason, and another experiment is served.
+async fn assert_only_this_one_is_refused(client: &Client, name: &str, reason: &str) {
     let path = format!("/v1/experiments/{name}");
     let answers = [
         client.get(&path).await,
@@ -34,7 +34,7 @@ async fn only_it_is_refused(client: &Client, name: &str, reason: &str) {
     assert_eq!(client.get("/livez").await.status, 200);
 }
 
-/// What the metric of experiments that cannot be read says.
+/// The metric of unreadable experiments.
 async fn unreadable(client: &Client) -> String {
     let metrics = client.get("/metrics").await.text();
     let line =
@@ -59,8 +59,8 @@ async fn a_spec_of_a_newer_version_is_refused(database: TestDatabase) {
         )
         .await;
     let (process, client) = serve(&database, &["--poll-milliseconds", "20", "--log", "warn"]);
-    only_it_is_refused(&client, "newer", "pcomp-of-tomorrow").await;
-    only_it_is_refused(&client, "newer", "newer version").await;
+    assert_only_this_one_is_refused(&client, "newer", "pcomp-of-tomorrow").await;
+    assert_only_this_one_is_refused(&client, "newer", "newer version").await;
     let page = client.get("/v1/experiments").await.json(200);
     assert_eq!(page["experiments"].as_array().expect("a list").len(), 1);
     assert_eq!(
@@ -70,7 +70,7 @@ async fn a_spec_of_a_newer_version_is_refused(database: TestDatabase) {
     process.signal("TERM");
     let (code, log) = process.wait();
     assert_eq!(code, Some(0));
-    assert_eq!(times(&log, "cannot be served here"), 1, "said once: {log}");
+    assert_eq!(times(&log, "cannot be served here"), 1, "logged once: {log}");
 }
 
 async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
@@ -80,7 +80,7 @@ async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
         let duel = client.next_duel(name).await;
         assert_eq!(client.answer(name, &duel, "left").await, 1);
     }
-    // a newer replica appends what this one does not know, while it has the experiment in memory
+    // A newer replica appends an unknown event while this one has the experiment in memory.
     database
         .execute(
             "insert into log (experiment_id, position, nonce, recorded_at_ms, kind, detail)
@@ -95,12 +95,12 @@ async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
         (answer.status == 503).then_some(())
     })
     .await;
-    only_it_is_refused(&client, "newer", "enlisted").await;
+    assert_only_this_one_is_refused(&client, "newer", "enlisted").await;
     assert_eq!(unreadable(&client).await, "1");
-    // when it is upgraded, so to speak, the experiment is there again
+    // Without the entry, as if this server were upgraded, the experiment is available again.
     database.execute("delete from log where position = 2 and kind = 1").await;
     database.execute("update experiment set head = 1 where name = 'newer'").await;
-    eventually("another try", async || {
+    eventually("another attempt", async || {
         let answer = client.get("/v1/experiments/newer/standings").await;
         (answer.status == 200).then(|| assert_eq!(answer.json(200)["position"], 1))
     })
@@ -109,10 +109,10 @@ async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
     process.signal("TERM");
     let (code, log) = process.wait();
     assert_eq!(code, Some(0));
-    assert_eq!(times(&log, "cannot be served here"), 1, "said once: {log}");
+    assert_eq!(times(&log, "cannot be served here"), 1, "logged once: {log}");
 }
 
-async fn a_pruned_log_without_a_snapshot_that_can_be_read_is_refused(database: TestDatabase) {
+async fn a_pruned_log_without_a_readable_snapshot_is_refused(database: TestDatabase) {
     let (_process, client) = serve(&database, &NEVER_LOOKS);
     for name in ["pruned", "other"] {
         client.create(&steady(name, &["a", "b"])).await;
@@ -124,7 +124,7 @@ async fn a_pruned_log_without_a_snapshot_that_can_be_read_is_refused(database: T
              select experiment.id, 123456789, 7, secret, 0 from experiment, signing_key where name = 'pruned';",
         )
         .await;
-    // it is in memory as it was; a server that loads it now finds nothing to begin with
+    // It is still in this server's memory; a server that loads it now has no usable snapshot.
     let (_other, other) = serve(&database, &NEVER_LOOKS);
-    only_it_is_refused(&other, "pruned", "pruned up to position 7").await;
+    assert_only_this_one_is_refused(&other, "pruned", "pruned up to position 7").await;
 }

@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of a storm of feedback.
+//! `kill -9` under heavy feedback load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::support::TestDatabase;
 use crate::support::client::{Client, eventually, steady};
 
 on_both_databases! {
-    what_was_acknowledged_is_in_the_log_exactly_once
-    policies_of_all_kinds_come_back_as_they_were
+    acknowledged_answers_are_in_the_log_exactly_once
+    policies_of_all_kinds_are_restored
 }
 
-/// Send each of `answers` again, in one go after the other; what became of each.
+/// Send each of `answers` again, in consecutive requests; returns the receipts.
 async fn repeat(client: &Client, answers: &[(String, &'static str)]) -> Vec<Value> {
     let mut receipts = Vec::new();
     for items in answers.chunks(1000) {
@@ -24,13 +24,13 @@ async fn repeat(client: &Client, answers: &[(String, &'static str)]) -> Vec<Valu
     receipts
 }
 
-/// The server is killed at rest, four times in a storm (as soon as it has begun, and later and
-/// later), and at rest.
-async fn what_was_acknowledged_is_in_the_log_exactly_once(database: TestDatabase) {
+/// The server is killed at rest, four times under load (right at the start, then later and later),
+/// and at rest again.
+async fn acknowledged_answers_are_in_the_log_exactly_once(database: TestDatabase) {
     let memory = Shared::default();
     let (process, client) = serve(&database);
     client.create(&steady("search", &["a", "b", "c"])).await;
-    // a snapshot, so that a start has something to begin with
+    // A snapshot, so that the next start uses one.
     answer_many(&client, "search").await;
     let mut expected = client.standings("search").await["outcomes"].clone();
     eventually("a snapshot", async || {
@@ -51,30 +51,30 @@ async fn what_was_acknowledged_is_in_the_log_exactly_once(database: TestDatabase
 
     let Memory { acknowledged, unheard, open, self_duels } =
         Arc::into_inner(memory).expect("all callers have ended").into_inner().expect("a memory");
-    assert!(acknowledged.len() >= 450 && !open.is_empty(), "there was a storm");
+    assert!(acknowledged.len() >= 450 && !open.is_empty(), "there was too little load");
     assert_eq!(self_duels, 0);
 
     let (process, client) = serve(&database);
-    // each acknowledged answer is where it was said to be
+    // Each acknowledged answer is at its acknowledged position.
     let answers: Vec<_> =
         acknowledged.iter().map(|(id, (outcome, _))| (id.clone(), *outcome)).collect();
     for (receipt, (_, place)) in repeat(&client, &answers).await.iter().zip(acknowledged.values()) {
         assert_eq!((&receipt["status"], position(receipt)), (&json!("duplicate"), *place));
     }
-    // what was not heard of is there or not, and now it is there once
+    // Answers without a response may be in the log; after a repeat they are in it once.
     let unheard: Vec<_> = unheard.into_iter().collect();
     let mut places: BTreeSet<u64> = acknowledged.values().map(|(_, place)| *place).collect();
     for receipt in repeat(&client, &unheard).await {
         assert!(["recorded", "duplicate"].contains(&receipt["status"].as_str().expect("a status")));
         places.insert(position(&receipt));
     }
-    // a duel that an earlier process issued is still a duel
+    // A duel that an earlier process issued is still valid.
     let open: Vec<_> = open.into_iter().map(|id| (id, "left")).collect();
     for receipt in repeat(&client, &open).await {
         assert_eq!(receipt["status"], "recorded");
         places.insert(position(&receipt));
     }
-    // every place once, and nothing else in the log
+    // Every position once, and nothing else in the log.
     let total = 11_000 + acknowledged.len() + unheard.len() + open.len();
     assert_eq!(places, (11_001..=total as u64).collect());
     assert_eq!(database.count("select count(*) from log").await, total as i64);
@@ -94,8 +94,8 @@ async fn what_was_acknowledged_is_in_the_log_exactly_once(database: TestDatabase
     assert_eq!(folded_from_the_start(&database, "search").await, standings);
 }
 
-/// The state of every policy is that of the log, however often its process was killed.
-async fn policies_of_all_kinds_come_back_as_they_were(database: TestDatabase) {
+/// After any number of kills, the state of every policy matches the log.
+async fn policies_of_all_kinds_are_restored(database: TestDatabase) {
     let names = ["d-ts-plus", "rucb", "scb", "scomp2"];
     let memory = Shared::default();
     for (round, enough) in (0..).zip([40, 150]) {

@@ -1,5 +1,5 @@
-//! The program, killed and stopped in the middle of its work: what it has acknowledged is there
-//! when it comes back.
+//! The program is killed or stopped under load; after a restart, everything that it acknowledged is
+//! there.
 
 mod kill;
 mod pieces;
@@ -22,14 +22,14 @@ fn serve(database: &TestDatabase) -> (Process, Client) {
     (process, client)
 }
 
-/// Stop it in good order.
+/// Stop it cleanly.
 fn stop(process: Process) {
     process.signal("TERM");
     let (code, log) = process.wait();
     assert_eq!(code, Some(0), "{log}");
 }
 
-/// Answer so many duels of an experiment that a snapshot is due: 11 000, in requests of 1000.
+/// Answer enough duels of an experiment for a snapshot: 11 000, in requests of 1000.
 async fn answer_many(client: &Client, name: &str) {
     for round in 0..11 {
         let lease = serde_json::json!({"count": 1000});
@@ -53,7 +53,7 @@ async fn answer_many(client: &Client, name: &str) {
     }
 }
 
-/// What a process says that starts without any snapshot: the fold of the log from its beginning.
+/// The standings of a process that starts without snapshots and folds the log from its start.
 async fn folded_from_the_start(database: &TestDatabase, name: &str) -> Value {
     database.execute("delete from snapshot").await;
     let (process, client) = serve(database);

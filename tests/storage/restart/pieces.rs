@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of clicks that come in pieces.
+//! `kill -9` while clicks arrive in pieces.
 
 use serde_json::{Value, json};
 
@@ -7,15 +7,15 @@ use crate::support::TestDatabase;
 use crate::support::client::{Client, PATIENCE, steady};
 
 on_both_databases! {
-    what_was_clicked_in_pieces_comes_to_the_same_with_and_without_a_kill
+    pieces_give_the_same_outcomes_with_and_without_a_kill
 }
 
 const LEFT: [&str; 4] = ["l1", "l2", "l3", "l4"];
 const RIGHT: [&str; 4] = ["r1", "r2", "r3", "r4"];
 const PAGES: usize = 24;
 
-/// The pieces of one page, and whether the last of them settles it; the others are settled by one
-/// that says no more.
+/// The pieces of one page, and whether its last piece settles it; other pages are settled by an
+/// additional empty piece.
 fn pieces(number: usize) -> (Vec<Value>, bool) {
     let pieces = match number % 6 {
         0 => vec![json!(["l1"]), json!(["r1"]), json!(["r2"])],
@@ -47,7 +47,7 @@ async fn send(client: &Client, name: &str, page: &Value, piece: &Value, last: bo
     receipt["status"].as_str().expect("a status").to_owned()
 }
 
-/// The sides' wins, ties and pages without a signal, once every page is settled.
+/// The wins of both sides, ties and pages without a signal, once every page is settled.
 async fn settled(client: &Client, name: &str, pages: &[Value]) -> Value {
     for (number, page) in pages.iter().enumerate() {
         if !pieces(number).1 {
@@ -59,9 +59,7 @@ async fn settled(client: &Client, name: &str, pages: &[Value]) -> Value {
     standings["outcomes"].clone()
 }
 
-async fn what_was_clicked_in_pieces_comes_to_the_same_with_and_without_a_kill(
-    database: TestDatabase,
-) {
+async fn pieces_give_the_same_outcomes_with_and_without_a_kill(database: TestDatabase) {
     let (mut process, mut client) = serve(&database);
     let undisturbed = create(&client, "undisturbed").await;
     let killed = create(&client, "killed").await;
@@ -76,8 +74,8 @@ async fn what_was_clicked_in_pieces_comes_to_the_same_with_and_without_a_kill(
             let (pieces, last) = pieces(number);
             let last = last && turn == 2;
             let (sent, page, piece) = (client.clone(), page.clone(), pieces[turn].clone());
-            // some in the moment of the kill: nobody knows whether they were kept, so they are sent
-            // again
+            // Some are sent at the moment of the kill. Whether they were recorded is unknown, so
+            // they are sent again.
             if number % 8 == 5 {
                 let (page, piece) = (page.clone(), piece.clone());
                 let sending = tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Every policy that serves, over HTTP, with a restart of the program in the middle.
+//! Every policy that can be served, over HTTP, with a restart of the program in the middle.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use crate::support::TestDatabase;
 use crate::support::client::Client;
 
 on_both_databases! {
-    every_policy_goes_on_where_it_was
+    every_policy_continues_after_a_restart
 }
 
 const RANKERS: [&str; 4] = ["a", "b", "c", "d"];
-/// Duels of each experiment in each of the two processes: some batches of the batch policies, and
-/// more than the initial phase of those that have one.
+/// Duels of each experiment in each of the two processes: enough for several batches, and more than
+/// the initial phase of any policy.
 const DUELS: usize = 40;
 const HORIZON: u64 = 200;
 
@@ -28,7 +28,7 @@ fn served() -> impl Iterator<Item = (&'static str, &'static Description)> {
     PolicySpec::KINDS.iter().copied().filter(|(_, description)| description.not_served.is_none())
 }
 
-/// The experiment of a kind, with the parameters that must be given.
+/// An experiment of this kind, with the required parameters.
 fn experiment(kind: &str, description: &Description) -> Value {
     let mut policy = json!({"kind": kind});
     for parameter in description.parameters.iter().filter(|parameter| parameter.default.is_none()) {
@@ -38,14 +38,14 @@ fn experiment(kind: &str, description: &Description) -> Value {
     json!({"name": kind, "rankers": RANKERS, "policy": policy, "ties": "half", "seed": 9})
 }
 
-/// What a caller has seen of an experiment.
+/// What a caller has received from an experiment.
 #[derive(Debug, Default, Clone, Copy)]
 struct Seen {
     duels: u64,
     self_duels: u64,
 }
 
-/// Ask and answer, one duel after the other: mostly the earlier letter wins.
+/// Request and answer duels one after the other; the earlier letter usually wins.
 async fn live(client: Client, kind: &'static str) -> (&'static str, Seen) {
     let mut seen = Seen::default();
     for number in 0..DUELS {
@@ -74,7 +74,7 @@ async fn live_all(client: &Client) -> Vec<(&'static str, Seen)> {
     callers.join_all().await
 }
 
-/// The state that the log in the database means, folded here.
+/// The state of the log in the database, folded here.
 async fn folded(database: &TestDatabase, kind: &str) -> Fold {
     let store = database.connect().await;
     let record = store.experiment(kind).await.expect("a store").expect("an experiment");
@@ -86,8 +86,8 @@ async fn folded(database: &TestDatabase, kind: &str) -> Fold {
     fold
 }
 
-/// Every pair that a state may issue next when nothing is in flight, and the batch of it: one
-/// alone for a policy that draws nothing while it selects.
+/// Every pair (with its batch) that a state may select next when nothing is in flight. It is a
+/// single pair for a policy that selects without randomness.
 fn next(fold: &Fold) -> BTreeSet<(usize, usize, Option<u32>)> {
     let mut rng = PolicyRng::seed_from_u64(1);
     let idle = InFlight::new();
@@ -98,7 +98,7 @@ fn next(fold: &Fold) -> BTreeSet<(usize, usize, Option<u32>)> {
     (0..2000).map(select).collect()
 }
 
-async fn every_policy_goes_on_where_it_was(database: TestDatabase) {
+async fn every_policy_continues_after_a_restart(database: TestDatabase) {
     let (process, client) = serve(&database);
     for (kind, description) in served() {
         let created = client.create(&experiment(kind, description)).await;
@@ -146,18 +146,15 @@ async fn every_policy_goes_on_where_it_was(database: TestDatabase) {
         };
         assert!(possible.iter().any(fits), "{kind}: {duel} is none of {possible:?}");
         assert_eq!(duel["state"], fold.position(), "{kind}");
-        // at the start every pair would do
+        // Initially, every pair is possible.
         told_apart += usize::from(possible.len() < 6);
         if !shown.is_self() {
             client.answer(kind, &duel, "none").await;
         }
     }
-    assert!(
-        told_apart >= 10,
-        "only {told_apart} policies say by their next duel that they know anything"
-    );
+    assert!(told_apart >= 10, "only {told_apart} policies depend on the log in their next duel");
 
-    // and each goes on: what its log then means is what it says
+    // Each policy continues: its new state matches its log.
     live_all(&client).await;
     stop(process);
     let (process, client) = serve(&database);

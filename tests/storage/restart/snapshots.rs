@@ -1,4 +1,4 @@
-//! What a start does with the snapshots that it finds.
+//! How a start uses snapshots.
 
 use dueling_bandits::Answer;
 use rankduel::engine::experiment_spec::ExperimentSpec;
@@ -12,8 +12,8 @@ use crate::support::TestDatabase;
 use crate::support::client::{eventually, steady};
 
 on_both_databases! {
-    a_start_begins_with_the_snapshot
-    a_snapshot_that_cannot_be_read_is_ignored
+    a_start_uses_the_snapshot
+    an_unreadable_snapshot_is_ignored
 }
 
 struct Kept {
@@ -24,7 +24,7 @@ struct Kept {
     standings: Value,
 }
 
-/// A database with a long log and a snapshot, and what the server said last.
+/// A database with a long log and a snapshot, and the last standings of the server.
 async fn kept(database: &TestDatabase) -> Kept {
     let (process, client) = serve(database);
     client.create(&steady("search", &["a", "b", "c"])).await;
@@ -45,21 +45,21 @@ async fn kept(database: &TestDatabase) -> Kept {
     Kept { store, record, spec, snapshot, standings }
 }
 
-/// Put this in the place of all snapshots, and see what a server says that starts with it.
+/// Replace all snapshots by this one, and return the standings of a server that starts with it.
 async fn start_with(database: &TestDatabase, kept: &Kept, snapshot: Snapshot) -> Value {
     database.execute("delete from snapshot").await;
     kept.store.save_snapshot(&snapshot).await.expect("a snapshot that is kept");
     let (process, client) = serve(database);
     let standings = client.standings("search").await;
-    // and it goes on
+    // The server also continues.
     let duel = client.next_duel("search").await;
     assert_eq!((&duel["batch"], &duel["state"]), (&1.into(), &standings["position"]));
     stop(process);
     standings
 }
 
-/// Shown by a snapshot that says something else than the log: all that was won, `a` or `b` has won.
-async fn a_start_begins_with_the_snapshot(database: TestDatabase) {
+/// The snapshot contradicts the log to show that it is used: `a` or `b` has won everything.
+async fn a_start_uses_the_snapshot(database: TestDatabase) {
     let kept = kept(&database).await;
     let same = start_with(&database, &kept, kept.snapshot.clone()).await;
     assert_eq!(same, kept.standings);
@@ -80,7 +80,7 @@ async fn a_start_begins_with_the_snapshot(database: TestDatabase) {
     assert_eq!(standings["leaders"], serde_json::json!(["a"]));
 }
 
-async fn a_snapshot_that_cannot_be_read_is_ignored(database: TestDatabase) {
+async fn an_unreadable_snapshot_is_ignored(database: TestDatabase) {
     let kept = kept(&database).await;
     let good = &kept.snapshot;
     let middle = good.state.len() / 2;

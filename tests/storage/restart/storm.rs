@@ -1,4 +1,4 @@
-//! Callers that ask and answer as fast as they can, and remember what they were told.
+//! Callers that request and answer duels as fast as they can, and remember the responses.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,12 +11,12 @@ use crate::support::client::Client;
 const CALLERS: usize = 8;
 const OUTCOMES: [&str; 4] = ["left", "right", "tie", "none"];
 
-/// What callers know.
+/// What the callers know.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// Answers that were acknowledged, by duel: outcome and log position.
+    /// Acknowledged answers by duel: outcome and log position.
     pub acknowledged: BTreeMap<String, (&'static str, u64)>,
-    /// Answers that were sent, and of which nothing was heard.
+    /// Answers that were sent and got no response.
     pub unheard: BTreeMap<String, &'static str>,
     /// Duels that were issued and not answered.
     pub open: Vec<String>,
@@ -24,10 +24,10 @@ pub struct Memory {
     pub self_duels: u64,
 }
 
-/// A memory as callers share it.
+/// A memory that callers share.
 pub type Shared = Arc<Mutex<Memory>>;
 
-/// Let callers loose on these experiments until the server is gone; their end is in the set.
+/// Start callers on these experiments; the tasks in the set end when the server is gone.
 pub fn storm(client: &Client, names: &[&str], memory: &Shared) -> JoinSet<()> {
     let mut callers = JoinSet::new();
     for caller in 0..CALLERS {
@@ -37,7 +37,7 @@ pub fn storm(client: &Client, names: &[&str], memory: &Shared) -> JoinSet<()> {
     callers
 }
 
-/// Ask and answer until the way to the server breaks.
+/// Request and answer duels until a request fails.
 async fn call(client: Client, name: String, caller: usize, memory: Shared) {
     let know = |change: &mut dyn FnMut(&mut Memory)| change(&mut memory.lock().expect("a memory"));
     for round in caller.. {
@@ -51,7 +51,7 @@ async fn call(client: Client, name: String, caller: usize, memory: Shared) {
                 continue;
             }
             let id = duel["duel_id"].as_str().expect("an id").to_owned();
-            // one in six stays open
+            // One duel in six stays unanswered.
             if (round + number) % 6 == 5 {
                 know(&mut |memory| memory.open.push(id.clone()));
             } else {
@@ -73,7 +73,7 @@ async fn call(client: Client, name: String, caller: usize, memory: Shared) {
     }
 }
 
-/// Send answers, one as one and more as many; `None` when nothing came back.
+/// Send answers, singly or as a list; `None` if there was no response.
 pub async fn send(
     client: &Client,
     name: &str,
@@ -100,7 +100,7 @@ pub fn position(receipt: &Value) -> u64 {
     receipt["position"].as_u64().unwrap_or_else(|| panic!("no position: {receipt}"))
 }
 
-/// Wait until so many answers were acknowledged.
+/// Wait until this many answers have been acknowledged.
 pub async fn acknowledged(memory: &Shared, count: usize) {
     crate::support::client::eventually("acknowledged answers", async || {
         (memory.lock().expect("a memory").acknowledged.len() >= count).then_some(())

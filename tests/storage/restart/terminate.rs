@@ -44,8 +44,8 @@ async fn a_stop_under_load_loses_nothing(database: TestDatabase) {
         }
     }
 
-    // every self-duel that was shown is in the log, though nobody has acknowledged one; those that
-    // were on their way to a caller who was cut off may be there, too
+    // Every self-duel that was shown is in the log, although none is acknowledged. Those on their
+    // way to a disconnected caller may be there, too.
     let shown = alone.lock().expect("a memory").self_duels;
     assert!(shown > 0);
     let store = database.connect().await;

@@ -1,5 +1,4 @@
-//! The commands that keep a database in order: export, import, prune, verify. Each is run as a
-//! process.
+//! The maintenance commands of a database: export, import, prune, verify. Each runs as a process.
 
 mod pruning;
 mod transfer;
@@ -14,17 +13,17 @@ use rankduel::engine::fold::Fold;
 use rankduel::store::Snapshot;
 use serde_json::{Value, json};
 
-/// Long ago, so that every duel has expired by any clock: 2020-01-01.
+/// A time at which every issued duel has expired by now: 2020-01-01.
 const LONG_AGO_MS: i64 = 1_577_836_800_000;
 
-/// What a command says on standard output and standard error, and how it ends.
+/// The exit code, standard output and standard error of a command.
 fn run(database: &TestDatabase, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = rankduel(arguments);
     command.env("RANKDUEL_DATABASE_URL", &database.url);
     outcome(command)
 }
 
-/// The same for one that must succeed; what it says on standard output.
+/// Run a command that must succeed, and return its standard output.
 #[track_caller]
 fn succeed(database: &TestDatabase, arguments: &[&str]) -> String {
     let (code, stdout, stderr) = run(database, arguments);
@@ -32,8 +31,9 @@ fn succeed(database: &TestDatabase, arguments: &[&str]) -> String {
     stdout
 }
 
-/// A database with two experiments, `search` concluded and `young` running, whose logs hold events
-/// of every kind, and a snapshot in the middle of `search`. What the server said of `search` last.
+/// A database with two experiments, `search` (concluded) and `young` (running), whose logs contain
+/// events of every kind, and a snapshot in the middle of `search`. Returns the last standings of
+/// `search`.
 async fn filled(database: &TestDatabase) -> Value {
     let server = Server::start(database.store().await).await;
     server.clock.advance_ms(LONG_AGO_MS - crate::support::service::START_MS);
@@ -88,7 +88,7 @@ async fn filled(database: &TestDatabase) -> Value {
     standings
 }
 
-/// What a server says of `search` that starts now.
+/// The standings of `search` at a newly started server.
 async fn standings(database: &TestDatabase) -> Value {
     let server = Server::start(database.connect().await).await;
     let standings = server.standings("search").await;

@@ -1,4 +1,4 @@
-//! A log goes when it may, never silently, and the standings stay.
+//! A log is pruned only where allowed and never silently, and the standings stay.
 
 use rankduel::http::ProblemKind;
 use serde_json::json;
@@ -9,12 +9,12 @@ use crate::support::service::Server;
 use crate::support::{TestDatabase, fresh_database};
 
 on_both_databases! {
-    what_is_pruned_is_gone_and_the_standings_stay
-    a_layout_that_is_not_known_is_refused
-    what_could_still_be_answered_stays
+    pruning_removes_entries_and_keeps_the_standings
+    an_unknown_snapshot_format_is_refused
+    entries_of_unexpired_duels_are_not_pruned
 }
 
-async fn what_is_pruned_is_gone_and_the_standings_stay(database: TestDatabase) {
+async fn pruning_removes_entries_and_keeps_the_standings(database: TestDatabase) {
     let before = filled(&database).await;
     let entries = database.count("select count(*) from log").await;
     let export = succeed(&database, &["export", "search"]);
@@ -31,7 +31,7 @@ async fn what_is_pruned_is_gone_and_the_standings_stay(database: TestDatabase) {
     assert_eq!(
         database.count("select count(*) from log").await,
         entries,
-        "nothing is forgotten silently"
+        "nothing is pruned without --yes"
     );
 
     let said = succeed(&database, &["prune", "search", "--yes"]);
@@ -43,9 +43,9 @@ async fn what_is_pruned_is_gone_and_the_standings_stay(database: TestDatabase) {
     assert_eq!(standings(&database).await, before);
     succeed(&database, &["verify"]);
     let (code, _, error) = run(&database, &["prune", "search", "--yes"]);
-    assert_eq!(code, Some(1), "there is nothing left: {error}");
+    assert_eq!(code, Some(1), "nothing is left to prune: {error}");
 
-    // what was pruned is known to be the same, and what is left can leave and come in
+    // The pruned experiment is recognized as the same, and the rest can be exported and imported.
     succeed(&database, &["import", &kept(&export)]);
     let other = fresh_database(database.kind).await;
     succeed(&other, &["migrate"]);
@@ -54,14 +54,14 @@ async fn what_is_pruned_is_gone_and_the_standings_stay(database: TestDatabase) {
     succeed(&other, &["verify"]);
 }
 
-/// The path of a file with this text; the system clears it away.
+/// The path of a new file with this text; the system removes it.
 fn kept(text: &str) -> String {
     let (_, path) = tempfile::NamedTempFile::new().expect("a file").keep().expect("to keep it");
     std::fs::write(&path, text).expect("to write");
     path.to_str().expect("a path").to_owned()
 }
 
-async fn a_layout_that_is_not_known_is_refused(database: TestDatabase) {
+async fn an_unknown_snapshot_format_is_refused(database: TestDatabase) {
     filled(&database).await;
     succeed(&database, &["prune", "search", "--yes"]);
     database.execute("update snapshot set format = format + 1").await;
@@ -75,16 +75,16 @@ async fn a_layout_that_is_not_known_is_refused(database: TestDatabase) {
     server.stop().await;
     let (code, said, _) = run(&database, &["verify", "search"]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("no snapshot from there on can be read"), "{said}");
+    assert!(said.contains("no later snapshot can be read"), "{said}");
     let (code, _, error) = run(&database, &["export", "search"]);
     assert_eq!(code, Some(1), "{error}");
 }
 
-/// A repeat is refused, pruned or not; so only what has expired goes.
-async fn what_could_still_be_answered_stays(database: TestDatabase) {
+/// A repeat is refused, also after pruning; so only expired duels are pruned.
+async fn entries_of_unexpired_duels_are_not_pruned(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b"])).await;
-    // two hours ago, and now: a duel lives an hour
+    // Two hours ago, and now; a duel expires after an hour.
     let now = rankduel::clock::Clock::now_ms(&rankduel::clock::SystemClock);
     server.clock.advance_ms(now - 7_300_000 - crate::support::service::START_MS);
     let old = server.pair("search").await;

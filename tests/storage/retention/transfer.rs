@@ -1,4 +1,4 @@
-//! An experiment leaves one database and comes into another as it was.
+//! An experiment is exported from one database and imported unchanged into another.
 
 use std::fs;
 
@@ -6,11 +6,11 @@ use super::{filled, run, standings, succeed};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
-    what_is_exported_comes_in_as_it_was
-    a_file_that_is_not_whole_brings_in_nothing
+    an_export_is_imported_unchanged
+    a_damaged_file_imports_nothing
 }
 
-/// A database of the other kind, with nothing in it.
+/// An empty database of the other kind.
 async fn other_database(database: &TestDatabase) -> TestDatabase {
     let other = fresh_database(match database.kind {
         Kind::Sqlite => Kind::Postgres,
@@ -21,7 +21,7 @@ async fn other_database(database: &TestDatabase) -> TestDatabase {
     other
 }
 
-async fn what_is_exported_comes_in_as_it_was(database: TestDatabase) {
+async fn an_export_is_imported_unchanged(database: TestDatabase) {
     let before = filled(&database).await;
     let other = other_database(&database).await;
     let folder = tempfile::tempdir().expect("a folder");
@@ -29,27 +29,27 @@ async fn what_is_exported_comes_in_as_it_was(database: TestDatabase) {
     let file = file.to_str().expect("a path");
     succeed(&database, &["export", "search", "--out", file]);
     let (code, _, error) = run(&database, &["export", "search", "--out", file]);
-    assert_eq!(code, Some(1), "a file that is there is not written over: {error}");
+    assert_eq!(code, Some(1), "an existing file is not overwritten: {error}");
     let text = fs::read_to_string(file).expect("the file");
     assert_eq!(text.lines().count() as u64, before["position"].as_u64().expect("a position") + 2);
     assert_eq!(succeed(&database, &["export", "search"]), text);
 
     succeed(&other, &["import", file]);
     assert_eq!(standings(&other).await, before);
-    assert_eq!(succeed(&other, &["export", "search"]), text, "and it leaves as it came");
+    assert_eq!(succeed(&other, &["export", "search"]), text, "the second export equals the first");
     succeed(&other, &["verify"]);
 
-    // once more changes nothing, also where it came from
+    // A second import changes nothing, also in the original database.
     for database in [&database, &other] {
         let (code, _, said) = run(database, &["import", file]);
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains("nothing was changed"), "{said}");
         assert_eq!(succeed(database, &["export", "search"]), text);
     }
-    // under another name it is another experiment
+    // Under another name, it is another experiment.
     succeed(&other, &["import", file, "--as", "search-2026"]);
     assert_eq!(other.count("select count(*) from experiment").await, 2);
-    // what has the name and is not the same stays
+    // An experiment with the same name and other contents is kept.
     for (statement, what) in [
         (
             "update log set answer = 0 where position = 20 and answer <> 0 or position = 18",
@@ -61,11 +61,14 @@ async fn what_is_exported_comes_in_as_it_was(database: TestDatabase) {
         other.execute(statement).await;
         let (code, _, error) = run(&other, &["import", file]);
         assert_eq!(code, Some(1), "{statement}");
-        assert!(error.contains("is another one") && error.contains(what), "{statement}: {error}");
+        assert!(
+            error.contains("is a different one") && error.contains(what),
+            "{statement}: {error}"
+        );
     }
 }
 
-async fn a_file_that_is_not_whole_brings_in_nothing(database: TestDatabase) {
+async fn a_damaged_file_imports_nothing(database: TestDatabase) {
     filled(&database).await;
     let other = other_database(&database).await;
     let text = succeed(&database, &["export", "search"]);

@@ -1,4 +1,4 @@
-//! An audit finds what is wrong, and says where.
+//! `verify` finds each kind of damage and reports where it is.
 
 use std::fs::OpenOptions;
 
@@ -6,12 +6,12 @@ use super::{filled, run, succeed};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
-    a_sound_database_is_found_so
-    each_damage_is_named
-    a_nonce_that_is_there_twice_is_named
+    an_intact_database_verifies
+    each_damage_is_reported
+    a_duplicate_nonce_is_reported
 }
 
-async fn a_sound_database_is_found_so(database: TestDatabase) {
+async fn an_intact_database_verifies(database: TestDatabase) {
     let before = filled(&database).await;
     let said = succeed(&database, &["verify"]);
     let search = format!("search: {} log entries, 1 snapshot(s), all well", before["position"]);
@@ -26,9 +26,9 @@ async fn a_sound_database_is_found_so(database: TestDatabase) {
     );
 }
 
-async fn each_damage_is_named(database: TestDatabase) {
+async fn each_damage_is_reported(database: TestDatabase) {
     filled(&database).await;
-    // a statement, the one that undoes it, and what must be said
+    // The damaging statement, the one that undoes it, and the expected report.
     let damages = [
         ("update experiment set head = head + 1 where name = 'search'", "its head is"),
         ("update experiment set head = head - 1 where name = 'search'", "is beyond the head"),
@@ -63,7 +63,7 @@ async fn each_damage_is_named(database: TestDatabase) {
                 || damage.contains("update log")
         );
         if word == "pruning was interrupted" {
-            assert_eq!(code, Some(0), "worth knowing, and not wrong: {said}");
+            assert_eq!(code, Some(0), "a warning is not a failure: {said}");
         } else {
             assert_eq!(code, Some(1), "{damage}: {said}");
             assert!(said.contains("WRONG  ") && error.contains("wrong"), "{said}{error}");
@@ -81,7 +81,7 @@ async fn each_damage_is_named(database: TestDatabase) {
     }
 }
 
-async fn a_nonce_that_is_there_twice_is_named(database: TestDatabase) {
+async fn a_duplicate_nonce_is_reported(database: TestDatabase) {
     filled(&database).await;
     database
         .execute(
@@ -91,16 +91,16 @@ async fn a_nonce_that_is_there_twice_is_named(database: TestDatabase) {
         .await;
     let (code, said, _) = run(&database, &["verify"]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("log entries 2 and 9 have one nonce"), "{said}");
+    assert!(said.contains("log entries 2 and 9 have the same nonce"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_was_cut_off_is_named() {
+async fn a_truncated_file_is_reported() {
     let database = fresh_database(Kind::Sqlite).await;
     filled(&database).await;
     let file = OpenOptions::new().write(true).open(database.path()).expect("the file");
     let length = file.metadata().expect("its length").len();
-    // the pages of the end
+    // Remove the last pages.
     file.set_len(length / 4096 / 2 * 4096).expect("to cut it");
     drop(file);
     let (code, said, error) = run(&database, &["verify"]);

@@ -1,8 +1,8 @@
-//! Lists of operations, drawn at random, run on the real service over a store that fails and clocks
-//! that jump, and held against a model.
+//! Random lists of operations, run on the real service over a failing store and jumping clocks, and
+//! compared with a model.
 //!
-//! What may differ from run to run: which pairs are chosen, for a process draws its own randomness;
-//! nothing here depends on it. A list that failed is shrunk and printed; kept in `found/`, it is
+//! The selected pairs may differ from run to run, because each process draws its own randomness;
+//! nothing here depends on them. A failing list is shrunk and printed. Lists kept in `found/` are
 //! replayed by every run.
 //!
 //! ```text
@@ -28,8 +28,8 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
-/// Run so many lists of this seed on a store that is [`Mode::Fine`] or has a defect: the shortest
-/// list that fails, and how.
+/// Run `cases` lists of this seed on a store that is [`Mode::Fine`] or has a defect. Returns the
+/// shortest failing list and its error.
 fn search(seed: u64, cases: u32, store: Mode) -> Option<(Vec<Op>, String)> {
     let config =
         Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
@@ -46,7 +46,7 @@ fn search(seed: u64, cases: u32, store: Mode) -> Option<(Vec<Op>, String)> {
 }
 
 #[test]
-fn the_service_does_what_the_model_says() {
+fn the_service_matches_the_model() {
     let seed = number("RANKDUEL_SIMULATION_SEED", 1);
     let cases = number("RANKDUEL_SIMULATION_CASES", 60) as u32;
     if let Some((ops, reason)) = search(seed, cases, Mode::Fine) {
@@ -57,21 +57,21 @@ fn the_service_does_what_the_model_says() {
     }
 }
 
-/// The simulation finds what it is there to find: a service that answers before it has committed.
+/// The simulation detects a service that acknowledges before its commit.
 #[test]
-fn an_answer_before_the_commit_is_found() {
-    // how short a list gets depends on the duels that the service draws
-    search(1, 100, Mode::AnswersTooSoon).expect("it was not found in 100 lists");
+fn an_acknowledgement_before_the_commit_is_detected() {
+    // The length of the list depends on the duels that the service draws.
+    search(1, 100, Mode::AnswersTooSoon).expect("not found in 100 lists");
 }
 
-/// And one that counts a repeat.
+/// The simulation detects a service that counts a repeat.
 #[test]
-fn a_repeat_that_counts_is_found() {
-    search(1, 100, Mode::TakesRepeatsForNew).expect("it was not found in 100 lists");
+fn a_counted_repeat_is_detected() {
+    search(1, 100, Mode::TakesRepeatsForNew).expect("not found in 100 lists");
 }
 
 #[test]
-fn what_was_found_before_stays_away() {
+fn earlier_failures_do_not_recur() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/storage/simulation/found");
     let mut lists = 0;
     for entry in

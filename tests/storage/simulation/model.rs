@@ -1,4 +1,4 @@
-//! What must be, in as few words as possible: each duel has one answer or none.
+//! The model, kept minimal: each duel has one answer or none.
 
 use rankduel::service::feedback::Received;
 
@@ -12,24 +12,24 @@ pub struct Duel {
     pub expires_at: i64,
     /// The answer that counts.
     pub counted: Option<Outcome>,
-    /// Where it stands, once somebody was told.
+    /// Its log position, once a caller has received it.
     pub position: Option<u64>,
 }
 
 impl Duel {
-    /// Whether an answer at this time comes too late to be a first one.
+    /// Whether a first answer at this time is too late.
     pub fn is_late(&self, now: i64) -> bool {
         now > self.expires_at
     }
 
-    /// The answer reached the log.
+    /// Record that the answer reached the log.
     pub fn count(&mut self, outcome: Outcome, now: i64) {
         if self.counted.is_none() && !self.is_late(now) {
             self.counted = Some(outcome);
         }
     }
 
-    /// The answer was sent and this came back. An error says what should have.
+    /// Check the response to an answer. The error names the expected response.
     pub fn hear(&mut self, outcome: Outcome, now: i64, received: &Received) -> Result<(), String> {
         let position = match (self.counted, received) {
             (None, Received::Expired { .. }) if self.is_late(now) => return Ok(()),

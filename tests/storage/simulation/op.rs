@@ -1,51 +1,51 @@
-//! What can happen, as text and by chance.
+//! The operations: as text, and drawn at random.
 
 use proptest::prelude::*;
 use rankduel::service::feedback::ShownOutcome;
 use serde::{Deserialize, Serialize};
 
-/// The processes. They share a database and nothing else.
+/// Number of processes, which share only a database.
 pub const REPLICAS: usize = 2;
 
-/// One thing that happens. Duels are named by the order in which they were issued; a number
-/// beyond them counts from the first again.
+/// One operation. Duels are numbered in the order in which they were issued; a larger number
+/// wraps around.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
     /// A process issues a duel of an experiment.
     Duel { replica: usize, experiment: usize },
-    /// Duels are answered, in one request; again or otherwise, if they were answered before.
+    /// Duels are answered in one request, perhaps for a second time.
     Answer { replica: usize, answers: Vec<(usize, Outcome)> },
-    /// The same, while the database does something else than it should.
+    /// The same, while the database fails as `commit` says.
     Fail { replica: usize, answers: Vec<(usize, Outcome)>, commit: Commit },
-    /// The same, and then the process is gone, and another takes its place.
+    /// The same; then the process crashes and a new one replaces it.
     Crash { replica: usize, answers: Vec<(usize, Outcome)>, commit: Commit },
-    /// One duel is answered at all processes at once.
+    /// One duel is answered at all processes concurrently.
     Race { duel: usize, outcomes: [Outcome; REPLICAS] },
     /// A process's clock moves.
     Clock { replica: usize, milliseconds: i64 },
-    /// A process reads what the others have appended; it lags until then.
+    /// A process reads the entries of the others; it lags until then.
     Follow { replica: usize },
-    /// A process keeps snapshots.
+    /// A process saves snapshots.
     Snapshot { replica: usize },
     /// Snapshots are damaged.
     Poison,
-    /// A process is stopped in good order, and another takes its place.
+    /// A process is stopped cleanly, and a new one replaces it.
     Reload { replica: usize },
-    /// A ranker is enlisted at a process, in the experiment whose policy takes it.
+    /// A ranker is added at a process, in the experiment whose policy supports it.
     Enlist { replica: usize },
-    /// A ranker is retired at a process, in the same experiment; perhaps one that was before, or
-    /// that has to stay.
+    /// A ranker is retired at a process, in the same experiment; perhaps one that is already
+    /// retired or that must stay.
     Retire { replica: usize, ranker: usize },
 }
 
-/// What became of the transaction.
+/// The fate of the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Commit {
     /// It was not committed.
     Before,
-    /// It was committed, and nobody heard of it.
+    /// It was committed, and the response was lost.
     After,
 }
 
@@ -69,12 +69,12 @@ impl From<Outcome> for ShownOutcome {
     }
 }
 
-/// One operation a line.
+/// The operations as text, one per line.
 pub fn write(ops: &[Op]) -> String {
     ops.iter().map(|op| serde_json::to_string(op).expect("JSON") + "\n").collect()
 }
 
-/// The way back of [`write`]; lines that begin with `#` are for people.
+/// The inverse of [`write`]; lines that begin with `#` are comments.
 pub fn read(text: &str) -> Vec<Op> {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     lines
@@ -86,7 +86,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![Just(Outcome::Left), Just(Outcome::Right), Just(Outcome::Tie), Just(Outcome::None)]
 }
 
-/// Mostly the newest duels; the same ones often enough.
+/// Mostly the newest duels, and often the same ones.
 fn answers() -> impl Strategy<Value = Vec<(usize, Outcome)>> {
     prop::collection::vec((0usize..12, outcome()), 1..4)
 }
@@ -95,8 +95,8 @@ fn commit() -> impl Strategy<Value = Commit> {
     prop_oneof![Just(Commit::Before), Just(Commit::After)]
 }
 
-/// Lists of operations. Which kinds are common and which never happen is drawn for each list anew:
-/// equal shares would seldom do much of one thing.
+/// Lists of operations. Each list draws which kinds are common and which never happen; with equal
+/// shares, few lists would contain much of one kind.
 pub fn lists() -> impl Strategy<Value = Vec<Op>> {
     let weight = || prop_oneof![Just(0u32), Just(1), Just(8)];
     let weights = (prop::array::uniform8(weight()), 4u32..20);

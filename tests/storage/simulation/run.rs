@@ -1,4 +1,4 @@
-//! Runs a list of operations on the real service and holds what it says, and what is left, against
+//! Runs a list of operations on the real service, and compares its responses and the final log with
 //! the model.
 
 use std::collections::BTreeSet;
@@ -7,19 +7,20 @@ use std::sync::Arc;
 use dueling_bandits::Answer;
 use rankduel::access::Actor;
 use rankduel::clock::{Clock as _, ManualClock};
-use rankduel::engine::error::ServiceError;
+use rankduel::engine::error::EngineError;
 use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::engine::experiment_spec::Ranker;
 use rankduel::events::Event;
 use rankduel::service::Service;
 use rankduel::service::ServiceSettings;
+use rankduel::service::error::ServiceError;
 use rankduel::service::feedback::Feedback;
 use rankduel::service::feedback::FeedbackContent;
 use rankduel::service::feedback::Received;
-use rankduel::service::verify::audit;
+use rankduel::service::verify::verify;
 use rankduel::store::{SharedStore, Snapshot, connect};
 use rankduel::telemetry::metrics::Metrics;
-use rankduel::tokens::duel_token::SigningKeySet;
+use rankduel::tokens::key_set::SigningKeySet;
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
@@ -30,9 +31,9 @@ use crate::support::service::START_MS;
 
 const NAMES: [&str; 3] = ["steady", "thompson", "batches"];
 const TTL_SECONDS: u32 = 60;
-/// The experiment whose rankers come and go.
+/// The experiment with roster changes.
 const OPEN: usize = 1;
-/// Its rankers at the beginning.
+/// Its initial rankers.
 const INITIAL_RANKERS: [&str; 3] = ["a", "b", "c"];
 
 fn spec(name: &str) -> ExperimentSpec {
@@ -53,27 +54,27 @@ struct Replica {
 }
 
 struct World {
-    /// What every process writes to.
+    /// The store of all processes.
     store: SharedStore,
-    /// What each process's store does wrong.
+    /// The defect of each process's store.
     defect: Mode,
     replicas: Vec<Replica>,
     duels: Vec<Duel>,
-    /// Ids of all rankers that [`OPEN`] has had.
+    /// Ids of all rankers that [`OPEN`] has ever had.
     rankers: Vec<String>,
-    /// Those that were retired, in order.
+    /// The retired ones, in order.
     retired: Vec<String>,
-    /// How many of `retired` each process must know of.
+    /// How many of `retired` each process must know.
     known: [usize; REPLICAS],
 }
 
-/// Run `ops` on a store that is [`Mode::Fine`] or has a defect. The error says what was not as it
-/// must be.
+/// Run `ops` on a store that is [`Mode::Fine`] or has a defect. The error describes the first
+/// difference from the model.
 pub fn run(ops: &[Op], defect: Mode) -> Result<(), String> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        // in memory where that is possible: nothing here is about the disk
+        // In memory where possible, because the disk does not matter here.
         let memory = std::path::Path::new("/dev/shm");
         let folder =
             if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
@@ -112,7 +113,7 @@ impl World {
         world
     }
 
-    /// A new process; it has the experiments in memory.
+    /// A new process that has loaded the experiments.
     async fn process(&self, clock: ManualClock) -> Replica {
         let store = FailingStore::new(Arc::clone(&self.store));
         let metrics = Arc::new(Metrics::new());
@@ -148,7 +149,7 @@ impl World {
                     let snapshot = loaded.snapshot_if_due(1, 0).map_err(said)?;
                     if let Some(snapshot) = snapshot {
                         self.store.save_snapshot(&snapshot).await.expect("a snapshot");
-                        loaded.snapshot_kept(snapshot.position);
+                        loaded.snapshot_saved(snapshot.position);
                     }
                 }
             }
@@ -167,7 +168,7 @@ impl World {
                 }
             }
             Op::Reload { replica } => {
-                // what a stop writes is written; the store stays, for the others use it
+                // Write what a stop writes; the store stays open for the other processes.
                 for loaded in self.replicas[*replica].service.loaded() {
                     loaded.catch_up(&*self.store).await.map_err(said)?;
                 }
@@ -189,7 +190,7 @@ impl World {
         let id = format!("r{}", self.rankers.len());
         let ranker = Ranker { id: id.clone(), description: None };
         let service = &self.replicas[replica].service;
-        // the second time it is there already
+        // The second request finds the ranker.
         for _ in 0..2 {
             service
                 .enlist(NAMES[OPEN], None, ranker.clone(), &Actor::anyone())
@@ -228,7 +229,7 @@ impl World {
             let gone = &self.retired[..self.known[replica]];
             let may_be = |id: &String| self.rankers.contains(id) && !gone.contains(id);
             if !may_be(&duel.left) || !may_be(&duel.right) {
-                return Err(format!("{duel:?} shows who was retired: {gone:?}"));
+                return Err(format!("{duel:?} shows a retired ranker: {gone:?}"));
             }
         }
         if !duel.self_duel {
@@ -238,7 +239,7 @@ impl World {
         Ok(())
     }
 
-    /// The duels that are meant, all of the first one's experiment.
+    /// The duels with these numbers that belong to the first one's experiment.
     fn meant(&self, answers: &[(usize, Outcome)]) -> Vec<(usize, Outcome)> {
         let meant = |(duel, outcome): &(usize, Outcome)| (duel % self.duels.len(), *outcome);
         let mut meant: Vec<_> =
@@ -270,8 +271,7 @@ impl World {
         if fails.is_some() {
             store.set(self.defect);
         }
-        // a late answer is only looked up, and the loss of what follows a commit does no harm to
-        // that
+        // Late answers are only looked up, so a failure after a commit does not affect them.
         let is_late = |(duel, _): &(usize, Outcome)| self.duels[*duel].is_late(now);
         let must_fail = match fails {
             None => false,
@@ -279,7 +279,7 @@ impl World {
             Some(Commit::After) => !meant.iter().all(is_late),
         };
         match received {
-            Err(ServiceError::Store(_)) if must_fail => {
+            Err(ServiceError::Engine(EngineError::Store(_))) if must_fail => {
                 if fails == Some(Commit::After) {
                     for (duel, outcome) in meant {
                         self.duels[duel].count(outcome, now);
@@ -288,7 +288,7 @@ impl World {
                 Ok(())
             }
             Ok(received) if !must_fail => {
-                // late ones are looked up before the others are written
+                // Late answers are looked up before the others are written.
                 let (late, fresh): (Vec<_>, Vec<_>) =
                     meant.iter().zip(&received).partition(|(answer, _)| is_late(answer));
                 for ((duel, outcome), received) in late.into_iter().chain(fresh) {
@@ -312,7 +312,7 @@ impl World {
         };
         let (zero, one) = tokio::join!(answer(0), answer(1));
         let received = [zero.map_err(said)?.remove(0), one.map_err(said)?.remove(0)];
-        // whichever of them was first
+        // Either of them may have been first.
         let mut wrong = String::new();
         for order in [[0, 1], [1, 0]] {
             let mut after = self.duels[duel].clone();
@@ -339,10 +339,10 @@ impl World {
         Ok(())
     }
 
-    /// Who takes part is what the model says, and the database is whole.
+    /// The active rankers match the model, and the database verifies without findings.
     async fn audit_rankers(&self) -> Result<(), String> {
         for name in NAMES {
-            let findings = audit(&*self.store, name).await.expect("a store");
+            let findings = verify(&*self.store, name).await.expect("a store");
             if !findings.wrong.is_empty() {
                 return Err(format!("{name}: {:?}", findings.wrong));
             }
@@ -365,7 +365,7 @@ impl World {
         Ok(())
     }
 
-    /// The log is what the model counted, and every process's state is the fold of it.
+    /// The log matches the model, and every process's state is the fold of the log.
     async fn audit(&mut self, url: &str) -> Result<(), String> {
         let keys =
             SigningKeySet::new(&self.store.signing_keys().await.expect("keys")).expect("a key");
@@ -400,7 +400,7 @@ impl World {
                 seen.contains(&entry.nonce) && matches!(entry.event, Event::Outcome(_))
             });
             if let Some(unknown) = unknown {
-                return Err(format!("{name}: nobody has sent {unknown:?}"));
+                return Err(format!("{name}: no caller sent {unknown:?}"));
             }
         }
         for replica in 0..REPLICAS {
@@ -420,7 +420,7 @@ impl World {
                     serde_json::to_value(loaded.standings().map_err(said)?).expect("JSON");
                 if standings != folded && standings["position"] == folded["position"] {
                     return Err(format!(
-                        "a process says {standings}, a fold from the start {folded}"
+                        "a process reports {standings}, a fold from the start {folded}"
                     ));
                 }
             }
@@ -439,7 +439,7 @@ async fn receive(
         .iter()
         .map(|(duel, outcome)| Feedback {
             duel_id: duels[*duel].id.clone(),
-            said: FeedbackContent::Outcome((*outcome).into()),
+            content: FeedbackContent::Outcome((*outcome).into()),
         })
         .collect();
     service.receive(name, &feedback).await

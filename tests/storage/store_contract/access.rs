@@ -9,14 +9,14 @@ use super::{NOW, create, new_event};
 use crate::support::TestDatabase;
 
 on_both_databases! {
-    keys_come_back_as_they_were
+    api_keys_round_trip
     a_key_is_revoked_once
-    a_rotation_shortens_a_life_and_lengthens_none
-    a_use_is_noted_and_never_forgotten_for_an_earlier_one
-    the_audit_log_is_read_in_pages_from_the_newest
-    a_change_and_its_note_are_one
-    what_several_notice_is_written_once
-    rows_of_keys_that_no_program_wrote_are_named
+    a_rotation_shortens_and_never_extends_a_key
+    the_last_use_of_a_key_never_moves_back
+    the_audit_log_is_paginated_newest_first
+    a_change_and_its_note_are_one_transaction
+    a_note_from_several_servers_is_written_once
+    corrupt_key_rows_are_reported
 }
 
 fn record(name: &str) -> ApiKeyRecord {
@@ -44,7 +44,7 @@ async fn key(store: &SharedStore, id: &str) -> ApiKeyRecord {
     keys.into_iter().find(|key| key.id == id).expect("the key")
 }
 
-async fn keys_come_back_as_they_were(database: TestDatabase) {
+async fn api_keys_round_trip(database: TestDatabase) {
     let store = database.store().await;
     assert_eq!(store.api_keys().await.unwrap(), []);
     let full = ApiKeyRecord {
@@ -66,7 +66,7 @@ async fn keys_come_back_as_they_were(database: TestDatabase) {
     assert_eq!(
         store.audit(None, i64::MAX, 10).await.unwrap().len(),
         2,
-        "what failed is not in the log"
+        "a failed change is not in the audit log"
     );
 }
 
@@ -77,8 +77,8 @@ async fn a_key_is_revoked_once(database: TestDatabase) {
     let revoke =
         async |id: &str, at| store.revoke_api_key(id, at, &note("key-revoked", id)).await.unwrap();
     assert!(revoke(&one.id, NOW + 5).await);
-    assert!(!revoke(&one.id, NOW + 6).await, "it was before");
-    assert!(!revoke("ffffffff", NOW).await, "there is none");
+    assert!(!revoke(&one.id, NOW + 6).await, "it is already revoked");
+    assert!(!revoke("ffffffff", NOW).await, "the key does not exist");
     assert_eq!(key(&store, &one.id).await.revoked_at, Some(NOW + 5));
     let whats: Vec<_> = store
         .audit(None, i64::MAX, 10)
@@ -90,7 +90,7 @@ async fn a_key_is_revoked_once(database: TestDatabase) {
     assert_eq!(whats, ["key-revoked", "key-created"]);
 }
 
-async fn a_rotation_shortens_a_life_and_lengthens_none(database: TestDatabase) {
+async fn a_rotation_shortens_and_never_extends_a_key(database: TestDatabase) {
     let store = database.store().await;
     let for_ever = record("for ever");
     let short = ApiKeyRecord { expires_at: Some(NOW + 10), ..record("short") };
@@ -107,7 +107,7 @@ async fn a_rotation_shortens_a_life_and_lengthens_none(database: TestDatabase) {
     assert_eq!(key(&store, &short.id).await.expires_at, Some(NOW + 10));
 }
 
-async fn a_use_is_noted_and_never_forgotten_for_an_earlier_one(database: TestDatabase) {
+async fn the_last_use_of_a_key_never_moves_back(database: TestDatabase) {
     let store = database.store().await;
     let one = record("one");
     store.add_api_key(&one, None, &note("key-created", &one.id)).await.unwrap();
@@ -117,7 +117,7 @@ async fn a_use_is_noted_and_never_forgotten_for_an_earlier_one(database: TestDat
     }
 }
 
-async fn the_audit_log_is_read_in_pages_from_the_newest(database: TestDatabase) {
+async fn the_audit_log_is_paginated_newest_first(database: TestDatabase) {
     let store = database.store().await;
     let by = Actor::service().in_request("the-request");
     let notes: Vec<_> = (0..7)
@@ -154,7 +154,7 @@ async fn the_audit_log_is_read_in_pages_from_the_newest(database: TestDatabase) 
     assert_eq!(store.audit(Some("nobody"), i64::MAX, 10).await.unwrap(), []);
 }
 
-async fn a_change_and_its_note_are_one(database: TestDatabase) {
+async fn a_change_and_its_note_are_one_transaction(database: TestDatabase) {
     let store = database.store().await;
     let new = NewExperiment {
         name: "search".into(),
@@ -186,7 +186,7 @@ async fn a_change_and_its_note_are_one(database: TestDatabase) {
     store.change_experiment(search.id, 1, &pause(1), event.clone(), NOW).await.unwrap();
     let stale = store.change_experiment(search.id, 1, &pause(2), event.clone(), NOW).await.unwrap();
     assert!(matches!(stale, Changed::Stale(_)));
-    // the nonce is taken: the whole transaction is undone
+    // The nonce is taken, so the whole transaction is rolled back.
     let refused = store.change_experiment(search.id, 2, &pause(3), event, NOW).await;
     assert!(refused.is_err(), "{refused:?}");
     let entries = store.audit(Some("search"), i64::MAX, 10).await.unwrap();
@@ -196,7 +196,7 @@ async fn a_change_and_its_note_are_one(database: TestDatabase) {
     assert_eq!(store.audit(Some("silent"), i64::MAX, 10).await.unwrap(), []);
 }
 
-async fn what_several_notice_is_written_once(database: TestDatabase) {
+async fn a_note_from_several_servers_is_written_once(database: TestDatabase) {
     let (one, other) = (database.store().await, database.connect().await);
     let closed = |batch: u32| AuditNote {
         once: Some(format!("batch-closed 1 {batch}")),
@@ -210,7 +210,7 @@ async fn what_several_notice_is_written_once(database: TestDatabase) {
     assert_eq!(one.audit(None, i64::MAX, 100).await.unwrap().len(), 20);
 }
 
-async fn rows_of_keys_that_no_program_wrote_are_named(database: TestDatabase) {
+async fn corrupt_key_rows_are_reported(database: TestDatabase) {
     let store = database.store().await;
     let one = record("one");
     store.add_api_key(&one, None, &note("key-created", &one.id)).await.unwrap();

@@ -1,5 +1,5 @@
-//! Appends of every size and make answer as a plain model does, whichever way a database takes for
-//! them.
+//! Appends of every size and composition give the results of a simple model, whichever statements a
+//! database uses for them.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use super::{NOW, create, new_event, whole_log};
 use crate::support::TestDatabase;
 
 on_both_databases! {
-    appends_of_every_size_answer_as_a_model
-    what_fails_half_way_leaves_nothing
-    new_events_of_two_processes_at_once_all_count
+    appends_of_every_size_match_a_model
+    a_failed_append_leaves_nothing
+    concurrent_events_of_two_processes_all_count
 }
 
-/// Logs as lists.
+/// Logs as plain lists.
 #[derive(Default)]
 struct Model {
     logs: BTreeMap<ExperimentId, Vec<NewEvent>>,
@@ -47,7 +47,7 @@ impl Model {
     }
 }
 
-/// An append of this size to so many experiments; one in `oddity` events is not new.
+/// An append of this many events to this many experiments; one event in `oddity` is not new.
 fn append_of(
     size: usize,
     experiments: &[ExperimentId],
@@ -74,7 +74,7 @@ fn append_of(
     events
 }
 
-async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
+async fn appends_of_every_size_match_a_model(database: TestDatabase) {
     let store = database.store().await;
     let mut rng = StdRng::seed_from_u64(7);
     let mut model = Model::default();
@@ -108,7 +108,7 @@ async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
                 }
                 let events = append_of(size, &experiments, oddity, &model, &mut rng);
                 let expected = model.append(&events);
-                // one that has just been opened knows of no repeats before
+                // A newly opened store has not seen the earlier repeats.
                 let new_store = database.connect().await;
                 let by = if rng.random() { &store } else { &new_store };
                 let answers = by.append(&events, NOW).await.unwrap();
@@ -128,11 +128,11 @@ async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
     }
 }
 
-/// The second experiment's log cannot take what is appended to both.
-async fn what_fails_half_way_leaves_nothing(database: TestDatabase) {
+/// The append to the second experiment's log fails, so nothing is appended to either.
+async fn a_failed_append_leaves_nothing(database: TestDatabase) {
     let store = database.store().await;
     let (one, other) = (create(&store, "one").await.id, create(&store, "other").await.id);
-    // a position that is taken, as no program leaves it: the next append there has nowhere to go
+    // An occupied position, which no program leaves: the next append to this log must fail.
     store.append(&[(other, new_event(1, 1))], NOW).await.unwrap();
     database.execute_text(format!("update experiment set head = 0 where id = {other}")).await;
     for size in [1, 300, 600] {
@@ -146,7 +146,7 @@ async fn what_fails_half_way_leaves_nothing(database: TestDatabase) {
     }
 }
 
-async fn new_events_of_two_processes_at_once_all_count(database: TestDatabase) {
+async fn concurrent_events_of_two_processes_all_count(database: TestDatabase) {
     let stores = [database.store().await, database.connect().await];
     let mut experiments = Vec::new();
     for number in 0..6 {
@@ -158,7 +158,7 @@ async fn new_events_of_two_processes_at_once_all_count(database: TestDatabase) {
             let nonce = |number: u128| process << 64 | call << 32 | number;
             let events: Vec<_> = (0..sizes[call as usize % sizes.len()])
                 .flat_map(|number| {
-                    // each process names the experiments in an order of its own
+                    // Each process names the experiments in a different order.
                     let order: Vec<_> = match process {
                         0 => experiments.clone(),
                         _ => experiments.iter().rev().copied().collect(),

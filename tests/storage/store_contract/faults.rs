@@ -1,5 +1,4 @@
-//! What each database does when it is broken, locked, read-only or gone; and that its commits are
-//! durable.
+//! Each database when it is damaged, locked, read-only or gone; and the durability of its commits.
 
 use rankduel::store::*;
 
@@ -10,12 +9,12 @@ fn assert_unavailable<T: std::fmt::Debug>(result: Result<T, StoreError>) {
     assert!(matches!(result, Err(StoreError::Unavailable(_))), "{result:?}");
 }
 
-/// A store that is not this database's own.
+/// A store on a URL other than the test database's.
 async fn connect_to(url: &str) -> SharedStore {
     connect(url).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Keep, with each log entry, a setting of the session that writes it.
+/// Record, with each log entry, a setting of the session that writes it.
 async fn spy(database: &TestDatabase) {
     database
         .execute(match database.kind {
@@ -73,10 +72,10 @@ async fn postgres_commits_are_synced_whatever_the_default() {
 }
 
 #[tokio::test]
-async fn postgres_reads_no_more_of_a_young_log_than_a_page_holds() {
+async fn postgres_reads_a_young_log_in_bounded_chunks() {
     let database = fresh_database(Kind::Postgres).await;
     let store = database.store().await;
-    // what the planner knows of a log that has just grown
+    // The planner has no statistics for a log that has just grown.
     database.execute("alter table log set (autovacuum_enabled = off)").await;
     let id = create(&store, "one").await.id;
     let ids = [id, create(&store, "two").await.id, create(&store, "three").await.id];
@@ -91,7 +90,7 @@ async fn postgres_reads_no_more_of_a_young_log_than_a_page_holds() {
     for after in (0..10_000).step_by(500) {
         assert_eq!(reader.read(id, after, 500).await.unwrap().len(), 500);
     }
-    reader.close().await; // which makes the server count what this session did
+    reader.close().await; // makes the server publish the session's statistics
     let mut read = 0;
     while read < 10_000 {
         read = database.count(READ).await;
@@ -106,7 +105,7 @@ async fn postgres_reconnects_after_idle_connections_were_killed() {
     let id = create(&store, "one").await.id;
     for nonce in 1..=3 {
         database.execute(KILL).await;
-        // who was used a moment ago counts as busy
+        // A recently used connection counts as busy.
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         assert_eq!(
             store.append(&[(id, new_event(nonce, 1))], NOW).await.unwrap(),
@@ -119,7 +118,7 @@ const KILL: &str = "select pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and application_name = 'rankduel'";
 
 #[tokio::test]
-async fn postgres_is_unavailable_when_a_connection_is_killed_in_use_and_then_works_again() {
+async fn postgres_recovers_from_a_connection_killed_in_use() {
     let database = fresh_database(Kind::Postgres).await;
     let store = database.store().await;
     let id = create(&store, "one").await.id;
@@ -131,19 +130,19 @@ async fn postgres_is_unavailable_when_a_connection_is_killed_in_use_and_then_wor
     const WAITING: &str = "select count(*) from pg_stat_activity
          where datname = current_database() and application_name = 'rankduel' and wait_event_type = 'Lock'";
     while database.count(WAITING).await == 0 {
-        assert!(!waiting.is_finished(), "it waits for the lock");
+        assert!(!waiting.is_finished(), "the append does not wait for the lock");
     }
     database.execute(KILL).await;
     assert_unavailable(waiting.await.unwrap());
     drop(held);
-    // others of its connections that were in use a moment ago may be taken for good until then
+    // Until then, other recently used connections may be taken for healthy ones.
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     assert_eq!(store.append(&[(id, new_event(1, 1))], NOW).await.unwrap(), [Appended::Recorded(1)]);
     assert_eq!(whole_log(&store, id).await.len(), 1);
 }
 
 #[tokio::test]
-async fn postgres_that_is_read_only_is_unavailable_for_writes() {
+async fn a_read_only_postgres_is_unavailable_for_writes() {
     let database = fresh_database(Kind::Postgres).await;
     let id = create(&database.store().await, "one").await.id;
     database
@@ -160,7 +159,7 @@ async fn postgres_that_is_read_only_is_unavailable_for_writes() {
 }
 
 #[tokio::test]
-async fn postgres_that_is_not_there_is_unavailable() {
+async fn a_missing_postgres_is_unavailable() {
     let nowhere = tempfile::tempdir().unwrap();
     let url = format!("postgres://somebody@localhost/db?host={}", nowhere.path().display());
     let store = connect_to(&url).await;
@@ -168,7 +167,7 @@ async fn postgres_that_is_not_there_is_unavailable() {
     assert_unavailable(store.migrate().await);
     assert_unavailable(store.append(&[(1, new_event(1, 1))], NOW).await);
 
-    // a server without the database
+    // A server without the database.
     let url = {
         let dropped = fresh_database(Kind::Postgres).await;
         dropped.url.clone()
@@ -177,7 +176,7 @@ async fn postgres_that_is_not_there_is_unavailable() {
 }
 
 #[tokio::test]
-async fn sqlite_opened_to_read_refuses_writes_and_reads() {
+async fn sqlite_opened_read_only_serves_reads_and_refuses_writes() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
     let id = create(&store, "one").await.id;
@@ -200,14 +199,14 @@ async fn sqlite_waits_for_another_writer() {
         let store = store.clone();
         tokio::spawn(async move { store.append(&[(id, new_event(1, 1))], NOW).await })
     };
-    assert_eq!(store.read(id, 0, 10).await.unwrap(), [], "reads wait for nobody");
+    assert_eq!(store.read(id, 0, 10).await.unwrap(), [], "reads do not wait");
     assert!(!waiting.is_finished());
     drop(held);
     assert_eq!(waiting.await.unwrap().unwrap(), [Appended::Recorded(1)]);
 }
 
 #[tokio::test]
-async fn sqlite_says_when_a_file_is_not_a_database() {
+async fn sqlite_reports_a_file_that_is_not_a_database() {
     let database = fresh_database(Kind::Sqlite).await;
     std::fs::write(database.path(), "not a database, but long enough to be looked at ".repeat(200))
         .unwrap();
@@ -217,18 +216,18 @@ async fn sqlite_says_when_a_file_is_not_a_database() {
             assert_corrupt(Err::<(), _>(error), "not a database");
         }
         Err(other) => panic!("{other}"),
-        Ok(_) => panic!("it was opened"),
+        Ok(_) => panic!("the file was opened"),
     }
 }
 
 #[tokio::test]
-async fn sqlite_says_when_a_database_is_damaged() {
+async fn sqlite_reports_a_damaged_database() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
     let id = create(&store, "one").await.id;
     let events: Vec<_> = (0..5000).map(|number| (id, new_event(number.into(), number))).collect();
     store.append(&events, NOW).await.unwrap();
-    store.close().await; // which also moves everything from the write-ahead log into the file
+    store.close().await; // also moves the write-ahead log into the file
 
     let mut bytes = std::fs::read(database.path()).unwrap();
     let schema = 20 * 4096; // the first pages hold the schema and the small tables
@@ -254,5 +253,5 @@ async fn sqlite_is_unavailable_where_it_cannot_be_opened() {
     }
     let none = connect_to(&format!("sqlite://{}/none.db?mode=ro", folder.path().display())).await;
     assert_unavailable(none.check().await);
-    assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing was made");
+    assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "a file was created");
 }

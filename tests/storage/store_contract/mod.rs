@@ -1,6 +1,6 @@
-//! The contract of a store, kept by both databases.
+//! The contract of a store, tested on both databases.
 //!
-//! Every test runs twice, on a fresh database each time.
+//! Every test runs twice, each time on a new database.
 
 mod access;
 mod appends;
@@ -22,34 +22,34 @@ on_both_databases! {
     a_log_is_dense_and_ordered
     a_nonce_counts_once_within_a_call
     a_nonce_counts_once_across_calls
-    a_nonce_is_an_experiments_own
+    nonces_are_per_experiment
     unknown_experiments_are_missing
-    every_event_comes_back_as_it_was
+    every_event_round_trips
     concurrent_appenders_count_each_nonce_once
     two_stores_on_one_database_agree
-    a_log_is_read_in_pages
-    large_pages_hold_the_same_as_small_ones
+    a_log_is_read_in_chunks
+    large_chunks_equal_small_ones
     events_are_found_by_nonce
     a_change_needs_the_newest_version
     archived_experiments_are_not_listed_and_keep_their_name
     experiments_are_listed_by_the_bytes_of_their_names
-    strings_come_back_as_they_were
-    snapshots_are_the_newest_of_their_format
-    one_signing_key_comes_of_a_race
+    strings_round_trip
+    the_newest_snapshot_of_each_format_is_kept
+    a_race_creates_one_signing_key
     signing_keys_have_32_bytes_and_any_number
-    migrating_again_or_at_once_changes_nothing
-    a_schema_that_is_not_there_is_named
-    a_newer_schema_is_named
-    a_changed_migration_is_named
-    a_store_that_is_closed_is_unavailable
-    rows_that_no_program_wrote_are_named
-    calls_that_are_abandoned_leave_the_log_whole
-    ten_thousand_events_are_one_call
+    repeated_and_concurrent_migrations_change_nothing
+    a_missing_schema_is_reported
+    a_newer_schema_is_reported
+    a_changed_migration_is_reported
+    a_closed_store_is_unavailable
+    corrupt_rows_are_reported
+    abandoned_calls_leave_the_log_intact
+    one_call_appends_ten_thousand_events
 }
 
 const NOW: i64 = 1_790_000_000_000;
 
-/// An outcome that says which it is.
+/// An outcome that can be identified by its number.
 fn outcome(number: u64) -> Event {
     Event::Outcome(OutcomeEvent {
         first: (number % 7) as u16,
@@ -77,11 +77,11 @@ async fn create(store: &SharedStore, name: &str) -> ExperimentRecord {
     };
     match store.create_experiment(&new).await.unwrap() {
         Created::New(record) => record,
-        Created::Taken(record) => panic!("{record:?} was there before"),
+        Created::Taken(record) => panic!("{record:?} exists"),
     }
 }
 
-/// The whole log, checked to be dense.
+/// The whole log; checks that its positions are dense.
 async fn whole_log(store: &SharedStore, experiment: ExperimentId) -> Vec<LogEntry> {
     let log = store.read(experiment, 0, u32::MAX).await.unwrap();
     let positions: Vec<u64> = log.iter().map(|entry| entry.position).collect();
@@ -199,7 +199,7 @@ async fn a_nonce_counts_once_within_a_call(database: TestDatabase) {
     );
     let log = whole_log(&store, id).await;
     assert_eq!(log.iter().map(|entry| entry.nonce).collect::<Vec<_>>(), [1, 2, 3]);
-    assert_eq!(log[1].event, outcome(2), "the first one stands");
+    assert_eq!(log[1].event, outcome(2), "the first event is kept");
 }
 
 async fn a_nonce_counts_once_across_calls(database: TestDatabase) {
@@ -218,9 +218,9 @@ async fn a_nonce_counts_once_across_calls(database: TestDatabase) {
     );
     let log = whole_log(&store, id).await;
     assert_eq!(log.len(), 3);
-    assert_eq!((&log[0].event, log[0].recorded_at), (&outcome(1), NOW), "the first one stands");
+    assert_eq!((&log[0].event, log[0].recorded_at), (&outcome(1), NOW), "the first is kept");
 
-    // one field is enough to make it another event
+    // A difference in one field makes it another event.
     let Event::Outcome(same) = outcome(1) else { unreachable!() };
     for other in [
         OutcomeEvent { first_left: !same.first_left, ..same },
@@ -232,7 +232,7 @@ async fn a_nonce_counts_once_across_calls(database: TestDatabase) {
     }
 }
 
-async fn a_nonce_is_an_experiments_own(database: TestDatabase) {
+async fn nonces_are_per_experiment(database: TestDatabase) {
     let store = database.store().await;
     let (one, two) = (create(&store, "one").await.id, create(&store, "two").await.id);
     let call = [(one, new_event(1, 1)), (two, new_event(1, 2)), (two, new_event(1, 1))];
@@ -264,7 +264,7 @@ async fn unknown_experiments_are_missing(database: TestDatabase) {
     assert_eq!(
         store.heads(&[nobody, id, id]).await.unwrap(),
         [Head { experiment: id, version: 1, head: 1, archived: false }],
-        "each known one once"
+        "each known experiment once"
     );
     assert_eq!(store.heads(&[]).await.unwrap(), []);
     let change =
@@ -273,7 +273,7 @@ async fn unknown_experiments_are_missing(database: TestDatabase) {
     assert_eq!(store.newest_snapshot(nobody, 1).await.unwrap(), None);
 }
 
-/// One of each kind, and every number at its ends.
+/// One event of each kind, and the limits of every number.
 fn every_event() -> Vec<Event> {
     let answers = [Answer::First, Answer::Second, Answer::Tie, Answer::None];
     let mut events: Vec<Event> = answers
@@ -293,7 +293,7 @@ fn every_event() -> Vec<Event> {
             })
         })
         .collect();
-    // both sides of the sign bit
+    // Both sides of the sign bit.
     for ticket in [i64::MAX as u64, 1 << 63] {
         let Event::Outcome(outcome) = events[0] else { unreachable!() };
         events.push(Event::Outcome(OutcomeEvent { ticket, batch: Some(0), ..outcome }));
@@ -336,7 +336,7 @@ fn every_event() -> Vec<Event> {
     events
 }
 
-async fn every_event_comes_back_as_it_was(database: TestDatabase) {
+async fn every_event_round_trips(database: TestDatabase) {
     let store = database.store().await;
     let id = create(&store, "one").await.id;
     let nonces = [0, 1, Nonce::MAX, Nonce::MAX - 1, 1 << 127, (1 << 127) - 1, 1 << 64];
@@ -349,7 +349,7 @@ async fn every_event_comes_back_as_it_was(database: TestDatabase) {
         .collect();
     let call: Vec<_> = events.iter().map(|event| (id, event.clone())).collect();
     for (index, recorded_at) in [i64::MIN, i64::MAX].into_iter().enumerate() {
-        // the second time around the same events are repeats, whatever their kind
+        // In the second round, the same events are repeats, whatever their kind.
         let expected: Vec<_> = (1..=events.len() as u64)
             .map(|position| match index {
                 0 => Appended::Recorded(position),
@@ -373,12 +373,12 @@ async fn every_event_comes_back_as_it_was(database: TestDatabase) {
     assert_eq!(whole_log(&store, id).await.last().unwrap().recorded_at, i64::MAX);
 }
 
-/// Appenders that overlap in their nonces, on stores that share one database.
+/// Appenders with overlapping nonces, on stores that share one database.
 async fn race(stores: &[SharedStore]) {
     const TASKS: u64 = 32;
     const CALLS: u64 = 8;
     const EVENTS: u64 = 6;
-    const NONCES: u64 = 200; // each experiment; 3 * 200 are fewer than the 32 * 8 * 6 events
+    const NONCES: u64 = 200; // per experiment; 3 * 200 are fewer than the 32 * 8 * 6 events
     let mut experiments = Vec::new();
     for name in ["one", "two", "three"] {
         experiments.push(create(&stores[0], name).await.id);
@@ -390,7 +390,7 @@ async fn race(stores: &[SharedStore]) {
         tasks.push(tokio::spawn(async move {
             let mut told = Vec::new();
             for call in 0..CALLS {
-                // a fixed walk over nonces; experiments in an order of its own for each task
+                // A fixed walk over nonces; each task names the experiments in a different order.
                 let events: Vec<_> = (0..EVENTS)
                     .map(|event| {
                         let walk = task * 7919 + call * 104_729 + event * 1_299_709;
@@ -430,13 +430,13 @@ async fn race(stores: &[SharedStore]) {
         assert_eq!(
             (entry.nonce, &entry.event),
             (new.nonce, &new.event),
-            "the answer names the entry"
+            "the result names the position of the entry"
         );
     }
     assert_eq!(
         recorded,
         logs.values().map(Vec::len).sum::<usize>(),
-        "each entry was recorded to one caller"
+        "one caller recorded each entry"
     );
 }
 
@@ -451,11 +451,11 @@ async fn two_stores_on_one_database_agree(database: TestDatabase) {
     let seen = stores[1].experiment("one").await.unwrap().unwrap();
     stores[0].append(&[(seen.id, new_event(1 << 100, 1))], NOW).await.unwrap();
     let heads = stores[1].heads(&[seen.id]).await.unwrap();
-    assert_eq!(heads[0].head, seen.head + 1, "what one wrote the other reads");
+    assert_eq!(heads[0].head, seen.head + 1, "each store reads the entries of the other");
 }
 
-/// Pages of some thousand are read in another way.
-async fn large_pages_hold_the_same_as_small_ones(database: TestDatabase) {
+/// Chunks of some thousand entries use another query.
+async fn large_chunks_equal_small_ones(database: TestDatabase) {
     let store = database.store().await;
     let id = create(&store, "one").await.id;
     let mut events = every_event();
@@ -485,7 +485,7 @@ async fn large_pages_hold_the_same_as_small_ones(database: TestDatabase) {
     assert!(error.to_string().contains("log entry 2000 of experiment"), "{error}");
 }
 
-async fn a_log_is_read_in_pages(database: TestDatabase) {
+async fn a_log_is_read_in_chunks(database: TestDatabase) {
     let store = database.store().await;
     let (id, other) = (create(&store, "one").await.id, create(&store, "two").await.id);
     let call: Vec<_> = (1..=250)
@@ -524,7 +524,7 @@ async fn events_are_found_by_nonce(database: TestDatabase) {
     assert_eq!(
         store.find(one, &[9, 8, 7, 9]).await.unwrap(),
         [Some(log[1].clone()), None, Some(log[0].clone()), Some(log[1].clone())],
-        "in the order asked, and of this experiment"
+        "in the requested order, of this experiment only"
     );
     assert_eq!(store.find(one, &[]).await.unwrap(), []);
     assert_eq!(store.find(one + 1000, &[7]).await.unwrap(), [None]);
@@ -570,7 +570,7 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
     }
     assert_eq!(whole_log(&store, before.id).await.len(), 2, "a stale change logs nothing");
 
-    // nothing but the winner changes, and it goes
+    // Only the winner changes: it is removed.
     let reopen = Change { winner: Some(None), ..Change::default() };
     let done = store
         .change_experiment(before.id, 2, &reopen, event(3, Status::Concluded, None), NOW + 7)
@@ -584,7 +584,7 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
         [Head { experiment: before.id, version: 3, head: 3, archived: false }]
     );
 
-    // of many at once, one wins
+    // One of many concurrent changes succeeds.
     let tasks: Vec<_> = (0..8)
         .map(|number: u128| {
             let (store, id) = (store.clone(), before.id);
@@ -600,7 +600,7 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
         match task.await.unwrap() {
             Changed::Done(_) => done += 1,
             Changed::Stale(record) => assert_eq!(record.version, 4),
-            Changed::Missing => panic!("it is there"),
+            Changed::Missing => panic!("it exists"),
         }
     }
     assert_eq!(done, 1);
@@ -671,11 +671,11 @@ async fn experiments_are_listed_by_the_bytes_of_their_names(database: TestDataba
         .into_iter()
         .map(|record| record.name)
         .collect();
-    assert_eq!(after, ["a_1", "aa"], "the place to go on from need not be a name");
+    assert_eq!(after, ["a_1", "aa"], "the cursor need not be an existing name");
     assert_eq!(store.experiments(None, 0).await.unwrap(), []);
 }
 
-async fn strings_come_back_as_they_were(database: TestDatabase) {
+async fn strings_round_trip(database: TestDatabase) {
     let store = database.store().await;
     let strings = [
         "'; drop table log; --",
@@ -718,7 +718,7 @@ async fn strings_come_back_as_they_were(database: TestDatabase) {
     assert_eq!(store.experiments(None, 100).await.unwrap().len(), strings.len() + 1);
 }
 
-async fn snapshots_are_the_newest_of_their_format(database: TestDatabase) {
+async fn the_newest_snapshot_of_each_format_is_kept(database: TestDatabase) {
     let store = database.store().await;
     let (one, two) = (create(&store, "one").await.id, create(&store, "two").await.id);
     let snapshot = |experiment, format, position, byte: u8| Snapshot {
@@ -731,7 +731,7 @@ async fn snapshots_are_the_newest_of_their_format(database: TestDatabase) {
     assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), None);
 
     store.save_snapshot(&snapshot(one, 1, 1, 0)).await.unwrap();
-    assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), None, "there is no such log");
+    assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), None, "the log is shorter");
     database.execute("update experiment set head = 20").await;
     store.save_snapshot(&snapshot(one, 1, 10, 1)).await.unwrap();
     store.save_snapshot(&snapshot(one, 2, 5, 2)).await.unwrap();
@@ -741,10 +741,10 @@ async fn snapshots_are_the_newest_of_their_format(database: TestDatabase) {
     assert_eq!(store.newest_snapshot(one, 3).await.unwrap(), None, "another format is not read");
     assert_eq!(store.newest_snapshot(two, 1).await.unwrap(), Some(snapshot(two, 1, 7, 3)));
 
-    // one that comes late does not take the newer one's place
+    // A late snapshot does not replace a newer one.
     store.save_snapshot(&snapshot(one, 1, 9, 4)).await.unwrap();
     assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), Some(snapshot(one, 1, 10, 1)));
-    // the same position again: the newest bytes
+    // At the same position, the newest bytes are kept.
     store.save_snapshot(&snapshot(one, 1, 10, 5)).await.unwrap();
     assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), Some(snapshot(one, 1, 10, 5)));
 
@@ -759,7 +759,7 @@ async fn snapshots_are_the_newest_of_their_format(database: TestDatabase) {
     );
     assert_eq!(store.newest_snapshot(one, 2).await.unwrap(), Some(snapshot(one, 2, 5, 2)));
 
-    // the log went back: what is above its end goes once another is kept
+    // The log went back: snapshots beyond its end are removed when another one is saved.
     database.execute("update experiment set head = 12").await;
     store.save_snapshot(&snapshot(one, 1, 13, 7)).await.unwrap();
     assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), None);
@@ -771,7 +771,7 @@ async fn snapshots_are_the_newest_of_their_format(database: TestDatabase) {
     assert_eq!(store.newest_snapshot(two, u32::MAX).await.unwrap(), Some(extreme));
 }
 
-async fn one_signing_key_comes_of_a_race(database: TestDatabase) {
+async fn a_race_creates_one_signing_key(database: TestDatabase) {
     let stores = [database.store().await, database.store().await];
     assert_eq!(stores[0].signing_keys().await.unwrap(), []);
     let tasks: Vec<_> = (0..8_u8)
@@ -793,7 +793,7 @@ async fn one_signing_key_comes_of_a_race(database: TestDatabase) {
         }
         assert!(
             answers.windows(2).all(|pair| pair[0] == pair[1]),
-            "all were told the same: {answers:?}"
+            "all calls return the same key: {answers:?}"
         );
         answers.swap_remove(0)
     };
@@ -819,7 +819,7 @@ async fn signing_keys_have_32_bytes_and_any_number(database: TestDatabase) {
     assert!(!format!("{key:?}").contains("255"), "a key's debug form shows no secret");
 }
 
-async fn migrating_again_or_at_once_changes_nothing(database: TestDatabase) {
+async fn repeated_and_concurrent_migrations_change_nothing(database: TestDatabase) {
     let tasks: Vec<_> = (0..6)
         .map(|_| {
             let url = database.url.clone();
@@ -849,7 +849,7 @@ fn assert_schema_error<T: std::fmt::Debug>(result: Result<T, StoreError>, advice
     }
 }
 
-async fn a_schema_that_is_not_there_is_named(database: TestDatabase) {
+async fn a_missing_schema_is_reported(database: TestDatabase) {
     let store = database.connect().await;
     assert_schema_error(store.check().await, "run `rankduel migrate`");
     assert_schema_error(store.append(&[(1, new_event(1, 1))], NOW).await, "run `rankduel migrate`");
@@ -860,7 +860,7 @@ async fn a_schema_that_is_not_there_is_named(database: TestDatabase) {
     assert_schema_error(store.check().await, "run `rankduel migrate`");
 }
 
-async fn a_newer_schema_is_named(database: TestDatabase) {
+async fn a_newer_schema_is_reported(database: TestDatabase) {
     let store = database.store().await;
     database
         .execute(
@@ -872,7 +872,7 @@ async fn a_newer_schema_is_named(database: TestDatabase) {
     assert_schema_error(store.migrate().await, "upgrade rankduel");
 }
 
-async fn a_changed_migration_is_named(database: TestDatabase) {
+async fn a_changed_migration_is_reported(database: TestDatabase) {
     let store = database.store().await;
     database
         .execute(
@@ -883,7 +883,7 @@ async fn a_changed_migration_is_named(database: TestDatabase) {
     assert_schema_error(store.migrate().await, "migration 1");
 }
 
-async fn a_store_that_is_closed_is_unavailable(database: TestDatabase) {
+async fn a_closed_store_is_unavailable(database: TestDatabase) {
     let store = database.store().await;
     let id = create(&store, "one").await.id;
     store.close().await;
@@ -893,7 +893,7 @@ async fn a_store_that_is_closed_is_unavailable(database: TestDatabase) {
     assert_eq!(again.append(&[(id, new_event(1, 1))], NOW).await.unwrap(), [Appended::Recorded(1)]);
 }
 
-async fn rows_that_no_program_wrote_are_named(database: TestDatabase) {
+async fn corrupt_rows_are_reported(database: TestDatabase) {
     let store = database.store().await;
     let id = create(&store, "one").await.id;
     let other = NewEvent::new(2, Event::Control(ControlEvent::SelfDuels { counts: vec![] }));
@@ -908,7 +908,7 @@ async fn rows_that_no_program_wrote_are_named(database: TestDatabase) {
         assert_corrupt(store.find(id, &[1]).await, "log entry 1 ");
         assert_corrupt(store.append(&[(id, new_event(1, 1))], NOW).await, "log entry 1 ");
     }
-    assert_eq!(store.read(id, 1, 10).await.unwrap().len(), 1, "what is whole is read");
+    assert_eq!(store.read(id, 1, 10).await.unwrap().len(), 1, "intact entries are read");
     for damage in [
         r#"update log set detail = '{"kind":"from_the_future"}' where position = 2"#,
         r#"update log set detail = '{"kind":"self_duels","counts":[],"more":1}' where position = 2"#,
@@ -928,7 +928,7 @@ fn assert_corrupt<T: std::fmt::Debug>(result: Result<T, StoreError>, named: &str
     }
 }
 
-/// Poll `future` so often at most, then drop it.
+/// Poll `future` at most this many times, then drop it.
 async fn abandoned_after<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     let mut future = std::pin::pin!(future);
     let mut left = polls;
@@ -943,7 +943,7 @@ async fn abandoned_after<F: Future>(polls: usize, future: F) -> Option<F::Output
     .await
 }
 
-async fn calls_that_are_abandoned_leave_the_log_whole(database: TestDatabase) {
+async fn abandoned_calls_leave_the_log_intact(database: TestDatabase) {
     let store = database.store().await;
     for (name, size) in [("few", 3), ("many", 3000)] {
         let id = create(&store, name).await.id;
@@ -954,7 +954,7 @@ async fn calls_that_are_abandoned_leave_the_log_whole(database: TestDatabase) {
                 .collect();
             let answer = abandoned_after(polls as usize, store.append(&events, NOW)).await;
             abandoned += usize::from(answer.is_none());
-            // whether it was kept is not known, and doing it again is safe
+            // It is unknown whether the call was committed, and repeating it is safe.
             let answers = store.append(&events, NOW).await.unwrap();
             let position = |number| polls * size + number + 1;
             let recorded: Vec<_> =
@@ -969,11 +969,11 @@ async fn calls_that_are_abandoned_leave_the_log_whole(database: TestDatabase) {
     }
 }
 
-async fn ten_thousand_events_are_one_call(database: TestDatabase) {
+async fn one_call_appends_ten_thousand_events(database: TestDatabase) {
     let store = database.store().await;
     let ids = [create(&store, "one").await.id, create(&store, "two").await.id];
     let events: Vec<_> = (0..10_000_u64)
-        // spread as random nonces are
+        // Distributed like random nonces.
         .map(|number| {
             (
                 ids[number as usize % 2],
@@ -1024,7 +1024,7 @@ async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) 
         store.append(&events, NOW).await.unwrap()
     };
     use Appended::{Conflict, Duplicate, Recorded, TooLate};
-    // within one call, and against the log; what is late is not in it
+    // Late clicks, within one call and against the log, are not recorded.
     let events = [
         clicks(one, 1, 0),
         clicks(one, 2, 1),

@@ -1,5 +1,5 @@
-//! What many processes and long lives need of a store: archived logs, notices, keys that take
-//! turns, pruning, import.
+//! Store operations for several processes and long-lived databases: archived logs, notices, key
+//! rotation, pruning, import.
 
 use rankduel::access::Actor;
 use rankduel::events::*;
@@ -9,14 +9,14 @@ use super::{NOW, create, new_event, whole_log};
 use crate::support::{Kind, TestDatabase};
 
 on_both_databases! {
-    an_archived_log_takes_nothing_but_knows_repeats
-    a_migration_that_only_expands_is_no_reason_to_stop
-    keys_come_and_go
-    what_cannot_be_noted_is_not_done
+    an_archived_log_refuses_new_events_and_recognizes_repeats
+    a_newer_migration_that_only_expands_is_accepted
+    signing_keys_are_added_and_removed
+    a_change_without_its_note_is_rolled_back
     every_name_is_listed
     a_log_is_pruned_below_a_snapshot
-    what_comes_in_is_there_as_a_whole_or_not_at_all
-    what_others_commit_is_told
+    an_import_is_all_or_nothing
+    commits_of_other_stores_are_notified
 }
 
 /// Conclude and archive an experiment of `create`.
@@ -36,7 +36,7 @@ async fn archive(store: &SharedStore, record: &ExperimentRecord) {
     assert!(matches!(changed, Changed::Done(_)));
 }
 
-async fn an_archived_log_takes_nothing_but_knows_repeats(database: TestDatabase) {
+async fn an_archived_log_refuses_new_events_and_recognizes_repeats(database: TestDatabase) {
     let store = database.store().await;
     let (gone, open) = (create(&store, "gone").await, create(&store, "open").await);
     store.append(&[(gone.id, new_event(1, 1))], NOW).await.unwrap();
@@ -55,7 +55,7 @@ async fn an_archived_log_takes_nothing_but_knows_repeats(database: TestDatabase)
     assert_eq!(whole_log(&store, gone.id).await.len(), 3);
 }
 
-async fn a_migration_that_only_expands_is_no_reason_to_stop(database: TestDatabase) {
+async fn a_newer_migration_that_only_expands_is_accepted(database: TestDatabase) {
     let store = database.store().await;
     database
         .execute(
@@ -67,7 +67,7 @@ async fn a_migration_that_only_expands_is_no_reason_to_stop(database: TestDataba
     store.migrate().await.unwrap();
 }
 
-async fn keys_come_and_go(database: TestDatabase) {
+async fn signing_keys_are_added_and_removed(database: TestDatabase) {
     let store = database.store().await;
     let key =
         |id, active_from| SigningKey { id, secret: [id as u8; 32], created_at: NOW, active_from };
@@ -80,7 +80,7 @@ async fn keys_come_and_go(database: TestDatabase) {
     );
     assert!(
         store.add_signing_key(&key(2, NOW), &note("again")).await.is_err(),
-        "a number is given once"
+        "an id is used once"
     );
     assert!(store.remove_signing_key(2, &note("removed")).await.unwrap());
     assert!(!store.remove_signing_key(2, &note("again")).await.unwrap());
@@ -88,23 +88,23 @@ async fn keys_come_and_go(database: TestDatabase) {
     assert_eq!(
         noted(&store).await,
         ["removed", "added", "added"],
-        "what was not done is not noted"
+        "only changes are in the audit log"
     );
 }
 
-/// Something for the audit log.
+/// A note for the audit log.
 fn note(what: &'static str) -> AuditNote {
     AuditNote::new(&Actor::command_line(), what, "it", NOW)
 }
 
-/// What the audit log says was done, the newest first.
+/// The actions in the audit log, newest first.
 async fn noted(store: &SharedStore) -> Vec<String> {
     store.audit(None, i64::MAX, 100).await.unwrap().into_iter().map(|record| record.what).collect()
 }
 
-/// The note and what it tells of are one transaction: where the one cannot be written, the other
-/// has not happened.
-async fn what_cannot_be_noted_is_not_done(database: TestDatabase) {
+/// A change and its audit note are one transaction: if the note cannot be written, the change does
+/// not happen.
+async fn a_change_without_its_note_is_rolled_back(database: TestDatabase) {
     let store = database.store().await;
     let key = |id| SigningKey { id, secret: [id as u8; 32], created_at: NOW, active_from: NOW };
     store.ensure_signing_key(&key(1)).await.unwrap();
@@ -171,7 +171,7 @@ async fn a_log_is_pruned_below_a_snapshot(database: TestDatabase) {
     };
     let pruned =
         async |to, format| store.prune(record.id, to, format, &note("pruned")).await.unwrap();
-    assert!(!pruned(22_000, 1).await, "it is running");
+    assert!(!pruned(22_000, 1).await, "the experiment is running");
     let conclude = Change { status: Some(Status::Concluded), ..Change::default() };
     let event = Event::Control(ControlEvent::Status {
         status: Status::Concluded,
@@ -193,16 +193,16 @@ async fn a_log_is_pruned_below_a_snapshot(database: TestDatabase) {
     let left = store.read(record.id, 0, u32::MAX).await.unwrap();
     assert_eq!((left[0].position, left.len()), (22_001, 3001));
     assert_eq!(store.experiment("search").await.unwrap().unwrap().pruned_to, 22_000);
-    assert!(pruned(22_000, 1).await, "again is no harm");
+    assert!(pruned(22_000, 1).await, "pruning again is harmless");
     assert!(!pruned(21_000, 1).await, "it does not go back");
-    // and the log goes on
+    // Appends continue after pruning.
     assert_eq!(
         store.append(&[(record.id, new_event(99_999, 1))], NOW).await.unwrap(),
         [Appended::Recorded(25_002)]
     );
 }
 
-async fn what_comes_in_is_there_as_a_whole_or_not_at_all(database: TestDatabase) {
+async fn an_import_is_all_or_nothing(database: TestDatabase) {
     let store = database.store().await;
     let wanted = ExperimentRecord {
         id: -7,
@@ -248,19 +248,19 @@ async fn what_comes_in_is_there_as_a_whole_or_not_at_all(database: TestDatabase)
     assert_eq!(again, Imported::Taken(record));
 }
 
-async fn what_others_commit_is_told(database: TestDatabase) {
+async fn commits_of_other_stores_are_notified(database: TestDatabase) {
     let (own, other) = (database.store().await, database.store().await);
     let id = create(&own, "search").await.id;
     let notices = own.listen().await.unwrap();
     let mut notices = match database.kind {
         Kind::Sqlite => return assert!(notices.is_none()),
-        Kind::Postgres => notices.expect("a server that tells"),
+        Kind::Postgres => notices.expect("a server that notifies"),
     };
     own.append(&[(id, new_event(1, 1))], NOW).await.unwrap();
     other.append(&[(id, new_event(2, 2)), (id, new_event(3, 3))], NOW).await.unwrap();
-    // the own commit is left out
+    // The store's own commit is not reported.
     assert_eq!(notices.next().await.unwrap(), Some(Notice { experiment: id, head: 3 }));
-    // a connection that is lost comes back, and says so
+    // A lost connection is restored, and the loss is reported.
     database
         .execute(
             "select pg_terminate_backend(pid) from pg_stat_activity
@@ -268,8 +268,8 @@ async fn what_others_commit_is_told(database: TestDatabase) {
         )
         .await;
     while notices.next().await.is_ok_and(|notice| notice.is_some()) {}
-    drop(notices); // with its connection, the only one that listens
-    let mut notices = own.listen().await.unwrap().expect("a server that tells");
+    drop(notices); // and the only listening connection with it
+    let mut notices = own.listen().await.unwrap().expect("a server that notifies");
     other.append(&[(id, new_event(4, 4))], NOW).await.unwrap();
     assert_eq!(notices.next().await.unwrap(), Some(Notice { experiment: id, head: 4 }));
 }

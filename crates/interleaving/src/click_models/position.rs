@@ -1,13 +1,13 @@
-//! Users who look at each position with a probability of its own, and click what they look at by
-//! grade.
+//! The position-based model: the user looks at each position with a probability of its own, and
+//! clicks with a probability by grade.
 
-use super::InvalidClickModel;
-use super::cascade::{Table, happens};
-use crate::FastRng;
+use super::cascade::happens;
+use super::table::{InvalidClickModel, Table};
+use crate::coins::FastRng;
 
 /// A position-based model (Craswell et al., "An experimental comparison of click position-bias
-/// models", WSDM 2008): position `k`, from 1, is looked at with probability `k^-η`, independently
-/// of all others.
+/// models", WSDM 2008): the user looks at position `k`, from 1, with probability `k^-η`,
+/// independently of all other positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PositionBased {
     eta: f64,
@@ -15,7 +15,7 @@ pub struct PositionBased {
 }
 
 impl PositionBased {
-    /// Attention that falls off with `eta`, and the click probabilities of a table.
+    /// The model with the exponent `eta` and the click probabilities of a table.
     pub fn new(eta: f64, attraction: Table, grades: usize) -> Result<Self, InvalidClickModel> {
         Ok(Self { eta, attraction: attraction.probabilities(grades)?.0 })
     }

@@ -1,23 +1,23 @@
-//! Simulated users: the published tables, and clicks as often as the models say.
+//! Click models: the published tables, and the frequencies of clicks.
 
-use interleaving::FastRng as PolicyRng;
-use interleaving::click_models::{Table, Users};
+use interleaving::FastRng;
+use interleaving::click_models::{ClickModelSpec, Table};
 use rand::SeedableRng;
 
 const PAGES: usize = 40_000;
 
-/// How often each set of positions is clicked.
+/// How often each set of positions is clicked on a page.
 fn frequencies(
-    users: &str,
+    model: &str,
     grades: usize,
     page: &[u8],
 ) -> std::collections::BTreeMap<Vec<usize>, f64> {
-    let clicker = Users::from_text(users).unwrap().reading(grades).unwrap();
-    let mut rng = PolicyRng::seed_from_u64(11);
+    let model = ClickModelSpec::from_text(model).unwrap().for_grades(grades).unwrap();
+    let mut rng = FastRng::seed_from_u64(11);
     let mut clicks = vec![99];
     let mut found = std::collections::BTreeMap::new();
     for _ in 0..PAGES {
-        clicker.click(page.iter().copied(), &mut rng, &mut clicks);
+        model.click(page.iter().copied(), &mut rng, &mut clicks);
         *found.entry(clicks.clone()).or_insert(0.0) += 1.0 / PAGES as f64;
     }
     found
@@ -52,8 +52,8 @@ fn the_tables_are_the_published_ones() {
 }
 
 #[test]
-fn a_cascade_stops_after_a_click_or_after_a_look() {
-    // one relevant document, then one that is not
+fn a_cascade_stops_after_a_click_or_after_any_document() {
+    // One relevant document, then one that is not.
     let click = frequencies("navigational", 2, &[1, 0]);
     near(click.get(&vec![0]), 0.95 * (0.9 + 0.1 * 0.95));
     near(click.get(&vec![0, 1]), 0.95 * 0.1 * 0.05);
@@ -66,32 +66,32 @@ fn a_cascade_stops_after_a_click_or_after_a_look() {
 }
 
 #[test]
-fn perfect_users_click_all_that_is_relevant_and_nothing_else() {
+fn perfect_users_click_relevant_documents_only() {
     let perfect = frequencies("perfect", 2, &[0, 1, 0, 1]);
     assert_eq!(perfect.keys().collect::<Vec<_>>(), [&vec![1, 3]]);
 }
 
 #[test]
-fn attention_falls_off_with_the_position() {
-    let users = frequencies("position-based:eta=2,attraction=perfect", 2, &[1, 1]);
-    near(users.get(&vec![0, 1]), 0.25);
-    near(users.get(&vec![0]), 0.75);
+fn attention_decreases_with_the_position() {
+    let steep = frequencies("position-based:eta=2,attraction=perfect", 2, &[1, 1]);
+    near(steep.get(&vec![0, 1]), 0.25);
+    near(steep.get(&vec![0]), 0.75);
     let flat = frequencies("position-based:eta=0", 2, &[1, 0]);
     near(flat.get(&vec![0, 1]), 0.95 * 0.05);
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn a_written_model_is_read_again() {
     for text in
         ["perfect", "random:stop_on=examine", "position-based:eta=0.5,attraction=informational"]
     {
-        let users = Users::from_text(text).unwrap();
-        assert_eq!(Users::from_text(&users.text()), Ok(users));
+        let users = ClickModelSpec::from_text(text).unwrap();
+        assert_eq!(ClickModelSpec::from_text(&users.text()), Ok(users));
     }
 }
 
 #[test]
-fn wrong_users_are_refused_by_name() {
+fn invalid_models_are_refused() {
     for (text, expected) in [
         (
             "perfct",
@@ -103,12 +103,13 @@ fn wrong_users_are_refused_by_name() {
         ("perfect:stop_on=click,stop_on=click", "twice"),
         ("position-based:eta=-1", "`eta` is -1"),
         ("position-based:eta=NaN", "`eta` is NaN"),
-        ("position-based:attraction=none", "no users `none`"),
+        ("position-based:attraction=none", "no click model `none`"),
         ("position-based:stop_on=click", "no parameter `stop_on`"),
     ] {
-        let error = Users::from_text(text).expect_err(text).to_string();
+        let error = ClickModelSpec::from_text(text).expect_err(text).to_string();
         assert!(error.contains(expected), "{text}: {error}");
     }
-    let error = Users::from_text("perfect").unwrap().reading(4).unwrap_err().to_string();
+    let error =
+        ClickModelSpec::from_text("perfect").unwrap().for_grades(4).unwrap_err().to_string();
     assert!(error.contains("4 grades"), "{error}");
 }

@@ -1,11 +1,11 @@
-//! Coins that fall every way in turn: the exact distribution of what the very code that serves
-//! pages can do.
+//! Coins that take every branch in turn: they give the exact distribution of the results of the
+//! same code that serves pages.
 
 use interleaving::Coins;
 use num_rational::Ratio;
 
-/// The probability of one way: an exact factor from fair coins and a rounded one from weighted
-/// choices.
+/// The probability of one branch: an exact factor from fair coins, and a rounded factor from
+/// weighted choices.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probability {
     pub exact: Ratio<i64>,
@@ -18,9 +18,9 @@ impl Probability {
     }
 }
 
-/// One way through all choices.
+/// One path through all choices.
 pub struct Branch {
-    /// Which option was taken at each choice, and how many there are.
+    /// The option taken at each choice, and the number of options.
     path: Vec<(usize, usize)>,
     at: usize,
     probability: Probability,
@@ -32,7 +32,7 @@ impl Branch {
             self.path.push((0, options));
         }
         let (taken, expected) = self.path[self.at];
-        assert_eq!(options, expected, "the same choices come the same way");
+        assert_eq!(options, expected, "the choices are deterministic");
         self.at += 1;
         taken
     }
@@ -52,8 +52,8 @@ impl Coins for Branch {
     }
 }
 
-/// What `act` gives for every way the coins can fall, with its probability.
-pub fn every_way<T>(mut act: impl FnMut(&mut Branch) -> T) -> Vec<(T, Probability)> {
+/// The result of `act` for every sequence of coins, with its probability.
+pub fn every_branch<T>(mut act: impl FnMut(&mut Branch) -> T) -> Vec<(T, Probability)> {
     let mut results = Vec::new();
     let mut path = Vec::new();
     loop {
@@ -61,7 +61,7 @@ pub fn every_way<T>(mut act: impl FnMut(&mut Branch) -> T) -> Vec<(T, Probabilit
         let mut branch = Branch { path, at: 0, probability: one };
         results.push((act(&mut branch), branch.probability));
         path = branch.path;
-        // the last choice that has another option
+        // Go back to the last choice with an untried option.
         while let Some((taken, options)) = path.pop() {
             if taken + 1 < options {
                 path.push((taken + 1, options));

@@ -1,9 +1,9 @@
-//! Rankings as they come from the world: repeats, nothing at all, ten thousand documents, odd ids,
-//! odd pins, odd pages.
+//! Unusual requests: repeats, empty rankings, ten thousand documents, and unusual ids, pins and
+//! pages.
 
 use interleaving::{
-    Click, DuelCoins, InvalidClick, InvalidRequest, NoSignal, Note, Page, Pin, PlanCache, Plans,
-    Request, Spec, Uncached, Verdict, alone, credit, interleave,
+    Click, DuelCoins, InvalidClick, InvalidRequest, NoSignal, Note, Outcome, Page, Pin, PlanCache,
+    Plans, Request, Spec, Uncached, alone, credit, interleave,
 };
 
 const METHODS: [&str; 4] = ["team-draft", "balanced", "probabilistic", "optimized"];
@@ -36,7 +36,7 @@ fn repeats_are_dropped_and_counted() {
 }
 
 #[test]
-fn nothing_makes_an_empty_page_and_one_side_a_page_without_credit() {
+fn two_empty_rankings_give_an_empty_page_and_one_gives_a_page_without_credit() {
     for method in METHODS {
         let empty = page(method, &request(&[], &[])).unwrap();
         assert!(empty.slots.is_empty() && !empty.is_informative() && empty.total == 0);
@@ -51,14 +51,14 @@ fn nothing_makes_an_empty_page_and_one_side_a_page_without_credit() {
                 &mut DuelCoins::crediting([3; 32]),
             )
             .unwrap();
-            assert_eq!(clicked.verdict, Verdict::None);
+            assert_eq!(clicked.outcome, Outcome::None);
             assert_eq!(clicked.no_signal, Some(NoSignal::NotInformative));
         }
     }
 }
 
 #[test]
-fn a_ranker_shown_alone_earns_nothing() {
+fn a_ranker_shown_alone_earns_no_credit() {
     let page = alone(&["a", "b", "c"], 1, 5, &[]).unwrap();
     assert_eq!(shown(&page), ["b", "c"]);
     assert!(!page.is_informative());
@@ -66,7 +66,7 @@ fn a_ranker_shown_alone_earns_nothing() {
 }
 
 #[test]
-fn ten_thousand_documents_are_taken_and_more_refused() {
+fn ten_thousand_documents_are_accepted_and_more_are_refused() {
     let left: Vec<String> = (0..10_000).map(|n| format!("document {n}")).collect();
     let right: Vec<String> = (0..10_000).rev().map(|n| format!("document {n}")).collect();
     for method in METHODS {
@@ -88,7 +88,7 @@ fn ten_thousand_documents_are_taken_and_more_refused() {
 }
 
 #[test]
-fn ids_come_back_as_they_were() {
+fn ids_are_returned_unchanged() {
     let odd = ["", "\"", "a\nb", "\u{0}", "☃", "a b", "'; --", "\\", "\u{202e}x", "a"];
     let turned: Vec<&str> = odd.iter().rev().copied().collect();
     for method in METHODS {
@@ -105,14 +105,14 @@ fn ids_come_back_as_they_were() {
 }
 
 #[test]
-fn pins_stand_where_they_were_put_and_earn_nothing() {
+fn pins_keep_their_positions_and_earn_no_credit() {
     let pin = |document, position| Pin { document, position };
     for method in METHODS {
         let pinned = [pin("ad", 1), pin("b", 3), pin("late", 40)];
         let request = Request { pinned: &pinned, ..request(&["a", "b", "c"], &["c", "b", "d"]) };
         let page = page(method, &request).unwrap();
         let ids = shown(&page);
-        // `late` comes last: there are not forty results
+        // `late` comes last because there are fewer than forty results.
         assert_eq!((ids[1], ids[3], ids[ids.len() - 1]), ("ad", "b", "late"), "{method}: {ids:?}");
         assert_eq!(ids.iter().filter(|&&id| id == "b").count(), 1);
         for slot in &page.slots {
@@ -123,9 +123,9 @@ fn pins_stand_where_they_were_put_and_earn_nothing() {
         let earned =
             credit(&spec(method), &page.sheet, &clicks, &mut DuelCoins::crediting([3; 32]))
                 .unwrap();
-        assert_eq!((earned.verdict, earned.ignored), (Verdict::None, 2));
+        assert_eq!((earned.outcome, earned.ignored), (Outcome::None, 2));
         assert_eq!(earned.no_signal, Some(NoSignal::NothingCreditable));
-        // ranks are those of the rankings without pins
+        // Ranks are those in the rankings without the pinned documents.
         let of_c = page.slots.iter().find(|slot| slot.document == "c").unwrap();
         assert_eq!((of_c.rank_left, of_c.rank_right), (Some(2), Some(1)));
     }
@@ -158,7 +158,7 @@ fn pins_stay_in_place_on_every_page() {
 }
 
 #[test]
-fn odd_requests_are_refused_by_name() {
+fn invalid_requests_have_an_error_each() {
     let pin = |document, position| Pin { document, position };
     let base = request(&["a"], &["b"]);
     let refused = |request: Request<'_, &str>| page("team-draft", &request).unwrap_err();
@@ -199,13 +199,13 @@ fn a_page_beyond_the_end_is_empty() {
         let page = page(method, &request).unwrap();
         assert!(page.slots.is_empty());
         assert_eq!(page.total, 3, "{method}");
-        // what was shown before it is known
+        // The sheet still has the slots before it.
         assert_eq!(page.sheet.slots.len(), 3);
     }
 }
 
 #[test]
-fn clicks_that_cannot_be_are_refused() {
+fn invalid_clicks_are_refused() {
     let page = page("team-draft", &request(&["a", "b"], &["b", "a"])).unwrap();
     let earned = |click| {
         credit(&spec("team-draft"), &page.sheet, &[click], &mut DuelCoins::crediting([3; 32]))
@@ -225,7 +225,7 @@ fn clicks_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_sheet_survives_its_bytes() {
+fn a_sheet_survives_serialization() {
     for method in METHODS {
         let page = page(method, &request(&["a", "b", "c"], &["c", "x", "a"])).unwrap();
         let bytes = serde_json::to_vec(&page.sheet).unwrap();
@@ -237,7 +237,7 @@ fn a_sheet_survives_its_bytes() {
 }
 
 #[test]
-fn too_many_lists_fall_back_to_team_draft_and_say_so() {
+fn too_many_lists_fall_back_to_team_draft_with_a_note() {
     let left: Vec<String> = (0..10).map(|n| format!("l{n}")).collect();
     let right: Vec<String> = (0..10).map(|n| format!("r{n}")).collect();
     let request = Request { left: &left, right: &right, offset: 0, length: 10, pinned: &[] };
@@ -249,7 +249,7 @@ fn too_many_lists_fall_back_to_team_draft_and_say_so() {
     assert_eq!(fallen.note, Some(Note::FellBack));
     assert!(fallen.sheet.fell_back);
     assert_eq!(fallen.slots, page(&spec("team-draft")).slots);
-    // and clicks are credited as team draft credits them
+    // Clicks are credited as in team draft.
     let clicks = [Click::at(0)];
     let earned = |spec: &Spec, page: &Page<'_>| {
         credit(spec, &page.sheet, &clicks, &mut DuelCoins::crediting([5; 32])).unwrap()
@@ -270,7 +270,7 @@ fn the_largest_program_is_solved_without_bias() {
 }
 
 #[test]
-fn a_cache_changes_no_page_and_stays_small() {
+fn a_cache_changes_no_page_and_keeps_its_capacity() {
     let cache = PlanCache::new(4);
     let optimized = spec("optimized:depth=4");
     let left: Vec<String> = (0..4).map(|n| n.to_string()).collect();
@@ -291,7 +291,7 @@ fn a_cache_changes_no_page_and_stays_small() {
 }
 
 #[test]
-fn lists_that_are_permuted_alike_share_a_plan() {
+fn lists_with_the_same_permutation_share_a_plan() {
     let cache = PlanCache::new(100);
     for ids in [["a", "b", "c"], ["x", "y", "z"]] {
         let right = [ids[1], ids[2], ids[0]];

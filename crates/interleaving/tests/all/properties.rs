@@ -1,16 +1,16 @@
-//! What every method must keep, on all pairs of short lists, by going through every way the coins
-//! can fall.
+//! Properties of every method, checked on all pairs of short lists and for every sequence of coins.
 
 use std::collections::BTreeMap;
 
+use interleaving::methods::probabilistic;
 use interleaving::{
-    Click, CreditSheet, CreditSlot, DuelCoins, Lists, Method, Page, Request, Spec, Team, Uncached,
-    Verdict, credit, draft, interleave, probabilistic,
+    Click, CreditSheet, CreditSlot, DuelCoins, Lists, Method, Outcome, Page, Request, Spec, Team,
+    Uncached, credit, draft, interleave,
 };
 use num_rational::Ratio;
 use proptest::prelude::*;
 
-use super::exact::every_way;
+use super::exact::every_branch;
 
 const METHODS: [&str; 12] = [
     "team-draft",
@@ -27,15 +27,14 @@ const METHODS: [&str; 12] = [
     "optimized:depth=4,max_lists=2",
 ];
 
-/// Known to prefer a side under random clicks; `searchers` of the vectors say by how much.
+/// Methods that prefer a side under random clicks; `searchers` in the vectors has the numbers.
 const UNFAIR: [&str; 2] = ["balanced", "team-draft:shared=ignore-same-rank"];
 
 fn spec(text: &str) -> Spec {
     Spec::from_text(text).expect(text)
 }
 
-/// Pairs of lists that differ in every way that matters: all orders of three documents, and lists
-/// that share some.
+/// Pairs of lists: all orders of three documents, and lists that share only some documents.
 fn pairs() -> Vec<(Vec<u32>, Vec<u32>)> {
     let mut pairs = Vec::new();
     for right in permutations(&[0, 1, 2]) {
@@ -75,14 +74,14 @@ fn request<'a>(left: &'a [String], right: &'a [String], length: usize) -> Reques
 
 /// Every page with its probability.
 fn pages<'a>(spec: &Spec, request: &Request<'a, String>) -> Vec<(Page<'a>, f64)> {
-    every_way(|coins| interleave(spec, request, coins, &Uncached).expect("a good request"))
+    every_branch(|coins| interleave(spec, request, coins, &Uncached).expect("a valid request"))
         .into_iter()
         .map(|(page, probability)| (page, probability.value()))
         .collect()
 }
 
-/// Probability of each outcome, and the mean score, when `clicks` says where a searcher clicks on a
-/// page and how often.
+/// Probability of each outcome, and the mean score. `clicks` returns the clicks of a searcher on a
+/// page, with their probabilities.
 fn outcomes(
     spec: &Spec,
     request: &Request<'_, String>,
@@ -92,18 +91,18 @@ fn outcomes(
     let mut mean = 0.0;
     for (page, probability) in pages(spec, request) {
         for (clicks, share) in clicks(&page) {
-            for (earned, drawn) in
-                every_way(|coins| credit(spec, &page.sheet, &clicks, coins).expect("good clicks"))
-            {
+            for (earned, drawn) in every_branch(|coins| {
+                credit(spec, &page.sheet, &clicks, coins).expect("valid clicks")
+            }) {
                 let weight = probability * share * drawn.value();
-                let name = match earned.verdict {
-                    Verdict::Left => "left",
-                    Verdict::Right => "right",
-                    Verdict::Tie => "tie",
-                    Verdict::None => "none",
+                let name = match earned.outcome {
+                    Outcome::Left => "left",
+                    Outcome::Right => "right",
+                    Outcome::Tie => "tie",
+                    Outcome::None => "none",
                 };
                 *outcomes.entry(name).or_default() += weight;
-                mean += weight * if earned.verdict == Verdict::None { 0.0 } else { earned.score() };
+                mean += weight * if earned.outcome == Outcome::None { 0.0 } else { earned.score() };
             }
         }
     }
@@ -115,7 +114,7 @@ fn one_random_click(page: &Page<'_>) -> Vec<(Vec<Click>, f64)> {
     (0..shown).map(|position| (vec![Click::at(position)], 1.0 / shown as f64)).collect()
 }
 
-/// Two clicks at two different random positions.
+/// Two clicks, at two different random positions.
 fn two_random_clicks(page: &Page<'_>) -> Vec<(Vec<Click>, f64)> {
     let shown = page.slots.len();
     let pairs: Vec<Vec<Click>> = (0..shown)
@@ -142,12 +141,12 @@ fn probabilities_add_up_to_one() {
 }
 
 #[test]
-fn property_1_pages_are_full_without_repeats_and_show_nothing_else() {
+fn property_1_pages_are_full_and_show_each_document_once() {
     for method in METHODS {
         for (left, right) in pairs() {
             let (left, right) = (names(&left), names(&right));
             let all: std::collections::BTreeSet<&String> = left.iter().chain(&right).collect();
-            // probabilistic interleaving has too many ways to a long page
+            // Probabilistic interleaving has too many branches for a long page.
             let longest = if method.starts_with("probabilistic") { 4 } else { 9 };
             for length in 1..=longest {
                 for (page, _) in pages(&spec(method), &request(&left, &right, length)) {
@@ -190,7 +189,7 @@ fn property_2_the_next_document_is_the_top_remaining_one_of_a_side() {
 }
 
 #[test]
-fn property_3_exchanging_the_sides_mirrors_the_outcomes() {
+fn property_3_exchanging_the_sides_exchanges_the_outcomes() {
     for method in METHODS {
         for (left, right) in pairs() {
             let (left, right) = (names(&left), names(&right));
@@ -224,19 +223,19 @@ fn property_3_exchanging_the_sides_mirrors_the_outcomes() {
 }
 
 #[test]
-fn property_4_random_clicks_prefer_nobody() {
+fn property_4_random_clicks_prefer_neither_side() {
     for method in METHODS.iter().filter(|method| !UNFAIR.contains(method)) {
         for (left, right) in pairs() {
             let (left, right) = (names(&left), names(&right));
             for length in 1..=4 {
                 let request = request(&left, &right, length);
                 if pages(&spec(method), &request).iter().any(|(page, _)| page.note.is_some()) {
-                    // a distribution without bias does not exist: the page says so
+                    // There is no unbiased distribution, and the page has a note about it.
                     continue;
                 }
                 let (one, mean) = outcomes(&spec(method), &request, one_random_click);
                 assert!(mean.abs() < 1e-9, "{method} {left:?} {right:?} {length}: {mean} {one:?}");
-                // where credit is a count of clicks its sign is fair too
+                // Where credit counts clicks, its sign is fair too.
                 if method.starts_with("team-draft") || method.ends_with("drawn") {
                     assert!(
                         (one["left"] - one["right"]).abs() < 1e-9,
@@ -249,7 +248,7 @@ fn property_4_random_clicks_prefer_nobody() {
 }
 
 #[test]
-fn two_random_clicks_prefer_nobody_where_clicks_are_counted_in_pairs_or_drawn() {
+fn two_random_clicks_prefer_neither_side_in_team_draft_and_drawn_outcomes() {
     for method in ["team-draft", "team-draft:shared=credit-all", "probabilistic:verdict=drawn"] {
         for (left, right) in pairs() {
             let (left, right) = (names(&left), names(&right));
@@ -262,8 +261,7 @@ fn two_random_clicks_prefer_nobody_where_clicks_are_counted_in_pairs_or_drawn() 
     }
 }
 
-/// Lists of the same documents where every document of `better` is ranked at least as high on the
-/// right, and one higher.
+/// Pairs of lists, and documents that the right list ranks higher than the left list.
 fn dominated() -> Vec<(Vec<u32>, Vec<u32>, Vec<u32>)> {
     let left = vec![0, 1, 2, 3];
     let mut found = Vec::new();
@@ -282,11 +280,11 @@ fn dominated() -> Vec<(Vec<u32>, Vec<u32>, Vec<u32>)> {
 }
 
 #[test]
-fn property_5_whoever_ranks_the_clicked_documents_higher_is_preferred() {
+fn property_5_the_side_that_ranks_the_clicked_documents_higher_is_preferred() {
     for method in
         ["probabilistic", "probabilistic:credit=expected-clicks", "optimized:depth=4", "balanced"]
     {
-        let mut blind = Vec::new();
+        let mut undetected = Vec::new();
         for (left, right, clicked) in dominated() {
             let (left, right, clicked) = (names(&left), names(&right), names(&clicked));
             let request = request(&left, &right, 4);
@@ -300,16 +298,16 @@ fn property_5_whoever_ranks_the_clicked_documents_higher_is_preferred() {
             });
             assert!(mean < 1e-9, "{method} {left:?} {right:?} {clicked:?}: {mean}");
             if mean > -1e-9 {
-                blind.push((right, clicked));
+                undetected.push((right, clicked));
             }
         }
-        assert!(blind.is_empty(), "{method} cannot see {blind:?}");
+        assert!(undetected.is_empty(), "{method} does not detect {undetected:?}");
     }
 }
 
 #[test]
-fn property_5_team_draft_cannot_see_some_preferences_but_never_sees_the_wrong_one() {
-    let mut unseen = 0;
+fn property_5_team_draft_misses_some_preferences_but_never_reverses_one() {
+    let mut missed = 0;
     for (left, right, clicked) in dominated() {
         let (left, right, clicked) = (names(&left), names(&right), names(&clicked));
         for method in ["team-draft", "team-draft:shared=credit-all"] {
@@ -319,14 +317,14 @@ fn property_5_team_draft_cannot_see_some_preferences_but_never_sees_the_wrong_on
                 vec![(clicks.collect(), 1.0)]
             });
             assert!(mean < 1e-9, "{method} {left:?} {right:?} {clicked:?}: {mean}");
-            unseen += usize::from(mean > -1e-9);
+            missed += usize::from(mean > -1e-9);
         }
     }
-    assert!(unseen > 0);
+    assert!(missed > 0);
 }
 
 #[test]
-fn property_6_identical_lists_say_nothing() {
+fn property_6_identical_lists_give_no_signal() {
     for method in METHODS {
         for list in [vec![0], vec![0, 1], vec![0, 1, 2, 3]] {
             let list = names(&list);
@@ -343,7 +341,7 @@ fn property_6_identical_lists_say_nothing() {
 }
 
 #[test]
-fn property_7_a_seed_gives_the_same_list_on_every_node_and_page() {
+fn property_7_a_seed_gives_the_same_list_on_every_server_and_page() {
     let left: Vec<String> = (0..30).map(|n| format!("d{n}")).collect();
     let right: Vec<String> = (0..30).map(|n| format!("d{}", (n * 7 + 3) % 37)).collect();
     for method in METHODS {
@@ -374,7 +372,7 @@ fn property_7_a_seed_gives_the_same_list_on_every_node_and_page() {
 
 #[test]
 fn property_7_the_coins_of_a_seed_never_change() {
-    // a duel that was issued before an upgrade must be credited after it
+    // A duel issued before an upgrade must be credited in the same way after it.
     let left = names(&[0, 1, 2, 3, 4, 5]);
     let right = names(&[5, 3, 1, 0, 2, 4]);
     let shown = |method: &str| -> String {
@@ -403,16 +401,16 @@ fn property_8_the_order_and_the_number_of_click_events_do_not_matter() {
             let [a, b, c] = [0, 1, 3].map(Click::at);
             let heavy = Click { position: 1, weight: 5 };
             assert_eq!(earned(&[a, b, c]), earned(&[c, a, b, a, a, c]), "{method}");
-            // the heaviest event of a document counts, once
+            // A document counts once, with the largest weight of its events.
             assert_eq!(earned(&[a, heavy, c]), earned(&[b, c, heavy, a, b, heavy]), "{method}");
         }
     }
 }
 
 #[test]
-fn property_9_teams_have_as_many_competitive_slots_as_each_other() {
+fn property_9_teams_have_equally_many_competitive_slots() {
     for method in METHODS.iter().filter(|method| method.starts_with("team-draft")) {
-        // documents of one rank leave their rounds half empty
+        // Documents with the same rank leave their rounds half empty.
         let exact = !method.ends_with("same-rank");
         for (left, right) in pairs() {
             let (left, right) = (names(&left), names(&right));
@@ -439,14 +437,14 @@ fn property_9_teams_have_as_many_competitive_slots_as_each_other() {
 
 proptest! {
     #[test]
-    fn property_10_the_convolution_is_the_sum_over_all_assignments(
+    fn property_10_the_convolution_equals_the_sum_over_all_assignments(
         ranks in Just((1_u32..=12).collect::<Vec<_>>()).prop_shuffle(),
         shuffled in Just((1_u32..=12).collect::<Vec<_>>()).prop_shuffle(),
         clicked in prop::collection::vec(any::<bool>(), 12),
         weights in prop::collection::vec(1_u32..4, 12),
         tau in prop::sample::select(vec![0.5, 1.0, 3.0, 10.0]),
     ) {
-        // a page of twelve with any ranks is one that probabilistic interleaving can show
+        // Probabilistic interleaving can show twelve documents with any ranks.
         let slots = ranks
             .iter()
             .zip(&shuffled)
@@ -458,10 +456,10 @@ proptest! {
             .map(|position| Click { position, weight: weights[position] })
             .collect();
         let spec = spec(&format!("probabilistic:tau={tau}"));
-        let earned = credit(&spec, &sheet, &clicks, &mut DuelCoins::crediting([0; 32])).expect("good clicks");
+        let earned = credit(&spec, &sheet, &clicks, &mut DuelCoins::crediting([0; 32])).expect("valid clicks");
         let q: Vec<f64> = clicks
             .iter()
-            .map(|click| probabilistic::left_posterior(&sheet, click.position, tau).expect("both can fill it"))
+            .map(|click| probabilistic::left_posterior(&sheet, click.position, tau).expect("both lists can fill it"))
             .collect();
         let (mut left, mut right) = (0.0, 0.0);
         for owners in 0..1_u32 << clicks.len() {
@@ -484,13 +482,13 @@ proptest! {
 }
 
 #[test]
-fn the_posterior_of_a_slot_is_what_the_coins_say() {
-    // Bayes by going through every way: the share of the ways to a page in which the left side
-    // drafted a slot
+fn the_posterior_of_a_slot_matches_the_coins() {
+    // Compute the posterior by enumeration: among all branches that lead to a page, the share in
+    // which the left side drafted a slot.
     let lists = Lists::new(&[0, 1, 2, 3], &[2, 0, 4, 1], 5, Default::default());
     let spec = spec("probabilistic:tau=2");
     let mut by_page: BTreeMap<Vec<u32>, (CreditSheet, f64, Vec<f64>)> = BTreeMap::new();
-    for (page, probability) in every_way(|coins| draft::draft(&spec, &lists, 3, coins, &Uncached)) {
+    for (page, probability) in every_branch(|coins| draft(&spec, &lists, 3, coins, &Uncached)) {
         let documents = page.slots.iter().map(|slot| slot.document).collect();
         let (_, total, from_left) = by_page
             .entry(documents)
@@ -503,7 +501,7 @@ fn the_posterior_of_a_slot_is_what_the_coins_say() {
     for (documents, (sheet, total, from_left)) in by_page {
         for (position, share) in from_left.iter().enumerate() {
             let q = probabilistic::left_posterior(&sheet, position, 2.0)
-                .expect("both lists have three left");
+                .expect("both lists have documents left");
             assert!((share / total - q).abs() < 1e-12, "{documents:?} {position}");
         }
     }
@@ -513,7 +511,7 @@ fn the_posterior_of_a_slot_is_what_the_coins_say() {
 fn drafts_of_fair_coins_have_exact_probabilities() {
     let total = |text: &str, left: &[u32], right: &[u32]| {
         let lists = Lists::new(left, right, 8, Default::default());
-        every_way(|coins| draft::draft(&spec(text), &lists, 6, coins, &Uncached))
+        every_branch(|coins| draft(&spec(text), &lists, 6, coins, &Uncached))
             .iter()
             .fold(Ratio::from_integer(0), |sum, (_, probability)| sum + probability.exact)
     };

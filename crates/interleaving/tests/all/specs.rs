@@ -1,4 +1,4 @@
-//! What a method can be asked for, and how a wrong one is refused.
+//! Specs of methods, and the errors of invalid ones.
 
 use interleaving::{DepthPolicy, Method, Spec};
 use serde_json::json;
@@ -30,7 +30,7 @@ fn every_kind_is_read_with_its_defaults_and_written_back() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn an_error_names_the_invalid_parameter() {
     refused("team-drat", "kind", "choose one of: team-draft, balanced, probabilistic, optimized");
     refused("team-draft:shared=all", "shared", "credit-all");
     refused("team-draft:tau=3", "tau", "it takes: shared, depth_policy");

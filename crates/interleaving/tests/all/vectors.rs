@@ -1,17 +1,17 @@
-//! `conformance/interleaving.json`: every vector, against the code that serves pages.
+//! Every vector of `conformance/interleaving.json`, checked against the code that serves pages.
 
 use std::collections::BTreeMap;
 
 use num_rational::Ratio;
 use serde::Deserialize;
 
-use interleaving::optimized::program::Question;
+use interleaving::methods::optimized::Instance;
 use interleaving::{
-    Click, CreditSheet, Draft, Drafted, Lists, Method, Note, Pin, Request, Spec, Team, Uncached,
-    Verdict, credit, draft, interleave,
+    Click, CreditSheet, Draft, Drafted, Lists, Method, Note, Outcome, Pin, Request, Spec, Team,
+    Uncached, credit, draft, interleave,
 };
 
-use super::exact::every_way;
+use super::exact::every_branch;
 
 const FILE: &str = include_str!("../../../../conformance/interleaving.json");
 
@@ -75,7 +75,7 @@ struct CreditCase {
     teams: Option<Vec<Option<Team>>>,
     competitive: Vec<bool>,
     clicks: Vec<ClickCase>,
-    outcome: Verdict,
+    outcome: Outcome,
     left_credit: Fraction,
     right_credit: Fraction,
 }
@@ -163,7 +163,7 @@ impl Fraction {
 }
 
 fn vectors() -> Vectors {
-    serde_json::from_str(FILE).expect("the conformance file has the shape that is documented")
+    serde_json::from_str(FILE).expect("the conformance file matches its schema")
 }
 
 fn pins(cases: &[PinCase]) -> Vec<Pin<String>> {
@@ -175,13 +175,13 @@ fn near(found: f64, wanted: &Fraction, tolerance: f64, id: &str) {
     assert!((found - wanted.value).abs() <= tolerance, "{id}: {found}, not {}", wanted.text);
 }
 
-/// Whether the method's probabilities are made of fair coins alone.
+/// Whether the method uses fair coins only, so that its probabilities are exact.
 fn is_exact(spec: &Spec) -> bool {
     matches!(spec.method, Method::TeamDraft(_) | Method::Balanced(_))
 }
 
 #[test]
-fn the_file_is_the_one_that_its_generator_makes() {
+fn the_file_is_up_to_date_with_its_generator() {
     let output = std::process::Command::new("python3")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/generate.py"))
         .output()
@@ -191,7 +191,7 @@ fn the_file_is_the_one_that_its_generator_makes() {
 }
 
 #[test]
-fn the_file_names_its_version_and_schema_and_every_case_once() {
+fn the_file_has_its_version_and_schema_and_unique_ids() {
     let vectors = vectors();
     assert_eq!(vectors.schema, "interleaving.schema.json");
     assert_eq!(vectors.version, "1.0.0");
@@ -199,11 +199,11 @@ fn the_file_names_its_version_and_schema_and_every_case_once() {
     let cases = ids.len();
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), cases, "two drafts of one id");
+    assert_eq!(ids.len(), cases, "two drafts with the same id");
 }
 
 #[test]
-fn pages_have_their_distribution() {
+fn pages_have_the_expected_distribution() {
     for case in vectors().drafts {
         let pinned = pins(&case.pinned);
         let request = Request {
@@ -222,9 +222,9 @@ fn pages_have_their_distribution() {
             let teams = with_teams.then_some(teams);
             format!("{documents:?} {teams:?} {competitive:?} {informative}")
         };
-        for (page, probability) in
-            every_way(|coins| interleave(&case.method, &request, coins, &Uncached).expect(&case.id))
-        {
+        for (page, probability) in every_branch(|coins| {
+            interleave(&case.method, &request, coins, &Uncached).expect(&case.id)
+        }) {
             let documents: Vec<String> =
                 page.slots.iter().map(|slot| slot.document.to_string()).collect();
             let teams: Vec<Option<Team>> = page.slots.iter().map(|slot| slot.team).collect();
@@ -251,7 +251,7 @@ fn pages_have_their_distribution() {
 }
 
 #[test]
-fn clicks_have_their_credit() {
+fn clicks_have_the_expected_credit() {
     for case in vectors().credits {
         let pinned: Vec<&str> = case.pinned.iter().map(|pin| pin.document.as_str()).collect();
         let numbers = numbers(&[&case.left, &case.right, &case.documents]);
@@ -281,18 +281,18 @@ fn clicks_have_their_credit() {
             .map(|click| Click { position: click.position, weight: click.weight })
             .collect();
         let mut once =
-            every_way(|coins| credit(&case.method, &sheet, &clicks, coins).expect(&case.id));
+            every_branch(|coins| credit(&case.method, &sheet, &clicks, coins).expect(&case.id));
         assert_eq!(once.len(), 1, "{}: crediting tossed a coin", case.id);
         let (found, _) = once.remove(0);
         let id = format!("{} {:?} clicked {:?}", case.id, case.documents, clicks);
-        assert_eq!(found.verdict, case.outcome, "{id}");
+        assert_eq!(found.outcome, case.outcome, "{id}");
         near(found.left, &case.left_credit, 1e-12, &id);
         near(found.right, &case.right_credit, 1e-12, &id);
     }
 }
 
 #[test]
-fn searchers_prefer_what_they_should() {
+fn searchers_have_the_expected_outcomes() {
     for case in vectors().searchers {
         let request = Request {
             left: &case.left,
@@ -303,9 +303,9 @@ fn searchers_prefer_what_they_should() {
         };
         let mut outcomes: BTreeMap<&str, f64> = BTreeMap::new();
         let mut mean = 0.0;
-        for (page, probability) in
-            every_way(|coins| interleave(&case.method, &request, coins, &Uncached).expect(&case.id))
-        {
+        for (page, probability) in every_branch(|coins| {
+            interleave(&case.method, &request, coins, &Uncached).expect(&case.id)
+        }) {
             let patterns: Vec<Vec<Click>> = match &case.searcher {
                 Searcher::Named(name) => {
                     assert_eq!(name, "one-random-position");
@@ -322,11 +322,11 @@ fn searchers_prefer_what_they_should() {
                 }
             };
             for clicks in &patterns {
-                for (found, drawn) in every_way(|coins| {
+                for (found, drawn) in every_branch(|coins| {
                     credit(&case.method, &page.sheet, clicks, coins).expect(&case.id)
                 }) {
                     let share = probability.value() * drawn.value() / patterns.len() as f64;
-                    *outcomes.entry(name(found.verdict)).or_default() += share;
+                    *outcomes.entry(name(found.outcome)).or_default() += share;
                     mean += share * found.score();
                 }
             }
@@ -339,33 +339,33 @@ fn searchers_prefer_what_they_should() {
     }
 }
 
-fn name(verdict: Verdict) -> &'static str {
+fn name(verdict: Outcome) -> &'static str {
     match verdict {
-        Verdict::Left => "left",
-        Verdict::Right => "right",
-        Verdict::Tie => "tie",
-        Verdict::None => "none",
+        Outcome::Left => "left",
+        Outcome::Right => "right",
+        Outcome::Tie => "tie",
+        Outcome::None => "none",
     }
 }
 
 #[test]
-fn balanced_prefers_the_right_list_three_times_in_four() {
-    // the known bias, in exact arithmetic
+fn balanced_prefers_the_right_list_in_three_of_four_cases() {
+    // The known bias, in exact arithmetic.
     let lists = Lists::new(&[0, 1, 2, 3], &[1, 2, 3, 0], 4, Default::default());
     let spec = Spec::from_text("balanced").unwrap();
     let (mut left, mut right) = (Ratio::from_integer(0), Ratio::from_integer(0));
-    for (draft, probability) in every_way(|coins| draft::draft(&spec, &lists, 4, coins, &Uncached))
-    {
+    for (draft, probability) in every_branch(|coins| draft(&spec, &lists, 4, coins, &Uncached)) {
         let sheet = CreditSheet::of(&spec, &lists, &draft);
         for position in 0..4 {
             let share = probability.exact / 4;
-            match every_way(|coins| credit(&spec, &sheet, &[Click::at(position)], coins).unwrap())
-                [0]
-            .0
-            .verdict
+            match every_branch(|coins| {
+                credit(&spec, &sheet, &[Click::at(position)], coins).unwrap()
+            })[0]
+                .0
+                .outcome
             {
-                Verdict::Left => left += share,
-                Verdict::Right => right += share,
+                Outcome::Left => left += share,
+                Outcome::Right => right += share,
                 other => panic!("{other:?}"),
             }
         }
@@ -374,42 +374,44 @@ fn balanced_prefers_the_right_list_three_times_in_four() {
 }
 
 #[test]
-fn where_no_distribution_is_fair_the_least_unfair_is_taken() {
+fn without_an_unbiased_distribution_the_least_biased_one_is_used() {
     for case in vectors().infeasible {
         let InfeasibleCase { id, method: spec, left, right, length, allowed, .. } = case;
         let request = Request { left: &left, right: &right, offset: 0, length, pinned: &[] };
-        let ways = every_way(|coins| interleave(&spec, &request, coins, &Uncached).expect(&id));
+        let ways = every_branch(|coins| interleave(&spec, &request, coins, &Uncached).expect(&id));
         let mut mean = vec![0.0; length];
         let mut bias = 0.0;
         for (page, probability) in ways {
             let documents: Vec<&str> = page.slots.iter().map(|slot| slot.document).collect();
             assert!(allowed.iter().any(|list| *list == documents), "{documents:?}");
-            let Some(Note::Relaxed { bias: told }) = page.note else { panic!("{:?}", page.note) };
-            bias = told;
+            let Some(Note::Relaxed { bias: reported }) = page.note else {
+                panic!("{:?}", page.note)
+            };
+            bias = reported;
             for (position, mean) in mean.iter_mut().enumerate() {
                 let clicks = [Click::at(position)];
                 let earned =
-                    &every_way(|coins| credit(&spec, &page.sheet, &clicks, coins).unwrap())[0].0;
+                    &every_branch(|coins| credit(&spec, &page.sheet, &clicks, coins).unwrap())[0].0;
                 *mean += probability.value() * earned.score();
             }
         }
         let largest = mean.iter().fold(0.0, |most, mean| f64::max(most, mean.abs()));
-        assert!((largest - bias).abs() < 1e-9, "{mean:?}, but {bias} was told");
-        // a, b, c have credit 1, -1, -1 for abc, bac, bca: the mean credits are 2p-1, 2q-1, 2r-1
-        // with p+q+r = 1
+        assert!((largest - bias).abs() < 1e-9, "{mean:?}, but the note has {bias}");
+        // The documents a, b, c have credit 1, -1, -1. If the lists abc, bac, bca have the
+        // probabilities p, q, r, the mean credits of the positions are 2p-1, 2q-1, 2r-1.
         assert!((bias - 1.0 / 3.0).abs() < 1e-6, "{bias}");
     }
 }
 
 #[test]
-fn plans_are_as_sensitive_as_can_be() {
+fn plans_have_the_largest_sensitivity() {
     for case in vectors().sensitivities {
         let Method::Optimized(parameters) = case.method.method else { panic!("{}", case.id) };
         let numbers = numbers(&[&case.left, &case.right]);
         let [left, right] = [&case.left, &case.right]
             .map(|list| list.iter().map(|id| numbers[id.as_str()]).collect::<Vec<u32>>());
-        let (question, _) = Question::of(&left, &right, parameters);
-        let plan = question.solve().expect(&case.id);
+        let (instance, _) = Instance::of(&left, &right, parameters);
+        let plan = instance.solve().expect(&case.id);
         assert!(
             (plan.sensitivity - case.sensitivity).abs() < 1e-9,
             "{}: {}",
@@ -418,7 +420,7 @@ fn plans_are_as_sensitive_as_can_be() {
         );
         assert!(plan.lists.len() <= case.allowed, "{}", case.id);
         assert_eq!(
-            question.allowed_lists(true).map(|lists| lists.len()),
+            instance.allowed_lists(true).map(|lists| lists.len()),
             Some(case.allowed),
             "{}",
             case.id

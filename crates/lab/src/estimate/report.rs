@@ -1,59 +1,60 @@
-//! What the comparisons of all pairs say: the matrix, how sure each entry is, and who is best
-//! beyond chance.
+//! The result of the comparisons: the preference matrix, the standard error of each entry, and the
+//! significant winner.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::PairCount;
+use super::compare::PairCount;
 use dueling_bandits::preference::{InvalidMatrix, PreferenceMatrix};
 
-/// Gaps of fewer standard errors are within noise.
+/// A gap of fewer standard errors than this is within noise.
 pub const NOISE: f64 = 3.0;
 
-/// What a matrix entry is made of.
+/// How a matrix entry is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Entry {
-    /// Wins, and half of all pages that nobody won, in all pages: `(wins + undecided/2)/N`.
+    /// Wins plus half of the undecided pages, divided by all pages: `(wins + undecided/2)/N`.
     Half,
-    /// Wins among the pages that somebody won; 1/2 where nobody has.
+    /// Wins divided by decided pages; 1/2 if no page is decided.
     Skip,
-    /// The mean score, from -1 to 1, brought to 0 to 1. For probabilistic interleaving only.
+    /// The mean score, mapped from -1..1 to 0..1. For probabilistic interleaving only.
     Score,
 }
 
-/// What was compared and how: everything that is needed to make the numbers again.
+/// The settings, which are sufficient to reproduce the numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Settings {
-    /// The file, as it was named.
+    /// The file, as the user named it.
     pub file: String,
     /// Its SHA-256, in hexadecimal digits.
     pub sha256: String,
     /// The interleaving method with its parameters.
     pub method: String,
-    /// The users with their parameters.
-    pub users: String,
-    /// Slots of a page.
+    /// The click model with its parameters.
+    #[serde(rename = "users")]
+    pub click_model: String,
+    /// Number of slots of a page.
     pub length: usize,
-    /// Comparisons of each pair.
+    /// Number of comparisons of each pair.
     pub comparisons: u64,
     /// The seed.
     pub seed: u64,
-    /// What an entry is.
+    /// How an entry is computed.
     pub entry: Entry,
 }
 
-/// The data set, in numbers.
+/// Numbers about the data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DataSummary {
-    /// Its queries.
+    /// Number of queries.
     pub queries: usize,
-    /// Its documents.
+    /// Number of documents.
     pub documents: usize,
-    /// Grades of the documents: `0..grades`.
+    /// Number of grades: documents are judged `0..grades`.
     pub grades: usize,
-    /// Features that rank nothing, and are left out.
+    /// Features that do not rank anything, and are omitted.
     pub constant_features: Vec<u32>,
 }
 
@@ -62,28 +63,28 @@ pub struct DataSummary {
 pub struct RankerSummary {
     /// Number of the feature.
     pub feature: u32,
-    /// Mean NDCG, cut at the page's length; a query without a relevant document has 0.
+    /// Mean NDCG, cut at the length of a page. A query without a relevant document counts as 0.
     pub ndcg: f64,
-    /// Rankers that it beats, beyond noise.
+    /// Number of rankers that it beats beyond noise.
     pub beats: usize,
-    /// Rankers that beat it, beyond noise.
+    /// Number of rankers that beat it beyond noise.
     pub loses: usize,
-    /// Rankers whose gap is within noise.
+    /// Number of rankers whose gap is within noise.
     pub within_noise: usize,
-    /// Mean of its row, without itself.
+    /// Mean of its row, without its own entry.
     pub mean: f64,
-    /// Least of its row.
+    /// Smallest entry of its row.
     pub least: f64,
 }
 
-/// One pair, seen from its first ranker.
+/// One pair, from the side of its first ranker.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairSummary {
     /// Features of both.
     pub features: [u32; 2],
-    /// The matrix's entry: how often the first beats the second.
+    /// The matrix entry: the probability that the first ranker beats the second.
     pub preference: f64,
-    /// Its standard error.
+    /// The standard error of the entry.
     pub standard_error: f64,
     /// Whether it is within [`NOISE`] standard errors of 1/2.
     pub within_noise: bool,
@@ -93,43 +94,43 @@ pub struct PairSummary {
     pub losses: u64,
     /// Pages with equal credit.
     pub ties: u64,
-    /// Pages without a click.
+    /// Pages without clicks.
     pub no_click: u64,
-    /// Pages with clicks that say nothing.
+    /// Pages with clicks but without a signal.
     pub no_signal: u64,
 }
 
 /// Shares of all pages of all pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rates {
-    /// Pages that nobody won.
+    /// Undecided pages: the sum of the following shares.
     pub undecided: f64,
-    /// Of these: equal credit.
+    /// Pages with equal credit.
     pub ties: f64,
-    /// Of these: no click.
+    /// Pages without clicks.
     pub no_click: f64,
-    /// Of these: clicks that say nothing.
+    /// Pages with clicks but without a signal.
     pub no_signal: f64,
 }
 
 /// The estimate.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// How it was made.
+    /// The settings.
     pub settings: Settings,
-    /// What it was made from.
+    /// The data set.
     pub data: DataSummary,
-    /// Of all pages.
+    /// Shares of all pages.
     pub rates: Rates,
-    /// The feature that beats all others, as the entries stand.
+    /// The feature that beats all others by the entries alone.
     pub condorcet_winner: Option<u32>,
     /// The feature that beats all others beyond noise.
     pub certain_condorcet_winner: Option<u32>,
-    /// Pairs whose gap is within noise.
+    /// Number of pairs whose gap is within noise.
     pub pairs_within_noise: usize,
-    /// By ranker, in the order of the matrix.
+    /// The rankers, in the order of the matrix.
     pub rankers: Vec<RankerSummary>,
-    /// By pair `i < j`, row by row.
+    /// The pairs `i < j`, row by row.
     pub pairs: Vec<PairSummary>,
     #[serde(skip)]
     matrix: PreferenceMatrix,
@@ -162,8 +163,8 @@ impl Entry {
 }
 
 impl Report {
-    /// The report of `counts`, one for each pair of `features` as [`super::compare_all`] gives
-    /// them; `ndcg` by feature.
+    /// The report of `counts`, one for each pair of `features` as
+    /// [`compare_all`](super::compare_all) returns them, and of the `ndcg` of each feature.
     pub fn new(
         settings: Settings,
         data: DataSummary,
@@ -190,7 +191,7 @@ impl Report {
             });
         }
         let k = features.len();
-        // pairs before row i: those of all rows above it
+        // The pairs of all rows above row i come first.
         let at = |i: usize, j: usize| &pairs[i * (2 * k - i - 1) / 2 + (j - i - 1)];
         let matrix = PreferenceMatrix::from_pairs(k, |i, j| at(i, j).preference)?;
         let of = |i: usize, j: usize| at(i.min(j), i.max(j));
@@ -237,7 +238,7 @@ impl Report {
         &self.matrix
     }
 
-    /// The matrix as [`PreferenceMatrix::load`] reads it, under comments that say how it was made.
+    /// The matrix in the format of [`PreferenceMatrix::load`], after comments with the settings.
     pub fn csv(&self) -> String {
         let settings = &self.settings;
         let features: Vec<String> =
@@ -248,13 +249,13 @@ impl Report {
             Entry::Skip => "wins/(wins + losses)",
             Entry::Score => "(1 + mean score)/2",
         };
-        // a name may hold anything, and a comment ends with its line
+        // A file name may contain line ends, which would end the comment.
         let file: String = settings.file.chars().filter(|c| !c.is_control()).collect();
         for (name, value) in [
             ("file", file),
             ("sha256", settings.sha256.clone()),
             ("method", settings.method.clone()),
-            ("users", settings.users.clone()),
+            ("users", settings.click_model.clone()),
             ("length", settings.length.to_string()),
             ("comparisons", settings.comparisons.to_string()),
             ("seed", settings.seed.to_string()),
@@ -270,7 +271,7 @@ impl Report {
         text
     }
 
-    /// For people.
+    /// The report as a table to read.
     pub fn table(&self) -> String {
         let Self { settings, data, rates, .. } = self;
         let mut text = format!(
@@ -279,9 +280,9 @@ impl Report {
         );
         let _ = writeln!(
             text,
-            "{}, {} users, pages of {}, {} comparisons of each of {} pairs, seed {}",
+            "{}, click model {}, pages of {}, {} comparisons of each of {} pairs, seed {}",
             settings.method,
-            settings.users,
+            settings.click_model,
             settings.length,
             settings.comparisons,
             self.pairs.len(),
@@ -289,12 +290,15 @@ impl Report {
         );
         if !data.constant_features.is_empty() {
             let list: Vec<String> = data.constant_features.iter().map(u32::to_string).collect();
-            let _ =
-                writeln!(text, "left out, because they rank nothing: features {}", list.join(", "));
+            let _ = writeln!(
+                text,
+                "omitted, because they do not rank anything: features {}",
+                list.join(", ")
+            );
         }
         let _ = writeln!(
             text,
-            "undecided {:.3} of all pages: ties {:.3}, no click {:.3}, clicks that say nothing {:.3}",
+            "undecided {:.3} of all pages: ties {:.3}, no click {:.3}, clicks without signal {:.3}",
             rates.undecided, rates.ties, rates.no_click, rates.no_signal
         );
         let _ = writeln!(
@@ -328,7 +332,7 @@ impl Report {
             (None, Some(winner)) => {
                 writeln!(
                     text,
-                    "Condorcet winner: none beyond noise; as the numbers stand, feature {winner}"
+                    "Condorcet winner: none beyond noise; by the entries alone, feature {winner}"
                 )
             }
             (None, None) => writeln!(text, "Condorcet winner: none"),

@@ -1,5 +1,4 @@
-//! A data set in memory, as single-feature rankers see it: each feature ranks the documents of each
-//! query.
+//! A data set in memory. Each feature is a ranker of the documents of each query.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -13,57 +12,57 @@ use dueling_bandits::PolicyRng;
 /// Queries whose documents are ranked by features, highest value first.
 #[derive(Debug, Clone)]
 pub struct DataSet {
-    /// In the order of the file.
+    /// The queries, in the order of the file.
     pub queries: Vec<RankedQuery>,
-    /// Numbers of the features that tell documents apart, in ascending order; a ranker is an index
-    /// into this.
+    /// Numbers of the features that distinguish documents, in ascending order. A ranker is an index
+    /// into this list.
     pub features: Vec<u32>,
-    /// Numbers of the features that have one value for all documents of each query, and so rank
-    /// nothing.
+    /// Numbers of the features with the same value for all documents of every query. They do not
+    /// rank anything.
     pub constant: Vec<u32>,
     /// Highest grade of a document.
     pub highest_grade: u8,
-    /// Documents of all queries.
+    /// Number of documents of all queries.
     pub documents: usize,
 }
 
-/// A data set that cannot be used.
+/// Why a data set cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DataSetError {
-    /// It is no LETOR file.
+    /// It is not a LETOR file.
     #[error(transparent)]
     Letor(#[from] LetorError),
-    /// No documents.
+    /// It has no documents.
     #[error("it has no documents")]
     Empty,
-    /// Rankers that cannot be told apart.
-    #[error("{0} of its features tell documents of a query apart; a comparison needs two")]
+    /// It has fewer than two rankers.
+    #[error("{0} of its features distinguish documents of a query; a comparison needs two")]
     Features(usize),
 }
 
 /// One query.
 #[derive(Debug, Clone)]
 pub struct RankedQuery {
-    /// Its id.
+    /// The id of the query.
     pub id: String,
-    /// By document.
+    /// The grade of each document.
     pub grades: Vec<u8>,
-    /// By ranker.
+    /// The ranking of each ranker.
     rankings: Vec<Ranking>,
 }
 
-/// Documents in the order of one feature.
+/// The documents of a query in the order of one feature.
 #[derive(Debug, Clone)]
 pub struct Ranking {
-    /// Highest value first; of one value in the order of the file.
+    /// Highest value first; equal values in the order of the file.
     order: Vec<u32>,
-    /// Where runs of one value begin and end (exclusive), in ascending order; runs of one document
-    /// are left out.
+    /// Begin and end (exclusive) of each run of equal values, in ascending order, without runs of
+    /// one document.
     ties: Vec<(u32, u32)>,
 }
 
 impl DataSet {
-    /// Read a whole file.
+    /// Reads a whole file.
     pub fn read(input: impl BufRead) -> Result<Self, DataSetError> {
         let queries = Reader::new(input).collect::<Result<Vec<Query>, LetorError>>()?;
         let documents = queries.iter().map(|query| query.documents.len()).sum();
@@ -75,13 +74,14 @@ impl DataSet {
             .flat_map(|document| document.features.iter().map(|&(number, _)| number))
             .collect();
         let highest_grade = all().map(|document| document.grade).max().unwrap_or(0);
-        let tells_apart = |&number: &u32| {
+        let distinguishes = |&number: &u32| {
             queries.iter().any(|query| {
                 let first = query.documents[0].feature(number);
                 query.documents.iter().any(|document| document.feature(number) != first)
             })
         };
-        let (features, constant): (Vec<u32>, Vec<u32>) = numbers.into_iter().partition(tells_apart);
+        let (features, constant): (Vec<u32>, Vec<u32>) =
+            numbers.into_iter().partition(distinguishes);
         if features.len() < 2 {
             return Err(DataSetError::Features(features.len()));
         }
@@ -90,7 +90,7 @@ impl DataSet {
     }
 
     /// Mean NDCG of a ranker over all queries, with equal values in random order. A query without a
-    /// relevant document has 0, as in LETOR's own evaluation.
+    /// relevant document counts as 0, as in the evaluation scripts of LETOR.
     pub fn mean_ndcg(&self, ranker: usize, depth: usize) -> f64 {
         let total: f64 = self.queries.iter().filter_map(|query| query.ndcg(ranker, depth)).sum();
         total / self.queries.len() as f64
@@ -111,13 +111,13 @@ impl RankedQuery {
         Self { id: query.id, grades, rankings }
     }
 
-    /// How a ranker orders the documents.
+    /// The ranking of a ranker.
     pub fn ranking(&self, ranker: usize) -> &Ranking {
         &self.rankings[ranker]
     }
 
-    /// Expected NDCG of a ranker when equal values are put in random order; `None` where no
-    /// document is relevant.
+    /// Expected NDCG of a ranker with equal values in random order; `None` if no document is
+    /// relevant.
     pub fn ndcg(&self, ranker: usize, depth: usize) -> Option<f64> {
         let ranking = &self.rankings[ranker];
         let mut gains: Vec<f64> = ranking
@@ -142,7 +142,7 @@ impl Ranking {
     pub fn by(values: &[f64]) -> Self {
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
         let value = |document: u32| values[document as usize];
-        // stable; 0.0 and -0.0 are one value
+        // The sort is stable, and 0.0 equals -0.0.
         order
             .sort_by(|&a, &b| value(b).partial_cmp(&value(a)).unwrap_or(std::cmp::Ordering::Equal));
         let mut ties = Vec::new();
@@ -158,7 +158,7 @@ impl Ranking {
         Self { order, ties }
     }
 
-    /// Put the best `depth` documents into `ranked`, those of one value in random order.
+    /// Puts the best `depth` documents into `ranked`, with equal values in random order.
     pub fn draw(&self, depth: usize, rng: &mut PolicyRng, ranked: &mut Vec<u32>) {
         ranked.clear();
         ranked.extend_from_slice(&self.order);

@@ -1,38 +1,38 @@
 //! One line of a LETOR file: `grade qid:ID 1:value 2:value … # comment`.
 
-/// Highest grade that is read.
+/// The highest valid grade.
 pub const MAX_GRADE: u8 = 31;
-/// Highest number of a feature that is read.
+/// The highest valid feature number.
 pub const MAX_FEATURE: u32 = 1_000_000;
 
 /// A judged document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// How relevant it is; 0 is not.
+    /// How relevant the document is; 0 is not relevant.
     pub grade: u8,
-    /// Number and value of its features in ascending order of the number, from 1. A feature that is
-    /// left out is 0.
+    /// Number and value of the features, in ascending order of the number, from 1. An omitted
+    /// feature is 0.
     pub features: Vec<(u32, f64)>,
-    /// What stands after `#`, without spaces around it; the document's id is found there.
+    /// The text after `#`, trimmed. It contains the id of the document.
     pub comment: Option<String>,
 }
 
-/// What is wrong with a line.
+/// Why a line is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// The grade is no whole number in range.
+    /// The grade is not a whole number in range.
     #[error("the grade is `{0}`; it must be a whole number from 0 to {MAX_GRADE}")]
     Grade(String),
     /// The second word is not `qid:…`.
     #[error("the second word is `{0}`; it must be qid:ID")]
     QueryId(String),
-    /// A word that is no feature.
+    /// A word is not a feature.
     #[error("`{0}` is not a feature of the form NUMBER:VALUE")]
     Feature(String),
-    /// A number of a feature out of range.
+    /// A feature number is out of range.
     #[error("feature number `{0}`; it must be a whole number from 1 to {MAX_FEATURE}")]
     Number(String),
-    /// A value that is no finite number.
+    /// A value is not a finite number.
     #[error("feature {number} is `{value}`; it must be a finite number")]
     Value {
         /// The feature.
@@ -40,19 +40,19 @@ pub enum LineError {
         /// Its value.
         value: String,
     },
-    /// Features that do not ascend.
+    /// Feature numbers do not ascend.
     #[error("feature {number} comes after feature {before}; their numbers must ascend")]
     Order {
         /// The feature.
         number: u32,
-        /// The one before it.
+        /// The feature before it.
         before: u32,
     },
 }
 
 impl Document {
-    /// The query's id and the document of one line without its end; `None` for a line that holds
-    /// nothing but a comment.
+    /// Parses a line without its line end. Returns the id of the query and the document, or `None`
+    /// for a line without data.
     pub fn parse(line: &str) -> Result<Option<(&str, Self)>, LineError> {
         let (data, comment) = match line.split_once('#') {
             Some((data, comment)) => (data, Some(comment.trim().to_string())),
@@ -60,7 +60,7 @@ impl Document {
         };
         let mut words = data.split_ascii_whitespace();
         let Some(grade) = words.next() else { return Ok(None) };
-        // `2.0` is a grade in some files
+        // Some files write a grade as `2.0`.
         let whole = grade.strip_suffix(".0").unwrap_or(grade);
         let grade = match whole.parse() {
             Ok(parsed) if parsed <= MAX_GRADE && whole.bytes().all(|b| b.is_ascii_digit()) => {
@@ -86,7 +86,7 @@ impl Document {
         Ok(Some((query, Self { grade, features, comment })))
     }
 
-    /// The value of a feature; 0 where the line leaves it out.
+    /// The value of a feature; 0 if the line omits it.
     pub fn feature(&self, number: u32) -> f64 {
         self.features
             .binary_search_by_key(&number, |&(number, _)| number)
@@ -111,7 +111,7 @@ fn parse_feature(word: &str) -> Result<(u32, f64), LineError> {
     }
 }
 
-/// Enough of a word to find it.
+/// The beginning of a word, long enough to find it in the file.
 fn short(word: &str) -> String {
     word.chars().take(40).collect()
 }

@@ -1,10 +1,11 @@
-//! Learning-to-rank data sets: queries with documents that have feature values and a human's grade.
-//! Pure: reads any [`std::io::BufRead`].
+//! Learning-to-rank data sets: queries with documents, which have feature values and a human grade.
+//! The input is any [`std::io::BufRead`].
 //!
-//! - [`line`]: one line of the LETOR form of SVMlight: `grade qid:ID 1:value 2:value … # comment`.
-//! - [`reader`]: a file, query by query.
-//! - [`dataset`]: a whole file in memory, feature by feature.
-//! - [`ndcg`]: how good a ranking is, by the grades.
+//! - [`line`]: one line of the LETOR variant of SVMlight, `grade qid:ID 1:value 2:value … #
+//!   comment`.
+//! - [`reader`]: a file, one query at a time.
+//! - [`dataset`]: a whole file in memory, with a ranking for each feature.
+//! - [`ndcg`]: the quality of a ranking by the grades.
 
 pub mod dataset;
 pub mod line;

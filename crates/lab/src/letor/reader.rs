@@ -1,60 +1,60 @@
-//! A LETOR file, query by query, however long it is.
+//! Reads a LETOR file one query at a time, so that memory does not depend on its length.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, Read};
 
 use super::line::{Document, LineError};
 
-/// Longest line that is read.
+/// The longest valid line.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
-/// Most documents of a query.
+/// The largest number of documents of a query.
 pub const MAX_DOCUMENTS: usize = 100_000;
 
 /// A query with its documents, in the order of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// Its id, without `qid:`.
+    /// The id of the query, without `qid:`.
     pub id: String,
-    /// Line of its first document, from 1.
+    /// The line of its first document, from 1.
     pub line: usize,
-    /// At least one.
+    /// The documents, at least one.
     pub documents: Vec<Document>,
 }
 
-/// Why a file is no LETOR file. Lines are counted from 1.
+/// Why a file is not a valid LETOR file. Lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
 pub enum LetorError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("line {line}: {source}")]
     Read {
         /// The line.
         line: usize,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A line that is too long.
+    /// A line is too long.
     #[error("line {line} is longer than {MAX_LINE_BYTES} bytes")]
     LongLine {
         /// The line.
         line: usize,
     },
-    /// A line that is no text.
+    /// A line is not UTF-8.
     #[error("line {line} is not UTF-8")]
     NotText {
         /// The line.
         line: usize,
     },
-    /// A line of another form.
+    /// A line is invalid.
     #[error("line {line}: {source}")]
     Line {
         /// The line.
         line: usize,
-        /// What is wrong with it.
+        /// Why it is invalid.
         source: LineError,
     },
-    /// A query that comes back after another.
+    /// The documents of a query are not together.
     #[error(
-        "line {line}: query `{query}` comes again after another; a query's documents must be together"
+        "line {line}: query `{query}` comes again after another; the documents of a query must be together"
     )]
     Scattered {
         /// The line.
@@ -62,7 +62,7 @@ pub enum LetorError {
         /// The query.
         query: String,
     },
-    /// A query with too many documents.
+    /// A query has too many documents.
     #[error("line {line}: query `{query}` has more than {MAX_DOCUMENTS} documents")]
     ManyDocuments {
         /// The line.
@@ -72,13 +72,13 @@ pub enum LetorError {
     },
 }
 
-/// Reads one query at a time. After an error it ends.
+/// Iterates over the queries. It ends after an error.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
     line: usize,
     buffer: Vec<u8>,
-    /// The first document of the query that comes next.
+    /// The query whose documents are being read.
     pending: Option<Query>,
     seen: HashSet<String>,
     ended: bool,
@@ -97,7 +97,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The query and document of the next line that has one.
+    /// The query id and document of the next line with data.
     fn document(&mut self) -> Result<Option<(String, Document)>, LetorError> {
         loop {
             self.buffer.clear();

@@ -1,5 +1,5 @@
-//! How far the estimates of [`dueling_bandits::evidence`] can be trusted: simulated experiments
-//! with known preferences, in which the service's own estimates are compared with the truth.
+//! Calibration of the estimates of [`dueling_bandits::evidence`]: simulated experiments with known
+//! preferences compare the estimates of the service with the truth.
 
 use rand::SeedableRng;
 use rayon::prelude::*;
@@ -8,13 +8,14 @@ use special::Beta as _;
 
 use super::environment::{Environment, RunSeeds, fingerprint};
 use super::feedback::Feedback;
-use super::tournament::{Entrant, Watch};
+use super::progress::Progress;
+use super::tournament::Entrant;
 use dueling_bandits::evidence::{Certainty, Estimate, History, Posterior, forecast};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
 use dueling_bandits::{InFlight, Observation, PolicyRng, Tally, TieRule};
 
-/// How far rounding may put a bound from a truth that is on it.
+/// Tolerance for rounding where the truth is exactly at a bound.
 const ROUNDING: f64 = 1e-9;
 
 /// Simulated experiments of one policy on one matrix.
@@ -24,34 +25,34 @@ pub struct Trial {
     pub name: String,
     /// The true preferences.
     pub matrix: PreferenceMatrix,
-    /// Which policy chooses.
+    /// The policy.
     pub entrant: Entrant,
-    /// Steps of each experiment.
+    /// Number of steps of each experiment.
     pub horizon: u64,
-    /// Steps at which estimates are compared with the truth, ascending, the horizon at most.
+    /// The steps at which estimates are compared with the truth, ascending, at most the horizon.
     pub looks: Vec<u64>,
     /// Number of experiments.
     pub runs: u64,
-    /// Seed of everything random.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Confidence of the verdict, in (0, 1).
     pub confidence: f64,
-    /// Ties and lost clicks; delay is not looked at.
+    /// Ties and lost clicks. Delay is ignored.
     pub feedback: Feedback,
 }
 
-/// What the trials found.
+/// The result of the experiments.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
     /// The matrix, as the user named it.
     pub matrix: String,
     /// The policy, as the user wrote it.
     pub policy: String,
-    /// `K`.
+    /// Number of rankers.
     pub rankers: usize,
-    /// Experiments, as really done.
+    /// Number of experiments, as done.
     pub runs: u64,
-    /// Steps of each.
+    /// Number of steps of each.
     pub horizon: u64,
     /// The estimates of regret, at each look.
     pub regret: Vec<RegretCalibration>,
@@ -59,10 +60,10 @@ pub struct Calibration {
     pub verdict: VerdictCalibration,
 }
 
-/// Estimates of cumulative regret after so many steps, over all experiments.
+/// Estimates of cumulative regret after `step` steps, over all experiments.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RegretCalibration {
-    /// Steps.
+    /// Number of steps.
     pub step: u64,
     /// Mean of the true Copeland regret.
     pub truth: f64,
@@ -72,81 +73,81 @@ pub struct RegretCalibration {
     pub posterior: f64,
     /// Mean length of its 95 % credible interval.
     pub length: f64,
-    /// Share of the experiments whose interval held the truth.
+    /// Share of experiments whose interval includes the truth.
     pub coverage: f64,
-    /// Share whose interval was below the truth: the cost was understated.
+    /// Share of experiments whose interval is below the truth, so that the cost is understated.
     pub below: f64,
-    /// Condorcet regret, where the matrix has a Condorcet winner and the estimates said something:
-    /// mean truth, mean estimate, coverage, share of the experiments that said something.
+    /// Condorcet regret, if the matrix has a Condorcet winner and there are estimates: mean truth,
+    /// mean estimate, coverage, and share of experiments with an estimate.
     pub condorcet: Option<[f64; 4]>,
 }
 
-/// Verdicts over all experiments, each taken at the first step at which it was certain.
+/// Verdicts over all experiments, each at the first step at which it was certain.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictCalibration {
-    /// Confidence that was asked for.
+    /// The requested confidence.
     pub confidence: f64,
-    /// Experiments that came to a verdict.
+    /// Number of experiments with a verdict.
     pub decided: u64,
-    /// Verdicts that named a ranker that is no Copeland winner.
+    /// Number of verdicts for a ranker that is not a Copeland winner.
     pub wrong: u64,
     /// Upper end of the exact 95 % interval (Clopper and Pearson) of the share of wrong verdicts
     /// among all experiments.
     pub wrong_share_at_most: f64,
-    /// Experiments in which a true Copeland winner was ever held for impossible.
+    /// Number of experiments that excluded a true Copeland winner at any step.
     pub excluded: u64,
-    /// Median number of steps to the verdict among those that came to one.
+    /// Median number of steps to the verdict, among experiments with a verdict.
     pub median_steps: Option<u64>,
-    /// Median over the looks before a verdict of (steps that it really took from there) / (steps
-    /// that were forecast), and how many such looks there were.
+    /// Median over the looks before a verdict of (remaining steps to the verdict) / (forecast
+    /// number of steps), and the number of these looks.
     pub forecast_ratio: Option<(f64, usize)>,
-    /// Share of these looks whose true number of steps was within the forecast's range.
+    /// Share of these looks whose true number of steps was within the range of the forecast.
     pub forecast_within: Option<f64>,
 }
 
-/// One look of one experiment.
+/// The estimates of one experiment at one step.
 #[derive(Debug, Clone)]
 struct Look {
     truth: f64,
     plug_in: f64,
     estimate: Estimate,
     condorcet: Option<(f64, Estimate)>,
-    /// Steps so far, and the forecast's low, estimate and high.
+    /// Number of steps so far, and the low end, estimate and high end of the forecast.
     forecast: Option<(u64, f64, f64, f64)>,
 }
 
 struct Experiment {
     looks: Vec<Look>,
-    /// Step of the verdict, and whether it was wrong.
+    /// The step of the verdict, and whether it was wrong.
     verdict: Option<(u64, bool)>,
     excluded: bool,
 }
 
 impl Trial {
-    /// Steps of all its experiments together.
+    /// Number of steps of all experiments together.
     pub fn total_steps(&self) -> u64 {
         self.horizon.saturating_mul(self.runs)
     }
 
-    /// Run the experiments in the current rayon pool. `None` where it was stopped before any was
-    /// finished.
-    pub fn run(&self, watch: &Watch) -> Option<Calibration> {
+    /// Runs the experiments in the current rayon pool. Returns `None` if it was stopped before the
+    /// first experiment had finished.
+    pub fn run(&self, progress: &Progress) -> Option<Calibration> {
         let fingerprint = fingerprint(&self.matrix);
         let experiments: Vec<Experiment> = (0..self.runs)
             .into_par_iter()
             .filter_map(|number| {
-                self.experiment(RunSeeds::new(self.seed, &fingerprint, number), watch)
+                self.experiment(RunSeeds::new(self.seed, &fingerprint, number), progress)
             })
             .collect();
         (!experiments.is_empty()).then(|| self.report(&experiments))
     }
 
-    fn experiment(&self, seeds: RunSeeds, watch: &Watch) -> Option<Experiment> {
+    fn experiment(&self, seeds: RunSeeds, progress: &Progress) -> Option<Experiment> {
         let rankers = self.matrix.rankers();
         let mut policy = self.entrant.spec.start(Setup { rankers, seed: seeds.folding });
         let mut environment = Environment::new(&self.matrix, &self.feedback, true, seeds);
         let mut selecting = PolicyRng::seed_from_u64(seeds.selecting);
-        // the estimates' own rng, so that looking changes nothing
+        // Estimates have their own generator, so that looks do not change the experiment.
         let mut estimating = PolicyRng::seed_from_u64(seeds.selecting ^ seeds.folding);
         let in_flight = InFlight::new();
         let ties: TieRule = self.feedback.tie_rule;
@@ -160,9 +161,9 @@ impl Trial {
         let mut reported = 0;
         for step in 1..=self.horizon {
             if step - reported == 256 {
-                watch.advance(256);
+                progress.advance(256);
                 reported = step;
-                if watch.is_stopped() {
+                if progress.is_stopped() {
                     return None;
                 }
             }
@@ -205,7 +206,7 @@ impl Trial {
                 experiment.looks.push(Look { forecast, ..look });
             }
         }
-        watch.advance(self.horizon - reported);
+        progress.advance(self.horizon - reported);
         Some(experiment)
     }
 
@@ -221,7 +222,7 @@ impl Trial {
         let wrong = decided.iter().filter(|(_, wrong)| *wrong).count() as u64;
         let mut steps: Vec<u64> = decided.iter().map(|(step, _)| *step).collect();
         steps.sort_unstable();
-        // (truth / forecast, within)
+        // Pairs (truth / forecast, whether the truth is within the range).
         let mut forecasts: Vec<(f64, bool)> = experiments
             .iter()
             .filter_map(|experiment| Some((experiment.verdict?.0, &experiment.looks)))
@@ -294,11 +295,11 @@ fn holds(estimate: Estimate, truth: f64) -> bool {
     (estimate.low - rounding..=estimate.high + rounding).contains(&truth)
 }
 
-/// What a matrix says that an experiment does not know.
+/// The true values that an experiment estimates.
 struct Truth {
     copeland: Regret,
     condorcet: Option<Regret>,
-    /// Whether each is a Copeland winner.
+    /// Whether each ranker is a Copeland winner.
     wins: Vec<bool>,
 }
 
@@ -312,7 +313,7 @@ impl Truth {
         }
     }
 
-    /// Compare the estimates with the truth. `name` gives the matrix's index of a ranker.
+    /// The estimates and the truth. `name` maps a ranker to its index in the matrix.
     fn look(
         &self,
         tally: &Tally,
@@ -339,7 +340,7 @@ impl Truth {
     }
 }
 
-/// Upper end of the exact two-sided 95 % interval of a share, after `hits` of `all`.
+/// Upper end of the exact two-sided 95 % interval of a share, for `hits` of `all`.
 fn share_at_most(hits: u64, all: u64) -> f64 {
     if hits >= all {
         return 1.0;
@@ -355,15 +356,15 @@ mod tests {
 
     #[test]
     fn the_exact_upper_bound_is_the_published_one() {
-        // no event in n: 1 - 0.025^(1/n)
+        // No event in n: 1 - 0.025^(1/n).
         assert!((share_at_most(0, 100) - (1.0 - 0.025_f64.powf(0.01))).abs() < 1e-9);
-        // Clopper and Pearson's 10 of 100
+        // Clopper and Pearson: 10 of 100.
         assert!((share_at_most(10, 100) - 0.1762).abs() < 1e-4);
         assert_eq!(share_at_most(7, 7), 1.0);
     }
 
     #[test]
-    fn an_easy_matrix_is_decided_rightly_and_its_regret_is_known() {
+    fn an_easy_matrix_gets_the_right_verdict_and_regret_estimates() {
         let matrix = PreferenceMatrix::from_pairs(3, |_, _| 0.9).unwrap();
         let trial = Trial {
             name: "easy".into(),
@@ -379,14 +380,14 @@ mod tests {
             confidence: 0.95,
             feedback: Feedback::default(),
         };
-        let watch = Watch::new();
-        let found = trial.run(&watch).unwrap();
-        assert_eq!(watch.steps(), trial.total_steps());
+        let progress = Progress::new();
+        let found = trial.run(&progress).unwrap();
+        assert_eq!(progress.steps(), trial.total_steps());
         assert_eq!((found.runs, found.verdict.decided, found.verdict.wrong), (60, 60, 0));
-        // scores 2, 1, 0 of 2: a place costs 0, 1/2, 1, so a step of uniform pairs costs 1/2
+        // Scores 2, 1, 0 of 2: showing a ranker costs 0, 1/2, 1, so a uniform step costs 1/2.
         let end = &found.regret[1];
         assert!((end.truth - 300.0).abs() < 10.0, "{}", end.truth);
-        assert!((end.plug_in - end.truth).abs() < 1e-6, "every sign is right by then");
+        assert!((end.plug_in - end.truth).abs() < 1e-6, "all pairs are ordered correctly by then");
         assert!(end.coverage > 0.9, "{}", end.coverage);
         assert!((end.condorcet.unwrap()[0] - 600.0 * 0.8 / 3.0).abs() < 10.0);
     }

@@ -1,4 +1,4 @@
-//! The searchers of a simulation: they answer duels as a preference matrix says.
+//! The searchers of a simulation: they answer duels with the probabilities of a preference matrix.
 
 use rand::RngExt;
 use rand::SeedableRng;
@@ -9,8 +9,9 @@ use super::feedback::Feedback;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{Answer, Duel, PolicyRng};
 
-/// All that a run draws from: independent streams, a function of the simulation's seed, the matrix
-/// and the run's number. Not of the policy: every policy meets the same searchers in run `n`.
+/// The seeds of a run's independent random streams: a function of the simulation's seed, the matrix
+/// and the number of the run. They do not depend on the policy, so that every policy meets the same
+/// searchers in run `n`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RunSeeds {
     shuffling: u64,
@@ -36,7 +37,7 @@ impl RunSeeds {
     }
 }
 
-/// What tells a matrix from others, whatever it is called and wherever it stands in a list.
+/// A hash of the entries of a matrix. It does not depend on the name of the matrix.
 pub(super) fn fingerprint(matrix: &PreferenceMatrix) -> [u8; 32] {
     let mut hash = Sha256::new();
     for entry in matrix.rows().flatten() {
@@ -45,19 +46,19 @@ pub(super) fn fingerprint(matrix: &PreferenceMatrix) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Searchers who compare the rankers of one run.
+/// The searchers of one run.
 #[derive(Debug)]
 pub(super) struct Environment<'a> {
     matrix: &'a PreferenceMatrix,
     feedback: &'a Feedback,
-    /// `names[i]` is the matrix's index of what the policy calls ranker `i`.
+    /// `names[i]` is the index in the matrix of the policy's ranker `i`.
     names: Vec<usize>,
     pub rng: PolicyRng,
 }
 
 impl<'a> Environment<'a> {
-    /// The searchers of a run; with `shuffle` the policy sees the rankers in random order, so that
-    /// no policy can gain from the order in which a matrix happens to be written.
+    /// The searchers of a run. With `shuffle`, the policy sees the rankers in random order, so that
+    /// no policy benefits from the order of a matrix.
     pub fn new(
         matrix: &'a PreferenceMatrix,
         feedback: &'a Feedback,
@@ -71,14 +72,14 @@ impl<'a> Environment<'a> {
         Self { matrix, feedback, names, rng: PolicyRng::seed_from_u64(seeds.answering) }
     }
 
-    /// The matrix's index of what the policy calls `ranker`.
+    /// The index in the matrix of the policy's ranker `ranker`.
     pub fn name(&self, ranker: usize) -> usize {
         self.names[ranker]
     }
 
-    /// What a searcher says about `duel`; `None` when that never reaches the policy.
+    /// The answer of a searcher to `duel`; `None` if it is lost.
     pub fn answer(&mut self, duel: Duel) -> Option<Answer> {
-        // a probability of 0 draws nothing, which keeps the papers' setting fast
+        // A probability of 0 draws no random number, which keeps the setting of the papers fast.
         if self.feedback.loss > 0.0 && self.happens(self.feedback.loss) {
             return None;
         }

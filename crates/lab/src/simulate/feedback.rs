@@ -1,4 +1,4 @@
-//! What happens between a duel and its outcome, and the duels that wait for theirs.
+//! How feedback reaches a policy: ties, pages without clicks, loss and delay.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,28 +8,28 @@ use rand_distr::{Distribution, Geometric};
 
 use dueling_bandits::{Answer, PolicyRng, Selection, TieRule};
 
-/// How feedback reaches the policy. The default is the papers': at once, every time, never a tie.
+/// How feedback reaches the policy. The default is the setting of the papers: immediate, never lost
+/// and without ties.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Feedback {
-    /// Probability that a page gets no click at all; drawn first.
+    /// Probability that a page gets no click. It is drawn first.
     pub no_click: f64,
-    /// Probability that a page with clicks is a tie; otherwise the preference matrix decides.
+    /// Probability that a page with clicks is a tie. Otherwise the preference matrix decides.
     pub ties: f64,
-    /// What a tie means to the policy.
+    /// How the policy counts a tie.
     pub tie_rule: TieRule,
-    /// Probability that an outcome never comes. The duel stays in flight for as long as its delay,
-    /// then expires.
+    /// Probability that an outcome is lost. The duel stays in flight for its delay, then expires.
     pub loss: f64,
-    /// How long an outcome takes.
+    /// The delay of an outcome.
     pub delay: Delay,
-    /// Outcomes that have arrived are delivered together, after every step that is a multiple of
-    /// this; 1 at once.
+    /// Outcomes are delivered together, after every step that is a multiple of this number. With 1,
+    /// they are delivered at once.
     pub batch_steps: u64,
-    /// Servers that share the log; each step one of them, drawn at random, hands out the duel, and
-    /// one takes the outcome. At least 1.
+    /// Number of servers that share the log, at least 1. In each step, a random server issues the
+    /// duel, and a random server receives the outcome.
     pub replicas: usize,
-    /// Steps until a server has folded what another one has appended. What it appends itself, and
-    /// all before that, it folds at once.
+    /// Number of steps until a server folds the entries of other servers. When a server appends an
+    /// entry itself, it folds the whole log at once.
     pub lag: u64,
 }
 
@@ -48,18 +48,18 @@ impl Default for Feedback {
     }
 }
 
-/// How many further duels are selected before a duel's outcome is known.
+/// The number of further duels that are selected before the outcome of a duel is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Delay {
-    /// Always this many.
+    /// A fixed number.
     Steps(u64),
     /// A geometrically distributed number (0, 1, 2, …) with this mean.
     Geometric {
         /// Mean number of steps.
         mean: f64,
     },
-    /// This many duels are outstanding at any time: once there are so many, each step a uniformly
-    /// drawn one of them is answered. 1 is no delay.
+    /// This many duels are outstanding at any time. Once the number is reached, one of them, drawn
+    /// uniformly, is answered in each step. 1 means no delay.
     Outstanding(usize),
 }
 
@@ -72,25 +72,26 @@ impl Feedback {
     }
 }
 
-/// A duel and what will be said about it; `None` when its outcome gets lost.
+/// A duel that waits for its outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pending {
     pub selection: Selection,
+    /// The answer; `None` if it will be lost.
     pub answer: Option<Answer>,
-    /// The server that handed it out.
+    /// The server that issued the duel.
     pub issued_by: usize,
 }
 
-/// Duels whose outcome is not known yet.
+/// The duels that wait for their outcomes.
 #[derive(Debug)]
 pub(super) struct Outstanding {
     delay: Delay,
     batch_steps: u64,
     geometric: Option<Geometric>,
-    /// Answered, or with a known time of being so: by the step after which they are delivered, then
-    /// in the order in which they were put here.
+    /// Duels with a known delivery time, by the step after which they are delivered and then in the
+    /// order of insertion.
     dated: BinaryHeap<Reverse<Dated>>,
-    /// Not answered yet, under [`Delay::Outstanding`].
+    /// Duels without a delivery time, under [`Delay::Outstanding`].
     undated: Vec<Pending>,
     count: u64,
 }
@@ -115,10 +116,10 @@ impl PartialOrd for Dated {
 }
 
 impl Outstanding {
-    /// Nothing outstanding.
+    /// No outstanding duels.
     pub fn new(feedback: &Feedback) -> Self {
         let geometric = match feedback.delay {
-            // a mean of m failures before the first success is a success probability of 1/(m + 1)
+            // A mean of m failures before the first success is a success probability of 1/(m + 1).
             Delay::Geometric { mean } => Geometric::new(1.0 / (mean + 1.0)).ok(),
             Delay::Steps(_) | Delay::Outstanding(_) => None,
         };
@@ -132,7 +133,7 @@ impl Outstanding {
         }
     }
 
-    /// The duel of step `step` was shown.
+    /// Adds the duel that was shown in step `step`.
     pub fn add(&mut self, step: u64, pending: Pending, rng: &mut PolicyRng) {
         match self.delay {
             Delay::Steps(steps) => self.date(step + steps, pending),
@@ -145,8 +146,7 @@ impl Outstanding {
         }
     }
 
-    /// The next duel whose outcome is delivered after step `step`; `None` when all of them have
-    /// been.
+    /// The next duel whose outcome is delivered after step `step`; `None` when there are no more.
     pub fn next(&mut self, step: u64, rng: &mut PolicyRng) -> Option<Pending> {
         if let Delay::Outstanding(most) = self.delay
             && self.undated.len() >= most.max(1)

@@ -1,26 +1,28 @@
-//! Simulation: any policy on a known preference matrix, many runs, the true regret.
+//! Simulation of policies on a known preference matrix, with the true regret.
 //!
-//! - [`feedback`]: what happens between a duel and its outcome: ties, no clicks, delay, loss.
-//! - `environment`: the searchers: a shuffled matrix that answers duels.
-//! - `replicas`: servers that share a log, some of them behind.
-//! - `run`: one policy for one run, through the very [`Policy`](dueling_bandits::Policy) trait that
-//!   the server uses.
-//! - [`tournament`]: many runs of many policies on all cores, and the curves of their regret.
-//! - [`calibration`]: what the service estimates, beside the truth.
-//! - [`report`]: those curves as JSON, as CSV, as a table and as a plot.
+//! - [`Tournament`] and [`run_all`]: many runs of many policies on all cores. A run uses the same
+//!   [`Policy`](dueling_bandits::Policy) trait as the server.
+//! - [`Feedback`]: ties, pages without clicks, delay, loss, and several servers.
+//! - [`Report`]: the curves of regret, as JSON, CSV, table or plot.
 //! - [`plot`]: plots as SVG.
+//! - [`calibration`]: the estimates of the service compared with the truth.
 //! - [`figures`]: the figures of the papers, as data.
 
 pub mod calibration;
 mod environment;
-pub mod feedback;
+mod feedback;
 pub mod figures;
 pub mod plot;
+mod progress;
 mod replicas;
 pub mod report;
 mod run;
-pub mod tournament;
+mod run_all;
+mod stopwatch;
+mod tournament;
 
 pub use feedback::{Delay, Feedback};
+pub use progress::Progress;
 pub use report::{Curve, Point, Report};
-pub use tournament::{Entrant, Tournament, Watch};
+pub use run_all::run_all;
+pub use tournament::{Entrant, Tournament};

@@ -1,5 +1,5 @@
-//! The servers of a simulation: each folds the one log into a state of its own, and some are
-//! behind.
+//! The servers of a simulation. They share one log, and each folds it into its own state, possibly
+//! with a lag.
 
 use std::collections::VecDeque;
 
@@ -10,26 +10,26 @@ use dueling_bandits::{Answer, Duel, InFlight, Observation, Policy, Selection, Ti
 #[derive(Debug)]
 struct Replica {
     policy: Box<dyn Policy>,
-    /// What it has handed out and has not folded the outcome of. Nobody else knows of it.
+    /// The duels it has issued without folding their outcome. Other servers do not know them.
     in_flight: InFlight,
-    /// Log entries folded.
+    /// Number of log entries folded.
     position: u64,
 }
 
-/// What stands in the log.
+/// An entry of the log.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Outcome { selection: Selection, answer: Answer, issued_by: usize },
     SelfDuel { ranker: usize },
 }
 
-/// The servers, and what of the log not all of them have folded.
+/// The servers, and the log entries that not all of them have folded.
 #[derive(Debug)]
 pub(super) struct Replicas {
     replicas: Vec<Replica>,
-    /// By the step after which it was appended.
+    /// Each entry with the step after which it was appended.
     log: VecDeque<(u64, Event)>,
-    /// Entries before those in `log`.
+    /// Number of entries before those in `log`.
     dropped: u64,
     lag: u64,
     tie_rule: TieRule,
@@ -37,7 +37,7 @@ pub(super) struct Replicas {
 }
 
 impl Replicas {
-    /// As many servers as the feedback says, all in the state that `start` makes.
+    /// The servers of `feedback`, all in the state that `start` returns.
     pub fn new(
         feedback: &Feedback,
         folding_seed: u64,
@@ -54,18 +54,18 @@ impl Replicas {
         }
     }
 
-    /// How many there are.
+    /// Number of servers.
     pub fn count(&self) -> usize {
         self.replicas.len()
     }
 
-    /// The state of one of them, and what it has in flight.
+    /// The state of one server, and its duels in flight.
     pub fn of(&self, replica: usize) -> (&dyn Policy, &InFlight) {
         let replica = &self.replicas[replica];
         (&*replica.policy, &replica.in_flight)
     }
 
-    /// The only server has shown a duel, and its outcome is there already, or never comes.
+    /// The only server has shown a duel, whose outcome is known at once or lost.
     pub fn at_once(&mut self, selection: Selection, answer: Option<Answer>) {
         let policy = &mut *self.replicas[0].policy;
         if selection.duel.is_self() {
@@ -75,12 +75,12 @@ impl Replicas {
         }
     }
 
-    /// A server has handed out a duel that waits for its outcome.
+    /// A server has issued a duel that waits for its outcome.
     pub fn issued(&mut self, replica: usize, duel: Duel) {
         self.replicas[replica].in_flight.add(duel.first, duel.second, 1);
     }
 
-    /// A duel's outcome comes to a server after step `step`, or will never come.
+    /// The outcome of a duel arrives at a server after step `step`, or is lost.
     pub fn received(&mut self, step: u64, receiver: usize, pending: Pending) {
         let Pending { selection, answer, issued_by } = pending;
         match answer {
@@ -94,19 +94,19 @@ impl Replicas {
         }
     }
 
-    /// A server has shown one ranker alone.
+    /// A server has shown a self-duel.
     pub fn self_duel(&mut self, step: u64, replica: usize, ranker: usize) {
         self.append(step, replica, Event::SelfDuel { ranker });
     }
 
-    /// Whoever appends has the whole log.
+    /// Appends an entry. The server that appends it folds the whole log.
     fn append(&mut self, step: u64, replica: usize, event: Event) {
         self.log.push_back((step, event));
         self.fold(replica, self.dropped + self.log.len() as u64);
     }
 
-    /// Step `step` is over: everybody folds what is old enough.
-    pub fn follow(&mut self, step: u64) {
+    /// Ends step `step`: every server folds the entries that are old enough.
+    pub fn end_step(&mut self, step: u64) {
         let old_enough =
             self.log.partition_point(|(appended, _)| appended.saturating_add(self.lag) <= step);
         for replica in 0..self.replicas.len() {

@@ -1,4 +1,4 @@
-//! What a tournament found, as JSON and as a table.
+//! The result of a tournament: regret curves, as JSON, CSV, table or plot.
 
 use std::fmt::Write;
 
@@ -12,13 +12,13 @@ use dueling_bandits::preference::RegretKind;
 pub struct Report {
     /// The matrix, as the user named it.
     pub matrix: String,
-    /// Steps of each run, as really done.
+    /// Number of steps of each run, as done.
     pub horizon: u64,
-    /// Runs of each policy, as really done.
+    /// Number of runs of each policy, as done.
     pub runs: u64,
-    /// Which regret.
+    /// The kind of regret.
     pub regret: RegretKind,
-    /// One curve a policy, in the order given.
+    /// One curve for each policy, in the given order.
     pub policies: Vec<Curve>,
 }
 
@@ -27,14 +27,14 @@ pub struct Report {
 pub struct Curve {
     /// The policy, as the user wrote it.
     pub policy: String,
-    /// In ascending order of the step; the last is the horizon.
+    /// The points in ascending order of the step. The last one is the horizon.
     pub checkpoints: Vec<Point>,
-    /// Processor time a step, with the searchers' answer, in microseconds: the thread's own time
-    /// over all runs, divided by their steps.
+    /// Processor time of a step in microseconds, including the answer of the searcher: the time of
+    /// the threads over all runs, divided by the number of steps.
     pub microseconds_per_step: f64,
 }
 
-/// Cumulative regret after `step` steps, over the runs.
+/// Cumulative regret after `step` steps, over all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
     /// Number of steps.
@@ -48,7 +48,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// Mean and spread of `regrets`, summed in their order.
+    /// Mean and spread of `regrets`. Sums are in the given order.
     pub(super) fn of(step: u64, regrets: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
         let runs = regrets.len() as f64;
         let mean = regrets.clone().sum::<f64>() / runs;
@@ -58,7 +58,7 @@ impl Point {
         Self { step, mean, standard_error, standard_deviation }
     }
 
-    /// As a point of a plot, with its 95 % confidence interval.
+    /// The point in a plot, with its 95 % confidence interval.
     pub fn plotted(&self) -> PlotPoint {
         let half_band = 1.96 * self.standard_error.unwrap_or(0.0);
         PlotPoint {
@@ -70,7 +70,7 @@ impl Point {
     }
 }
 
-/// Reports as JSON: one object, or an array when there are several.
+/// Reports as JSON: one object, or an array if there are several.
 pub fn json(reports: &[Report]) -> serde_json::Result<String> {
     match reports {
         [report] => serde_json::to_string_pretty(report),
@@ -78,8 +78,8 @@ pub fn json(reports: &[Report]) -> serde_json::Result<String> {
     }
 }
 
-/// Reports as CSV with a header, one line a matrix, policy and checkpoint; an unknown spread is
-/// empty.
+/// Reports as CSV with a header and one line for each matrix, policy and checkpoint. An unknown
+/// spread is empty.
 pub fn csv(reports: &[Report]) -> String {
     let mut text = String::from("matrix,policy,step,mean,standard_error,standard_deviation\n");
     let known = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
@@ -100,7 +100,7 @@ pub fn csv(reports: &[Report]) -> String {
     text
 }
 
-/// A field of a CSV file, in quotes where it needs them.
+/// A field of a CSV file, quoted if necessary.
 fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
@@ -111,7 +111,7 @@ fn quoted(field: &str) -> String {
 
 impl Report {
     /// The report as a plot over logarithmic time, with a band of 1.96 standard errors to either
-    /// side. The first thousandth of it, where nothing has been learned yet, is left out.
+    /// side. The plot omits the first thousandth of the time, in which policies learn little.
     pub fn plot(&self, y_scale: Scale) -> Plot {
         let first_step = self.horizon / 1000;
         let runs = if self.runs == 1 {
@@ -139,7 +139,7 @@ impl Report {
 }
 
 impl Curve {
-    /// From `first_step` on.
+    /// The curve in a plot, from `first_step` on.
     pub fn series(&self, first_step: u64) -> Series {
         let shown = self.checkpoints.iter().filter(|point| point.step >= first_step);
         let points = shown.map(Point::plotted).collect();
@@ -147,8 +147,8 @@ impl Curve {
     }
 }
 
-/// A report as a table for people: mean ± standard error (standard deviation) at the powers of ten
-/// and the horizon.
+/// A report as a table to read: mean ± standard error (standard deviation) at the powers of ten and
+/// the horizon.
 pub fn table(report: &Report) -> String {
     let regret = report.regret_name();
     let shown = |point: &Point| {
@@ -185,7 +185,7 @@ fn cell(point: &Point) -> String {
     }
 }
 
-/// Three digits or more, never in exponent form.
+/// At least three digits, never in exponent form.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
@@ -202,7 +202,7 @@ fn is_power_of_ten(mut step: u64) -> bool {
     step == 1
 }
 
-/// Columns side by side: the first flush left, the others flush right.
+/// Aligns columns: the first one left, the others right.
 fn align(rows: &[Vec<String>], text: &mut String) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

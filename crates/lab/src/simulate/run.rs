@@ -1,4 +1,4 @@
-//! One run: one policy, one seed, from the first step to the horizon.
+//! One run of one policy, from the first step to the horizon.
 
 use std::time::Duration;
 
@@ -6,32 +6,34 @@ use rand::{RngExt, SeedableRng};
 
 use super::environment::{Environment, RunSeeds};
 use super::feedback::{Outstanding, Pending};
+use super::progress::Progress;
 use super::replicas::Replicas;
-use super::tournament::{Tournament, Watch};
+use super::stopwatch::Stopwatch;
+use super::tournament::Tournament;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{Policy, PolicyRng, Selection};
 
-/// Steps between two reports to the [`Watch`].
-const STEPS_PER_REPORT: u64 = 256;
+/// Steps between two updates of the [`Progress`].
+const STEPS_PER_UPDATE: u64 = 256;
 
-/// What a run found; shorter than asked when it was stopped.
+/// The result of a run. It is shorter than the horizon if the run was stopped.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
     /// Cumulative regret at each checkpoint reached.
     pub regrets: Vec<f64>,
-    /// Steps done.
+    /// Number of steps done.
     pub steps: u64,
-    /// Processor time of the thread that ran it.
+    /// Processor time of the run.
     pub time: Duration,
 }
 
-/// Run the policy that `start` makes once. `checkpoints` ascend and end with the horizon.
+/// Runs the policy that `start` returns. `checkpoints` ascend and end with the horizon.
 pub(super) fn run(
     tournament: &Tournament,
     start: impl Fn(Setup) -> Box<dyn Policy>,
     seeds: RunSeeds,
     checkpoints: &[u64],
-    watch: &Watch,
+    progress: &Progress,
 ) -> Run {
     let stopwatch = Stopwatch::start();
     let rankers = tournament.matrix.rankers();
@@ -56,15 +58,15 @@ pub(super) fn run(
     'all: for &checkpoint in checkpoints {
         while steps < checkpoint {
             let before = steps;
-            let pause = checkpoint.min(steps + STEPS_PER_REPORT);
-            while steps < pause && !watch.is_stopped() {
+            let pause = checkpoint.min(steps + STEPS_PER_UPDATE);
+            while steps < pause && !progress.is_stopped() {
                 steps += 1;
                 match &mut outstanding {
                     None => duels.step_at_once(),
                     Some(outstanding) => duels.step_with_delay(steps, outstanding),
                 }
             }
-            watch.advance(steps - before);
+            progress.advance(steps - before);
             if steps < pause {
                 break 'all;
             }
@@ -74,17 +76,17 @@ pub(super) fn run(
     Run { regrets, steps, time: stopwatch.elapsed() }
 }
 
-/// Servers among their searchers.
+/// The servers and their searchers.
 struct Duels<'a> {
     replicas: Replicas,
     environment: Environment<'a>,
     selecting: PolicyRng,
-    /// How often each ranker was shown, by the matrix's index. All that regret needs.
+    /// How often each ranker was shown, by its index in the matrix. Regret needs nothing else.
     appearances: Vec<u64>,
 }
 
 impl Duels<'_> {
-    /// One step whose outcome is known before the next.
+    /// One step whose outcome is known before the next step.
     fn step_at_once(&mut self) {
         let selection = self.show(0);
         let answer =
@@ -92,8 +94,8 @@ impl Duels<'_> {
         self.replicas.at_once(selection, answer);
     }
 
-    /// One step whose outcome may come later, and the outcomes that come after it. A self-duel
-    /// needs no feedback and is appended at once.
+    /// One step whose outcome may arrive later, and the outcomes that arrive after this step. A
+    /// self-duel needs no feedback and is appended at once.
     fn step_with_delay(&mut self, step: u64, outstanding: &mut Outstanding) {
         let issued_by = self.any_replica();
         let selection = self.show(issued_by);
@@ -112,10 +114,10 @@ impl Duels<'_> {
             let receiver = self.any_replica();
             self.replicas.received(step, receiver, pending);
         }
-        self.replicas.follow(step);
+        self.replicas.end_step(step);
     }
 
-    /// Where a load balancer sends a request.
+    /// The server that a load balancer sends a request to.
     fn any_replica(&mut self) -> usize {
         match self.replicas.count() {
             1 => 0,
@@ -132,43 +134,6 @@ impl Duels<'_> {
     }
 }
 
-/// Measures what a run costs: the processor time of its thread, which, unlike the wall clock, does
-/// not count what other work on the machine takes. Wall time where the platform has no clock for
-/// one thread.
-struct Stopwatch {
-    #[cfg(unix)]
-    started: Duration,
-    #[cfg(not(unix))]
-    started: std::time::Instant,
-}
-
-#[cfg(unix)]
-impl Stopwatch {
-    fn start() -> Self {
-        Self { started: Self::now() }
-    }
-
-    fn elapsed(&self) -> Duration {
-        Self::now().saturating_sub(self.started)
-    }
-
-    fn now() -> Duration {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
-    }
-}
-
-#[cfg(not(unix))]
-impl Stopwatch {
-    fn start() -> Self {
-        Self { started: std::time::Instant::now() }
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.started.elapsed()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -179,16 +144,18 @@ mod tests {
     use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
     use dueling_bandits::{InFlight, Observation, Outcome, Tally, TieRule};
 
-    /// What a policy was told, in order: how many duels were in flight at each select, and after
-    /// how many selects each outcome came, with the ticket of the select that it belongs to.
+    /// The calls of a policy, in order.
     #[derive(Debug, Default)]
     struct Notes {
+        /// The number of duels in flight at each call of `select`.
         in_flight: Vec<u64>,
+        /// For each outcome: the ticket of its call of `select`, the number of calls of `select`
+        /// before the outcome arrived, and the outcome.
         outcomes: Vec<(u64, u64, Outcome)>,
     }
 
-    /// Always the pair (0, 1), or a self-duel at every `self_duels`-th step; the ticket is the
-    /// number of the select.
+    /// Always selects the pair (0, 1), or a self-duel at every `self_duels`-th step. The ticket is
+    /// the number of the call of `select`.
     #[derive(Debug)]
     struct Probe {
         tally: Tally,
@@ -201,7 +168,7 @@ mod tests {
             &self.tally
         }
 
-        fn select(&self, in_flight: &InFlight, _chance: &mut PolicyRng) -> Selection {
+        fn select(&self, in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
             let mut notes = self.notes.lock().unwrap();
             notes.in_flight.push(in_flight.total());
             assert_eq!(u64::from(in_flight.of(0, 1)), in_flight.total());
@@ -246,22 +213,22 @@ mod tests {
             Box::new(Probe { tally: Tally::new(setup.rankers), self_duels, notes: notes.clone() })
         };
         let seeds = RunSeeds::new(1, &fingerprint(&tournament.matrix), 0);
-        let run = run(&tournament, start, seeds, &[steps], &Watch::new());
+        let run = run(&tournament, start, seeds, &[steps], &Progress::new());
         (Arc::try_unwrap(notes).unwrap().into_inner().unwrap(), run)
     }
 
     #[test]
-    fn without_delay_each_outcome_comes_before_the_next_duel() {
+    fn without_delay_each_outcome_arrives_before_the_next_duel() {
         let (notes, run) = probe(Feedback::default(), 100, 0);
         assert!(notes.in_flight.iter().all(|&open| open == 0));
         assert!(notes.outcomes.iter().all(|(ticket, selects, _)| ticket == selects));
         assert_eq!((notes.outcomes.len(), run.steps), (100, 100));
-        // ranker 0 wins, so each step costs half
+        // Ranker 0 is the winner, so each step costs one half.
         assert_eq!(run.regrets, [50.0]);
     }
 
     #[test]
-    fn a_fixed_delay_lets_that_many_further_duels_be_selected_first() {
+    fn with_a_fixed_delay_that_many_further_duels_are_selected_first() {
         let (notes, _) = probe(Feedback { delay: Delay::Steps(3), ..Feedback::default() }, 100, 0);
         assert!(notes.outcomes.iter().all(|(ticket, selects, _)| ticket + 3 == *selects));
         assert_eq!(notes.outcomes.len(), 97);
@@ -269,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_delivers_at_its_multiples_in_the_order_of_the_answers() {
+    fn batches_are_delivered_at_multiples_of_their_size_in_order() {
         let (notes, _) = probe(Feedback { batch_steps: 10, ..Feedback::default() }, 25, 0);
         let order: Vec<_> =
             notes.outcomes.iter().map(|(ticket, selects, _)| (*ticket, *selects)).collect();
@@ -286,15 +253,15 @@ mod tests {
         let delays: Vec<f64> =
             notes.outcomes.iter().map(|(ticket, selects, _)| (selects - ticket) as f64).collect();
         let found = delays.iter().sum::<f64>() / delays.len() as f64;
-        // deviation of one delay: sqrt(m (m + 1)); the few cut off at the end are far fewer than
-        // the error
+        // The standard deviation of one delay is sqrt(m (m + 1)). The delays cut off at the end are
+        // few, and far below the error.
         let error = (mean * (mean + 1.0) / delays.len() as f64).sqrt();
         assert!((found - mean).abs() < 4.0 * error + 0.02, "{found} ± {error}");
         assert!(delays.contains(&0.0));
     }
 
     #[test]
-    fn so_many_outstanding_are_kept_and_answered_in_any_order() {
+    fn a_fixed_number_of_duels_is_outstanding_and_answered_in_any_order() {
         let (notes, _) =
             probe(Feedback { delay: Delay::Outstanding(8), ..Feedback::default() }, 1000, 0);
         assert_eq!(notes.in_flight[..8], [0, 1, 2, 3, 4, 5, 6, 7]);
@@ -307,11 +274,11 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_outcome_never_comes_and_its_duel_expires() {
+    fn a_lost_outcome_never_arrives_and_its_duel_expires() {
         let lossy = Feedback { loss: 0.5, delay: Delay::Steps(4), ..Feedback::default() };
         let (notes, _) = probe(lossy, 10_000, 0);
         assert!(notes.in_flight.iter().all(|&open| open <= 4));
-        // 9996 fair coins: 4 deviations are 200
+        // 9996 fair coins: 4 standard deviations are 200.
         assert!((notes.outcomes.len() as f64 - 4998.0).abs() < 200.0, "{}", notes.outcomes.len());
         let (all, run) = probe(Feedback { loss: 1.0, ..Feedback::default() }, 100, 0);
         assert!(all.outcomes.is_empty());
@@ -324,18 +291,18 @@ mod tests {
         let (notes, run) = probe(late, 100, 1);
         assert!(notes.outcomes.is_empty());
         assert!(notes.in_flight.iter().all(|&open| open == 0));
-        // ranker 1 loses to the other, and is shown twice a step
+        // Ranker 1 loses to the other ranker and is shown twice in each step.
         assert_eq!(run.regrets, [100.0]);
     }
 
     #[test]
-    fn a_replica_knows_its_own_duels_and_lags_behind_what_others_append() {
-        // every outcome is taken by one of four, and the other three fold it ten steps later or
-        // with their own next
+    fn a_replica_knows_its_own_duels_and_lags_behind_the_others() {
+        // One of four servers receives an outcome. Each of the others folds it ten steps later, or
+        // when it appends an entry itself.
         let feedback = Feedback { replicas: 4, lag: 10, ..Feedback::default() };
         let (notes, run) = probe(feedback, 4000, 0);
         assert_eq!(run.regrets, [2000.0]);
-        // each entry is folded by each of the four, but for the last ones
+        // Each server folds every entry except the last ones.
         assert!(
             (4 * 4000 - 3 * 10..=4 * 4000).contains(&notes.outcomes.len()),
             "{}",
@@ -344,12 +311,12 @@ mod tests {
         let behind: Vec<u64> =
             notes.outcomes.iter().map(|(ticket, selects, _)| selects - ticket).collect();
         assert_eq!((behind.iter().min(), behind.iter().max()), (Some(&0), Some(&10)));
-        // a duel that another replica answers is in flight at its own until that one has heard of
-        // it
+        // A duel whose outcome another server received stays in flight at the server that issued
+        // it until that server folds the outcome.
         assert!(notes.in_flight.iter().any(|&open| open > 0));
-        // in the mean each of four has a quarter of what is out, 10 steps at most
+        // An outcome takes at most 10 steps to reach every server.
         assert!(notes.in_flight.iter().all(|&open| open <= 10));
-        // without lag they are as one
+        // Without lag, all servers have the same state.
         let (notes, _) = probe(Feedback { replicas: 4, ..Feedback::default() }, 100, 0);
         assert!(notes.in_flight.iter().all(|&open| open == 0));
         assert!(notes.outcomes.iter().all(|(ticket, selects, _)| ticket == selects));
@@ -380,12 +347,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_run_keeps_the_checkpoints_it_has_passed() {
+    fn a_stopped_run_keeps_the_checkpoints_it_has_reached() {
         let matrix = PreferenceMatrix::from_pairs(2, |_, _| 0.75).unwrap();
         let tournament =
             Tournament::new("two", matrix, RegretKind::Copeland, Vec::new(), 10).unwrap();
-        let watch = Watch::new();
-        watch.stop();
+        let progress = Progress::new();
+        progress.stop();
         let notes = Arc::new(Mutex::new(Notes::default()));
         let start = |setup: Setup| -> Box<dyn Policy> {
             Box::new(Probe {
@@ -394,7 +361,7 @@ mod tests {
                 notes: notes.clone(),
             })
         };
-        let run = run(&tournament, start, RunSeeds::new(1, &[0; 32], 0), &[10], &watch);
+        let run = run(&tournament, start, RunSeeds::new(1, &[0; 32], 0), &[10], &progress);
         assert_eq!((run.steps, run.regrets.len()), (0, 0));
     }
 }

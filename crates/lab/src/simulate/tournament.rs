@@ -1,53 +1,46 @@
-//! Many runs of many policies, on all cores, with the same numbers on any number of them.
+//! The parameters of a tournament: policies that are compared on one matrix.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use rayon::iter::{ParallelBridge, ParallelIterator};
-
-use super::environment::{RunSeeds, fingerprint};
 use super::feedback::Feedback;
-use super::report::{Curve, Point, Report};
-use super::run::{Run, run};
 use dueling_bandits::PolicySpec;
 use dueling_bandits::preference::{NoCondorcetWinner, PreferenceMatrix, Regret, RegretKind};
 
 /// Policies that are compared on one matrix.
 #[derive(Debug, Clone)]
 pub struct Tournament {
-    /// What the matrix is called in the report.
+    /// The name of the matrix in the report.
     pub name: String,
-    /// Who beats whom, truly.
+    /// The true preferences.
     pub matrix: PreferenceMatrix,
-    /// The regret that is counted; see [`Tournament::new`].
+    /// The kind of regret that is counted.
     pub regret_kind: RegretKind,
-    /// Its price list.
+    /// The regret of each ranker.
     pub regret: Regret,
     /// The policies, validated for this matrix.
     pub entrants: Vec<Entrant>,
-    /// Steps of a run, at least 1.
+    /// Number of steps of a run, at least 1.
     pub horizon: u64,
-    /// Runs of every policy, at least 1.
+    /// Number of runs of every policy, at least 1.
     pub runs: u64,
-    /// Seed of everything. Run `n` on this matrix is the same whatever else is run.
+    /// The seed of all random numbers. Run `n` on this matrix does not depend on the other runs.
     pub seed: u64,
-    /// Whether each run renames the rankers at random.
+    /// Whether each run numbers the rankers at random.
     pub shuffle_rankers: bool,
-    /// What happens between a duel and its outcome.
+    /// How feedback reaches the policy.
     pub feedback: Feedback,
 }
 
-/// A policy and what it is called in the report.
+/// A policy and its name in the report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entrant {
-    /// As the user wrote it.
+    /// The policy, as the user wrote it.
     pub text: String,
-    /// What runs.
+    /// The policy and its parameters.
     pub spec: PolicySpec,
 }
 
 impl Tournament {
-    /// A tournament in the papers' setting: one run from seed 0, rankers shuffled, feedback at
-    /// once. The fields say the rest.
+    /// A tournament in the setting of the papers: shuffled rankers and immediate feedback. It has
+    /// one run and seed 0.
     pub fn new(
         name: impl Into<String>,
         matrix: PreferenceMatrix,
@@ -70,249 +63,8 @@ impl Tournament {
         })
     }
 
-    /// Steps of all its runs together.
+    /// Number of steps of all runs together.
     pub fn total_steps(&self) -> u64 {
         self.horizon.saturating_mul(self.runs).saturating_mul(self.entrants.len() as u64)
-    }
-}
-
-/// How far the runs are, and the way to stop them; shared between those who run and those who
-/// watch.
-#[derive(Debug, Default)]
-pub struct Watch {
-    steps: AtomicU64,
-    stopped: AtomicBool,
-}
-
-impl Watch {
-    /// Nothing done yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Steps done so far, over all runs.
-    pub fn steps(&self) -> u64 {
-        self.steps.load(Ordering::Relaxed)
-    }
-
-    /// Let every run end after its current step, and begin no other.
-    pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether [`Watch::stop`] was called.
-    pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn advance(&self, steps: u64) {
-        self.steps.fetch_add(steps, Ordering::Relaxed);
-    }
-}
-
-/// Run every tournament in the current rayon pool. One report a tournament, in their order; `None`
-/// where it was stopped before anything could be said.
-///
-/// Runs are begun in the order of their numbers, over all policies and matrices alike, so that a
-/// stop leaves every policy with about as many. A stopped tournament reports the runs `0..n` that
-/// every policy has finished, never a later one: which runs happen to be fast must not decide which
-/// count. Before any run has finished it reports the longest horizon that every policy's first run
-/// has reached.
-pub fn run_all(tournaments: &[Tournament], watch: &Watch) -> Vec<Option<Report>> {
-    let checkpoints: Vec<Vec<u64>> = tournaments.iter().map(|t| checkpoints(t.horizon)).collect();
-    let fingerprints: Vec<_> = tournaments.iter().map(|t| fingerprint(&t.matrix)).collect();
-    let most_runs = tournaments.iter().map(|t| t.runs).max().unwrap_or(0);
-    let jobs = (0..most_runs).flat_map(|number| {
-        tournaments.iter().enumerate().filter(move |(_, t)| number < t.runs).flat_map(
-            move |(index, tournament)| {
-                (0..tournament.entrants.len()).map(move |entrant| (index, entrant, number))
-            },
-        )
-    });
-    let mut done: Vec<((usize, usize, u64), Run)> = jobs
-        .par_bridge()
-        .filter(|_| !watch.is_stopped())
-        .map(|job| {
-            let (index, entrant, number) = job;
-            let tournament = &tournaments[index];
-            let policy = &tournament.entrants[entrant].spec;
-            let seeds = RunSeeds::new(tournament.seed, &fingerprints[index], number);
-            (job, run(tournament, |setup| policy.start(setup), seeds, &checkpoints[index], watch))
-        })
-        .collect();
-    // whoever finished first: from here on everything is in a fixed order
-    done.sort_by_key(|(job, _)| *job);
-
-    let mut results: Vec<Vec<Vec<Run>>> =
-        tournaments.iter().map(|t| vec![Vec::new(); t.entrants.len()]).collect();
-    for ((index, entrant, number), run) in done {
-        let runs = &mut results[index][entrant];
-        if runs.len() as u64 == number {
-            runs.push(run);
-        }
-    }
-    tournaments
-        .iter()
-        .zip(&checkpoints)
-        .zip(results)
-        .map(|((tournament, checkpoints), runs)| report(tournament, checkpoints, &runs))
-        .collect()
-}
-
-fn report(tournament: &Tournament, checkpoints: &[u64], runs: &[Vec<Run>]) -> Option<Report> {
-    let first_reached = |runs: &Vec<Run>| runs.first().map_or(0, |run| run.regrets.len());
-    let depth = runs.iter().map(first_reached).min()?;
-    let &horizon = checkpoints[..depth].last()?;
-    let reached =
-        |runs: &Vec<Run>| runs.iter().take_while(|run| run.regrets.len() >= depth).count();
-    let count = runs.iter().map(reached).min()?;
-    let curves = tournament
-        .entrants
-        .iter()
-        .zip(runs)
-        .map(|(entrant, runs)| Curve {
-            policy: entrant.text.clone(),
-            checkpoints: (0..depth)
-                .map(|at| {
-                    Point::of(checkpoints[at], runs[..count].iter().map(|run| run.regrets[at]))
-                })
-                .collect(),
-            microseconds_per_step: {
-                let time: f64 = runs[..count].iter().map(|run| run.time.as_secs_f64()).sum();
-                let steps: u64 = runs[..count].iter().map(|run| run.steps).sum();
-                time * 1e6 / steps as f64
-            },
-        })
-        .collect();
-    Some(Report {
-        matrix: tournament.name.clone(),
-        horizon,
-        runs: count as u64,
-        regret: tournament.regret_kind,
-        policies: curves,
-    })
-}
-
-/// The steps at which regret is recorded: ten a decade, evenly on a logarithmic scale, powers of
-/// ten among them; the horizon is the last.
-pub fn checkpoints(horizon: u64) -> Vec<u64> {
-    const TEN_A_DECADE: [u64; 10] = [100, 126, 158, 200, 251, 316, 398, 501, 631, 794];
-    let mut steps = Vec::new();
-    let mut decade: u64 = 1;
-    while decade <= horizon {
-        for hundredths in TEN_A_DECADE {
-            let step = (u128::from(decade) * u128::from(hundredths) + 50) / 100;
-            match u64::try_from(step) {
-                Ok(step) if step <= horizon && steps.last() != Some(&step) => steps.push(step),
-                _ => {}
-            }
-        }
-        match decade.checked_mul(10) {
-            Some(next) => decade = next,
-            None => break,
-        }
-    }
-    if steps.last() != Some(&horizon) {
-        steps.push(horizon);
-    }
-    steps
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn uniform(text: &str) -> Entrant {
-        Entrant { text: text.into(), spec: PolicySpec::from_text("uniform").unwrap() }
-    }
-
-    fn tournament(runs: u64) -> Tournament {
-        let matrix = PreferenceMatrix::named("arxiv-6").unwrap().unwrap();
-        let entrants = vec![uniform("a"), uniform("b")];
-        let whole =
-            Tournament::new("arxiv-6", matrix, RegretKind::Copeland, entrants, 100).unwrap();
-        Tournament { runs, ..whole }
-    }
-
-    fn finished(regrets: &[f64]) -> Run {
-        Run { regrets: regrets.to_vec(), steps: 100, time: std::time::Duration::from_micros(250) }
-    }
-
-    #[test]
-    fn checkpoints_ascend_hold_the_powers_of_ten_and_end_at_the_horizon() {
-        assert_eq!(checkpoints(1), [1]);
-        assert_eq!(checkpoints(12), [1, 2, 3, 4, 5, 6, 8, 10, 12]);
-        for horizon in [7, 10, 99, 100, 12_345, 1_000_000, 999_999_999_999, u64::MAX] {
-            let steps = checkpoints(horizon);
-            assert!(steps.windows(2).all(|pair| pair[0] < pair[1]), "{horizon}");
-            assert_eq!(steps.last(), Some(&horizon));
-            let mut power: u64 = 1;
-            while power <= horizon {
-                assert!(steps.contains(&power), "{power} of {horizon}");
-                let Some(next) = power.checked_mul(10) else { break };
-                power = next;
-            }
-        }
-    }
-
-    #[test]
-    fn a_report_has_mean_and_spread_of_its_runs() {
-        let runs = vec![
-            vec![finished(&[1.0, 10.0]), finished(&[3.0, 14.0])],
-            vec![finished(&[2.0, 9.0]), finished(&[2.0, 9.0])],
-        ];
-        let report = report(&tournament(2), &[50, 100], &runs).unwrap();
-        assert_eq!((report.horizon, report.runs), (100, 2));
-        let last = report.policies[0].checkpoints[1];
-        assert_eq!((last.step, last.mean), (100, 12.0));
-        // deviations -2 and 2: variance 8/1, and its root over root two
-        assert!((last.standard_deviation.unwrap() - 8.0_f64.sqrt()).abs() < 1e-12);
-        assert!((last.standard_error.unwrap() - 2.0).abs() < 1e-12);
-        assert_eq!(report.policies[1].checkpoints[1].standard_error, Some(0.0));
-        assert_eq!(report.policies[0].microseconds_per_step, 2.5);
-    }
-
-    #[test]
-    fn one_run_has_no_spread() {
-        let runs = vec![vec![finished(&[1.0])], vec![finished(&[2.0])]];
-        let report = report(&tournament(1), &[100], &runs).unwrap();
-        assert_eq!(report.policies[0].checkpoints[0].standard_error, None);
-    }
-
-    #[test]
-    fn a_stop_keeps_the_runs_that_all_policies_have_finished() {
-        let runs = vec![
-            vec![finished(&[1.0, 2.0]), finished(&[1.0, 2.0]), finished(&[1.0])],
-            vec![finished(&[1.0, 2.0]), finished(&[1.0, 2.0])],
-        ];
-        let report = report(&tournament(9), &[50, 100], &runs).unwrap();
-        assert_eq!((report.horizon, report.runs), (100, 2));
-    }
-
-    #[test]
-    fn a_stop_within_the_first_run_keeps_the_steps_that_all_policies_have_made() {
-        let runs = vec![vec![finished(&[1.0, 2.0])], vec![finished(&[3.0])]];
-        let stopped = report(&tournament(9), &[50, 100], &runs).unwrap();
-        assert_eq!((stopped.horizon, stopped.runs), (50, 1));
-        assert_eq!(stopped.policies[0].checkpoints.len(), 1);
-        assert_eq!(report(&tournament(9), &[50, 100], &[vec![finished(&[1.0])], vec![]]), None);
-    }
-
-    #[test]
-    fn a_run_does_not_depend_on_what_else_is_run() {
-        let watch = Watch::new();
-        let both = [tournament(3), Tournament { runs: 5, seed: 9, ..tournament(1) }];
-        let together = run_all(&both, &watch);
-        let alone = run_all(&both[1..], &watch);
-        let points = |report: &Option<Report>| {
-            let report = report.as_ref().unwrap();
-            (report.runs, report.policies.iter().map(|c| c.checkpoints.clone()).collect::<Vec<_>>())
-        };
-        assert_eq!(points(&together[1]), points(&alone[0]));
-        assert_ne!(points(&together[0]), points(&together[1]));
-        // alike policies meet the same searchers
-        let curves = &points(&alone[0]).1;
-        assert_eq!(curves[0], curves[1]);
-        assert_eq!(watch.steps(), both[0].total_steps() + 2 * both[1].total_steps());
     }
 }

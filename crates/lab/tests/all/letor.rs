@@ -1,4 +1,4 @@
-//! LETOR files: what is read, what is refused and where, and the rankings that features make.
+//! LETOR files: valid and invalid lines, and the rankings of features.
 
 use std::io::{self, BufReader, Read};
 
@@ -31,7 +31,7 @@ fn a_file_is_read_query_by_query() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn an_error_has_the_line_and_the_cause() {
     for (line, expected) in [
         ("x qid:1 1:1", "line 2: the grade is `x`"),
         ("-1 qid:1 1:1", "line 2: the grade is `-1`"),
@@ -73,7 +73,7 @@ fn queries_before_an_error_are_read_and_none_after_it() {
 
 #[test]
 fn a_long_file_is_read_in_small_memory() {
-    // a gigabyte that is never in memory: one query a line, made while it is read
+    // Endless input with one query per line, generated while it is read.
     struct Endless(u64, Vec<u8>);
     impl Read for Endless {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -94,7 +94,7 @@ fn a_long_file_is_read_in_small_memory() {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(
+    fn a_written_file_is_read_again(
         queries in prop::collection::vec(
             prop::collection::vec(
                 (0_u8..5, prop::collection::btree_map(1_u32..200, -1e6_f64..1e6, 0..6), "[ -~]{0,12}"), 1..5),
@@ -120,12 +120,12 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = DataSet::read(&bytes[..]);
     }
 
     #[test]
-    fn nothing_like_a_line_makes_it_panic(text in "([0-9.:# \nqid-]|qid:1 |1:1 ){0,60}") {
+    fn text_like_a_line_does_not_panic(text in "([0-9.:# \nqid-]|qid:1 |1:1 ){0,60}") {
         let _ = DataSet::read(text.as_bytes());
     }
 
@@ -142,7 +142,7 @@ proptest! {
             once.sort_unstable();
             once.dedup();
             prop_assert_eq!(once.len(), depth);
-            // nothing that was left out is better
+            // No omitted document is better.
             let least = ranked.last().map_or(f64::INFINITY, |&last| values[last as usize]);
             let left_out = (0..values.len() as u32).filter(|document| !ranked.contains(document));
             prop_assert!(left_out.map(|document| values[document as usize]).all(|value| value <= least));
@@ -151,7 +151,7 @@ proptest! {
 }
 
 #[test]
-fn equal_values_come_in_every_order_equally_often() {
+fn equal_values_have_every_order_equally_often() {
     let ranking = lab::letor::dataset::Ranking::by(&[1.0, 0.5, 0.5, 0.5, 0.0]);
     let mut rng = PolicyRng::seed_from_u64(1);
     let mut counts = std::collections::BTreeMap::new();
@@ -162,7 +162,7 @@ fn equal_values_come_in_every_order_equally_often() {
         *counts.entry(ranked[1..].to_vec()).or_insert(0) += 1;
     }
     assert_eq!(counts.len(), 6);
-    // 1000 expected, standard deviation 29
+    // 1000 expected, standard deviation 29.
     assert!(counts.values().all(|&count: &i32| (count - 1000).abs() < 120), "{counts:?}");
 }
 
@@ -171,16 +171,16 @@ const TWO_QUERIES: &str = "\
 0 qid:2 1:1 2:1 3:9 4:1\n0 qid:2 1:2 2:1 3:9 4:0\n";
 
 #[test]
-fn features_that_rank_nothing_are_told_apart() {
+fn constant_features_are_not_rankers() {
     let data = DataSet::read(TWO_QUERIES.as_bytes()).unwrap();
     assert_eq!(data.features, [1, 2, 4]);
-    // 3 differs between queries, never within one
+    // Feature 3 differs between queries, but not within one.
     assert_eq!(data.constant, [3]);
     assert_eq!((data.queries.len(), data.documents, data.highest_grade), (2, 5, 2));
 }
 
 #[test]
-fn files_that_cannot_be_compared_on_are_refused() {
+fn files_with_fewer_than_two_rankers_are_refused() {
     assert!(matches!(DataSet::read(&b""[..]), Err(DataSetError::Empty)));
     assert!(matches!(DataSet::read(&b"# nothing\n\n"[..]), Err(DataSetError::Empty)));
     let flat = "1 qid:1 1:1 2:1\n0 qid:1 1:0 2:1\n";
@@ -188,17 +188,17 @@ fn files_that_cannot_be_compared_on_are_refused() {
 }
 
 #[test]
-fn ndcg_is_what_the_definition_says() {
+fn ndcg_matches_the_definition() {
     let log2 = f64::log2;
-    // by hand: gains 3, 0, 1 at discounts 1, log2 3, 2; best 3, 1, 0
+    // By hand: gains 3, 0, 1 at discounts 1, log2 3, 2; the best order is 3, 1, 0.
     let expected = (3.0 + 1.0 / 2.0) / (3.0 + 1.0 / log2(3.0));
     assert!((ndcg(&[2, 0, 1], 10).unwrap() - expected).abs() < 1e-12);
     assert!((ndcg(&[2, 0, 1], 1).unwrap() - 1.0).abs() < 1e-12);
     assert_eq!(ndcg(&[0, 0], 10), None);
     let data = DataSet::read(TWO_QUERIES.as_bytes()).unwrap();
-    // the second query has no relevant document
+    // The second query has no relevant document.
     assert!((data.mean_ndcg(0, 10) - expected / 2.0).abs() < 1e-12);
-    // feature 4 ties all three: each gain is the mean one
+    // Feature 4 has equal values: each gain is the mean gain.
     let tied = 4.0 / 3.0 * (1.0 + 1.0 / log2(3.0) + 0.5) / (3.0 + 1.0 / log2(3.0));
     assert!((data.mean_ndcg(2, 10) - tied / 2.0).abs() < 1e-12);
 }

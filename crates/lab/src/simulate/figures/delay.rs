@@ -1,25 +1,27 @@
-//! Figures of what late feedback costs: delivered in batches, from many duels in flight, or through
-//! many servers.
+//! Figures of regret with late feedback: delivered in batches, with many duels in flight, or with
+//! several servers.
 
-use super::regret::{RegretFigure, Unfit};
-use super::{Found, Size};
+use super::matrix_source::FoundMatrix;
+use super::regret::{InvalidFigure, RegretFigure, Size};
+use crate::simulate::feedback::{Delay, Feedback};
 use crate::simulate::plot::{Plot, Scale, Series};
-use crate::simulate::{Delay, Feedback, Report, Tournament};
+use crate::simulate::report::Report;
+use crate::simulate::tournament::Tournament;
 
-/// Why feedback is late; the horizontal axis.
+/// The reason for late feedback, on the horizontal axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Late {
-    /// By the number of steps between two deliveries.
+    /// Feedback is delivered in batches; the axis is the number of steps between two deliveries.
     InBatches,
-    /// By the number of duels outstanding at once.
+    /// Several duels are outstanding at once; the axis is their number.
     InFlight,
-    /// By the number of servers, which share 100 duels in flight and are 100 steps behind each
-    /// other.
+    /// Several servers share 100 duels in flight, and each lags 100 steps behind the others; the
+    /// axis is the number of servers.
     Replicas,
 }
 
 impl Late {
-    /// The places on the axis.
+    /// The values on the axis.
     pub fn values(self) -> &'static [u64] {
         match self {
             Self::InBatches => &[1, 10, 30, 100, 300, 1000, 3000],
@@ -59,14 +61,14 @@ impl Late {
     }
 }
 
-/// One simulation for each of the axis' values.
+/// One simulation for each value on the axis.
 pub fn tournaments(
     late: Late,
     figure: &RegretFigure,
-    found: &Found,
+    found: &FoundMatrix,
     size: Size,
     seed: u64,
-) -> Result<Vec<Tournament>, Unfit> {
+) -> Result<Vec<Tournament>, InvalidFigure> {
     let mut all = Vec::new();
     for &value in late.values() {
         for tournament in figure.tournaments(found, size, seed)? {
@@ -78,7 +80,7 @@ pub fn tournaments(
     Ok(all)
 }
 
-/// Regret at the horizon against what makes feedback late.
+/// Regret at the horizon against the reason for late feedback.
 pub fn plot(
     late: Late,
     title: String,

@@ -2,51 +2,71 @@
 
 use serde_json::Value;
 
-use super::{Figure, Found, Line, MatrixSource, Size};
+use super::matrix_source::{FoundMatrix, MatrixSource};
 use crate::simulate::plot::{Plot, Scale, Series};
-use crate::simulate::{Entrant, Report, Tournament};
+use crate::simulate::report::Report;
+use crate::simulate::tournament::{Entrant, Tournament};
 use dueling_bandits::preference::{NoCondorcetWinner, RegretKind};
 use dueling_bandits::{InvalidPolicy, PolicySpec};
 
-/// Policies on a matrix.
+/// A policy in a figure.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    /// The policy, as on the command line.
+    pub policy: &'static str,
+    /// Whether each point comes from separate runs with that horizon, and is drawn as a marker. The
+    /// papers do this for policies that explore first and then exploit.
+    pub each_horizon: bool,
+}
+
+/// The horizon and the number of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Number of steps of a run.
+    pub horizon: u64,
+    /// Number of runs of each policy; for winners, number of subsets of each size.
+    pub runs: u64,
+}
+
+/// A figure of policies on one matrix.
 #[derive(Debug, Clone, Copy)]
 pub struct RegretFigure {
     /// The policies.
     pub lines: &'static [Line],
-    /// Who beats whom.
+    /// The true preferences.
     pub matrix: MatrixSource,
-    /// Which regret.
+    /// The kind of regret.
     pub regret: RegretKind,
     /// A size that takes a minute.
     pub reduced: Size,
-    /// The paper's size.
+    /// The size of the paper.
     pub full: Size,
-    /// Of time.
+    /// The scale of time.
     pub x_scale: Scale,
-    /// Of regret.
+    /// The scale of regret.
     pub y_scale: Scale,
 }
 
-/// A figure that cannot be made from what was given.
+/// Why a figure cannot be made.
 #[derive(Debug, thiserror::Error)]
-pub enum Unfit {
-    /// A policy that refuses the matrix or the horizon.
+pub enum InvalidFigure {
+    /// A policy does not accept the matrix or the horizon.
     #[error("policy `{0}`: {1}")]
     Policy(&'static str, InvalidPolicy),
-    /// Condorcet regret was asked for.
+    /// Condorcet regret needs a Condorcet winner.
     #[error(transparent)]
     Regret(#[from] NoCondorcetWinner),
 }
 
 impl RegretFigure {
-    /// The simulations of the figure: first the curves, then those with horizons of their own, from
-    /// a hundredth of the figure's horizon to all of it.
+    /// The simulations of the figure: first the curves, then the separate runs for each marker,
+    /// with horizons from a hundredth of the figure's horizon to the whole horizon.
     pub fn tournaments(
         &self,
-        found: &Found,
+        found: &FoundMatrix,
         size: Size,
         seed: u64,
-    ) -> Result<Vec<Tournament>, Unfit> {
+    ) -> Result<Vec<Tournament>, InvalidFigure> {
         let of = |each_horizon: bool| {
             self.lines.iter().filter(move |line| line.each_horizon == each_horizon)
         };
@@ -75,28 +95,28 @@ impl RegretFigure {
 
     fn tournament(
         &self,
-        found: &Found,
+        found: &FoundMatrix,
         lines: impl Iterator<Item = &'static Line>,
         size: Size,
         seed: u64,
-    ) -> Result<Tournament, Unfit> {
+    ) -> Result<Tournament, InvalidFigure> {
         let entrants = lines
             .map(|line| {
                 let fallbacks = [("horizon", Value::from(size.horizon))];
                 let spec = PolicySpec::from_text_with(line.policy, &fallbacks)
                     .and_then(|spec| spec.validate(found.matrix.rankers()).map(|()| spec))
-                    .map_err(|error| Unfit::Policy(line.policy, error))?;
+                    .map_err(|error| InvalidFigure::Policy(line.policy, error))?;
                 Ok(Entrant { text: line.policy.into(), spec })
             })
-            .collect::<Result<Vec<_>, Unfit>>()?;
+            .collect::<Result<Vec<_>, InvalidFigure>>()?;
         let name = found.name.clone();
         let whole =
             Tournament::new(name, found.matrix.clone(), self.regret, entrants, size.horizon)?;
         Ok(Tournament { runs: size.runs, seed, ..whole })
     }
 
-    /// The plot of what [`RegretFigure::tournaments`] found.
-    pub fn plot(&self, figure: &Figure, found: &Found, reports: &[Report]) -> Option<Plot> {
+    /// The plot of the reports of [`RegretFigure::tournaments`].
+    pub fn plot(&self, title: String, reports: &[Report]) -> Option<Plot> {
         let first = reports.first()?;
         let horizon = reports.iter().map(|report| report.horizon).max()?;
         let first_step = match self.x_scale {
@@ -123,7 +143,7 @@ impl RegretFigure {
         let markers = self.lines.iter().any(|line| line.each_horizon);
         let legend = if markers { "; each marker: runs with that horizon" } else { "" };
         Some(Plot {
-            title: format!("{} ({})", figure.caption, found.title()),
+            title,
             x_scale: self.x_scale,
             series,
             note: base.note.clone() + legend,

@@ -1,35 +1,37 @@
-//! Figures of who wins, under each notion of winning, among random subsets of a matrix's rankers.
+//! Figures of winners under each notion of a winner, over random subsets of the rankers of a
+//! matrix.
 
 use rand::SeedableRng;
 use rand::seq::index::sample;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use crate::simulate::Watch;
 use crate::simulate::plot::{Plot, PlotPoint, Scale, Series};
+use crate::simulate::progress::Progress;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::preference::winners::Unsolved;
 use dueling_bandits::{PolicyRng, step_rng};
 
-/// The notions that are compared, in the order of the papers' table.
+/// The notions of a winner, in the order of the table in the paper.
 pub const NOTIONS: [&str; 4] = ["Copeland", "von Neumann", "Borda", "random walk"];
 
-/// Weight from which a ranker is in the support of a von Neumann winner: what is below is rounding.
+/// A ranker with a weight above this is in the support of a von Neumann winner. Lower weights are
+/// rounding.
 const SUPPORT: f64 = 1e-9;
 
-/// What was counted among the subsets of one size.
+/// Counts over the subsets of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Rankers in each subset.
+    /// Number of rankers in each subset.
     pub size: usize,
-    /// Subsets drawn.
+    /// Number of subsets.
     pub subsets: u64,
-    /// Those with a Condorcet winner.
+    /// Number of subsets with a Condorcet winner.
     pub with_condorcet: u64,
-    /// Those in which all Copeland winners are in the support of the von Neumann winner; 0 when
-    /// overlaps are not asked for.
+    /// Number of subsets whose Copeland winners are all in the support of the von Neumann winner; 0
+    /// without overlaps.
     pub copeland_within_von_neumann: u64,
-    /// `overlaps[a][b]`: those in which some ranker wins under both notions; 0 when they are not
-    /// asked for.
+    /// `overlaps[a][b]`: number of subsets in which a ranker wins under both notions; 0 without
+    /// overlaps.
     pub overlaps: [[u64; 4]; 4],
 }
 
@@ -46,8 +48,8 @@ impl Counts {
         self
     }
 
-    /// Share with a Condorcet winner, as a point of a plot with its 95 % interval (Wilson's, which
-    /// stays within 0 and 1).
+    /// The share of subsets with a Condorcet winner, with its 95 % interval by Wilson, which stays
+    /// within 0 and 1.
     fn plotted(&self) -> PlotPoint {
         const Z: f64 = 1.96;
         let n = self.subsets as f64;
@@ -64,28 +66,28 @@ impl Counts {
     }
 }
 
-/// Count over `subsets` random subsets of each of `sizes`, in the current rayon pool; with
-/// `overlaps` the winners under every notion too, which takes O(size³) a subset. Sizes that were
-/// not finished when `watch` was stopped are left out.
+/// Counts over `subsets` random subsets of each of `sizes`, in the current rayon pool. With
+/// `overlaps`, it also computes the winners under every notion, which takes O(size³) for a subset.
+/// The result omits sizes that were not finished when `progress` was stopped.
 pub fn count(
     matrix: &PreferenceMatrix,
     sizes: &[usize],
     subsets: u64,
     overlaps: bool,
     seed: u64,
-    watch: &Watch,
+    progress: &Progress,
 ) -> Result<Vec<Counts>, Unsolved> {
     let mut all = Vec::new();
     for &size in sizes {
         let counted: Result<Vec<Counts>, Unsolved> = (0..subsets)
             .into_par_iter()
-            .filter(|_| !watch.is_stopped())
+            .filter(|_| !progress.is_stopped())
             .map(|number| {
                 let stream = seed.wrapping_add((size as u64) << 40);
                 let rng = &mut PolicyRng::from_rng(&mut step_rng(stream, number));
                 let chosen = sample(rng, matrix.rankers(), size).into_vec();
                 let counts = of_subset(matrix, &chosen, overlaps);
-                watch.advance(1);
+                progress.advance(1);
                 counts
             })
             .collect();
@@ -104,7 +106,7 @@ fn of_subset(
 ) -> Result<Counts, Unsolved> {
     let mut counts = Counts { subsets: 1, ..Counts::default() };
     let Ok(among) = matrix.restricted_to(chosen) else {
-        // a single ranker has nobody to lose to, and wins under every notion
+        // A single ranker wins under every notion.
         let one = u64::from(overlaps);
         return Ok(Counts {
             with_condorcet: 1,
@@ -130,7 +132,7 @@ fn of_subset(
     Ok(counts)
 }
 
-/// The sizes of subset that are looked at: all of them, or about a dozen.
+/// The sizes of the subsets: all sizes, or about a dozen.
 pub fn sizes(rankers: usize, all: bool) -> Vec<usize> {
     let step = if all { 1 } else { rankers.div_ceil(12).max(1) };
     let mut sizes: Vec<usize> = (1..=rankers).step_by(step).collect();
@@ -155,8 +157,8 @@ pub fn plot(title: String, counts: &[Counts]) -> Plot {
     }
 }
 
-/// The table of overlaps over all subsets, in percent, and the share of subsets whose Copeland
-/// winners are all in the support of the von Neumann winner: as CSV.
+/// The table of overlaps over all subsets, as CSV, in percent. Its last line is the share of
+/// subsets whose Copeland winners are all in the support of the von Neumann winner.
 pub fn overlap_csv(counts: &[Counts]) -> String {
     let total = counts.iter().fold(Counts::default(), Counts::plus);
     let percent = |count: u64| format!("{:.2}", 100.0 * count as f64 / total.subsets.max(1) as f64);

@@ -1,0 +1,67 @@
+//! Where the matrix of a figure comes from.
+
+use dueling_bandits::preference::{LoadError, PreferenceMatrix};
+
+/// A matrix of a paper, and its substitute.
+#[derive(Debug, Clone, Copy)]
+pub struct MatrixSource {
+    /// File name in the data folder; `None` if the built-in matrix is the one of the paper.
+    pub file: Option<&'static str>,
+    /// The built-in matrix that is used without the file.
+    pub built_in: &'static str,
+    /// A built-in matrix with fewer rankers, for the reduced size.
+    pub reduced: Option<&'static str>,
+}
+
+/// The matrix for a figure.
+#[derive(Debug, Clone)]
+pub struct FoundMatrix {
+    /// The name of the matrix.
+    pub name: String,
+    /// The matrix.
+    pub matrix: PreferenceMatrix,
+    /// The matrix of the paper that it replaces.
+    pub stands_in_for: Option<MissingMatrix>,
+}
+
+/// A matrix of a paper that is not used, and how to use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingMatrix {
+    /// A file that is not given.
+    File(&'static str),
+    /// A built-in matrix that is for the full size.
+    Large(&'static str),
+}
+
+impl std::fmt::Display for MissingMatrix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            MissingMatrix::File(file) => write!(f, "{file}; give the file with --data"),
+            MissingMatrix::Large(name) => write!(f, "`{name}`, which --full uses"),
+        }
+    }
+}
+
+impl FoundMatrix {
+    /// The name in a title: without the extension of a file.
+    pub fn title(&self) -> &str {
+        self.name.strip_suffix(".csv").unwrap_or(&self.name)
+    }
+}
+
+impl MatrixSource {
+    /// The matrix: the file if a data folder is given, otherwise the built-in matrix.
+    pub fn find(&self, data: Option<&str>, full: bool) -> Result<FoundMatrix, LoadError> {
+        if let (Some(folder), Some(file)) = (data, self.file) {
+            let path = format!("{}/{file}", folder.trim_end_matches('/'));
+            let matrix = PreferenceMatrix::load(&path)?;
+            return Ok(FoundMatrix { name: file.into(), matrix, stands_in_for: None });
+        }
+        let (name, stands_in_for) = match self.reduced {
+            Some(smaller) if !full => (smaller, Some(MissingMatrix::Large(self.built_in))),
+            _ => (self.built_in, self.file.map(MissingMatrix::File)),
+        };
+        let matrix = PreferenceMatrix::load(name)?;
+        Ok(FoundMatrix { name: name.into(), matrix, stands_in_for })
+    }
+}

@@ -1,0 +1,174 @@
+//! Axes: scales, ticks and their labels.
+
+/// The scale of an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// Linear, from 0.
+    Linear,
+    /// Logarithmic. Values that are not above 0 are omitted.
+    Log,
+}
+
+/// An axis: maps values to distances from its start.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Axis {
+    pub scale: Scale,
+    pub low: f64,
+    pub high: f64,
+    length: f64,
+}
+
+impl Axis {
+    /// An axis that includes all `values` and reaches up to all `tops`.
+    pub fn new(
+        scale: Scale,
+        values: impl Iterator<Item = f64>,
+        tops: impl Iterator<Item = f64>,
+        length: f64,
+    ) -> Self {
+        let highest = tops.filter(|top| top.is_finite()).fold(0.0, f64::max);
+        let (low, high) = match scale {
+            Scale::Linear => {
+                let step = step(highest);
+                (0.0, (highest / step).ceil().max(1.0) * step)
+            }
+            Scale::Log => {
+                let lowest = values.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+                if lowest.is_finite() {
+                    let power = 10_f64.powf(lowest.log10().floor());
+                    let starts = [5.0, 2.0].into_iter().map(|m| m * power);
+                    let low = starts.into_iter().find(|start| *start <= lowest).unwrap_or(power);
+                    (low, highest.max(low * 5.0))
+                } else {
+                    (1.0, 10.0)
+                }
+            }
+        };
+        Self { scale, low, high, length }
+    }
+
+    /// Distance of `value` from the start of the axis; `None` for a value without a logarithm.
+    pub fn at(&self, value: f64) -> Option<f64> {
+        let share = match self.scale {
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Log if value > 0.0 => {
+                (value / self.low).log10() / (self.high / self.low).log10()
+            }
+            Scale::Log => return None,
+        };
+        // The frame clips values beyond the ends. The limits keep distances within the range that
+        // SVG viewers can draw.
+        Some(share.clamp(-1.0, 2.0) * self.length)
+    }
+
+    /// Major ticks with their labels, and minor ticks.
+    pub fn ticks(&self) -> (Vec<(f64, String)>, Vec<f64>) {
+        match self.scale {
+            Scale::Linear => {
+                let step = step(self.high);
+                let count = (self.high / step).round() as u32;
+                let marks =
+                    (0..=count).map(|n| f64::from(n) * step).map(|v| (v, plain(v, step))).collect();
+                (marks, Vec::new())
+            }
+            Scale::Log => {
+                let within = |value: f64| value >= self.low * 0.999 && value <= self.high * 1.001;
+                let first = self.low.log10().floor() as i32;
+                let last = self.high.log10().ceil() as i32;
+                let multiples = (first..=last)
+                    .flat_map(|n| (1..10).map(move |m| (m, n)))
+                    .filter(|&(m, n)| within(f64::from(m) * 10_f64.powi(n)));
+                // Below two decades, powers of ten alone are too few ticks.
+                let short = self.high / self.low < 100.0;
+                let (named, minor): (Vec<_>, Vec<_>) =
+                    multiples.partition(|&(m, _)| m == 1 || (short && (m == 2 || m == 5)));
+                let value = |(m, n): (i32, i32)| f64::from(m) * 10_f64.powi(n);
+                let name = |at: (i32, i32)| match short {
+                    true => plain(value(at), 10_f64.powi(at.1)),
+                    false => power_of_ten(at.1),
+                };
+                (
+                    named.into_iter().map(|at| (value(at), name(at))).collect(),
+                    minor.into_iter().map(value).collect(),
+                )
+            }
+        }
+    }
+}
+
+/// A step of 1, 2 or 5 times a power of ten that divides `0..=highest` into four to ten parts.
+fn step(highest: f64) -> f64 {
+    if highest.is_nan() || highest <= 0.0 {
+        return 0.25;
+    }
+    let power = 10_f64.powf((highest / 4.0).log10().floor());
+    [5.0, 2.0].into_iter().map(|m| m * power).find(|step| highest / step >= 4.0).unwrap_or(power)
+}
+
+/// The label of a tick, with the decimals that the step needs and thousands separated.
+fn plain(value: f64, step: f64) -> String {
+    if step < 1.0 {
+        let digits = (-step.log10()).ceil() as usize;
+        return format!("{value:.digits$}");
+    }
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            // A thin space.
+            text.push('\u{2009}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `10ⁿ`.
+fn power_of_ten(n: i32) -> String {
+    let raised = |digit: char| match digit {
+        '-' => '⁻',
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        digit => char::from_u32('⁰' as u32 + digit.to_digit(10).unwrap_or(0)).unwrap_or(digit),
+    };
+    format!("10{}", n.to_string().chars().map(raised).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(scale: Scale, values: &[f64]) -> Axis {
+        Axis::new(scale, values.iter().copied(), values.iter().copied(), 100.0)
+    }
+
+    #[test]
+    fn a_linear_axis_starts_at_zero_and_ends_at_a_round_number() {
+        for (highest, end, marks) in
+            [(97.0, 100.0, 6), (0.3, 0.3, 7), (1000.0, 1000.0, 6), (4100.0, 5000.0, 6)]
+        {
+            let axis = axis(Scale::Linear, &[highest]);
+            let (named, _) = axis.ticks();
+            assert!((axis.high - end).abs() < 1e-9, "{highest} ends at {}", axis.high);
+            assert_eq!(named.len(), marks, "{highest}: {named:?}");
+            assert_eq!(axis.at(0.0), Some(0.0));
+        }
+        assert_eq!(plain(1_250_000.0, 50_000.0), "1\u{2009}250\u{2009}000");
+        assert_eq!(plain(0.25, 0.05), "0.25");
+    }
+
+    #[test]
+    fn a_logarithmic_axis_places_decades_evenly_and_omits_values_not_above_zero() {
+        let axis = axis(Scale::Log, &[0.0, 1.0, 10_000.0]);
+        for (value, place) in [(1.0, 0.0), (10.0, 25.0), (100.0, 50.0), (10_000.0, 100.0)] {
+            assert!((axis.at(value).unwrap() - place).abs() < 1e-9);
+        }
+        assert_eq!(axis.at(0.0), None);
+        let names =
+            |axis: &Axis| axis.ticks().0.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+        assert_eq!(names(&axis), ["10⁰", "10¹", "10²", "10³", "10⁴"]);
+        assert_eq!(names(&super::tests::axis(Scale::Log, &[0.3, 4.0])), ["0.2", "0.5", "1", "2"]);
+        assert_eq!(power_of_ten(-12), "10⁻¹²");
+    }
+}

@@ -1,0 +1,38 @@
+//! The database of a command.
+
+use super::error::CommandError;
+use crate::store::{ConnectError, SharedStore, StoreError, connect};
+
+/// Opens the store of this URL. An invalid URL is a wrong call.
+pub(super) async fn open_store(url: &str) -> Result<SharedStore, CommandError> {
+    connect(url).await.map_err(|error| match error {
+        ConnectError::Url(detail) => CommandError::Usage(format!("--database-url: {detail}")),
+        error @ ConnectError::File { .. } => {
+            CommandError::Failed(anyhow::Error::new(error).context("the database cannot be opened"))
+        }
+    })
+}
+
+/// Whether the database of this URL has API keys. A database that does not exist has none, and is
+/// not created.
+pub(super) async fn has_api_keys(url: &str) -> Result<bool, CommandError> {
+    let existing = if url.starts_with("sqlite:") && !url.contains('?') {
+        format!("{url}?mode=rw")
+    } else {
+        url.into()
+    };
+    let store = match connect(&existing).await {
+        Ok(store) => store,
+        Err(ConnectError::Url(detail)) => {
+            return Err(CommandError::Usage(format!("--database-url: {detail}")));
+        }
+        Err(ConnectError::File { .. }) => return Ok(false),
+    };
+    let keys = store.api_keys().await;
+    store.close().await;
+    match keys {
+        Ok(keys) => Ok(!keys.is_empty()),
+        Err(StoreError::Schema(_)) => Ok(false),
+        Err(error) => Err(anyhow::Error::new(error).context("the API keys cannot be read").into()),
+    }
+}
