@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Write `migrations_DATABASE.rs` to `out`: version, description and SQL of each migration, in order.
+/// Write `migrations_DATABASE.rs` to `out`: version, description and SQL of each migration, in
+/// order.
 /// The file `0007_expand_x.sql` has version 7 and the description `expand x`.
 fn list_migrations(database: &str, out: &Path) -> Result<(), Box<dyn Error>> {
     let folder = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join("migrations").join(database);

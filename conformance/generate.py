@@ -436,8 +436,8 @@ def the_credits():
     for clicks in itertools.chain.from_iterable(itertools.combinations(range(4), n) for n in range(5)):
         yield with_credit(bi, "a b c d", clicks)
         yield with_credit(bi, "b a c d", clicks)
-    # The method never shows this list. Implementations that use the deepest clicked rank of each side
-    # answer left.
+    # The method never shows this list. Implementations that use the deepest clicked rank of each
+    # side answer left.
     yield with_credit_of_list(case("BI-5", "", BI, "3 0 1 2", "1 3 2 0", 4), "0 2 1 3", (0, 2))
     td = case("TD-2", "", TD("credit-all"), "1 2", "3 4", 3)
     for clicks in ((), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)):
