@@ -1,8 +1,8 @@
 //! How a process learns what the others have appended: it is told, and it looks.
 //!
-//! The database tells who listens ([`Store::listen`]), within milliseconds. What is told can be
-//! lost, so every process also looks at the heads of its experiments from time to time, and that
-//! alone would be enough.
+//! The database tells who listens ([`ExperimentLog::listen`]), within milliseconds. What is told can
+//! be lost, so every process also looks at the heads of its experiments from time to time, and
+//! that alone would be enough.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

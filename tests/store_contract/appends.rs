@@ -1,5 +1,5 @@
-//! Appends of every size and make answer as a plain model does, whichever way a database takes for
-//! them.
+//! Appends of every size and mix have the same results as a reference model, whichever strategy the
+//! database uses.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use rand::{RngExt, SeedableRng};
 use rankduel::events::*;
 use rankduel::store::*;
 
+use crate::fixtures::*;
 use crate::support::TestDatabase;
-use crate::{NOW, create, new_event, whole_log};
 
 on_both_databases! {
-    appends_of_every_size_answer_as_a_model
-    what_fails_half_way_leaves_nothing
-    new_events_of_two_processes_at_once_all_count
+    appends_of_every_size_match_the_model
+    an_append_that_fails_half_way_leaves_nothing
+    concurrent_new_events_of_two_processes_all_count
 }
 
-/// Logs as lists.
+/// The reference model: logs as lists.
 #[derive(Default)]
 struct Model {
     logs: BTreeMap<ExperimentId, Vec<NewEvent>>,
@@ -47,7 +47,7 @@ impl Model {
     }
 }
 
-/// An append of this size to so many experiments; one in `oddity` events is not new.
+/// An append of this size to these experiments; one in `oddity` events is not new.
 fn append_of(
     size: usize,
     experiments: &[ExperimentId],
@@ -74,7 +74,7 @@ fn append_of(
     events
 }
 
-async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
+async fn appends_of_every_size_match_the_model(database: TestDatabase) {
     let store = database.store().await;
     let mut rng = StdRng::seed_from_u64(7);
     let mut model = Model::default();
@@ -108,15 +108,15 @@ async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
                 }
                 let events = append_of(size, &experiments, oddity, &model, &mut rng);
                 let expected = model.append(&events);
-                // one that has just been opened knows of no repeats before
-                let newcomer = database.connect().await;
-                let by = if rng.random() { &store } else { &newcomer };
+                // a new store has met no repeats yet, so it does not check for them
+                let fresh_store = database.connect().await;
+                let by = if rng.random() { &store } else { &fresh_store };
                 let answers = by.append(&events, NOW).await.unwrap();
                 assert_eq!(
                     answers, expected,
                     "{size} events of {count} experiments, round {round}"
                 );
-                newcomer.close().await;
+                fresh_store.close().await;
             }
         }
     }
@@ -128,11 +128,11 @@ async fn appends_of_every_size_answer_as_a_model(database: TestDatabase) {
     }
 }
 
-/// The second experiment's log cannot take what is appended to both.
-async fn what_fails_half_way_leaves_nothing(database: TestDatabase) {
+/// Appends to two experiments, of which the second experiment's log refuses every entry.
+async fn an_append_that_fails_half_way_leaves_nothing(database: TestDatabase) {
     let store = database.store().await;
     let (one, other) = (create(&store, "one").await.id, create(&store, "other").await.id);
-    // a position that is taken, as no program leaves it: the next append there has nowhere to go
+    // the head is moved back to a taken position, so every append to this log fails
     store.append(&[(other, new_event(1, 1))], NOW).await.unwrap();
     database.execute_text(format!("update experiment set head = 0 where id = {other}")).await;
     for size in [1, 300, 600] {
@@ -146,7 +146,7 @@ async fn what_fails_half_way_leaves_nothing(database: TestDatabase) {
     }
 }
 
-async fn new_events_of_two_processes_at_once_all_count(database: TestDatabase) {
+async fn concurrent_new_events_of_two_processes_all_count(database: TestDatabase) {
     let stores = [database.store().await, database.connect().await];
     let mut experiments = Vec::new();
     for number in 0..6 {
@@ -158,7 +158,7 @@ async fn new_events_of_two_processes_at_once_all_count(database: TestDatabase) {
             let nonce = |number: u128| process << 64 | call << 32 | number;
             let events: Vec<_> = (0..sizes[call as usize % sizes.len()])
                 .flat_map(|number| {
-                    // each process names the experiments in an order of its own
+                    // each process uses its own order of the experiments
                     let order: Vec<_> = match process {
                         0 => experiments.clone(),
                         _ => experiments.iter().rev().copied().collect(),

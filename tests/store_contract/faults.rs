@@ -1,21 +1,20 @@
-//! What each database does when it is broken, locked, read-only or gone; and that its commits are
-//! durable.
+//! Broken, locked, read-only and absent databases, and the durability of commits.
 
 use rankduel::store::*;
 
-use super::support::{Kind, TestDatabase, fresh_database};
-use super::{NOW, assert_corrupt, create, new_event, whole_log};
+use crate::fixtures::*;
+use crate::support::{Kind, TestDatabase, fresh_database};
 
 fn assert_unavailable<T: std::fmt::Debug>(result: Result<T, StoreError>) {
     assert!(matches!(result, Err(StoreError::Unavailable(_))), "{result:?}");
 }
 
-/// A store that is not this database's own.
+/// A store at another URL.
 async fn connect_to(url: &str) -> SharedStore {
     connect(url).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Keep, with each log entry, a setting of the session that writes it.
+/// Record, with each log entry, the durability setting of the session that writes it.
 async fn spy(database: &TestDatabase) {
     database
         .execute(match database.kind {
@@ -56,7 +55,11 @@ async fn postgres_commits_are_synced_whatever_the_default() {
     let mut nonce = 0;
     for (default, kept) in [("off", 1), ("local", 1), ("on", 1), ("remote_apply", 2)] {
         let statement = format!(
-            "do $$ begin execute format('alter database %I set synchronous_commit = {default}', current_database()); end $$"
+            "do $$ begin
+                 execute format(
+                     'alter database %I set synchronous_commit = {default}', current_database()
+                 );
+             end $$"
         );
         database.execute_text(statement).await;
         let store = database.store().await;
@@ -73,10 +76,10 @@ async fn postgres_commits_are_synced_whatever_the_default() {
 }
 
 #[tokio::test]
-async fn postgres_reads_no_more_of_a_young_log_than_a_page_holds() {
+async fn postgres_reads_no_more_of_a_young_log_than_a_chunk_has() {
     let database = fresh_database(Kind::Postgres).await;
     let store = database.store().await;
-    // what the planner knows of a log that has just grown
+    // the planner has no statistics of a log that has just grown
     database.execute("alter table log set (autovacuum_enabled = off)").await;
     let id = create(&store, "one").await.id;
     let ids = [id, create(&store, "two").await.id, create(&store, "three").await.id];
@@ -91,7 +94,7 @@ async fn postgres_reads_no_more_of_a_young_log_than_a_page_holds() {
     for after in (0..10_000).step_by(500) {
         assert_eq!(reader.read(id, after, 500).await.unwrap().len(), 500);
     }
-    reader.close().await; // which makes the server count what this session did
+    reader.close().await; // so that the server publishes the counts of this session
     let mut read = 0;
     while read < 10_000 {
         read = database.count(READ).await;
@@ -106,7 +109,7 @@ async fn postgres_reconnects_after_idle_connections_were_killed() {
     let id = create(&store, "one").await.id;
     for nonce in 1..=3 {
         database.execute(KILL).await;
-        // who was used a moment ago counts as busy
+        // a connection that was just used is not tested
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         assert_eq!(
             store.append(&[(id, new_event(nonce, 1))], NOW).await.unwrap(),
@@ -129,27 +132,30 @@ async fn postgres_is_unavailable_when_a_connection_is_killed_in_use_and_then_wor
         tokio::spawn(async move { store.append(&[(id, new_event(1, 1))], NOW).await })
     };
     const WAITING: &str = "select count(*) from pg_stat_activity
-         where datname = current_database() and application_name = 'rankduel' and wait_event_type = 'Lock'";
+         where datname = current_database() and application_name = 'rankduel'
+           and wait_event_type = 'Lock'";
     while database.count(WAITING).await == 0 {
         assert!(!waiting.is_finished(), "it waits for the lock");
     }
     database.execute(KILL).await;
     assert_unavailable(waiting.await.unwrap());
     drop(held);
-    // others of its connections that were in use a moment ago may be taken for good until then
+    // until then, other connections that were just used are not tested
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     assert_eq!(store.append(&[(id, new_event(1, 1))], NOW).await.unwrap(), [Appended::Recorded(1)]);
     assert_eq!(whole_log(&store, id).await.len(), 1);
 }
 
 #[tokio::test]
-async fn postgres_that_is_read_only_is_unavailable_for_writes() {
+async fn a_read_only_postgres_is_unavailable_for_writes() {
     let database = fresh_database(Kind::Postgres).await;
     let id = create(&database.store().await, "one").await.id;
     database
         .execute(
             "do $$ begin
-                 execute format('alter database %I set default_transaction_read_only = on', current_database());
+                 execute format(
+                     'alter database %I set default_transaction_read_only = on', current_database()
+                 );
              end $$",
         )
         .await;
@@ -160,7 +166,7 @@ async fn postgres_that_is_read_only_is_unavailable_for_writes() {
 }
 
 #[tokio::test]
-async fn postgres_that_is_not_there_is_unavailable() {
+async fn an_absent_postgres_is_unavailable() {
     let nowhere = tempfile::tempdir().unwrap();
     let url = format!("postgres://somebody@localhost/db?host={}", nowhere.path().display());
     let store = connect_to(&url).await;
@@ -200,14 +206,14 @@ async fn sqlite_waits_for_another_writer() {
         let store = store.clone();
         tokio::spawn(async move { store.append(&[(id, new_event(1, 1))], NOW).await })
     };
-    assert_eq!(store.read(id, 0, 10).await.unwrap(), [], "reads wait for nobody");
+    assert_eq!(store.read(id, 0, 10).await.unwrap(), [], "reads do not wait");
     assert!(!waiting.is_finished());
     drop(held);
     assert_eq!(waiting.await.unwrap().unwrap(), [Appended::Recorded(1)]);
 }
 
 #[tokio::test]
-async fn sqlite_says_when_a_file_is_not_a_database() {
+async fn sqlite_reports_a_file_that_is_not_a_database() {
     let database = fresh_database(Kind::Sqlite).await;
     std::fs::write(database.path(), "not a database, but long enough to be looked at ".repeat(200))
         .unwrap();
@@ -222,16 +228,16 @@ async fn sqlite_says_when_a_file_is_not_a_database() {
 }
 
 #[tokio::test]
-async fn sqlite_says_when_a_database_is_damaged() {
+async fn sqlite_reports_a_damaged_database() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
     let id = create(&store, "one").await.id;
     let events: Vec<_> = (0..5000).map(|number| (id, new_event(number.into(), number))).collect();
     store.append(&events, NOW).await.unwrap();
-    store.close().await; // which also moves everything from the write-ahead log into the file
+    store.close().await; // also moves the write-ahead log into the file
 
     let mut bytes = std::fs::read(database.path()).unwrap();
-    let schema = 20 * 4096; // the first pages hold the schema and the small tables
+    let schema = 20 * 4096; // the schema and the small tables are at the start
     assert!(bytes.len() > 2 * schema);
     bytes[schema..].fill(0xa5);
     std::fs::write(database.path(), bytes).unwrap();

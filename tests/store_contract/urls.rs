@@ -1,8 +1,8 @@
-//! Which URLs name a store, and what is said of the others.
+//! Valid and invalid URLs of stores.
 
 use rankduel::store::{ConnectError, connect};
 
-/// What is said of a URL that is refused.
+/// The message for a URL that is refused.
 async fn refusal(url: &str) -> String {
     match connect(url).await {
         Err(ConnectError::Url(message)) => message,
@@ -12,7 +12,7 @@ async fn refusal(url: &str) -> String {
 }
 
 #[tokio::test]
-async fn urls_that_name_no_store_are_refused_with_the_reason() {
+async fn invalid_urls_are_refused_with_the_reason() {
     for (url, reason) in [
         ("", "not a database URL"),
         ("rankduel.db", "not a database URL"),
@@ -65,7 +65,7 @@ async fn no_refusal_repeats_a_password() {
 }
 
 #[tokio::test]
-async fn urls_that_name_a_store_are_accepted() {
+async fn valid_urls_are_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().display();
     for (url, kind) in [
