@@ -1,6 +1,7 @@
-"""Hold the dependencies, as `cargo metadata` on standard input has them, to what a deny.toml allows.
+"""Check the dependencies (`cargo metadata` on standard input) against a deny.toml.
 
-Reads the part of cargo-deny's format that ours uses: allowed licences, wildcards, duplicates, registries, git.
+Reads only the part of cargo-deny's format that our deny.toml uses: allowed licences, wildcards,
+duplicates, registries, git.
 """
 
 import json
@@ -11,7 +12,7 @@ from collections import defaultdict
 
 
 def is_allowed(expression: str, allowed: set[str]) -> bool:
-    """Whether an SPDX expression can be met by allowed licences: one side of each OR, both of each AND."""
+    """Whether allowed licences satisfy an SPDX expression: one side of each OR, both of each AND."""
     tokens = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
 
     def alternatives() -> bool:
@@ -43,7 +44,7 @@ def is_allowed(expression: str, allowed: set[str]) -> bool:
 
 
 def defects(policy: dict, metadata: dict) -> list[str]:
-    """What is not allowed, a line each."""
+    """The violations, one line each."""
     allowed = set(policy["licenses"]["allow"])
     registries = {f"registry+{url}" for url in policy["sources"]["allow-registry"]}
     git = tuple(f"git+{url}" for url in policy["sources"]["allow-git"])
@@ -64,7 +65,7 @@ def defects(policy: dict, metadata: dict) -> list[str]:
 
 
 def duplicates(metadata: dict) -> list[str]:
-    """Packages that are there in more than one version."""
+    """Packages with more than one version."""
     versions = defaultdict(set)
     for package in metadata["packages"]:
         versions[package["name"]].add(package["version"])

@@ -1,4 +1,4 @@
-"""Print the rows that the tests of tests/faults have left in a folder as a Markdown table, and keep them as one JSON."""
+"""Print the rows that tests/faults left in a folder as a Markdown table, and write them to a JSON."""
 
 import json
 import sys

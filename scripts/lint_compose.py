@@ -1,6 +1,7 @@
-"""Check what docker-compose.yml and the proxy's configuration must agree on.
+"""Check that docker-compose.yml and the proxy's configuration agree.
 
-Reads the compose file on standard input, as JSON from `docker compose config`; the argument is HAProxy's file.
+Reads the compose file on standard input, as JSON from `docker compose config`. The argument is
+HAProxy's file.
 """
 
 import json
@@ -11,7 +12,7 @@ REPLICA = re.compile(r"rankduel-\d+")
 
 
 def seconds(duration: str) -> int:
-    """What a duration such as 1m30s is in seconds."""
+    """Convert a duration such as 1m30s to seconds."""
     parts = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", duration)
     if not duration or parts is None:
         raise ValueError(f"{duration!r} is no duration")
@@ -20,7 +21,7 @@ def seconds(duration: str) -> int:
 
 
 def defects(compose: dict, haproxy: str) -> list[str]:
-    """What is wrong, a line each."""
+    """The defects, one line each."""
     found = []
     services = compose["services"]
     replicas = {name: service for name, service in services.items() if REPLICA.fullmatch(name)}

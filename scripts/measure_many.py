@@ -1,11 +1,12 @@
-"""What many experiments cost a server that has them all in memory and does nothing:
+"""Measure the cost of many experiments for a server that has them all in memory and is idle:
 
     python3 scripts/measure_many.py [COUNT]                                        a fresh SQLite file
     scripts/with-postgres python3 scripts/measure_many.py [COUNT] --postgres       a fresh PostgreSQL server
 
-Each of COUNT (10,000) experiments has ten rankers and up to ten outcomes in its log. Prints how much memory the server takes with none and with all
-of them loaded, how long loading took, and how much processor time a minute of following costs. The program is target/release/rankduel, or
-RANKDUEL_BINARY. Linux only: it reads /proc.
+Each of COUNT (10,000) experiments has ten rankers and up to ten outcomes in its log. Prints the
+memory of the server with none and with all of them loaded, the time to load them, and the processor
+time of a minute of replication. The program is target/release/rankduel, or RANKDUEL_BINARY. Linux
+only: it reads /proc.
 """
 
 import json
@@ -53,7 +54,7 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def idle(self) -> float:
-        """Processor seconds of a minute in which nobody asks for anything."""
+        """Processor seconds of a minute without requests."""
         time.sleep(5)
         before = self.processor_seconds()
         time.sleep(IDLE_SECONDS)

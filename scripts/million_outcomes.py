@@ -1,8 +1,10 @@
-"""Write an export of an experiment (docs/operations.md, "The format of an export"): so many rankers, so many outcomes.
+"""Write an export with the given numbers of rankers and outcomes.
 
     million_outcomes.py RANKERS OUTCOMES
 
-A better ranker wins more often the further the other is down; pairs are drawn evenly. The same call writes the same bytes.
+The format is that of docs/operations.md, "The format of an export". The larger the distance between
+two rankers, the more often the better one wins. Pairs are drawn uniformly. The same call writes the
+same bytes.
 """
 
 import hashlib

@@ -1,4 +1,5 @@
-/* Makes the flush of a file (fsync, fdatasync) take longer, as on a slower disk: loaded by scripts/with-slow-flush. */
+/* Delays the flush of a file (fsync, fdatasync), to simulate a slower disk. Loaded by
+   scripts/with-slow-flush. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

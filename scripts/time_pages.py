@@ -2,7 +2,8 @@
 
     time_pages.py URL EXPERIMENT
 
-Prints a table: milliseconds of the first call after new feedback, and the mean of twenty calls that find nothing new.
+Prints a table: milliseconds of the first call after new feedback, and the mean of twenty calls that
+find nothing new.
 """
 
 import json
@@ -57,7 +58,7 @@ def main() -> None:
         for _ in range(REPEATS):
             call(path)
         again = spent(route)
-        # a look at the metrics counts itself when it has ended
+        # a request for the metrics is counted after it has ended
         looks = 1 if route == "/metrics" else 0
         print(f"{route:40} {1000 * (anew - before) / (1 + looks):10.1f} {1000 * (again - anew) / (REPEATS + looks):10.1f} {size:10}")
 

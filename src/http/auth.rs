@@ -14,17 +14,19 @@ use axum::response::{IntoResponse, Response};
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::Operation;
 
-use super::dashboard::{self, Sessions};
+use super::docs;
 use super::problem::{Problem, ProblemKind};
 use crate::access::{Actor, ApiKeySet, Digest, KnownKey, Scope};
 pub use crate::access::{ApiKeys, KeyError, KeyId};
+use crate::dashboard::{self, Sessions};
 use crate::service::Service;
 
 /// Whether this path needs no key: what probes and readers of the documentation need, and nothing
 /// that tells about an experiment.
 pub(crate) fn is_open(path: &str) -> bool {
-    matches!(path, "/livez" | "/readyz" | "/openapi.yaml" | "/docs")
+    matches!(path, "/livez" | "/readyz")
         || path.starts_with("/problems/")
+        || docs::OPEN.contains(&path)
         || dashboard::OPEN.contains(&path)
 }
 

@@ -20,7 +20,7 @@ use super::problem::{FieldError, ProblemDocument};
 use super::schemas;
 use super::{ApiResult, AppState, Caller, JsonBody, PathOf, Problem, ProblemKind, QueryOf};
 use crate::clock::rfc3339;
-use crate::engine::error::ServiceError;
+use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::experiment_spec::Ranker;
 use crate::engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
@@ -190,7 +190,7 @@ impl Experiment {
     fn of(loaded: &LoadedExperiment) -> ApiResult<Self> {
         let record = loaded.record();
         Self::read(&record, &loaded.spec)
-            .map_err(|why| ServiceError::Unreadable { name: record.name, why }.into())
+            .map_err(|why| EngineError::Unreadable { name: record.name, why }.into())
     }
 
     fn read(record: &ExperimentRecord, spec: &ExperimentSpec) -> Result<Self, String> {

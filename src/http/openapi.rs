@@ -120,7 +120,7 @@ fn add_problems(
 }
 
 /// The kinds of problem that a response's description names.
-pub(crate) fn named(description: &str) -> impl Iterator<Item = ProblemKind> {
+fn named(description: &str) -> impl Iterator<Item = ProblemKind> {
     ProblemKind::ALL
         .iter()
         .copied()

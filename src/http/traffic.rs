@@ -11,8 +11,8 @@ use utoipa_axum::routes;
 use super::problem::ProblemDocument;
 use super::{ApiResult, AppState, PathOf};
 use crate::clock::rfc3339;
-use crate::engine::traffic::{Delays, FeedbackCounts};
 use crate::service::reports::alarms::Alarm;
+use crate::service::reports::traffic::{Delays, FeedbackCounts};
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {

@@ -40,7 +40,7 @@
 //! 2. Add its statement to `sql/statements.rs` and implement it in the macro of its trait
 //!    (`sql/experiment_log.rs`, `sql/key_store.rs`, `sql/audit_log.rs`). Only statements that need
 //!    a database's own SQL belong in `sqlite/` and `postgres/`.
-//! 3. Add it to the contract suite `tests/store_contract`, which runs on both databases.
+//! 3. Add it to the contract suite `tests/storage/store_contract`, which runs on both databases.
 //!
 //! # How to add a column
 //!

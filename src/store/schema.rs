@@ -7,13 +7,25 @@
 
 use std::collections::HashMap;
 
-use sqlx::migrate::Migrator;
+use sqlx::SqlSafeStr as _;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 use super::error::{RUN_MIGRATE, StoreError, altered, newer};
 
 /// Prefix of the description of a migration that older programs can live with. (The file
 /// `0007_expand_x.sql` has the description `expand x`.)
 const EXPAND: &str = "expand ";
+
+/// The migrations that `build.rs` lists: version, description and SQL. One that is applied and not
+/// in the list is passed over, since [`compare`] decides on it.
+pub(super) fn migrator(migrations: &[(i64, &'static str, &'static str)]) -> Migrator {
+    let migration = |&(version, description, sql): &(i64, &'static str, &'static str)| {
+        let sql = sql.into_sql_str();
+        Migration::new(version, description.into(), MigrationType::Simple, sql, false)
+    };
+    let migrations: Vec<_> = migrations.iter().map(migration).collect();
+    Migrator { migrations: migrations.into(), ignore_missing: true, ..Migrator::DEFAULT }
+}
 
 /// Compare the `applied` migrations (`None`: the database was never migrated) with the program's.
 pub(super) fn compare(

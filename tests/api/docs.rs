@@ -1,27 +1,37 @@
-//! The description of the API, for machines and for people.
+//! The API description, as a file and as pages.
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
 
-use base64::Engine as _;
 use dueling_bandits::PolicySpec;
+use flate2::read::GzDecoder;
+use rankduel::http::auth::ApiKeys;
 use rankduel::http::{self, ProblemKind, ShellSettings};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::support::Kind;
 use crate::support::server::Api;
+
+/// The assets that the page at `/docs` loads: path, type, and whether they are compressed for
+/// clients that accept it.
+const ASSETS: [(&str, &str, bool); 4] = [
+    ("/docs/swagger-ui-bundle.js", "text/javascript; charset=utf-8", true),
+    ("/docs/swagger-ui.css", "text/css; charset=utf-8", true),
+    ("/docs/initializer.js", "text/javascript; charset=utf-8", false),
+    ("/docs/style.css", "text/css; charset=utf-8", false),
+];
 
 fn document() -> Value {
     serde_json::to_value(http::description()).expect("JSON")
 }
 
-/// What stands between `before` and `after`, each time.
+/// Each text between `before` and `after`.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Vec<&'a str> {
     text.split(before).skip(1).filter_map(|rest| rest.split(after).next()).collect()
 }
 
 #[test]
-fn the_file_is_what_the_program_says() {
+fn the_openapi_file_matches_the_program() {
     let file = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.yaml"))
         .expect("openapi.yaml");
     let program = http::description().to_yaml().expect("YAML");
@@ -35,7 +45,7 @@ fn the_file_is_what_the_program_says() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_operation_is_described() {
+fn every_reference_resolves_and_every_operation_is_described() {
     let document = document();
     for reference in between(&document.to_string(), "\"$ref\":\"#", "\"") {
         assert!(document.pointer(reference).is_some(), "{reference}");
@@ -55,7 +65,7 @@ fn every_reference_leads_somewhere_and_every_operation_is_described() {
             let summary = operation["summary"].as_str().unwrap_or_default();
             assert!(!summary.is_empty() && !summary.ends_with('.'), "{method} {path}: {summary:?}");
             let id = operation["operationId"].as_str().unwrap();
-            assert!(ids.insert(id.to_owned()), "{method} {path}: {id} is taken");
+            assert!(ids.insert(id.to_owned()), "{method} {path}: {id} is used twice");
             for status in ["431", "500", "504"] {
                 assert!(operation["responses"].get(status).is_some(), "{method} {path}: {status}");
             }
@@ -68,7 +78,7 @@ fn every_reference_leads_somewhere_and_every_operation_is_described() {
                 assert_eq!(
                     problem,
                     response.get("$ref").is_some(),
-                    "{method} {path} {status}: no known problem"
+                    "{method} {path} {status}: not a known problem"
                 );
             }
         }
@@ -76,7 +86,7 @@ fn every_reference_leads_somewhere_and_every_operation_is_described() {
 }
 
 #[test]
-fn policies_have_the_names_that_the_api_reads() {
+fn documented_policy_names_match_the_api() {
     let schemas = &document()["components"]["schemas"];
     let schema = &schemas["PolicySpec"];
     let forms = schema["oneOf"].as_array().unwrap();
@@ -84,7 +94,7 @@ fn policies_have_the_names_that_the_api_reads() {
         .iter()
         .filter_map(|form| {
             let form = &schemas[form["$ref"].as_str()?.rsplit('/').next()?];
-            // nothing but what is described, and the kind is described
+            // Only documented members are allowed, and the kind is required.
             assert_eq!(form["additionalProperties"], false, "{form:#}");
             assert!(form["required"].as_array()?.contains(&"kind".into()), "{form:#}");
             form["properties"]["kind"]["enum"][0].as_str()
@@ -95,39 +105,94 @@ fn policies_have_the_names_that_the_api_reads() {
 }
 
 #[tokio::test]
-async fn the_page_shows_everything_and_needs_nothing_else() {
+async fn pages_load_local_assets_and_have_no_inline_script_or_style() {
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
-    let response = api.server.get("/docs").await;
-    assert_eq!(response.headers()["content-type"], "text/html; charset=utf-8");
-    let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
-    let page = response.text().await.unwrap();
+    for (path, script) in [("/docs", true), ("/problems/timeout", false)] {
+        let response = api.server.get(path).await;
+        assert_eq!(response.headers()["content-type"], "text/html; charset=utf-8");
+        assert_eq!(response.headers()["referrer-policy"], "no-referrer");
+        let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        assert!(
+            policy.starts_with("default-src 'none';") && !policy.contains("unsafe"),
+            "{policy}"
+        );
+        assert_eq!(policy.contains("script-src 'self';"), script, "{policy}");
+        assert_eq!(policy.contains("connect-src 'self';"), script, "{policy}");
+        let page = response.text().await.unwrap();
+        for inline in ["<script>", "<style", " style=", " onclick", "<form", "<iframe"] {
+            assert!(!page.contains(inline), "{path}: {inline}");
+        }
+        let sources = between(&page, " src=\"", "\"");
+        assert_eq!(!sources.is_empty(), script, "{path}");
+        for link in between(&page, " href=\"", "\"").into_iter().chain(sources) {
+            if link != "data:," {
+                assert!(link.starts_with('/') && !link.starts_with("//"), "{path}: {link}");
+                assert_eq!(api.server.get(link).await.status(), 200, "{path}: {link}");
+            }
+        }
+    }
+    let page = api.server.get("/docs").await.text().await.unwrap();
+    for &kind in ProblemKind::ALL {
+        assert!(page.contains(&format!("href=\"{}\"", kind.type_uri())), "{kind:?}");
+    }
+    assert!(page.contains(" id=\"problems\""));
+}
 
-    let style = between(&page, "<style>", "</style>");
-    assert_eq!(style.len(), 1);
-    let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(style[0]));
-    assert!(policy.contains(&format!("style-src 'sha256-{hash}'")), "{policy}");
-    assert!(policy.starts_with("default-src 'none';") && !policy.contains("unsafe"), "{policy}");
-    for needless in
-        ["<script", "<form", "<iframe", " src=", " style=", " onclick", "url(", "@import"]
+#[tokio::test]
+async fn assets_are_compressed_once_and_cacheable() {
+    let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
+    let get = async |path: &str, headers: &[(&str, &str)]| {
+        let mut request = reqwest::Client::new().get(api.server.url(path));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.send().await.unwrap()
+    };
+    for (path, content_type, compressed) in ASSETS {
+        let plain = get(path, &[]).await;
+        assert_eq!(plain.status(), 200, "{path}");
+        assert_eq!(plain.headers()["content-type"], content_type, "{path}");
+        assert_eq!(plain.headers()["cache-control"], "no-cache", "{path}");
+        assert_eq!(plain.headers()["vary"], "accept-encoding", "{path}");
+        assert!(!plain.headers().contains_key("content-encoding"), "{path}");
+        let tag = plain.headers()["etag"].to_str().unwrap().to_owned();
+        let plain = plain.bytes().await.unwrap();
+
+        for accepted in ["gzip", "br;q=1.0, GZIP; q=0.5", "deflate, gzip"] {
+            let gzip = get(path, &[("accept-encoding", accepted)]).await;
+            assert_eq!(gzip.headers()["etag"], tag.as_str(), "{path}");
+            let encoding =
+                gzip.headers().get("content-encoding").map(|encoding| encoding.to_str().unwrap());
+            assert_eq!(encoding, compressed.then_some("gzip"), "{path}: {accepted}");
+            if compressed {
+                let mut content = Vec::new();
+                GzDecoder::new(&*gzip.bytes().await.unwrap()).read_to_end(&mut content).unwrap();
+                assert!(content == plain, "{path}: the content differs when compressed");
+            }
+        }
+        for refused in ["br", "gzip;q=0", "gzip; q=0.0, br", ""] {
+            let answer = get(path, &[("accept-encoding", refused)]).await;
+            assert!(!answer.headers().contains_key("content-encoding"), "{path}: {refused:?}");
+            assert_eq!(answer.bytes().await.unwrap().len(), plain.len(), "{path}: {refused:?}");
+        }
+        let known = get(path, &[("if-none-match", &tag), ("accept-encoding", "gzip")]).await;
+        assert_eq!((known.status().as_u16(), known.content_length()), (304, Some(0)), "{path}");
+        assert_eq!(get(path, &[("if-none-match", "\"another\"")]).await.status(), 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_files_of_the_reference_need_no_key() {
+    let keys = ApiKeys::parse("correct-horse-battery-staple").expect("a key");
+    let api = Api::start(Kind::Sqlite, &ShellSettings { keys, ..ShellSettings::default() }).await;
+    for (path, ..) in ASSETS {
+        assert_eq!(api.server.get(path).await.status(), 200, "{path}");
+        assert_eq!(api.server.get(&format!("{path}/x")).await.status(), 401, "{path}");
+    }
+    for path in
+        ["/docs/", "/docs/index.html", "/docs/swagger-ui.js", "/docs/swagger-ui.css.gz", "/docsx"]
     {
-        assert!(!page.contains(needless), "{needless}");
-    }
-
-    let ids: Vec<&str> = between(&page, " id=\"", "\"");
-    let unique: BTreeSet<&str> = ids.iter().copied().collect();
-    assert_eq!(ids.len(), unique.len());
-    for link in between(&page, "href=\"", "\"") {
-        match link.strip_prefix('#') {
-            Some(anchor) => assert!(unique.contains(anchor), "{link}"),
-            None if link == "data:," => {}
-            None => assert_eq!(api.server.get(link).await.status(), 200, "{link}"),
-        }
-    }
-    for (path, item) in document()["paths"].as_object().unwrap() {
-        for method in item.as_object().unwrap().keys() {
-            let anchor = format!("{method}{}", path.replace('/', "-").replace(['{', '}'], ""));
-            assert!(unique.contains(anchor.as_str()), "{method} {path}");
-        }
+        assert_eq!(api.server.get(path).await.status(), 401, "{path}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the extractors refuse, and how they say where the error is.
+//! What the extractors refuse, and how they report the place of the error.
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -65,7 +65,7 @@ async fn refusal(response: reqwest::Response) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_body_is_refused_with_the_place_of_its_error() {
+async fn an_invalid_body_is_refused_with_a_pointer() {
     let server = server().await;
     let send = |body: &'static str| {
         Client::new()
@@ -97,7 +97,7 @@ async fn a_body_is_refused_with_the_place_of_its_error() {
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}: {problem}");
         let detail = problem["errors"][0]["detail"].as_str().unwrap();
         assert!(detail.contains(what), "{body}: {problem}");
-        assert!(!detail.contains("line"), "a pointer says it better: {problem}");
+        assert!(!detail.contains("line"), "the pointer replaces the line number: {problem}");
     }
 
     let malformed = [
@@ -131,7 +131,7 @@ async fn a_body_is_refused_with_the_place_of_its_error() {
 }
 
 #[tokio::test]
-async fn a_body_must_say_that_it_is_json() {
+async fn a_body_needs_the_json_content_type() {
     let server = server().await;
     let send = async |content_type: Option<&'static str>| {
         let mut request = Client::new().post(server.url("/body")).body(r#"{"rankers": []}"#);
@@ -165,7 +165,7 @@ async fn a_body_must_say_that_it_is_json() {
 }
 
 #[tokio::test]
-async fn a_query_and_a_path_are_refused_by_the_name_of_the_parameter() {
+async fn an_invalid_query_or_path_is_refused_with_the_parameter() {
     let server = server().await;
     assert_eq!(server.get("/query").await.text().await.unwrap(), "None");
     assert_eq!(server.get("/query?limit=5").await.text().await.unwrap(), "Some(5)");

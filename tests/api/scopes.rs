@@ -1,4 +1,4 @@
-//! Every operation of the description, tried with every kind of key and with none.
+//! Every operation of the API description, called with every kind of key and without a key.
 
 use rankduel::access::{Actor, NewKey, Scope, Scopes};
 use rankduel::http::auth::ApiKeys;
@@ -12,17 +12,17 @@ use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
     a_key_ends_when_it_expires_or_is_revoked
-    the_last_use_of_a_key_is_noted
+    the_last_use_of_a_key_is_recorded
 }
 
-/// An operation that needs a key: method, path with names filled in, the scope it names.
+/// An operation that needs a key: method, path with names filled in, and its scope.
 struct Operation {
     method: String,
     path: String,
     scope: Option<Scope>,
 }
 
-/// What the description has; those that need no key first.
+/// The operations of the description; those that need no key first.
 fn operations() -> (Vec<String>, Vec<Operation>) {
     let description = serde_json::to_value(rankduel::http::description()).expect("JSON");
     let (mut open, mut closed) = (Vec::new(), Vec::new());
@@ -44,7 +44,7 @@ fn operations() -> (Vec<String>, Vec<Operation>) {
     (open, closed)
 }
 
-/// A key of these scopes in the database; its text.
+/// Add a key with these scopes to the database and return its text.
 async fn key(store: &SharedStore, scopes: &[Scope], experiments: Option<&[&str]>) -> String {
     let key = NewKey::generate().expect("randomness");
     let record = ApiKeyRecord {
@@ -86,11 +86,7 @@ fn search() -> Value {
 fn every_operation_names_its_scope() {
     let (mut open, closed) = operations();
     open.sort();
-    assert_eq!(
-        open,
-        ["get /livez", "get /readyz"],
-        "what needs no key tells nothing of an experiment"
-    );
+    assert_eq!(open, ["get /livez", "get /readyz"], "only the probes need no key");
     assert!(closed.len() >= 10);
     for Operation { method, path, scope } in closed {
         assert!(
@@ -102,7 +98,7 @@ fn every_operation_names_its_scope() {
 }
 
 #[tokio::test]
-async fn every_operation_lets_in_who_may_and_nobody_else() {
+async fn every_operation_accepts_exactly_the_permitted_keys() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
     let mut keys = vec![(None, Some("no-such-key-0123456789".to_owned())), (None, None)];
@@ -140,7 +136,7 @@ async fn every_operation_lets_in_who_may_and_nobody_else() {
             }
         }
     }
-    // HEAD is a way to read, and what is not there is no way in
+    // HEAD needs the scope to read; unknown paths and wrong methods give no access.
     let decide = keys[2].1.as_deref();
     assert_eq!(send(&server, decide, "HEAD", "/v1/experiments", None).await.status, 403);
     assert_eq!(send(&server, decide, "GET", "/v1/no-such-thing", None).await.status, 404);
@@ -149,7 +145,7 @@ async fn every_operation_lets_in_who_may_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_key_for_one_experiment_has_to_do_with_no_other() {
+async fn a_key_for_one_experiment_gives_access_to_no_other() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
     let all = key(&store, &[Scope::Admin], None).await;
@@ -215,7 +211,7 @@ async fn a_key_ends_when_it_expires_or_is_revoked(database: TestDatabase) {
     let problem = list(&made.text).await.problem(ProblemKind::Unauthorized);
     assert!(problem["detail"].as_str().unwrap().contains(made.id.as_str()), "{problem}");
 
-    // a key that was made since is known at once; with it the end of another is learned
+    // A key added later works at once; loading it also reveals the end of the other key.
     assert_eq!(list(&admin).await.status, 200);
     let id = store
         .api_keys()
@@ -232,7 +228,7 @@ async fn a_key_ends_when_it_expires_or_is_revoked(database: TestDatabase) {
     list(&admin).await.problem(ProblemKind::Unauthorized);
 }
 
-async fn the_last_use_of_a_key_is_noted(database: TestDatabase) {
+async fn the_last_use_of_a_key_is_recorded(database: TestDatabase) {
     let store = database.store().await;
     let used = key(&store, &[Scope::Read], None).await;
     let unused = key(&store, &[Scope::Decide], None).await;

@@ -1,4 +1,4 @@
-//! A store whose database fails when it is told to.
+//! A store whose database fails on demand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -7,27 +7,27 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rankduel::store::*;
 
-/// What the database does.
+/// How the database behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
-    /// What it should.
+    /// It works.
     Fine,
-    /// It fails before it has done anything.
+    /// It fails before it changes anything.
     FailsBefore,
-    /// It writes what it was told to, and the answer is lost. Reads are fine.
+    /// It writes, and the response is lost. Reads succeed.
     FailsAfter,
-    /// It does nothing and never answers.
+    /// It does nothing and never responds.
     Hangs,
-    /// It takes [`LATE`] longer for each answer.
+    /// Each response takes [`LATE`] longer.
     Late,
-    /// A defect: it says that events are in the log, and puts them there with the next append.
+    /// A defect: it acknowledges events before it writes them; the next append writes them.
     AnswersTooSoon,
-    /// A defect: it takes a repeat for something new.
+    /// A defect: it records a repeat as a new event.
     TakesRepeatsForNew,
 }
 
-/// How much longer.
+/// The delay of [`Mode::Late`].
 pub const LATE: Duration = Duration::from_millis(400);
 
 const MODES: [Mode; 7] = [
@@ -40,17 +40,17 @@ const MODES: [Mode; 7] = [
     Mode::TakesRepeatsForNew,
 ];
 
-/// A store that does what its inner one does, or fails.
+/// A store that passes calls to its inner store, or fails.
 pub struct FailingStore {
     inner: SharedStore,
     mode: AtomicU8,
     appends: AtomicU64,
-    /// What [`Mode::AnswersTooSoon`] owes the log.
+    /// Events that [`Mode::AnswersTooSoon`] has acknowledged and not written.
     owed: tokio::sync::Mutex<Vec<(ExperimentId, NewEvent)>>,
 }
 
 impl FailingStore {
-    /// A store that is fine, so far.
+    /// A store that works until [`Self::set`] changes its mode.
     pub fn new(inner: SharedStore) -> Arc<Self> {
         Arc::new(Self {
             inner,
@@ -60,12 +60,12 @@ impl FailingStore {
         })
     }
 
-    /// From now on the database does this.
+    /// Set the behaviour of the database from now on.
     pub fn set(&self, mode: Mode) {
         self.mode.store(mode as u8, Ordering::SeqCst);
     }
 
-    /// How often something was to be appended, whatever came of it.
+    /// Number of calls to append, whatever their result.
     pub fn appends(&self) -> u64 {
         self.appends.load(Ordering::SeqCst)
     }

@@ -162,7 +162,7 @@ fn folded_per_second(spec: &ExperimentSpec, outcomes: u64) -> f64 {
     let started = Instant::now();
     // in pages, as an experiment that is opened reads them
     for page in entries.chunks(APPENDED as usize) {
-        fold.apply_page(|folding| page.iter().try_for_each(|entry| folding.apply(entry)))
+        fold.apply_chunk(|folding| page.iter().try_for_each(|entry| folding.apply(entry)))
             .expect("entries in order of rankers that there are");
     }
     outcomes as f64 / started.elapsed().as_secs_f64()

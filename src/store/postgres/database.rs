@@ -1,5 +1,7 @@
 //! [`Database`] for PostgreSQL: schema, health and shutdown.
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
 use sqlx::migrate::Migrator;
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection};
@@ -9,8 +11,9 @@ use crate::store::sql::statements;
 use crate::store::{Database, StoreError, schema};
 
 /// [`schema::compare`] decides on applied migrations that this program does not know.
-static MIGRATIONS: Migrator =
-    Migrator { ignore_missing: true, ..sqlx::migrate!("migrations/postgres") };
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    schema::migrator(&include!(concat!(env!("OUT_DIR"), "/migrations_postgres.rs")))
+});
 
 /// The oldest supported version, as `server_version_num` counts.
 const OLDEST_SERVER: i32 = 14_00_00;

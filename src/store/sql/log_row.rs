@@ -3,29 +3,32 @@
 use std::collections::HashMap;
 
 use dueling_bandits::Answer;
-use sqlx::FromRow;
 use sqlx::types::Uuid;
+use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
 
 use super::numbers::from_column;
+use super::table_row::table_row;
 use crate::events::{ControlEvent, Event, OutcomeEvent};
 use crate::store::{ExperimentId, LogEntry, Nonce, StoreError};
 
 const OUTCOME: i16 = 0;
 const CONTROL: i16 = 1;
 
-/// The columns of `log` that hold the event.
-#[derive(Debug, Default, FromRow)]
-pub(in crate::store) struct EventColumns {
-    pub kind: i16,
-    pub first_ranker: Option<i32>,
-    pub second_ranker: Option<i32>,
-    pub first_left: Option<bool>,
-    pub answer: Option<i16>,
-    pub batch: Option<i64>,
-    pub ticket: Option<i64>,
-    pub chosen_at: Option<i64>,
-    pub issued_at_ms: Option<i64>,
-    pub detail: Option<String>,
+table_row! {
+    /// The columns of `log` that hold the event.
+    #[derive(Debug, Default)]
+    pub(in crate::store) struct EventColumns {
+        pub kind: i16,
+        pub first_ranker: Option<i32>,
+        pub second_ranker: Option<i32>,
+        pub first_left: Option<bool>,
+        pub answer: Option<i16>,
+        pub batch: Option<i64>,
+        pub ticket: Option<i64>,
+        pub chosen_at: Option<i64>,
+        pub issued_at_ms: Option<i64>,
+        pub detail: Option<String>,
+    }
 }
 
 impl From<&Event> for EventColumns {
@@ -98,14 +101,31 @@ impl EventColumns {
 }
 
 /// A row of `log`.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::store) struct LogRow {
     pub experiment_id: i64,
     pub position: i64,
     pub nonce: Uuid,
     pub recorded_at_ms: i64,
-    #[sqlx(flatten)]
     pub event: EventColumns,
+}
+
+impl<'r, R: Row> FromRow<'r, R> for LogRow
+where
+    &'static str: ColumnIndex<R>,
+    i64: Decode<'r, R::Database> + Type<R::Database>,
+    Uuid: Decode<'r, R::Database> + Type<R::Database>,
+    EventColumns: FromRow<'r, R>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            experiment_id: row.try_get("experiment_id")?,
+            position: row.try_get("position")?,
+            nonce: row.try_get("nonce")?,
+            recorded_at_ms: row.try_get("recorded_at_ms")?,
+            event: EventColumns::from_row(row)?,
+        })
+    }
 }
 
 impl TryFrom<LogRow> for LogEntry {

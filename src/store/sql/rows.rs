@@ -1,8 +1,7 @@
 //! Rows of `experiment`, `snapshot`, `signing_key`, `api_key` and `audit`, and their records.
 
-use sqlx::FromRow;
-
 use super::numbers::from_column;
+use super::table_row::table_row;
 use crate::events::Status;
 use crate::store::{
     ApiKeyRecord, AuditRecord, ExperimentId, ExperimentRecord, Head, SigningKey, Snapshot,
@@ -36,22 +35,24 @@ pub(in crate::store) fn status_name(status: Status) -> &'static str {
     }
 }
 
-/// A row of `experiment`.
-#[derive(Debug, FromRow)]
-pub(in crate::store) struct ExperimentRow {
-    id: i64,
-    name: String,
-    spec: String,
-    seed: i64,
-    status: String,
-    winner: Option<i32>,
-    version: i64,
-    head: i64,
-    created_at_ms: i64,
-    updated_at_ms: i64,
-    archived_at_ms: Option<i64>,
-    pruned_to: i64,
-    interleaving: Option<String>,
+table_row! {
+    /// A row of `experiment`.
+    #[derive(Debug)]
+    pub(in crate::store) struct ExperimentRow {
+        id: i64,
+        name: String,
+        spec: String,
+        seed: i64,
+        status: String,
+        winner: Option<i32>,
+        version: i64,
+        head: i64,
+        created_at_ms: i64,
+        updated_at_ms: i64,
+        archived_at_ms: Option<i64>,
+        pruned_to: i64,
+        interleaving: Option<String>,
+    }
 }
 
 impl TryFrom<ExperimentRow> for ExperimentRecord {
@@ -86,13 +87,15 @@ impl TryFrom<ExperimentRow> for ExperimentRecord {
     }
 }
 
-/// Version and head of an experiment.
-#[derive(Debug, FromRow)]
-pub(in crate::store) struct HeadRow {
-    id: i64,
-    version: i64,
-    head: i64,
-    archived: bool,
+table_row! {
+    /// Version and head of an experiment.
+    #[derive(Debug)]
+    pub(in crate::store) struct HeadRow {
+        id: i64,
+        version: i64,
+        head: i64,
+        archived: bool,
+    }
 }
 
 impl TryFrom<HeadRow> for Head {
@@ -108,14 +111,16 @@ impl TryFrom<HeadRow> for Head {
     }
 }
 
-/// A row of `snapshot`.
-#[derive(Debug, FromRow)]
-pub(in crate::store) struct SnapshotRow {
-    experiment_id: i64,
-    format: i64,
-    position: i64,
-    state: Vec<u8>,
-    created_at_ms: i64,
+table_row! {
+    /// A row of `snapshot`.
+    #[derive(Debug)]
+    pub(in crate::store) struct SnapshotRow {
+        experiment_id: i64,
+        format: i64,
+        position: i64,
+        state: Vec<u8>,
+        created_at_ms: i64,
+    }
 }
 
 impl TryFrom<SnapshotRow> for Snapshot {
@@ -132,13 +137,14 @@ impl TryFrom<SnapshotRow> for Snapshot {
     }
 }
 
-/// A row of `signing_key`.
-#[derive(FromRow)]
-pub(in crate::store) struct SigningKeyRow {
-    id: i64,
-    secret: Vec<u8>,
-    created_at_ms: i64,
-    active_from_ms: i64,
+table_row! {
+    /// A row of `signing_key`.
+    pub(in crate::store) struct SigningKeyRow {
+        id: i64,
+        secret: Vec<u8>,
+        created_at_ms: i64,
+        active_from_ms: i64,
+    }
 }
 
 impl TryFrom<SigningKeyRow> for SigningKey {
@@ -160,19 +166,20 @@ impl TryFrom<SigningKeyRow> for SigningKey {
     }
 }
 
-/// A row of `api_key`.
-#[derive(FromRow)]
-pub(in crate::store) struct ApiKeyRow {
-    id: String,
-    digest: Vec<u8>,
-    name: String,
-    scopes: String,
-    experiments: Option<String>,
-    replaces: Option<String>,
-    created_at_ms: i64,
-    expires_at_ms: Option<i64>,
-    revoked_at_ms: Option<i64>,
-    last_used_at_ms: Option<i64>,
+table_row! {
+    /// A row of `api_key`.
+    pub(in crate::store) struct ApiKeyRow {
+        id: String,
+        digest: Vec<u8>,
+        name: String,
+        scopes: String,
+        experiments: Option<String>,
+        replaces: Option<String>,
+        created_at_ms: i64,
+        expires_at_ms: Option<i64>,
+        revoked_at_ms: Option<i64>,
+        last_used_at_ms: Option<i64>,
+    }
 }
 
 impl TryFrom<ApiKeyRow> for ApiKeyRecord {
@@ -199,18 +206,19 @@ impl TryFrom<ApiKeyRow> for ApiKeyRecord {
     }
 }
 
-/// A row of `audit`.
-#[derive(FromRow)]
-pub(in crate::store) struct AuditRow {
-    id: i64,
-    at_ms: i64,
-    who: String,
-    what: String,
-    subject: String,
-    experiment: Option<String>,
-    before: Option<String>,
-    after: Option<String>,
-    request_id: Option<String>,
+table_row! {
+    /// A row of `audit`.
+    pub(in crate::store) struct AuditRow {
+        id: i64,
+        at_ms: i64,
+        who: String,
+        what: String,
+        subject: String,
+        experiment: Option<String>,
+        before: Option<String>,
+        after: Option<String>,
+        request_id: Option<String>,
+    }
 }
 
 impl TryFrom<AuditRow> for AuditRecord {

@@ -1,5 +1,7 @@
 //! [`Database`] for SQLite: schema, health and shutdown.
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
 use sqlx::migrate::Migrator;
 
@@ -8,8 +10,9 @@ use crate::store::sql::statements;
 use crate::store::{Database, StoreError, schema};
 
 /// [`schema::compare`] decides on applied migrations that this program does not know.
-static MIGRATIONS: Migrator =
-    Migrator { ignore_missing: true, ..sqlx::migrate!("migrations/sqlite") };
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    schema::migrator(&include!(concat!(env!("OUT_DIR"), "/migrations_sqlite.rs")))
+});
 
 #[async_trait]
 impl Database for SqliteStore {

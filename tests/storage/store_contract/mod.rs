@@ -1,0 +1,15 @@
+//! The contract of a store, tested on both databases.
+//!
+//! Every test runs twice, each time on a new database.
+
+mod appends;
+mod audit;
+mod concurrency;
+mod experiments;
+mod faults;
+mod fixtures;
+mod keys;
+mod logs;
+mod schema;
+mod snapshots;
+mod urls;
