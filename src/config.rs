@@ -99,14 +99,16 @@ pub struct ServeArgs {
 
     /// Time limit of a request in seconds; after it, the answer is 504
     #[arg(
-        long, value_name = "SECONDS", env = "RANKDUEL_REQUEST_TIMEOUT_SECONDS", default_value_t = 10,
+        long, value_name = "SECONDS", env = "RANKDUEL_REQUEST_TIMEOUT_SECONDS",
+        default_value_t = 10,
         value_parser = clap::value_parser!(u32).range(1..=3600)
     )]
     pub request_timeout_seconds: u32,
 
     /// Largest request body in bytes; a larger one is answered with 413
     #[arg(
-        long, value_name = "BYTES", env = "RANKDUEL_BODY_LIMIT_BYTES", default_value_t = 2 * 1024 * 1024,
+        long, value_name = "BYTES", env = "RANKDUEL_BODY_LIMIT_BYTES",
+        default_value_t = 2 * 1024 * 1024,
         value_parser = clap::value_parser!(u32).range(1024..=1024 * 1024 * 1024)
     )]
     pub body_limit_bytes: u32,
@@ -114,7 +116,8 @@ pub struct ServeArgs {
     /// Most requests that run at once. Further requests are answered with 503 immediately, so that
     /// the others stay fast. Probes and metrics do not count
     #[arg(
-        long, value_name = "N", env = "RANKDUEL_MAX_CONCURRENT_REQUESTS", default_value_t = 1024,
+        long, value_name = "N", env = "RANKDUEL_MAX_CONCURRENT_REQUESTS",
+        default_value_t = 1024,
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub max_concurrent_requests: u32,
@@ -123,7 +126,8 @@ pub struct ServeArgs {
     /// 503. Set it longer than your load balancer takes to notice: its check interval times the
     /// failures it waits for. Use 0 if the server is out of rotation before the signal
     #[arg(
-        long, value_name = "SECONDS", env = "RANKDUEL_LAME_DUCK_SECONDS", default_value_t = 5,
+        long, value_name = "SECONDS", env = "RANKDUEL_LAME_DUCK_SECONDS",
+        default_value_t = 5,
         value_parser = clap::value_parser!(u32).range(0..=600)
     )]
     pub lame_duck_seconds: u32,
@@ -131,7 +135,8 @@ pub struct ServeArgs {
     /// Seconds for running requests to finish after that. Keep the sum of both below the limit of
     /// your orchestrator (Kubernetes: 30)
     #[arg(
-        long, value_name = "SECONDS", env = "RANKDUEL_DRAIN_SECONDS", default_value_t = 20,
+        long, value_name = "SECONDS", env = "RANKDUEL_DRAIN_SECONDS",
+        default_value_t = 20,
         value_parser = clap::value_parser!(u32).range(1..=3600)
     )]
     pub drain_seconds: u32,
@@ -139,7 +144,8 @@ pub struct ServeArgs {
     /// Milliseconds between two polls for entries that other servers appended. PostgreSQL also
     /// notifies within milliseconds; polling covers lost notifications, and SQLite
     #[arg(
-        long, value_name = "MILLISECONDS", env = "RANKDUEL_POLL_MILLISECONDS", default_value_t = 500,
+        long, value_name = "MILLISECONDS", env = "RANKDUEL_POLL_MILLISECONDS",
+        default_value_t = 500,
         value_parser = clap::value_parser!(u32).range(10..=3_600_000)
     )]
     pub poll_milliseconds: u32,
@@ -151,7 +157,8 @@ pub struct ServeArgs {
     /// Seconds after which an unused experiment is dropped from memory. Nothing is lost: the next
     /// request loads it again
     #[arg(
-        long, value_name = "SECONDS", env = "RANKDUEL_IDLE_SECONDS", default_value_t = 3600,
+        long, value_name = "SECONDS", env = "RANKDUEL_IDLE_SECONDS",
+        default_value_t = 3600,
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub idle_seconds: u32,
@@ -159,7 +166,8 @@ pub struct ServeArgs {
     /// Estimated megabytes that all experiments in memory may take; beyond that, the least recently
     /// used are dropped. 100 rankers take 0.3, 1000 take 32
     #[arg(
-        long, value_name = "MEGABYTES", env = "RANKDUEL_MEMORY_MEGABYTES", default_value_t = 1024,
+        long, value_name = "MEGABYTES", env = "RANKDUEL_MEMORY_MEGABYTES",
+        default_value_t = 1024,
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub memory_megabytes: u32,

@@ -100,7 +100,8 @@ pub(super) fn newer(version: i64) -> StoreError {
 /// The database has another migration under this number.
 pub(super) fn altered(version: i64) -> StoreError {
     StoreError::Schema(format!(
-        "its migration {version} differs from this program's: was it made by another build of rankduel?"
+        "its migration {version} differs from this program's: was it made by another build of \
+         rankduel?"
     ))
 }
 

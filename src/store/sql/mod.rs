@@ -9,10 +9,10 @@
 //!
 //! | method | does |
 //! | --- | --- |
-//! | `attempt` | runs a unit of work, again if the database asks for it |
+//! | `attempt` | runs a unit of work, and repeats it if the database aborted it |
 //! | `begin` | begins a transaction that writes |
 //! | `readers`, `writers` | the pools for single statements |
-//! | `read_heads`, `read_bulk`, `find_entries`, `append_events` | the log, in the database's own SQL |
+//! | `read_heads`, `read_bulk`, `find_entries`, `append_events` | the log, in own SQL |
 //! | `open_listener`, `announce` | receive and send notices |
 //!
 //! Names in that module:
@@ -20,8 +20,8 @@
 //! | name | is |
 //! | --- | --- |
 //! | `LOCK_EXPERIMENT` | the statement that reads and locks the row of an experiment |
-//! | `insert_entries` | writes log entries, within the caller's transaction |
-//! | `lock_signing_keys` | makes concurrent first signing keys wait, within the caller's transaction |
+//! | `insert_entries` | writes log entries, within a transaction |
+//! | `lock_signing_keys` | makes other writers of signing keys wait, within a transaction |
 
 mod audit_log;
 pub(super) mod experiment_log;

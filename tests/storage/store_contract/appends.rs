@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rankduel::events::*;
 use rankduel::store::*;
 
-use super::{NOW, create, new_event, whole_log};
+use super::fixtures::*;
 use crate::support::TestDatabase;
 
 on_both_databases! {

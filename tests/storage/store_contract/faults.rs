@@ -2,7 +2,7 @@
 
 use rankduel::store::*;
 
-use super::{NOW, assert_corrupt, create, new_event, whole_log};
+use super::fixtures::*;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 fn assert_unavailable<T: std::fmt::Debug>(result: Result<T, StoreError>) {
@@ -55,7 +55,11 @@ async fn postgres_commits_are_synced_whatever_the_default() {
     let mut nonce = 0;
     for (default, kept) in [("off", 1), ("local", 1), ("on", 1), ("remote_apply", 2)] {
         let statement = format!(
-            "do $$ begin execute format('alter database %I set synchronous_commit = {default}', current_database()); end $$"
+            "do $$ begin
+                 execute format(
+                     'alter database %I set synchronous_commit = {default}', current_database()
+                 );
+             end $$"
         );
         database.execute_text(statement).await;
         let store = database.store().await;
@@ -128,7 +132,8 @@ async fn postgres_recovers_from_a_connection_killed_in_use() {
         tokio::spawn(async move { store.append(&[(id, new_event(1, 1))], NOW).await })
     };
     const WAITING: &str = "select count(*) from pg_stat_activity
-         where datname = current_database() and application_name = 'rankduel' and wait_event_type = 'Lock'";
+         where datname = current_database() and application_name = 'rankduel'
+           and wait_event_type = 'Lock'";
     while database.count(WAITING).await == 0 {
         assert!(!waiting.is_finished(), "the append does not wait for the lock");
     }
@@ -148,7 +153,9 @@ async fn a_read_only_postgres_is_unavailable_for_writes() {
     database
         .execute(
             "do $$ begin
-                 execute format('alter database %I set default_transaction_read_only = on', current_database());
+                 execute format(
+                     'alter database %I set default_transaction_read_only = on', current_database()
+                 );
              end $$",
         )
         .await;

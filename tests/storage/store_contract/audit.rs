@@ -1,120 +1,19 @@
-//! API keys and the audit log.
+//! The audit log, and notes in one transaction with their action.
 
-use rankduel::access::{Actor, NewKey};
-use rankduel::events::*;
+use rankduel::access::Actor;
+use rankduel::events::Status;
 use rankduel::store::*;
 use serde_json::json;
 
-use super::{NOW, create, new_event};
+use super::fixtures::*;
 use crate::support::TestDatabase;
 
 on_both_databases! {
-    api_keys_round_trip
-    a_key_is_revoked_once
-    a_rotation_shortens_and_never_extends_a_key
-    the_last_use_of_a_key_never_moves_back
     the_audit_log_is_paginated_newest_first
     a_change_and_its_note_are_one_transaction
     a_note_from_several_servers_is_written_once
     corrupt_key_rows_are_reported
-}
-
-fn record(name: &str) -> ApiKeyRecord {
-    let key = NewKey::generate().expect("randomness");
-    ApiKeyRecord {
-        id: key.id.as_str().into(),
-        digest: key.digest,
-        name: name.into(),
-        scopes: "decide read".into(),
-        experiments: None,
-        replaces: None,
-        created_at: NOW,
-        expires_at: None,
-        revoked_at: None,
-        last_used_at: None,
-    }
-}
-
-fn note(what: &'static str, subject: &str) -> AuditNote {
-    AuditNote::new(&Actor::command_line(), what, subject, NOW)
-}
-
-async fn key(store: &SharedStore, id: &str) -> ApiKeyRecord {
-    let keys = store.api_keys().await.unwrap();
-    keys.into_iter().find(|key| key.id == id).expect("the key")
-}
-
-async fn api_keys_round_trip(database: TestDatabase) {
-    let store = database.store().await;
-    assert_eq!(store.api_keys().await.unwrap(), []);
-    let full = ApiKeyRecord {
-        experiments: Some(vec!["search".into(), "ads".into()]),
-        replaces: Some("00000000".into()),
-        expires_at: Some(NOW + 1),
-        ..record("Søk ✓")
-    };
-    let reference = record("plain");
-    for key in [&full, &reference] {
-        store.add_api_key(key, None, &note("key-created", &key.id)).await.unwrap();
-    }
-    let mut wanted = vec![full.clone(), reference];
-    wanted.sort_by(|one, other| one.id.cmp(&other.id));
-    assert_eq!(store.api_keys().await.unwrap(), wanted);
-    let again = ApiKeyRecord { name: "another".into(), ..full };
-    let refused = store.add_api_key(&again, None, &note("key-created", &again.id)).await;
-    assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
-    assert_eq!(
-        store.audit(None, i64::MAX, 10).await.unwrap().len(),
-        2,
-        "a failed change is not in the audit log"
-    );
-}
-
-async fn a_key_is_revoked_once(database: TestDatabase) {
-    let store = database.store().await;
-    let one = record("one");
-    store.add_api_key(&one, None, &note("key-created", &one.id)).await.unwrap();
-    let revoke =
-        async |id: &str, at| store.revoke_api_key(id, at, &note("key-revoked", id)).await.unwrap();
-    assert!(revoke(&one.id, NOW + 5).await);
-    assert!(!revoke(&one.id, NOW + 6).await, "it is already revoked");
-    assert!(!revoke("ffffffff", NOW).await, "the key does not exist");
-    assert_eq!(key(&store, &one.id).await.revoked_at, Some(NOW + 5));
-    let whats: Vec<_> = store
-        .audit(None, i64::MAX, 10)
-        .await
-        .unwrap()
-        .into_iter()
-        .map(|entry| entry.what)
-        .collect();
-    assert_eq!(whats, ["key-revoked", "key-created"]);
-}
-
-async fn a_rotation_shortens_and_never_extends_a_key(database: TestDatabase) {
-    let store = database.store().await;
-    let for_ever = record("for ever");
-    let short = ApiKeyRecord { expires_at: Some(NOW + 10), ..record("short") };
-    for old in [&for_ever, &short] {
-        store.add_api_key(old, None, &note("key-created", &old.id)).await.unwrap();
-        let new = ApiKeyRecord { replaces: Some(old.id.clone()), ..record("new") };
-        store
-            .add_api_key(&new, Some((&old.id, NOW + 100)), &note("key-rotated", &old.id))
-            .await
-            .unwrap();
-        assert_eq!(key(&store, &new.id).await, new);
-    }
-    assert_eq!(key(&store, &for_ever.id).await.expires_at, Some(NOW + 100));
-    assert_eq!(key(&store, &short.id).await.expires_at, Some(NOW + 10));
-}
-
-async fn the_last_use_of_a_key_never_moves_back(database: TestDatabase) {
-    let store = database.store().await;
-    let one = record("one");
-    store.add_api_key(&one, None, &note("key-created", &one.id)).await.unwrap();
-    for (at, then) in [(NOW + 7, NOW + 7), (NOW, NOW + 7), (NOW + 8, NOW + 8)] {
-        store.note_key_uses(&[(one.id.clone(), at), ("ffffffff".into(), at)]).await.unwrap();
-        assert_eq!(key(&store, &one.id).await.last_used_at, Some(then));
-    }
+    a_change_without_its_note_is_rolled_back
 }
 
 async fn the_audit_log_is_paginated_newest_first(database: TestDatabase) {
@@ -212,8 +111,8 @@ async fn a_note_from_several_servers_is_written_once(database: TestDatabase) {
 
 async fn corrupt_key_rows_are_reported(database: TestDatabase) {
     let store = database.store().await;
-    let one = record("one");
-    store.add_api_key(&one, None, &note("key-created", &one.id)).await.unwrap();
+    let one = api_key("one");
+    store.add_api_key(&one, None, &note_of("key-created", &one.id)).await.unwrap();
     database.execute("update api_key set experiments = 'not JSON'").await;
     let error = store.api_keys().await.unwrap_err();
     assert!(
@@ -226,4 +125,44 @@ async fn corrupt_key_rows_are_reported(database: TestDatabase) {
         matches!(error, StoreError::Corrupt(_)) && error.to_string().contains("audit"),
         "{error}"
     );
+}
+
+/// A change and its audit note are one transaction: if the note cannot be written, the change does
+/// not happen.
+async fn a_change_without_its_note_is_rolled_back(database: TestDatabase) {
+    let store = database.store().await;
+    let key = |id| SigningKey { id, secret: [id as u8; 32], created_at: NOW, active_from: NOW };
+    store.ensure_signing_key(&key(1)).await.unwrap();
+    let record = create(&store, "search").await;
+    store.append(&[(record.id, new_event(1, 1))], NOW).await.unwrap();
+    archive(&store, &record).await;
+    let snapshot =
+        Snapshot { experiment: record.id, position: 3, format: 1, state: vec![1], created_at: NOW };
+    store.save_snapshot(&snapshot).await.unwrap();
+    let record = store.experiment("search").await.unwrap().unwrap();
+    let imported = ExperimentRecord { name: "imported".into(), head: 0, ..record.clone() };
+
+    database.execute("alter table audit rename to lost").await;
+    assert!(store.add_signing_key(&key(2), &note("added")).await.is_err());
+    assert!(store.remove_signing_key(1, &note("removed")).await.is_err());
+    assert_eq!(store.signing_keys().await.unwrap(), [key(1)]);
+    assert!(store.prune(record.id, 3, 1, &note("pruned")).await.is_err());
+    assert_eq!(store.experiment("search").await.unwrap().unwrap().pruned_to, 0);
+    assert_eq!(whole_log(&store, record.id).await.len(), 3);
+    assert!(
+        store
+            .import(&imported, None, &mut std::iter::empty(), Some(&note("imported")))
+            .await
+            .is_err()
+    );
+    assert_eq!(store.experiment("imported").await.unwrap(), None);
+
+    database.execute("alter table lost rename to audit").await;
+    let before = noted(&store).await.len();
+    assert!(store.prune(record.id, 3, 1, &note("pruned")).await.unwrap());
+    store.import(&imported, None, &mut std::iter::empty(), Some(&note("imported"))).await.unwrap();
+    store.add_signing_key(&key(2), &note("added")).await.unwrap();
+    assert!(store.remove_signing_key(1, &note("removed")).await.unwrap());
+    let noted = noted(&store).await;
+    assert_eq!(noted[..noted.len() - before], ["removed", "added", "imported", "pruned"]);
 }

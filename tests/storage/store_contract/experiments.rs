@@ -1,0 +1,257 @@
+//! Records of experiments: creating, changing and listing them.
+
+use rankduel::events::*;
+use rankduel::store::*;
+
+use super::fixtures::*;
+use crate::support::TestDatabase;
+
+on_both_databases! {
+    an_experiment_is_created_once_and_found_by_name
+    a_change_needs_the_newest_version
+    archived_experiments_are_not_listed_and_keep_their_name
+    experiments_are_listed_by_the_bytes_of_their_names
+    every_name_is_listed
+    strings_round_trip
+}
+
+async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase) {
+    let store = database.store().await;
+    let new = NewExperiment {
+        name: "search".into(),
+        spec: r#"{"policy":"uniform"}"#.into(),
+        seed: u64::MAX,
+        created_at: NOW,
+        audit: None,
+    };
+    let Created::New(record) = store.create_experiment(&new).await.unwrap() else {
+        panic!("it is new")
+    };
+    assert_eq!(
+        record,
+        ExperimentRecord {
+            id: record.id,
+            name: "search".into(),
+            spec: new.spec.clone(),
+            seed: u64::MAX,
+            status: Status::Running,
+            winner: None,
+            version: 1,
+            head: 0,
+            created_at: NOW,
+            updated_at: NOW,
+            archived_at: None,
+            pruned_to: 0,
+            interleaving: None,
+        }
+    );
+    let again = NewExperiment { spec: "{}".into(), seed: 2, created_at: NOW + 1, ..new };
+    assert_eq!(store.create_experiment(&again).await.unwrap(), Created::Taken(record.clone()));
+    assert_eq!(store.experiment("search").await.unwrap(), Some(record.clone()));
+    assert_eq!(
+        store.experiment("Search").await.unwrap(),
+        None,
+        "names are compared by their bytes"
+    );
+    assert_ne!(create(&store, "other").await.id, record.id);
+}
+
+async fn a_change_needs_the_newest_version(database: TestDatabase) {
+    let store = database.store().await;
+    let before = create(&store, "one").await;
+    store.append(&[(before.id, new_event(1, 1))], NOW).await.unwrap();
+    let event = |nonce, status, winner| {
+        let event = ControlEvent::Status { status, winner, archived: false, reason: None };
+        NewEvent::new(nonce, Event::Control(event))
+    };
+
+    let conclude = Change {
+        status: Some(Status::Concluded),
+        winner: Some(Some(u16::MAX)),
+        ..Change::default()
+    };
+    let concluded = event(2, Status::Concluded, Some(u16::MAX));
+    let after = ExperimentRecord {
+        status: Status::Concluded,
+        winner: Some(u16::MAX),
+        version: 2,
+        head: 2,
+        updated_at: NOW + 5,
+        ..before.clone()
+    };
+    let done =
+        store.change_experiment(before.id, 1, &conclude, concluded.clone(), NOW + 5).await.unwrap();
+    assert_eq!(done, Changed::Done(after.clone()));
+    assert_eq!(store.experiment("one").await.unwrap(), Some(after.clone()));
+    let log = whole_log(&store, before.id).await;
+    assert_eq!((log[1].nonce, &log[1].event, log[1].recorded_at), (2, &concluded.event, NOW + 5));
+
+    for version in [0, 1, 3, u64::MAX] {
+        let pause = Change { status: Some(Status::Paused), ..Change::default() };
+        let stale = store
+            .change_experiment(before.id, version, &pause, event(3, Status::Paused, None), NOW + 6)
+            .await
+            .unwrap();
+        assert_eq!(stale, Changed::Stale(after.clone()), "version {version}");
+    }
+    assert_eq!(whole_log(&store, before.id).await.len(), 2, "a stale change logs nothing");
+
+    // Only the winner changes: it is removed.
+    let reopen = Change { winner: Some(None), ..Change::default() };
+    let done = store
+        .change_experiment(before.id, 2, &reopen, event(3, Status::Concluded, None), NOW + 7)
+        .await
+        .unwrap();
+    let after =
+        ExperimentRecord { winner: None, version: 3, head: 3, updated_at: NOW + 7, ..after };
+    assert_eq!(done, Changed::Done(after.clone()));
+    assert_eq!(
+        store.heads(&[before.id]).await.unwrap(),
+        [Head { experiment: before.id, version: 3, head: 3, archived: false }]
+    );
+
+    // One of many concurrent changes succeeds.
+    let tasks: Vec<_> = (0..8)
+        .map(|number: u128| {
+            let (store, id) = (store.clone(), before.id);
+            let event = event(10 + number, Status::Running, None);
+            tokio::spawn(async move {
+                let change = Change { status: Some(Status::Running), ..Change::default() };
+                store.change_experiment(id, 3, &change, event, NOW + 8).await.unwrap()
+            })
+        })
+        .collect();
+    let mut done = 0;
+    for task in tasks {
+        match task.await.unwrap() {
+            Changed::Done(_) => done += 1,
+            Changed::Stale(record) => assert_eq!(record.version, 4),
+            Changed::Missing => panic!("it exists"),
+        }
+    }
+    assert_eq!(done, 1);
+    assert_eq!(whole_log(&store, before.id).await.len(), 4);
+}
+
+async fn archived_experiments_are_not_listed_and_keep_their_name(database: TestDatabase) {
+    let store = database.store().await;
+    let one = create(&store, "one").await;
+    create(&store, "two").await;
+    store.append(&[(one.id, new_event(1, 1))], NOW).await.unwrap();
+    let archive = Change { archived_at: Some(NOW + 1), ..Change::default() };
+    let event = ControlEvent::Status {
+        status: Status::Running,
+        winner: None,
+        archived: true,
+        reason: None,
+    };
+    let event = NewEvent::new(2, Event::Control(event));
+    let Changed::Done(archived) =
+        store.change_experiment(one.id, 1, &archive, event, NOW + 1).await.unwrap()
+    else {
+        panic!("it is not stale")
+    };
+    assert_eq!(archived.archived_at, Some(NOW + 1));
+
+    let listed: Vec<_> =
+        store.experiments(None, 10).await.unwrap().into_iter().map(|record| record.name).collect();
+    assert_eq!(listed, ["two"]);
+    assert_eq!(store.experiment("one").await.unwrap(), Some(archived.clone()));
+    let again = NewExperiment {
+        name: "one".into(),
+        spec: "{}".into(),
+        seed: 9,
+        created_at: NOW + 2,
+        audit: None,
+    };
+    assert_eq!(store.create_experiment(&again).await.unwrap(), Created::Taken(archived));
+    assert_eq!(whole_log(&store, one.id).await.len(), 2, "its log is kept");
+}
+
+async fn experiments_are_listed_by_the_bytes_of_their_names(database: TestDatabase) {
+    let store = database.store().await;
+    let mut names =
+        ["b", "a", "B", "ä", "a-1", "a_1", "aa", "Z", "10", "9", "\u{e9}", "e\u{301}", "中"];
+    for name in names {
+        create(&store, name).await;
+    }
+    names.sort_unstable(); // by bytes
+    let all: Vec<_> =
+        store.experiments(None, 100).await.unwrap().into_iter().map(|record| record.name).collect();
+    assert_eq!(all, names);
+
+    let mut paged: Vec<String> = Vec::new();
+    loop {
+        let page = store.experiments(paged.last().map(String::as_str), 4).await.unwrap();
+        assert!(page.len() <= 4);
+        if page.is_empty() {
+            break;
+        }
+        paged.extend(page.into_iter().map(|record| record.name));
+    }
+    assert_eq!(paged, names);
+    let after: Vec<_> = store
+        .experiments(Some("a0"), 2)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|record| record.name)
+        .collect();
+    assert_eq!(after, ["a_1", "aa"], "the cursor need not be an existing name");
+    assert_eq!(store.experiments(None, 0).await.unwrap(), []);
+}
+
+async fn every_name_is_listed(database: TestDatabase) {
+    let store = database.store().await;
+    for name in ["b", "a", "c"] {
+        let record = create(&store, name).await;
+        if name == "b" {
+            archive(&store, &record).await;
+        }
+    }
+    assert_eq!(store.names("", 2).await.unwrap(), ["a", "b"]);
+    assert_eq!(store.names("b", 9).await.unwrap(), ["c"]);
+}
+
+async fn strings_round_trip(database: TestDatabase) {
+    let store = database.store().await;
+    let strings = [
+        "'; drop table log; --",
+        "\"quoted\" and \\ and \\' and ''",
+        "$1 ?1 :a @b %s {0} {{}}",
+        "line\nbreak\ttab\r\u{1}\u{7f}",
+        "ünï 中文 🦀 \u{202e}rtl \u{feff}bom \u{10ffff}",
+        " leading and trailing ",
+        "",
+        "null",
+    ];
+    for (index, text) in strings.iter().enumerate() {
+        let new = NewExperiment {
+            name: (*text).into(),
+            spec: (*text).into(),
+            seed: index as u64,
+            created_at: NOW,
+            audit: None,
+        };
+        let Created::New(record) = store.create_experiment(&new).await.unwrap() else {
+            panic!("{text:?} is new")
+        };
+        assert_eq!((record.name.as_str(), record.spec.as_str()), (*text, *text));
+        assert_eq!(store.experiment(text).await.unwrap(), Some(record.clone()));
+        assert_eq!(
+            store.append(&[(record.id, new_event(1, 1))], NOW).await.unwrap(),
+            [Appended::Recorded(1)]
+        );
+    }
+    let long = "长".repeat(100_000);
+    let new = NewExperiment {
+        name: "long".into(),
+        spec: long.clone(),
+        seed: 0,
+        created_at: NOW,
+        audit: None,
+    };
+    store.create_experiment(&new).await.unwrap();
+    assert_eq!(store.experiment("long").await.unwrap().unwrap().spec, long);
+    assert_eq!(store.experiments(None, 100).await.unwrap().len(), strings.len() + 1);
+}
