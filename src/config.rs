@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-use crate::http::auth::ApiKeys;
-use crate::http::middleware::ShellSettings;
+use crate::access::ApiKeys;
+use crate::http::ShellSettings;
 use crate::http::server::ConnectionSettings;
 use crate::service::ServiceSettings;
 use crate::telemetry::logging::LogFormat;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::Read as _;
 
-use flate2::read::GzDecoder;
-use rankduel::http::auth::ApiKeys;
-use rankduel::http::{self, ProblemKind, ShellSettings};
 use dueling_bandits::PolicySpec;
+use flate2::read::GzDecoder;
+use rankduel::access::ApiKeys;
+use rankduel::http::{self, ProblemKind, ShellSettings};
 use serde_json::Value;
 
 use crate::support::Kind;

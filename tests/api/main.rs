@@ -7,6 +7,7 @@ mod support;
 mod audit;
 mod bad_input;
 mod batches;
+mod both_paths;
 mod concurrency;
 mod demo;
 mod docs;

@@ -1,8 +1,9 @@
 //! A client of the API that checks what every answer must have.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use rankduel::http::ProblemKind;
+use rankduel::http::{Operation, ProblemKind, operations};
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
@@ -59,7 +60,9 @@ impl Client {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await?.to_vec();
         let path = path.split('?').next().unwrap_or_default().to_owned();
-        Ok(Answer { status, headers, bytes, request, path })
+        let answer = Answer { status, headers, bytes, request, path };
+        answer.check_documented();
+        Ok(answer)
     }
 
     /// Send a request, body as it is.
@@ -142,6 +145,30 @@ impl Client {
 pub const JSON: (&str, &str) = ("content-type", "application/json");
 
 impl Answer {
+    /// Check that a problem is one of those that the table of operations has for the request.
+    #[track_caller]
+    fn check_documented(&self) {
+        static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(operations);
+        let (method, _) = self.request.split_once(' ').expect("a method");
+        let is_this =
+            |operation: &&Operation| {
+                operation.method == method
+                    && operation.path.split('/').count() == self.path.split('/').count()
+                    && operation.path.split('/').zip(self.path.split('/')).all(|(own, other)| {
+                        own == other || own.starts_with('{') && !other.is_empty()
+                    })
+            };
+        // one that is of no operation is a wrong path or method
+        let Some(operation) = OPERATIONS.iter().find(is_this) else { return };
+        if self.header("content-type") == Some("application/problem+json") {
+            let known = operation.problems.iter().any(|kind| {
+                serde_json::from_slice::<Value>(&self.bytes)
+                    .is_ok_and(|problem| problem["type"] == kind.type_uri())
+            });
+            assert!(known, "{}: not documented: {}", self.request, self.text());
+        }
+    }
+
     /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().expect("ASCII"))

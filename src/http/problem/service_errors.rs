@@ -1,6 +1,8 @@
-//! From what a use case refused to the problem that is sent.
+//! Conversion of errors of the use cases into problems.
 
-use super::problem::{Problem, ProblemKind};
+use super::details::Problem;
+use super::kind::ProblemKind;
+use super::sentence::sentence;
 use crate::engine::error::ServiceError;
 use crate::store::StoreError;
 
@@ -29,7 +31,7 @@ impl From<ServiceError> for Problem {
             ServiceError::CannotReplay(_) => Self::new(ProblemKind::CannotReplay, detail),
             ServiceError::Conflict(_) => Self::new(ProblemKind::FeedbackConflict, detail),
             ServiceError::Overloaded => Self::new(ProblemKind::Overloaded, detail),
-            // logged where it was found, once
+            // Whoever finds the damage logs it, once.
             ServiceError::Unreadable { .. } => Self::new(ProblemKind::ExperimentUnreadable, detail),
             ServiceError::Store(error) => Self::from(&*error),
             ServiceError::Internal(_) => Self::internal(error),
@@ -51,16 +53,5 @@ impl From<&StoreError> for Problem {
                 Self::internal(error)
             }
         }
-    }
-}
-
-/// Our messages start small, as parts of a line on a terminal do; in a problem they are sentences.
-fn sentence(message: &str) -> String {
-    let mut letters = message.chars();
-    match letters.next() {
-        Some(first) => {
-            format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.'))
-        }
-        None => String::new(),
     }
 }
