@@ -18,7 +18,7 @@ HALF = Fraction(1, 2)
 VERSION = "1.0.0"
 
 
-# --- the two lists -----------------------------------------------------------------------------------------------------
+# --- the two lists --------------------------------------------------------------------------------
 
 def cut(case):
     """Left and right list and the uncredited tail, after pins, repeats and the depth policy."""
@@ -72,7 +72,7 @@ def top(ranking, shown):
     return next((d for d in ranking if d not in shown), None)
 
 
-# --- team draft --------------------------------------------------------------------------------------------------------
+# --- team draft -----------------------------------------------------------------------------------
 
 def team_draft(method, left, right, length, uncut):
     shared = method.get("shared", "collapse")
@@ -118,7 +118,7 @@ def team_draft(method, left, right, length, uncut):
         yield page, probability
 
 
-# --- balanced ----------------------------------------------------------------------------------------------------------
+# --- balanced -------------------------------------------------------------------------------------
 
 def balanced(method, left, right, length, uncut):
     for leader in ("left", "right"):
@@ -138,7 +138,7 @@ def balanced(method, left, right, length, uncut):
         yield page, HALF
 
 
-# --- probabilistic -----------------------------------------------------------------------------------------------------
+# --- probabilistic --------------------------------------------------------------------------------
 
 def softmax(ranking, shown, tau):
     weights = {d: Fraction(1, (rank + 1) ** tau) for rank, d in enumerate(ranking) if d not in shown}
@@ -175,7 +175,7 @@ def posteriors(case, documents):
     return result
 
 
-# --- optimized ---------------------------------------------------------------------------------------------------------
+# --- optimized ------------------------------------------------------------------------------------
 
 def ranks(left, right, document):
     return [ranking.index(document) + 1 if document in ranking else len(ranking) + 1 for ranking in (left, right)]
@@ -260,7 +260,7 @@ def optimized(method, left, right, length, uncut):
         yield page, probability
 
 
-# --- credit ------------------------------------------------------------------------------------------------------------
+# --- credit ---------------------------------------------------------------------------------------
 
 def credit(case, page, clicks):
     """(outcome, left, right) of clicks {position: weight}."""
@@ -305,7 +305,7 @@ def informative(case, page):
     return left[:n] != right[:n] and any(counts for _, _, counts in page)
 
 
-# --- the file ----------------------------------------------------------------------------------------------------------
+# --- the file -------------------------------------------------------------------------------------
 
 def text(number):
     return str(Fraction(number))
@@ -435,7 +435,8 @@ def the_credits():
     for clicks in itertools.chain.from_iterable(itertools.combinations(range(4), n) for n in range(5)):
         yield with_credit(bi, "a b c d", clicks)
         yield with_credit(bi, "b a c d", clicks)
-    # a list that the method never shows; implementations that take the deepest clicked rank of each side say left
+    # a list that the method never shows; implementations that take the deepest clicked rank of
+    # each side say left
     yield with_credit_of_list(case("BI-5", "", BI, "3 0 1 2", "1 3 2 0", 4), "0 2 1 3", (0, 2))
     td = case("TD-2", "", TD("credit-all"), "1 2", "3 4", 3)
     for clicks in ((), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)):

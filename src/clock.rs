@@ -1,15 +1,15 @@
-//! Time as an argument: the one place that reads the system's clock.
+//! Clocks. Only this module reads the system's clock; other code gets a clock passed in.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Tells the time. Everything that depends on "now" is given one.
+/// A source of the current time.
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// Unix time in milliseconds.
     fn now_ms(&self) -> i64;
 }
 
-/// A clock as it is shared.
+/// A clock that is shared by the tasks of a process.
 pub type SharedClock = Arc<dyn Clock>;
 
 /// The system's wall clock.
@@ -23,17 +23,17 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved. Clones share the hand.
+/// A clock for tests: it changes only when it is advanced. Clones share one time.
 #[derive(Debug, Clone, Default)]
 pub struct ManualClock(Arc<AtomicI64>);
 
 impl ManualClock {
-    /// A clock that shows this unix time in milliseconds.
+    /// A clock at this unix time in milliseconds.
     pub fn at(now_ms: i64) -> Self {
         Self(Arc::new(AtomicI64::new(now_ms)))
     }
 
-    /// Move the hand by this many milliseconds, forwards or backwards.
+    /// Advance by this many milliseconds; a negative number goes back.
     pub fn advance_ms(&self, milliseconds: i64) {
         self.0.fetch_add(milliseconds, Ordering::SeqCst);
     }
@@ -45,7 +45,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// A unix time in milliseconds as RFC 3339 text, for people and JSON.
+/// A unix time in milliseconds as RFC 3339 text.
 pub fn rfc3339(unix_ms: i64) -> String {
     jiff::Timestamp::from_millisecond(unix_ms)
         .map_or_else(|_| unix_ms.to_string(), |time| time.to_string())

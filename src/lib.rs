@@ -2,18 +2,19 @@
 //!
 //! The modules, in reading order:
 //!
-//! 1. [`store`]: the append-only log and its two databases.
-//! 2. [`tokens`]: signed duel ids and their keys.
-//! 3. [`engine`]: an experiment in memory: the fold of its log, group commit, replication,
+//! 1. [`events`]: the events of a log, as plain data.
+//! 2. [`store`]: the append-only log and its two databases.
+//! 3. [`tokens`]: signed duel ids and their keys.
+//! 4. [`engine`]: experiments in memory: the fold of a log, group commit, replication,
 //!    maintenance.
-//! 4. [`service`]: the use cases of the API, and the reports.
-//! 5. [`http`]: the API over the use cases, and [`dashboard`], the pages for people.
-//! 6. [`telemetry`]: metrics, logs and traces.
-//! 7. [`config`] and [`cli`]: settings and commands.
+//! 5. [`service`]: the use cases of the API, and the reports.
+//! 6. [`http`]: the API on top of the use cases, and [`dashboard`], the pages for people.
+//! 7. [`telemetry`]: metrics, logs and traces.
+//! 8. [`config`] and [`cli`]: settings and commands.
 //!
-//! [`access`] decides who may call; [`clock`] and [`entropy`] are the sources of time and
-//! randomness. The policies are in the crate `dueling-bandits`, interleaving in `interleaving`,
-//! simulations in `lab`.
+//! Each of them uses only those before it. [`access`] decides who may call; [`clock`] and
+//! [`entropy`] are the sources of time and randomness. The crates `dueling-bandits`, `interleaving`
+//! and `lab` have the policies, interleaving and simulations.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -24,7 +25,9 @@ pub mod config;
 mod dashboard;
 pub mod engine;
 pub mod entropy;
+pub mod events;
 pub mod http;
+mod schemas;
 pub mod service;
 pub mod store;
 pub mod telemetry;

@@ -1,8 +1,8 @@
-//! Selecting allocates no memory: with many requests at once, each of them would otherwise wait for
-//! the allocator. And what an experiment of many rankers keeps, the square of their number, is
+//! Selecting allocates no memory; otherwise concurrent requests would wait for the allocator. The
+//! memory of an experiment with many rankers, which grows with the square of their number, is
 //! bounded.
 //!
-//! The counting allocator serves this whole binary and counts by thread.
+//! The counting allocator is used by this whole binary and counts per thread.
 
 use allocation_counter::measure;
 use dueling_bandits::parameters::Setup;
@@ -15,7 +15,7 @@ use serde_json::json;
 
 const STEPS: u64 = 1_000;
 
-/// Every kind that takes so many rankers, with a horizon where one must be given.
+/// Every kind that accepts this number of rankers, with a horizon where one is required.
 fn specs(rankers: usize) -> impl Iterator<Item = PolicySpec> {
     let kinds = PolicySpec::KINDS.iter().map(|(kind, _)| *kind);
     let specs =
@@ -25,8 +25,8 @@ fn specs(rankers: usize) -> impl Iterator<Item = PolicySpec> {
         .filter(move |spec| spec.validate(rankers).is_ok())
 }
 
-/// Play a policy and give the step at which selecting first allocated. Every other selection has
-/// duels in flight, as on a live service.
+/// Play a policy and return the first step at which selecting allocated. Every other selection has
+/// duels in flight, as in a running service.
 fn first_allocation(policy: &mut dyn Policy, matrix: &PreferenceMatrix) -> Option<u64> {
     let mut rng = PolicyRng::seed_from_u64(91);
     let idle = InFlight::new();
@@ -73,10 +73,10 @@ fn no_policy_allocates_while_selecting() {
     }
 }
 
-/// What `docs/performance.md` says of the memory of a pair; a kibibyte a ranker is for what does
-/// not grow with pairs.
+/// The memory per pair that `docs/performance.md` states; a kibibyte per ranker covers what does
+/// not grow with the number of pairs.
 #[test]
-fn an_experiment_keeps_24_bytes_a_pair() {
+fn an_experiment_uses_24_bytes_per_pair() {
     const RANKERS: usize = 500;
     let rankers: Vec<_> = (0..RANKERS).map(|number| json!({ "id": number.to_string() })).collect();
     let spec = json!({
@@ -87,7 +87,7 @@ fn an_experiment_keeps_24_bytes_a_pair() {
     let kept = measure(|| fold = Some(Fold::start(&spec, 1, 0)));
     let pairs = RANKERS * (RANKERS - 1) / 2;
     let bytes = kept.bytes_current as f64 / pairs as f64;
-    assert!((23.0..24.5).contains(&bytes), "{bytes} bytes a pair");
+    assert!((23.0..24.5).contains(&bytes), "{bytes} bytes per pair");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The export of spans, as a collector sees it: the program as it is started, and a collector over
-//! a real socket.
+//! The export of spans, as a collector receives it: the real program, and a collector on a real
+//! socket.
 
 #[macro_use]
 #[path = "support/mod.rs"]
@@ -22,7 +22,7 @@ const CALLERS_TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLERS_SPAN: &str = "00f067aa0ba902b7";
 const FEEDBACKS_TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
-/// What came to `/v1/traces`.
+/// The requests to `/v1/traces`.
 type Came = Arc<Mutex<Vec<(HeaderMap, Bytes)>>>;
 
 async fn collector(status: StatusCode) -> (TestServer, Came) {
@@ -43,7 +43,7 @@ fn serving(database: &TestDatabase, variables: &[(&str, &str)]) -> Process {
     Process::start(command)
 }
 
-/// Every span that came as JSON.
+/// Every span that was received as JSON.
 fn spans(came: &Came) -> Vec<Value> {
     let mut spans = Vec::new();
     for (headers, body) in &*came.lock().unwrap() {
@@ -81,7 +81,7 @@ fn ids(of: &Value) -> (&str, &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_spans_of_their_callers_and_feedback_leads_to_its_duel() {
+async fn spans_join_the_callers_trace_and_feedback_links_to_its_duel() {
     let (collector, came) = collector(StatusCode::OK).await;
     let database = fresh_database(Kind::Sqlite).await;
     let endpoint = format!("http://{}", collector.address);
@@ -106,7 +106,7 @@ async fn requests_are_spans_of_their_callers_and_feedback_leads_to_its_duel() {
         )
         .await
         .json(200);
-    // one that its caller does not keep
+    // A request that its caller does not sample.
     client
         .send(
             "GET",
@@ -127,9 +127,9 @@ async fn requests_are_spans_of_their_callers_and_feedback_leads_to_its_duel() {
     assert_eq!(next_duel["kind"], 2, "a server's span: {next_duel}");
     assert_eq!(attributes(next_duel)["http.route"], "/v1/experiments/{name}/next-duel");
     let number = attributes(next_duel)["rankduel.duel"].clone();
-    assert!(log.contains(number.as_str().expect("a duel")), "the log has the same number");
+    assert!(log.contains(number.as_str().expect("a duel")), "the number is not in the log");
 
-    // from the feedback's span to the duel's, and from there to the request that has asked for it
+    // From the feedback's span to the duel's, and from there to the request for the duel.
     let feedback = named(&spans, "POST /v1/experiments/{name}/feedback")[0];
     assert_eq!(
         (ids(feedback).0, &attributes(feedback)["rankduel.duel"]),
@@ -138,25 +138,25 @@ async fn requests_are_spans_of_their_callers_and_feedback_leads_to_its_duel() {
     let stands_for = named(&spans, "duel")[0];
     assert_eq!(ids(&feedback["links"][0]), ids(stands_for));
     assert_eq!(ids(&stands_for["links"][0]), ids(next_duel));
-    assert_eq!(ids(&next_duel["links"][0]), ids(stands_for), "and back");
+    assert_eq!(ids(&next_duel["links"][0]), ids(stands_for), "no link back");
     assert_eq!(attributes(stands_for)["rankduel.duel"], number);
     assert!(stands_for["parentSpanId"].as_str().is_none_or(str::is_empty), "{stands_for}");
 
-    // the append is a part of the feedback, and of nothing that only reads
+    // The append belongs to the feedback; a request that only reads has none.
     let appends = named(&spans, "append");
     assert!(appends.iter().any(|span| span["parentSpanId"] == feedback["spanId"]));
     assert!(appends.iter().all(|span| span["parentSpanId"] != next_duel["spanId"]));
     assert!(named(&spans, "GET /v1/experiments/{name}").is_empty(), "its caller does not keep it");
-    assert_eq!(named(&spans, "GET unmatched").len(), 1, "no path is a name");
+    assert_eq!(named(&spans, "GET unmatched").len(), 1, "a path became a span name");
 
-    // a request without a trace has that of its span in the log
+    // For a request without a trace, the log has the trace of its span.
     let create = named(&spans, "POST /v1/experiments")[0];
     assert!(log.contains(ids(create).0), "{log}");
     assert!(log.contains("spans are exported"), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_usual_encoding_is_protobuf() {
+async fn the_default_encoding_is_protobuf() {
     let (collector, came) = collector(StatusCode::OK).await;
     let database = fresh_database(Kind::Sqlite).await;
     let endpoint = format!("http://{}/v1/traces", collector.address);
@@ -173,9 +173,9 @@ async fn the_usual_encoding_is_protobuf() {
     drop(process);
 }
 
-/// Requests go on as if nothing were wrong, and the log says once that spans are lost.
+/// Requests succeed as usual, and the log reports lost spans once.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collector_that_is_gone_or_refuses_does_no_harm() {
+async fn an_unavailable_collector_does_no_harm() {
     let gone = {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         listener.local_addr().expect("its address").to_string()
@@ -204,11 +204,11 @@ async fn a_collector_that_is_gone_or_refuses_does_no_harm() {
         let told = log.lines().filter(|line| line.contains("spans could not be exported")).count();
         assert_eq!(told, 1, "{address}: {log}");
     }
-    assert!(came.lock().unwrap().len() > 1, "batch after batch was tried");
+    assert!(came.lock().unwrap().len() > 1, "the export was not retried");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_cannot_be_is_refused_and_none_is_no_export() {
+async fn invalid_endpoints_are_refused_and_without_one_nothing_is_exported() {
     let database = fresh_database(Kind::Sqlite).await;
     for endpoint in ["https://collector.example:4318", "localhost:4317", "nonsense"] {
         let mut command =

@@ -1,47 +1,45 @@
-//! To whom an act is put down.
+//! Authors of actions.
 
 use super::key::KeyId;
+use crate::store::AuditAuthor;
 
 /// Who did something, for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Actor {
-    who: String,
-    request_id: Option<String>,
-}
+pub struct Actor(AuditAuthor);
 
 impl Actor {
-    /// Whoever called with this key.
+    fn new(who: impl Into<String>) -> Self {
+        Self(AuditAuthor { who: who.into(), request_id: None })
+    }
+
+    /// The caller with this key.
     pub fn key(id: &KeyId) -> Self {
-        Self { who: format!("key:{}", id.as_str()), request_id: None }
+        Self::new(format!("key:{}", id.as_str()))
     }
 
     /// A caller of a server that has no keys.
     pub fn anyone() -> Self {
-        Self { who: "anyone".into(), request_id: None }
+        Self::new("anyone")
     }
 
     /// The service itself.
     pub fn service() -> Self {
-        Self { who: "service".into(), request_id: None }
+        Self::new("service")
     }
 
-    /// Whoever ran a command with access to the database.
+    /// Someone who ran a command with access to the database.
     pub fn command_line() -> Self {
-        Self { who: "command-line".into(), request_id: None }
+        Self::new("command-line")
     }
 
-    /// In this request.
+    /// The same actor, in this request.
     pub fn in_request(self, request_id: &str) -> Self {
-        Self { request_id: Some(request_id.into()), ..self }
+        Self(AuditAuthor { request_id: Some(request_id.into()), ..self.0 })
     }
+}
 
-    /// `key:ID`, `anyone`, `service` or `command-line`.
-    pub fn who(&self) -> &str {
-        &self.who
-    }
-
-    /// The request, where there was one.
-    pub fn request_id(&self) -> Option<&str> {
-        self.request_id.as_deref()
+impl From<&Actor> for AuditAuthor {
+    fn from(actor: &Actor) -> Self {
+        actor.0.clone()
     }
 }

@@ -1,4 +1,4 @@
-//! API keys as they are made, given to the server, and named.
+//! API keys: generating, parsing and naming them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::entropy;
 /// SHA-256 of a key's text.
 pub type Digest = [u8; 32];
 
-/// How a key that this program made begins, so that people and secret scanners know what it is.
+/// Prefix of a generated key, so that people and secret scanners recognise it.
 const PREFIX: &str = "rankduel_";
 
 /// A shorter key from the environment could be guessed.
 const KEY_MIN_CHARACTERS: usize = 16;
 
-/// Names a key in logs, lists and the audit log: the first 32 bits of its digest, from which nobody
-/// gets the key.
+/// Names a key in logs, lists and the audit log: the first 32 bits of its digest, which do not
+/// reveal the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId(Arc<str>);
 
@@ -46,23 +46,23 @@ impl From<&str> for KeyId {
     }
 }
 
-/// The digest of a key as it was presented.
+/// The digest of a key that a caller presents.
 pub fn digest_of(presented: &[u8]) -> Digest {
     Sha256::digest(presented).into()
 }
 
-/// A key that was just made; its text is shown once and kept nowhere.
+/// A new key. Its text is shown once and kept nowhere.
 pub struct NewKey {
-    /// What a caller sends.
+    /// The text that a caller sends.
     pub text: String,
-    /// What is kept.
+    /// The digest that is kept.
     pub digest: Digest,
     /// Its name.
     pub id: KeyId,
 }
 
 impl NewKey {
-    /// Make one of 256 bits from the operating system.
+    /// Generate a key from 256 random bits of the operating system.
     pub fn generate() -> Result<Self, rand::rngs::SysError> {
         let text = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(entropy::bytes::<32>()?));
         let digest = digest_of(text.as_bytes());
@@ -70,29 +70,31 @@ impl NewKey {
     }
 }
 
-/// The keys that a server was started with: each may do everything. None at all, and none in the
-/// database either, means that everybody may call.
+/// The keys that a server was started with: each allows everything. Without any, and without any
+/// in the database, everybody may call.
 #[derive(Debug, Clone, Default)]
 pub struct ApiKeys(Arc<[(Digest, KeyId)]>);
 
-/// Why a list of keys was refused. Never repeats a key.
+/// Why a list of keys was refused. A message never repeats a key.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum KeyError {
-    /// Too short.
+    /// The key with this number has this many characters, which is too few.
     #[error(
-        "key {0} has {1} characters; it needs at least {KEY_MIN_CHARACTERS}, for instance from `openssl rand -hex 32`"
+        "key {0} has {1} characters; it needs at least {KEY_MIN_CHARACTERS}, for instance from \
+         `openssl rand -hex 32`"
     )]
     Short(usize, usize),
-    /// What cannot stand in a header.
+    /// The key with this number has a character that a header cannot contain.
     #[error(
-        "key {0} has a character that cannot stand in an Authorization header; use printable ASCII without spaces"
+        "key {0} has a character that an Authorization header cannot contain; use printable ASCII \
+         without spaces"
     )]
     Character(usize),
 }
 
 impl ApiKeys {
-    /// Read keys that are separated by commas; spaces around them do not count. An empty text is no
-    /// keys.
+    /// Parse keys that are separated by commas; spaces around them are ignored. An empty text has
+    /// no keys.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         if text.trim().is_empty() {
             return Ok(Self::default());
@@ -115,7 +117,7 @@ impl ApiKeys {
             .map(|keys| Self(keys.into()))
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_could_be_guessed_or_not_be_sent_are_refused_without_being_repeated() {
+    fn short_and_unsendable_keys_are_refused_and_not_repeated() {
         assert!(ApiKeys::parse("").unwrap().is_empty());
         assert!(ApiKeys::parse("  ").unwrap().is_empty());
         assert_eq!(
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_made_key_can_be_sent_and_is_named_by_its_digest() {
+    fn a_generated_key_can_be_sent_and_is_named_by_its_digest() {
         let (one, other) = (NewKey::generate().unwrap(), NewKey::generate().unwrap());
         assert_ne!(one.text, other.text);
         assert_eq!(one.text.len(), PREFIX.len() + 43);

@@ -1,16 +1,17 @@
-//! Who may do what: scopes, API keys, and to whom an act is put down.
+//! Access control: scopes, API keys, and the authors of actions.
 //!
-//! A key is 256 random bits. It is kept as its SHA-256 digest and found by that digest, so a look
-//! costs one hash and one lookup, and whoever reads the database has no key. A slow password hash
-//! would protect guessable secrets; nobody guesses 256 bits, and a plain digest of them tells
-//! nothing.
+//! A key is 256 random bits. Only its SHA-256 digest is kept, and a key is found by its digest: a
+//! request costs one hash and one lookup, and a reader of the database learns no key. A slow
+//! password hash would only protect guessable secrets, and 256 random bits cannot be guessed.
 
+mod access_keys;
 mod actor;
+mod api_key_set;
 mod key;
-mod ring;
 mod scope;
 
+pub use access_keys::AccessKeys;
 pub use actor::Actor;
+pub use api_key_set::{ApiKeySet, KnownKey};
 pub use key::{ApiKeys, Digest, KeyError, KeyId, NewKey, digest_of};
-pub use ring::{AccessKeys, ApiKeySet, KnownKey};
 pub use scope::{Scope, Scopes, UnknownScope};

@@ -1,11 +1,11 @@
-//! What a key may be used for.
+//! Scopes: what a key allows.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// One kind of thing to do.
+/// A kind of action.
 #[derive(
     Debug,
     Clone,
@@ -21,18 +21,18 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// Ask for duels: what a search backend does.
+    /// Request duels, as a search backend does.
     Decide,
     /// Send feedback.
     Feedback,
-    /// Read experiments and what came of them, metrics and the dashboard.
+    /// Read experiments and their results, metrics and the dashboard.
     Read,
-    /// Everything: create, change and archive experiments, read the audit log, and all that the
-    /// other scopes allow.
+    /// Everything: create, change and archive experiments, read the audit log, and everything that
+    /// the other scopes allow.
     Admin,
 }
 
-/// A text that names no scope.
+/// A text that is not the name of a scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no scope `{0}`; there are decide, feedback, read and admin")]
 pub struct UnknownScope(String);
@@ -74,7 +74,7 @@ impl FromStr for Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Whether it allows what needs `scope`; `admin` allows everything.
+    /// Whether the set allows an action that needs `scope`; `admin` allows everything.
     pub fn allow(self, scope: Scope) -> bool {
         self.has(scope) || self.has(Scope::Admin)
     }
@@ -83,13 +83,13 @@ impl Scopes {
         self.0 & (1 << scope as u8) != 0
     }
 
-    /// The scopes in it, in their order.
+    /// The scopes in the set, in the order of [`Scope::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.has(*scope))
     }
 
-    /// The set that a text of names between spaces is. A name that this program does not know, as
-    /// one of a newer program, allows nothing here.
+    /// Parse names that are separated by spaces. Unknown names, such as those of a newer program,
+    /// are ignored: they allow nothing here.
     pub fn from_names(names: &str) -> Self {
         names.split_whitespace().filter_map(|name| name.parse().ok()).collect()
     }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::{CommandError, open_store, runtime};
-use crate::access::{Actor, NewKey, Scope};
+use crate::access::{Actor, NewKey, Scope, Scopes};
 use crate::clock::{Clock as _, SystemClock, rfc3339};
 use crate::config::StoreArgs;
 use crate::engine::experiment_spec::name_error;
@@ -136,7 +136,7 @@ fn make(wanted: &Wanted<'_>, now: i64) -> anyhow::Result<(NewKey, ApiKeyRecord)>
         id: key.id.as_str().to_owned(),
         digest: key.digest,
         name: wanted.name.to_owned(),
-        scopes: wanted.scopes.iter().copied().collect(),
+        scopes: wanted.scopes.iter().copied().collect::<Scopes>().to_string(),
         experiments: wanted.experiments.cloned(),
         replaces: None,
         created_at: now,
@@ -151,7 +151,7 @@ fn make(wanted: &Wanted<'_>, now: i64) -> anyhow::Result<(NewKey, ApiKeyRecord)>
 fn said(record: &ApiKeyRecord) -> Value {
     json!({
         "name": record.name,
-        "scopes": record.scopes.iter().collect::<Vec<_>>(),
+        "scopes": Scopes::from_names(&record.scopes).iter().collect::<Vec<_>>(),
         "experiments": record.experiments,
         "expires_at": record.expires_at.map(rfc3339),
     })
@@ -165,7 +165,7 @@ fn shown(key: &NewKey, record: &ApiKeyRecord) -> String {
         record.id,
         record.name,
         [
-            record.scopes.to_string(),
+            Scopes::from_names(&record.scopes).to_string(),
             match &record.experiments {
                 Some(names) => format!("for {}", names.join(", ")),
                 None => "for all experiments".into(),
@@ -202,7 +202,7 @@ async fn rotate(
             "key {id} has ended already; make a new one with `rankduel keys create`"
         ));
     }
-    let scopes: Vec<_> = old.scopes.iter().collect();
+    let scopes: Vec<_> = Scopes::from_names(&old.scopes).iter().collect();
     let wanted = Wanted {
         name: &old.name,
         scopes: &scopes,
@@ -278,7 +278,7 @@ async fn list(store: &SharedStore) -> anyhow::Result<String> {
             "{:<8}  {:<7}  {:<27}  {:<20}  {:<20}  {:<20}  {}{experiments}",
             key.id,
             standing(key, now),
-            key.scopes.to_string(),
+            Scopes::from_names(&key.scopes).to_string(),
             time(Some(key.created_at), ""),
             time(key.expires_at, "never"),
             time(key.last_used_at, "never"),

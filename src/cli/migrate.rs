@@ -4,7 +4,7 @@ use anyhow::Context as _;
 
 use super::{CommandError, open_store};
 use crate::config::StoreArgs;
-use crate::store::{Store, StoreError};
+use crate::store::{Database, StoreError};
 
 /// Migrate, and say what was done.
 pub(super) fn run(args: &StoreArgs) -> Result<(), CommandError> {
@@ -17,7 +17,7 @@ pub(super) fn run(args: &StoreArgs) -> Result<(), CommandError> {
     })
 }
 
-async fn bring_up_to_date(store: &dyn Store) -> anyhow::Result<&'static str> {
+async fn bring_up_to_date(store: &dyn Database) -> anyhow::Result<&'static str> {
     match store.check().await {
         Ok(()) => Ok("has this program's schema already; nothing was changed"),
         Err(StoreError::Schema(_)) => {

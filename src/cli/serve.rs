@@ -65,7 +65,7 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
     let readiness = Arc::new(Readiness::default());
     let state =
         AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };
-    let open = config.shell.keys.is_empty() && service.access().ring().is_empty();
+    let open = config.shell.keys.is_empty() && service.access().current().is_empty();
     let app = http::app(state, &config.shell).context("the API cannot be set up")?;
 
     tracing::info!(%address, database, api_keys = !open, version = env!("CARGO_PKG_VERSION"), "serving");

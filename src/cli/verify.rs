@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{CommandError, open_store, runtime};
 use crate::config::StoreArgs;
-use crate::service::verify::audit;
+use crate::service::verify;
 use crate::store::SharedStore;
 
 /// Experiments named at a time.
@@ -73,8 +73,9 @@ async fn verify(store: &SharedStore, names: &[String]) -> anyhow::Result<usize> 
             names.to_vec()
         };
         for name in &page {
-            let findings =
-                audit(&**store, name).await.with_context(|| format!("reading `{name}`"))?;
+            let findings = verify::verify(&**store, name)
+                .await
+                .with_context(|| format!("reading `{name}`"))?;
             for what in &findings.wrong {
                 say(&format!("WRONG  {name}: {what}"))?;
             }

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::store::{ExperimentRecord, Status};
+use crate::events::Status;
+use crate::store::ExperimentRecord;
 
 /// An experiment's status as a badge.
 pub(crate) fn status(record: &ExperimentRecord) -> Markup {

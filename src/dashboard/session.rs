@@ -40,11 +40,11 @@ impl Sessions {
 
     /// Whether the server has no keys, so that every request is admitted.
     fn is_open(&self) -> bool {
-        self.given.is_empty() && self.service.access().ring().is_empty()
+        self.given.is_empty() && self.service.access().current().is_empty()
     }
 
     fn find(&self, digest: &Digest) -> Option<Arc<KnownKey>> {
-        self.given.find(digest).or_else(|| self.service.access().ring().find(digest))
+        self.given.find(digest).or_else(|| self.service.access().current().find(digest))
     }
 
     /// The key with this text, if it is valid and has the scope `read`.

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::layout::{number, percent};
 use super::parts::{fact, with_code};
 use super::view::View;
+use crate::events::Status;
 use crate::service::reports::verdict::VerdictState;
-use crate::store::Status;
 
 /// The section.
 pub(crate) fn section(view: &View) -> Markup {

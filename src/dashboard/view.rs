@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::engine::error::ServiceError;
 use crate::engine::loaded::LoadedExperiment;
-use crate::engine::traffic::TrafficSummary;
 use crate::service::Service;
 use crate::service::batches::OpenBatch;
+use crate::service::error::ServiceError;
 use crate::service::reports::alarms::Alarm;
 use crate::service::reports::regret::RegretReport;
 use crate::service::reports::standings::Standings;
 use crate::service::reports::statistics::Statistics;
+use crate::service::reports::traffic::TrafficSummary;
 use crate::service::reports::verdict::Verdict;
 use crate::store::ExperimentRecord;
 use dueling_bandits::Tally;
@@ -75,7 +75,7 @@ impl View {
         loaded: Arc<LoadedExperiment>,
         chosen: Option<&str>,
     ) -> Result<Self, ServiceError> {
-        let confidence = loaded.verdict_confidence(None).map_err(ServiceError::Internal)?;
+        let confidence = loaded.verdict_confidence(None).map_err(ServiceError::internal)?;
         let (verdict, regret) =
             tokio::try_join!(service.verdict(&loaded, confidence), service.regret_report(&loaded))?;
         let standings = loaded.standings()?;

@@ -1,11 +1,11 @@
-//! A database that has gone back: a file was cut off, an old backup was restored, or a standby took
-//! over that was behind. What is gone was acknowledged, so it is an error that an operator must
-//! see.
+//! A log that is shorter than it was: the database file was truncated, an old backup was restored,
+//! or a standby took over that was behind. The lost entries were acknowledged, so this is an error
+//! that an operator must see.
 
 use crate::telemetry::metrics::Metrics;
 
-/// Say that the log of `experiment` is shorter than it was: it goes up to `position`, after it went
-/// up to `was_at_least`. `sign` is what shows it.
+/// Report that the log of `experiment` ends at `position`, although it had reached `was_at_least`
+/// before. `sign` names the evidence.
 pub(crate) fn report(
     metrics: &Metrics,
     experiment: &str,

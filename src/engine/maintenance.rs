@@ -1,38 +1,53 @@
-//! What a process does every two seconds: append self-duels, settle clicks that have waited, keep
-//! snapshots, conclude what is certain, read the signing keys, and drop experiments that are idle
-//! or take too much room.
+//! What a process does every two seconds: flush self-duels, settle clicks, save snapshots, read the
+//! signing keys again, run the periodic tasks of the service, and evict experiments that are idle
+//! or exceed the memory limit.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use crate::access::Actor;
-use crate::engine::error::ServiceError;
+use crate::engine::Engine;
+use crate::engine::error::EngineError;
 use crate::engine::loaded::LoadedExperiment;
-use crate::service::Service;
-use crate::store::{Appended, AuditNote, ControlEvent, Event, NewEvent, StoreError};
+use crate::events::{ControlEvent, Event};
+use crate::store::{Appended, AuditNote, NewEvent, StoreError};
 
-/// How often.
+/// Interval of the rounds.
 const EVERY: Duration = Duration::from_secs(2);
-/// The signing keys are read every so many rounds.
+/// Rounds from one refresh of the keys to the next.
 const KEYS_EVERY_ROUNDS: u32 = 5;
-/// What of a round reads and writes more than self-duels is given up on after this time.
+/// Time limit of maintenance other than flushing self-duels.
 const WITHIN: Duration = Duration::from_secs(10);
 /// Duels of one experiment that are settled in one round.
 const SETTLE_AT_ONCE: usize = 10_000;
 /// Entries folded between two snapshots of an experiment.
 const SNAPSHOT_EVERY: u64 = 10_000;
 
-/// Keep things up until the service is gone. What cannot be done now is done in a later round.
-pub(crate) async fn run_maintenance(service: Weak<Service>) {
+/// Why a task was not done. It is done in a later round.
+pub type TaskError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Work that the service adds to the rounds of the engine.
+#[async_trait]
+pub trait PeriodicTasks: Send + Sync {
+    /// Read keys again that other processes may have changed.
+    async fn refresh_keys(&self) -> Result<(), TaskError>;
+
+    /// Maintain one experiment in memory. Runs in every round.
+    async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError>;
+}
+
+/// Run maintenance rounds until the engine is dropped. A task that fails is done in a later round.
+pub(crate) async fn run_maintenance(engine: Weak<Engine>, tasks: Weak<dyn PeriodicTasks>) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut failing = false;
     for round in 0u32.. {
-        let Some(registry) = service.upgrade().map(|service| Arc::clone(&service.registry)) else {
+        let Some(registry) = engine.upgrade().map(|engine| Arc::clone(&engine.registry)) else {
             return;
         };
         tokio::select! {
@@ -40,18 +55,16 @@ pub(crate) async fn run_maintenance(service: Weak<Service>) {
             () = registry.overfull.notified() => {}
         }
         drop(registry);
-        let Some(service) = service.upgrade() else { return };
-        service.flush_self_duels().await;
-        let keys = async {
-            service.keys.refresh().await?;
-            service.access.refresh().await?;
-            Ok(service.access.note_uses().await?)
+        let (Some(engine), Some(tasks)) = (engine.upgrade(), tasks.upgrade()) else { return };
+        engine.flush_self_duels().await;
+        // apart from the experiments: a revoked key must not stay valid because they take long
+        let refresh = async {
+            engine.signing_keys.refresh().await.map_err(EngineError::from)?;
+            tasks.refresh_keys().await
         };
-        let work = service.keep_up_experiments(round as usize);
-        // apart from the rest: a revoked key must not stay good because an experiment keeps the
-        // round busy
-        let keys_done = if round % KEYS_EVERY_ROUNDS == 0 { within(keys).await } else { Ok(()) };
-        match keys_done.and(within(work).await) {
+        let refreshed = if round % KEYS_EVERY_ROUNDS == 0 { within(refresh).await } else { Ok(()) };
+        let maintained = within(engine.maintain_experiments(&*tasks, round as usize)).await;
+        match refreshed.and(maintained) {
             Ok(()) => failing = false,
             Err(error) if !failing => {
                 failing = true;
@@ -62,28 +75,28 @@ pub(crate) async fn run_maintenance(service: Weak<Service>) {
     }
 }
 
-async fn within(work: impl Future<Output = Result<(), ServiceError>>) -> Result<(), ServiceError> {
+async fn within(work: impl Future<Output = Result<(), TaskError>>) -> Result<(), TaskError> {
     tokio::time::timeout(WITHIN, work)
         .await
         .unwrap_or_else(|_| Err(StoreError::Slow(WITHIN).into()))
 }
 
-impl Service {
-    /// Append the self-duels that were handed out since the last time. What cannot be written now
-    /// is written later.
+impl Engine {
+    /// Append the self-duels that were issued since the last flush. Those that cannot be written
+    /// now are written later.
     pub(crate) async fn flush_self_duels(self: &Arc<Self>) {
         let mut flushes = JoinSet::new();
-        for loaded in self.registry.all().into_iter().chain(self.registry.leaving()) {
+        for loaded in self.registry.all().into_iter().chain(self.registry.drain()) {
             if loaded.has_self_duels() {
-                let service = Arc::clone(self);
-                // together, so that one commit takes them all
-                flushes.spawn(async move { service.flush(&loaded).await });
+                let engine = Arc::clone(self);
+                // concurrently, so that one commit has them all
+                flushes.spawn(async move { engine.flush(&loaded).await });
             }
         }
         while flushes.join_next().await.is_some() {}
     }
 
-    /// Append one experiment's self-duels; whether those that there were are in the log.
+    /// Append the self-duels of one experiment. Returns whether the log has them.
     async fn flush(&self, loaded: &Arc<LoadedExperiment>) -> bool {
         let Some((nonce, counts)) = loaded.self_duels_to_flush(|| self.fresh_nonce()) else {
             return true;
@@ -93,10 +106,10 @@ impl Service {
                 if appended == Appended::Archived {
                     tracing::info!(
                         experiment = loaded.name,
-                        "self-duels from before it was archived are not counted"
+                        "self-duels from before the experiment was archived are not counted"
                     );
                 }
-                loaded.self_duels_settled(nonce);
+                loaded.self_duels_flushed(nonce);
                 true
             }
             Err(error) => {
@@ -106,20 +119,24 @@ impl Service {
         }
     }
 
-    /// All that an experiment in memory wants done, for each of them, whatever becomes of the
-    /// others; beginning with another one each round, for a round may have to end before its time.
-    /// The first error, after all.
-    async fn keep_up_experiments(&self, round: usize) -> Result<(), ServiceError> {
+    /// Maintain every experiment in memory. A failure does not stop the others; the first error is
+    /// returned. Each round begins with another experiment, because its time limit may end it
+    /// early.
+    async fn maintain_experiments(
+        &self,
+        tasks: &dyn PeriodicTasks,
+        round: usize,
+    ) -> Result<(), TaskError> {
         let mut all = self.registry.all();
         let begin = round % all.len().max(1);
         all.rotate_left(begin);
         let mut done = Ok(());
         for loaded in &all {
             for step in [
-                self.settle_pages(loaded).await,
-                self.keep_snapshot(loaded, SNAPSHOT_EVERY).await,
-                self.note_ended_batches(loaded).await,
-                self.conclude_if_certain(loaded).await,
+                self.settle_pages(loaded).await.map_err(TaskError::from),
+                self.save_snapshot(loaded, SNAPSHOT_EVERY).await.map_err(TaskError::from),
+                self.note_ended_batches(loaded).await.map_err(TaskError::from),
+                tasks.maintain(loaded).await,
             ] {
                 if let Err(error) = &step {
                     tracing::debug!(%error, experiment = loaded.name, "left for the next round");
@@ -127,39 +144,42 @@ impl Service {
                 done = done.and(step);
             }
         }
-        done.and(self.make_room().await)
+        done.and(self.evict().await.map_err(TaskError::from))
     }
 
-    /// Settle the duels whose clicks have waited for their time. Every process tries, and one of
-    /// them succeeds.
-    async fn settle_pages(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), ServiceError> {
+    /// Settle the duels whose time to collect clicks is over. Every process tries, and one of them
+    /// succeeds.
+    async fn settle_pages(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
         if loaded.is_broken() || loaded.with_record(|record| record.archived_at.is_some()) {
             return Ok(());
         }
-        // one that is being folded anew has none for a moment
-        let Ok(due) = loaded.pages_to_settle(self.clock.now_ms(), SETTLE_AT_ONCE) else {
+        // without a fold there is nothing to settle; it is loaded again
+        let Ok(due) = loaded.pages_to_settle(self.now_ms(), SETTLE_AT_ONCE) else {
             return Ok(());
         };
         if due.is_empty() {
             return Ok(());
         }
-        let settled = |nonce| NewEvent { nonce, event: Event::Control(ControlEvent::Settled {}) };
+        let settled = |nonce| NewEvent::new(nonce, Event::Control(ControlEvent::Settled {}));
         self.writer.append(loaded, due.into_iter().map(settled).collect()).await.map(drop)
     }
 
-    /// Keep a snapshot of every experiment that has moved on enough since its last one. The first
-    /// error, after all.
-    pub(crate) async fn keep_snapshots(&self) -> Result<(), ServiceError> {
+    /// Save a snapshot of every experiment that has folded enough entries since its last one.
+    /// Returns the first error, after all were tried.
+    pub(crate) async fn save_snapshots(&self) -> Result<(), EngineError> {
         let mut done = Ok(());
         for loaded in self.registry.all() {
-            done = done.and(self.keep_snapshot(&loaded, SNAPSHOT_EVERY).await);
+            done = done.and(self.save_snapshot(&loaded, SNAPSHOT_EVERY).await);
         }
         done
     }
 
-    /// Put the ends of batches into the audit log. Every process that folds one tries; the log
-    /// takes it once.
-    async fn note_ended_batches(&self, loaded: &LoadedExperiment) -> Result<(), ServiceError> {
+    /// Note the ends of batches in the audit log. Every process that folds one tries; the audit log
+    /// accepts each once.
+    pub(crate) async fn note_ended_batches(
+        &self,
+        loaded: &LoadedExperiment,
+    ) -> Result<(), EngineError> {
         let ended = loaded.ended_batches();
         if ended.is_empty() {
             return Ok(());
@@ -185,49 +205,37 @@ impl Service {
         Ok(())
     }
 
-    /// Before the end: what would be noted later.
-    pub(crate) async fn note_uses_and_batches(&self) {
-        if let Err(error) = self.access.note_uses().await {
-            tracing::warn!(%error, "the last uses of keys are not noted");
-        }
-        for loaded in self.registry.all() {
-            if let Err(error) = self.note_ended_batches(&loaded).await {
-                tracing::warn!(%error, experiment = loaded.name, "ends of batches are noted at the next start");
-            }
-        }
-    }
-
-    async fn keep_snapshot(
+    async fn save_snapshot(
         &self,
         loaded: &LoadedExperiment,
         every: u64,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<(), EngineError> {
         if !loaded.is_broken()
-            && let Some(snapshot) = loaded.snapshot_if_due(every, self.clock.now_ms())?
+            && let Some(snapshot) = loaded.snapshot_if_due(every, self.now_ms())?
         {
-            // first: a start from the snapshot does not see the ends of batches before it
+            // first: a process that starts from the snapshot does not fold these ends again
             self.note_ended_batches(loaded).await?;
             self.store.save_snapshot(&snapshot).await?;
-            loaded.snapshot_kept(snapshot.position);
+            loaded.snapshot_saved(snapshot.position);
         }
         Ok(())
     }
 
-    /// Drop what is idle and what there is no room for: self-duels into the log and a snapshot
-    /// first.
-    async fn make_room(&self) -> Result<(), ServiceError> {
-        let now = self.clock.now_ms();
+    /// Evict idle experiments and those that exceed the memory limit, after flushing their
+    /// self-duels and saving a snapshot.
+    async fn evict(&self) -> Result<(), EngineError> {
+        let now = self.now_ms();
         let mut done = Ok(());
-        for loaded in self.registry.droppable(now, now - self.idle_after_ms) {
+        for loaded in self.registry.evictable(now, now - self.idle_after_ms) {
             if !self.flush(&loaded).await {
                 continue;
             }
-            let kept = self.keep_snapshot(&loaded, 1).await;
-            if kept.is_ok() {
+            let saved = self.save_snapshot(&loaded, 1).await;
+            if saved.is_ok() {
                 self.registry.remove(&loaded);
-                tracing::debug!(experiment = loaded.name, "dropped from memory");
+                tracing::debug!(experiment = loaded.name, "evicted from memory");
             }
-            done = done.and(kept);
+            done = done.and(saved);
         }
         done
     }

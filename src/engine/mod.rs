@@ -1,16 +1,27 @@
-//! A loaded experiment: the fold of its log, its open duels, group commit, replication and
+//! Experiments in memory: the fold of each log, the open duels, group commit, replication and
 //! maintenance.
+//!
+//! [`Engine`] owns all of it. It knows the store and the tokens below it, and nothing of the use
+//! cases above it: those pass in their periodic work as [`maintenance::PeriodicTasks`] and keep
+//! their own values with an experiment in [`extensions::Extensions`].
 
+mod background;
+pub mod condition;
+mod core;
 pub mod error;
 pub mod experiment_spec;
+pub mod extensions;
 pub mod fold;
 pub mod loaded;
 pub mod log_regression;
 pub mod maintenance;
 pub mod outstanding;
-pub mod page_rules;
 pub mod registry;
 pub mod replication;
-pub mod single_flight;
+mod self_duels;
+pub mod settings;
 pub mod traffic;
 pub mod writer;
+
+pub use core::Engine;
+pub use experiment_spec::page_rules;

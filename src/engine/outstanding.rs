@@ -1,14 +1,14 @@
-//! The duels that this process has handed out and that nobody has answered yet: counts per pair and
-//! time bucket, so that memory does not grow with what is outstanding.
+//! Duels that this process issued and that are not answered yet. They are counted by pair and time
+//! bucket, so that memory does not grow with their number.
 
 use std::collections::{HashMap, VecDeque};
 
 use dueling_bandits::{Duel, InFlight, Selection};
 
-/// Buckets that a duel's time to live is cut into: a duel is forgotten at most 1/64 of it late.
+/// Buckets that a time to live is divided into: a duel expires at most 1/64 of it late.
 const BUCKETS: i64 = 64;
 
-/// Counts of what is out. For a batch policy only the duels of its open batch are counted.
+/// Counts of open duels. For a batch policy, only those of its open batch.
 #[derive(Debug)]
 pub struct Outstanding {
     in_flight: InFlight,
@@ -16,7 +16,8 @@ pub struct Outstanding {
     bucket_ms: i64,
     ttl_ms: i64,
     batch: Option<u32>,
-    /// Duels of each pair that had their time without an answer, since somebody asked.
+    /// Duels of each pair that expired without an answer since the last call of
+    /// [`Outstanding::take_unanswered`].
     unanswered: Vec<((u16, u16), u32)>,
 }
 
@@ -27,7 +28,7 @@ struct Bucket {
 }
 
 impl Outstanding {
-    /// Nothing out; duels live `ttl_ms`.
+    /// No open duels; duels live `ttl_ms`.
     pub fn new(ttl_ms: i64) -> Self {
         Self {
             in_flight: InFlight::new(),
@@ -39,8 +40,7 @@ impl Outstanding {
         }
     }
 
-    /// What is out now, in `batch`: what has expired is forgotten, and so is everything of another
-    /// batch.
+    /// The open duels of `batch` at this time. Forgets expired duels and those of other batches.
     pub fn at(&mut self, now_ms: i64, batch: Option<u32>) -> &InFlight {
         if batch != self.batch {
             self.batch = batch;
@@ -63,20 +63,20 @@ impl Outstanding {
         &self.in_flight
     }
 
-    /// Duels of each pair that had their time without an answer, since this was last asked.
+    /// Duels of each pair that expired without an answer since the last call.
     pub fn take_unanswered(&mut self) -> Vec<((u16, u16), u32)> {
         std::mem::take(&mut self.unanswered)
     }
 
-    /// A duel was handed out. Self-duels and duels outside the open batch wait for no answer that
-    /// matters here.
+    /// Count a duel that was issued. Self-duels and duels outside the open batch are not counted,
+    /// because their answers do not matter here.
     pub fn issue(&mut self, selection: &Selection, now_ms: i64) {
         let Duel { first, second } = selection.duel;
         if first == second || selection.batch != self.batch {
             return;
         }
         let start_ms = now_ms - now_ms.rem_euclid(self.bucket_ms);
-        // a clock that was set back puts the duel into the newest bucket
+        // if the clock was set back, the duel goes into the newest bucket
         if self.buckets.back().is_none_or(|newest| newest.start_ms < start_ms) {
             self.buckets.push_back(Bucket { start_ms, pairs: HashMap::new() });
         }
@@ -86,13 +86,13 @@ impl Outstanding {
         }
     }
 
-    /// A duel that this process handed out at `issued_ms` was answered.
-    pub fn settle(&mut self, first: usize, second: usize, batch: Option<u32>, issued_ms: i64) {
+    /// A duel that this process issued at `issued_ms` was answered.
+    pub fn answered(&mut self, first: usize, second: usize, batch: Option<u32>, issued_ms: i64) {
         if batch != self.batch {
             return;
         }
-        // its own bucket, or a newer one: the clock may have gone on, or was set back, before it
-        // was noted
+        // its own bucket or a newer one: between reading the clock and counting the duel, time may
+        // have passed or the clock may have been set back
         let own =
             self.buckets.partition_point(|bucket| bucket.start_ms <= issued_ms).saturating_sub(1);
         let found = self
@@ -129,36 +129,36 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_settles_one_duel_and_a_second_answer_none() {
+    fn an_answer_removes_one_duel_and_a_second_answer_none() {
         let mut out = Outstanding::new(64_000);
         out.issue(&Selection::of(2, 5), 100);
         out.issue(&Selection::of(5, 2), 200);
-        out.settle(5, 2, None, 100);
+        out.answered(5, 2, None, 100);
         assert_eq!(out.at(300, None).of(2, 5), 1);
-        out.settle(2, 5, None, 200);
-        out.settle(2, 5, None, 200);
+        out.answered(2, 5, None, 200);
+        out.answered(2, 5, None, 200);
         assert_eq!(out.at(300, None).total(), 0);
     }
 
     #[test]
-    fn a_duel_that_was_noted_late_is_settled() {
+    fn a_duel_that_was_counted_late_is_found() {
         let mut out = Outstanding::new(64_000);
         out.issue(&Selection::of(0, 1), 1000);
         out.issue(&Selection::of(2, 3), 999);
         assert_eq!(out.at(1001, None).of(2, 3), 1);
-        out.settle(2, 3, None, 999);
+        out.answered(2, 3, None, 999);
         assert_eq!(out.at(1002, None).of(2, 3), 0);
         assert_eq!(out.at(1002, None).of(0, 1), 1);
     }
 
     #[test]
-    fn a_new_batch_starts_with_nothing_out() {
+    fn a_new_batch_starts_without_open_duels() {
         let mut out = Outstanding::new(64_000);
         out.at(0, Some(1));
         out.issue(&Selection { batch: Some(1), ..Selection::of(0, 1) }, 0);
         assert_eq!(out.at(1, Some(1)).total(), 1);
         assert_eq!(out.at(1, Some(2)).total(), 0);
-        out.settle(0, 1, Some(1), 0);
+        out.answered(0, 1, Some(1), 0);
         out.issue(&Selection { batch: Some(1), ..Selection::of(0, 1) }, 2);
         assert_eq!(out.at(3, Some(2)).total(), 0, "duels of a closed batch do not count");
     }

@@ -1,5 +1,5 @@
-//! The experiments that this process has in memory: loaded on first use, kept up with the store,
-//! and dropped when they are idle or take too much room.
+//! The experiments that this process has in memory: loaded on first use, kept up to date with the
+//! store, and evicted when they are idle or exceed the memory limit.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OnceCell};
 use tracing::Instrument as _;
 
-use crate::engine::error::ServiceError;
+use crate::engine::condition::Condition;
+use crate::engine::error::EngineError;
 use crate::engine::loaded::LoadedExperiment;
 use crate::store::{ExperimentId, Head, SharedStore, in_time};
 use crate::telemetry::metrics::Metrics;
 
-/// An experiment that could not be read is not tried again before this: each request would fold its
-/// log anew.
+/// How long an experiment that could not be read is refused without another attempt: each attempt
+/// folds its log again.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 
 type Slot = Arc<OnceCell<Arc<LoadedExperiment>>>;
@@ -29,23 +30,23 @@ struct Refusal {
 /// Experiments by name, loaded on first use.
 pub struct Registry {
     store: SharedStore,
-    /// High half of this process's nonces.
+    /// High half of the nonces of this process.
     process: u64,
     metrics: Arc<Metrics>,
     slots: RwLock<HashMap<String, Slot>>,
     by_id: RwLock<HashMap<ExperimentId, Arc<LoadedExperiment>>>,
     refused: Mutex<HashMap<String, Refusal>>,
-    /// Dropped, but perhaps still held by a request, which may count a self-duel.
-    leaving: Mutex<Vec<Arc<LoadedExperiment>>>,
-    /// Unix milliseconds, as of the last round of upkeep: precise enough to tell who is idle.
+    /// Evicted experiments. A request may still hold one and count a self-duel.
+    draining: Mutex<Vec<Arc<LoadedExperiment>>>,
+    /// Unix milliseconds of the last maintenance round: precise enough to find idle experiments.
     now_ms: AtomicI64,
     memory_bytes: u64,
-    /// More is in memory than should be.
+    /// The memory limit is exceeded.
     pub(crate) overfull: Notify,
 }
 
 impl Registry {
-    /// Nothing loaded yet; experiments may take `memory_bytes` together.
+    /// An empty registry with this memory limit for all experiments together.
     pub fn new(
         store: SharedStore,
         process: u64,
@@ -60,57 +61,40 @@ impl Registry {
             slots: RwLock::default(),
             by_id: RwLock::default(),
             refused: Mutex::default(),
-            leaving: Mutex::default(),
+            draining: Mutex::default(),
             now_ms: AtomicI64::new(now_ms),
             memory_bytes,
             overfull: Notify::new(),
         }
     }
 
-    /// The experiment with this name. Requests that ask for it while it is loaded wait for the one
-    /// load, which goes on when they are given up: a log that takes longer to fold than a request
-    /// may take would never be read.
-    pub async fn get(self: &Arc<Self>, name: &str) -> Result<Arc<LoadedExperiment>, ServiceError> {
+    /// The experiment with this name. Concurrent requests share one load. The load continues when
+    /// the requests are cancelled; otherwise a log that takes longer to fold than the time limit of
+    /// a request could never be loaded.
+    pub async fn get(self: &Arc<Self>, name: &str) -> Result<Arc<LoadedExperiment>, EngineError> {
         if let Some(loaded) = self.in_memory(name) {
             return Ok(loaded);
         }
         if let Some(why) = self.refusal(name) {
-            return Err(ServiceError::Unreadable { name: name.into(), why });
+            return Err(EngineError::Unreadable { name: name.into(), why });
         }
         let (registry, name) = (Arc::clone(self), name.to_owned());
         let load = async move { registry.load(&name).await };
         tokio::spawn(load.in_current_span()).await.map_err(|error| {
-            ServiceError::Internal(format!("an experiment could not be loaded: {error}"))
+            EngineError::Internal(format!("an experiment could not be loaded: {error}"))
         })?
     }
 
-    async fn load(&self, name: &str) -> Result<Arc<LoadedExperiment>, ServiceError> {
-        let slot = {
-            let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-            let slot = slots.entry(name.to_string()).or_default();
-            if slot.get().is_some_and(|loaded| loaded.is_broken()) {
-                self.leaving
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .extend(slot.get().cloned());
-                *slot = Slot::default();
-            }
-            Arc::clone(slot)
-        };
+    async fn load(&self, name: &str) -> Result<Arc<LoadedExperiment>, EngineError> {
+        let slot = self.slot(name);
         let loaded = slot
             .get_or_try_init(async || {
                 let record = in_time(self.store.experiment(name)).await?;
-                let record = record.ok_or_else(|| ServiceError::NotFound(name.into()))?;
+                let record = record.ok_or_else(|| EngineError::NotFound(name.into()))?;
                 let now_ms = self.now_ms.load(Ordering::Relaxed);
-                let loaded = LoadedExperiment::open(
-                    &*self.store,
-                    record,
-                    self.process,
-                    &self.metrics,
-                    now_ms,
-                )
-                .await?;
-                let loaded = Arc::new(loaded);
+                let (store, metrics) = (&*self.store, &*self.metrics);
+                let loaded =
+                    LoadedExperiment::open(store, record, self.process, metrics, now_ms).await?;
                 loaded.touch(now_ms);
                 self.by_id
                     .write()
@@ -128,16 +112,8 @@ impl Registry {
                 }
             }
             Err(error) => {
-                // names that do not exist must not pile up
-                let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-                if slots
-                    .get(name)
-                    .is_some_and(|kept| Arc::ptr_eq(kept, &slot) && !kept.initialized())
-                {
-                    slots.remove(name);
-                }
-                drop(slots);
-                if let ServiceError::Unreadable { why, .. } = error {
+                self.remove_empty(name, &slot);
+                if let EngineError::Unreadable { why, .. } = error {
                     self.refuse(name, why);
                 }
             }
@@ -145,7 +121,27 @@ impl Registry {
         loaded
     }
 
-    /// The experiment with this name, if it is in memory.
+    /// The slot to load an experiment into; a broken experiment is moved out of it.
+    fn slot(&self, name: &str) -> Slot {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let slot = slots.entry(name.to_string()).or_default();
+        if slot.get().is_some_and(|loaded| loaded.is_broken()) {
+            self.draining().extend(slot.get().cloned());
+            *slot = Slot::default();
+        }
+        Arc::clone(slot)
+    }
+
+    /// Remove a slot that nothing was loaded into: slots of names that do not exist must not
+    /// accumulate.
+    fn remove_empty(&self, name: &str, slot: &Slot) {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        if slots.get(name).is_some_and(|kept| Arc::ptr_eq(kept, slot) && !kept.initialized()) {
+            slots.remove(name);
+        }
+    }
+
+    /// The experiment with this name, if it is in memory. Counts as a request for it.
     pub fn in_memory(&self, name: &str) -> Option<Arc<LoadedExperiment>> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let loaded = slots.get(name)?.get().filter(|loaded| !loaded.is_broken())?;
@@ -153,7 +149,7 @@ impl Registry {
         Some(Arc::clone(loaded))
     }
 
-    /// The same for who only looks on: that does not keep it in memory.
+    /// The experiment with this name, if it is in memory. Does not count as a request for it.
     pub fn peek(&self, name: &str) -> Option<Arc<LoadedExperiment>> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.get(name)?.get().filter(|loaded| !loaded.is_broken()).cloned()
@@ -170,7 +166,7 @@ impl Registry {
             .map(|refusal| refusal.why.clone())
     }
 
-    /// Remember why an experiment cannot be served, and say so once for each reason.
+    /// Remember why an experiment cannot be served. Each reason is logged once.
     fn refuse(&self, name: &str, why: &str) {
         let refusal = Refusal { why: why.into(), at: Instant::now() };
         let before = self.refusals().insert(name.into(), refusal);
@@ -179,7 +175,7 @@ impl Registry {
         }
     }
 
-    /// How many experiments were asked for and cannot be read by this program.
+    /// Number of requested experiments that this program cannot read.
     pub fn refused(&self) -> usize {
         self.refusals().len()
     }
@@ -197,30 +193,31 @@ impl Registry {
         by_id.values().map(|loaded| loaded.bytes()).sum()
     }
 
-    /// Bring every experiment in memory up to the store: entries that other processes appended,
-    /// records that they changed.
-    pub async fn follow(self: &Arc<Self>) -> Result<(), ServiceError> {
-        // positions before heads: what is folded by then is in the log by then
-        let lives: Vec<_> =
-            self.renewed().into_iter().map(|loaded| (loaded.position(), loaded)).collect();
-        if lives.is_empty() {
+    /// Bring every experiment in memory up to date with the store: log entries and record changes
+    /// of other processes.
+    pub async fn follow(self: &Arc<Self>) -> Result<(), EngineError> {
+        // positions before heads, so that an entry folded meanwhile does not look lost
+        let followed: Vec<_> =
+            self.with_current_roster().into_iter().map(|it| (it.position(), it)).collect();
+        if followed.is_empty() {
             return Ok(());
         }
-        let ids: Vec<_> = lives.iter().map(|(_, loaded)| loaded.id).collect();
+        let ids: Vec<_> = followed.iter().map(|(_, loaded)| loaded.id).collect();
         let heads: HashMap<_, _> =
             self.store.heads(&ids).await?.into_iter().map(|head| (head.experiment, head)).collect();
         let behind = |(position, loaded): &(u64, Arc<LoadedExperiment>)| {
             heads.get(&loaded.id).map_or(0, |head| head.head.saturating_sub(*position))
         };
-        self.metrics.replica_lag_entries.set(lives.iter().map(behind).max().unwrap_or(0) as i64);
+        let lag = followed.iter().map(behind).max().unwrap_or(0);
+        self.metrics.replica_lag_entries.set(lag as i64);
         // one experiment that cannot be followed must not hold up the others
         let mut first_error = None;
-        for (position, loaded) in lives {
+        for (position, loaded) in followed {
             let head = heads.get(&loaded.id);
             let in_log = head.map_or(0, |head| head.head);
             if in_log < position {
                 loaded.report_log_regression(&self.metrics, in_log, position);
-                // not folded anew until somebody asks for it; its self-duels are written
+                // the next request loads it again; its self-duels are still flushed
                 self.remove(&loaded);
                 continue;
             }
@@ -232,26 +229,25 @@ impl Registry {
         first_error.map_or(Ok(()), Err)
     }
 
-    /// Every experiment in memory, by name. Those whose rankers have come or gone are on their way
-    /// in again, and left out.
-    fn renewed(self: &Arc<Self>) -> Vec<Arc<LoadedExperiment>> {
-        let (stale_roster, lives): (Vec<_>, Vec<_>) =
-            self.all().into_iter().partition(|loaded| loaded.has_stale_roster());
-        for loaded in stale_roster {
+    /// Every experiment in memory, by name. Those with a stale roster are left out and loaded again
+    /// in the background.
+    fn with_current_roster(self: &Arc<Self>) -> Vec<Arc<LoadedExperiment>> {
+        let (stale, current): (Vec<_>, Vec<_>) =
+            self.all().into_iter().partition(|it| it.condition() == Condition::StaleRoster);
+        for loaded in stale {
             self.remove(&loaded);
             let registry = Arc::clone(self);
-            // not waited for, so that it holds up nobody; if it fails, the next request for it is
-            // told why
+            // if loading fails, the next request for the experiment gets the error
             tokio::spawn(async move { registry.get(&loaded.name).await.map(drop) });
         }
-        lives
+        current
     }
 
-    /// Fold what other processes have told of: these experiments, up to these positions at least.
+    /// Fold these experiments up to these positions at least, as notices of other processes demand.
     pub async fn follow_noticed(
         &self,
         noticed: HashMap<ExperimentId, u64>,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<(), EngineError> {
         let mut first_error = None;
         for (id, head) in noticed {
             let loaded =
@@ -270,11 +266,11 @@ impl Registry {
         &self,
         loaded: &Arc<LoadedExperiment>,
         head: &Head,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<(), EngineError> {
         if !loaded.is_broken() && head.head > loaded.position() {
             self.catch_up(loaded).await?;
         }
-        // a change is in the log and was taken from there; this is for one that was made otherwise
+        // most changes of the record were folded from the log; this finds the others
         if head.version > loaded.with_record(|record| record.version)
             && let Some(record) = self.store.experiment(&loaded.name).await?
         {
@@ -283,10 +279,10 @@ impl Registry {
         Ok(())
     }
 
-    async fn catch_up(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), ServiceError> {
+    async fn catch_up(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
         match loaded.catch_up(&*self.store).await {
-            Err(ServiceError::Unreadable { name, why }) => {
-                // not tried again until somebody asks for it
+            Err(EngineError::Unreadable { name, why }) => {
+                // the next request for it tries again
                 self.refuse(&name, &why);
                 self.remove(loaded);
                 Ok(())
@@ -295,31 +291,30 @@ impl Registry {
         }
     }
 
-    /// Time goes on: those that were not asked for since `idle_since_ms`, and the longest unused of
-    /// those that take more room than there is. Of an idle experiment with an open batch, the
-    /// comparisons that are out are not forgotten, and one with clicks that wait is kept until they
-    /// are settled.
-    pub fn droppable(&self, now_ms: i64, idle_since_ms: i64) -> Vec<Arc<LoadedExperiment>> {
+    /// Set the time and return the experiments to evict: those without a request since
+    /// `idle_since_ms`, and the least recently used ones that exceed the memory limit. An idle
+    /// experiment stays while it waits for comparisons of its open batch or has clicks to settle.
+    pub fn evictable(&self, now_ms: i64, idle_since_ms: i64) -> Vec<Arc<LoadedExperiment>> {
         self.now_ms.store(now_ms, Ordering::Relaxed);
-        let mut lives = self.all();
-        lives.sort_by_key(|loaded| loaded.last_used_ms());
-        let mut bytes: u64 = lives.iter().map(|loaded| loaded.bytes()).sum();
-        let newest = lives.last().map(|loaded| loaded.id);
-        lives.retain(|loaded| {
+        let mut evictable = self.all();
+        evictable.sort_by_key(|loaded| loaded.last_used_ms());
+        let mut bytes: u64 = evictable.iter().map(|loaded| loaded.bytes()).sum();
+        let newest = evictable.last().map(|loaded| loaded.id);
+        evictable.retain(|loaded| {
             let idle = loaded.last_used_ms() < idle_since_ms
                 && !loaded.waits_for_its_batch(now_ms)
                 && !loaded.has_open_pages();
-            // however large, the newest stays: somebody asks for it
-            let dropped = idle || (bytes > self.memory_bytes && Some(loaded.id) != newest);
-            if dropped {
+            // the most recently used one stays, however large it is
+            let evict = idle || (bytes > self.memory_bytes && Some(loaded.id) != newest);
+            if evict {
                 bytes -= loaded.bytes();
             }
-            dropped
+            evict
         });
-        lives
+        evictable
     }
 
-    /// Forget an experiment. The next request for it loads it again.
+    /// Evict an experiment. The next request for it loads it again.
     pub fn remove(&self, loaded: &Arc<LoadedExperiment>) {
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
@@ -333,15 +328,18 @@ impl Registry {
         if by_id.get(&loaded.id).is_some_and(|kept| Arc::ptr_eq(kept, loaded)) {
             by_id.remove(&loaded.id);
         }
-        self.leaving.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(loaded));
+        self.draining().push(Arc::clone(loaded));
     }
 
-    /// Those that were dropped and may still have self-duels to write; let go of those that have
-    /// none.
-    pub fn leaving(&self) -> Vec<Arc<LoadedExperiment>> {
-        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
-        // nobody else holds it, so nothing can be added: what it has is all that there is to write
-        leaving.retain(|loaded| Arc::strong_count(loaded) > 1 || loaded.has_self_duels());
-        leaving.clone()
+    /// Evicted experiments that may still have self-duels to flush. Those that cannot are dropped.
+    pub fn drain(&self) -> Vec<Arc<LoadedExperiment>> {
+        let mut draining = self.draining();
+        // the only holder cannot count another self-duel
+        draining.retain(|loaded| Arc::strong_count(loaded) > 1 || loaded.has_self_duels());
+        draining.clone()
+    }
+
+    fn draining(&self) -> MutexGuard<'_, Vec<Arc<LoadedExperiment>>> {
+        self.draining.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

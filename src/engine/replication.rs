@@ -1,8 +1,8 @@
-//! How a process learns what the others have appended: it is told, and it looks.
+//! How a process learns of log entries that other processes append: by notices and by polling.
 //!
-//! The database tells who listens ([`Store::listen`]), within milliseconds. What is told can be
-//! lost, so every process also looks at the heads of its experiments from time to time, and that
-//! alone would be enough.
+//! The database sends notices to its listeners ([`Store::listen`]) within milliseconds. A notice
+//! can be lost, so every process also polls the heads of its experiments, which would be enough
+//! alone.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,26 +12,27 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 
-use crate::service::Service;
+use crate::engine::Engine;
+use crate::engine::error::EngineError;
 use crate::store::{ExperimentId, Notice, SharedStore, Store, StoreError};
 
-/// A round of following that takes longer is given up on, so that a database that hangs holds
-/// nothing up once it is back. What was folded until then stays folded.
+/// Time limit of a replication round, so that a database that hangs delays nothing once it is back.
+/// Entries that were folded until then stay folded.
 const FOLLOW_WITHIN: Duration = Duration::from_secs(10);
-/// Pause before listening is tried again after it failed.
+/// Pause before listening again after a failure.
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// What was told and not looked at yet: at most one entry an experiment.
+/// Notices that were received and not handled yet: at most one entry for each experiment.
 #[derive(Debug, Default)]
 pub(crate) struct PendingNotices {
     heads: Mutex<HashMap<ExperimentId, u64>>,
-    /// Something was told that is not known: look everywhere.
+    /// Notices may have been lost: poll all experiments.
     missed: AtomicBool,
     wake: Notify,
 }
 
 impl PendingNotices {
-    fn note(&self, notice: Option<Notice>) {
+    fn add(&self, notice: Option<Notice>) {
         match notice {
             Some(Notice { experiment, head }) => {
                 let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,15 +49,15 @@ impl PendingNotices {
     }
 }
 
-/// Listen for ever, or until it turns out that the database does not tell.
-pub(crate) async fn listen(store: SharedStore, told: Arc<PendingNotices>) {
+/// Listen forever. Returns only if the database does not send notices at all.
+pub(crate) async fn listen(store: SharedStore, notices: Arc<PendingNotices>) {
     let mut failing = false;
     loop {
-        match listen_once(&*store, &told, &mut failing).await {
+        match listen_once(&*store, &notices, &mut failing).await {
             Ok(()) => return,
             Err(error) => {
                 if !failing {
-                    tracing::warn!(%error, "cannot listen to the database; looking from time to time");
+                    tracing::warn!(%error, "cannot listen to the database; polling instead");
                 }
                 failing = true;
             }
@@ -67,49 +68,39 @@ pub(crate) async fn listen(store: SharedStore, told: Arc<PendingNotices>) {
 
 async fn listen_once(
     store: &dyn Store,
-    told: &PendingNotices,
+    pending: &PendingNotices,
     failing: &mut bool,
 ) -> Result<(), StoreError> {
     let Some(mut notices) = store.listen().await? else { return Ok(()) };
     if std::mem::take(failing) {
         tracing::info!("listening to the database again");
     }
-    // what was told before is not known
-    told.note(None);
+    // earlier notices were missed
+    pending.add(None);
     loop {
-        told.note(notices.next().await?);
+        pending.add(notices.next().await?);
     }
 }
 
-/// Keep up with other processes until the service is gone.
-pub(crate) async fn follow(service: Weak<Service>, told: Arc<PendingNotices>, every: Duration) {
+/// Follow other processes until the engine is dropped.
+pub(crate) async fn follow(engine: Weak<Engine>, notices: Arc<PendingNotices>, every: Duration) {
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut failing = false;
     loop {
-        let look_everywhere = tokio::select! {
+        let poll_all = tokio::select! {
             _ = ticks.tick() => true,
-            () = told.wake.notified() => told.missed.swap(false, Ordering::SeqCst),
+            () = notices.wake.notified() => notices.missed.swap(false, Ordering::SeqCst),
         };
-        let Some(service) = service.upgrade() else { return };
-        let registry = &service.registry;
-        let following = async {
-            let noticed = told.take();
-            if look_everywhere {
-                registry.follow().await
-            } else {
-                registry.follow_noticed(noticed).await
-            }
-        };
-        let followed = tokio::time::timeout(FOLLOW_WITHIN, following)
-            .await
-            .unwrap_or_else(|_| Err(StoreError::Slow(FOLLOW_WITHIN).into()));
-        if look_everywhere && followed.is_ok() {
-            service.metrics.followed_timestamp_seconds.set(service.now_ms() as f64 / 1000.0);
+        let Some(engine) = engine.upgrade() else { return };
+        let followed = follow_once(&engine, &notices, poll_all).await;
+        if poll_all && followed.is_ok() {
+            let now = engine.now_ms() as f64 / 1000.0;
+            engine.metrics.followed_timestamp_seconds.set(now);
         }
-        // once when it starts and once when it ends, not twice a second
+        // log the start and the end of an outage, not every round of it
         match followed {
-            Ok(()) if failing && look_everywhere => {
+            Ok(()) if failing && poll_all => {
                 failing = false;
                 tracing::info!("following the store again");
             }
@@ -120,4 +111,22 @@ pub(crate) async fn follow(service: Weak<Service>, told: Arc<PendingNotices>, ev
             _ => {}
         }
     }
+}
+
+async fn follow_once(
+    engine: &Engine,
+    notices: &PendingNotices,
+    poll_all: bool,
+) -> Result<(), EngineError> {
+    let following = async {
+        let noticed = notices.take();
+        if poll_all {
+            engine.registry.follow().await
+        } else {
+            engine.registry.follow_noticed(noticed).await
+        }
+    };
+    tokio::time::timeout(FOLLOW_WITHIN, following)
+        .await
+        .unwrap_or_else(|_| Err(StoreError::Slow(FOLLOW_WITHIN).into()))
 }

@@ -69,7 +69,7 @@ impl Duel {
             right: issued.right,
             self_duel: issued.self_duel,
             expires_at: rfc3339(issued.expires_at),
-            state: issued.state,
+            state: issued.chosen_at,
             batch: issued.batch,
         }
     }

@@ -84,7 +84,7 @@ impl One {
             }
             let clicks = clicks.into_iter().map(|click| click.0).collect();
             let said = FeedbackContent::Clicks { clicks, last: self.last.unwrap_or(true) };
-            return Ok(Feedback { duel_id: self.duel_id, said });
+            return Ok(Feedback { duel_id: self.duel_id, content: said });
         }
         if self.last.is_some() {
             return Err(("/final", "`final` goes with `clicks` only"));
@@ -114,7 +114,7 @@ impl One {
                 ));
             }
         };
-        Ok(Feedback { duel_id: self.duel_id, said: FeedbackContent::Outcome(outcome) })
+        Ok(Feedback { duel_id: self.duel_id, content: FeedbackContent::Outcome(outcome) })
     }
 }
 

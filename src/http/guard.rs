@@ -160,7 +160,7 @@ impl Guard {
         if matches!(rule, Some(Rule::Open)) {
             return Ok(Authorization::Admitted(None));
         }
-        let stored = self.service.access().ring();
+        let stored = self.service.access().current();
         if self.given.is_empty() && stored.is_empty() {
             return Ok(Authorization::Admitted(None));
         }

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::telemetry::trace::Parent;
+use crate::telemetry::request::Parent;
 
 /// The header with the trace context.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");

@@ -13,8 +13,8 @@ use super::routes::Routes;
 use super::state::AppState;
 use crate::access::Scope;
 use crate::clock::rfc3339;
-use crate::engine::traffic::{Delays, FeedbackCounts};
 use crate::service::reports::alarms::Alarm;
+use crate::service::reports::traffic::{Delays, FeedbackCounts};
 
 pub(crate) fn routes() -> Routes {
     let (read, problems) = (Access::Scope(Scope::Read), &[ProblemKind::ExperimentNotFound]);

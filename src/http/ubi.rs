@@ -232,5 +232,5 @@ fn part(event: UbiEvent, duels: &HashMap<String, String>) -> Result<Feedback, &'
         }
     };
     let clicks = vec![PageEvent { on, event: event.action_name }];
-    Ok(Feedback { duel_id, said: FeedbackContent::Clicks { clicks, last: false } })
+    Ok(Feedback { duel_id, content: FeedbackContent::Clicks { clicks, last: false } })
 }

@@ -1,51 +1,53 @@
-//! Batches: what the open one still needs, duels leased from it, and whole batches that were run
-//! elsewhere.
+//! Batches: the open batch, duels leased from it, and results of batches that were run elsewhere.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::engine::error::ServiceError;
 use crate::engine::experiment_spec::FieldError;
 use crate::engine::loaded::LoadedExperiment;
-use crate::service::{IssuedDuel, Service};
-use crate::store::{Appended, ControlEvent, Event, Nonce, PairResult, Status};
+use crate::events::{ControlEvent, Event, PairResult, Status};
+use crate::service::Service;
+use crate::service::change::refuse_archived;
+use crate::service::duels::IssuedDuel;
+use crate::service::error::ServiceError;
+use crate::store::{Appended, Nonce};
 use dueling_bandits::{BatchPair, Policy};
 
 /// The open batch of an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenBatch {
-    /// Log position that it is at.
+    /// Log position of this answer.
     pub position: u64,
-    /// Its number, from 1; `None` when the policy has run all its batches.
+    /// Its number, from 1; `None` if the policy has run all its batches.
     pub number: Option<u32>,
-    /// Unix milliseconds.
+    /// Unix milliseconds at which it opened.
     pub opened_at: Option<i64>,
-    /// One row a pair, with the duels in flight from this process.
+    /// Its pairs, each with the number of duels in flight from this process.
     pub pairs: Vec<(BatchPair, u32)>,
 }
 
-/// Counts of one pair as they are posted: by the rankers' ids.
+/// Posted counts of one pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostedResult {
-    /// One ranker.
+    /// Id of one ranker.
     pub left: String,
-    /// The other.
+    /// Id of the other ranker.
     pub right: String,
-    /// Comparisons that the one won.
+    /// Comparisons that the left ranker won.
     pub left_wins: u32,
-    /// Comparisons that the other won.
+    /// Comparisons that the right ranker won.
     pub right_wins: u32,
     /// Comparisons without a winner.
     pub ties: u32,
 }
 
-/// High half of the nonces of posted batches; no process draws it.
+/// High half of the nonces of posted batches. No process has it.
 const BATCH_RESULTS: u64 = u64::MAX;
 
 impl Service {
     /// The open batch.
     pub async fn batch(&self, name: &str) -> Result<OpenBatch, ServiceError> {
         let loaded = self.experiment(name).await?;
-        let now = self.clock.now_ms();
+        let now = self.now_ms();
         let (number, pairs, position, opened_at) = {
             let fold = loaded.fold()?;
             let policy = fold.policy();
@@ -61,37 +63,33 @@ impl Service {
         Ok(OpenBatch { position, number, opened_at: number.map(|_| opened_at), pairs })
     }
 
-    /// Hand out up to `count` duels of the open batch at once; fewer, or none, when the batch does
-    /// not need so many.
+    /// Issue up to `count` duels of the open batch at once. Returns fewer, or none, if the batch
+    /// does not need that many.
     pub async fn lease(&self, name: &str, count: usize) -> Result<Vec<IssuedDuel>, ServiceError> {
         let loaded = self.experiment(name).await?;
         require_batches(&loaded, loaded.fold()?.policy())?;
-        let (status, archived) =
-            loaded.with_record(|record| (record.status, record.archived_at.is_some()));
-        if archived {
-            return Err(ServiceError::Archived(name.into()));
-        }
-        match status {
+        loaded.with_record(refuse_archived)?;
+        match loaded.with_record(|record| record.status) {
             Status::Running => {}
             Status::Paused => return Err(ServiceError::Paused(name.into())),
             Status::Concluded => return Ok(Vec::new()),
         }
-        let now = self.clock.now_ms();
+        let now = self.now_ms();
         let mut duels = Vec::new();
         for _ in 0..count {
-            let (mut rng, step) = self.rng();
-            let (selection, state) = loaded.select(&mut rng, now)?;
+            let (mut rng, step) = self.selection_rng();
+            let (selection, chosen_at) = loaded.select(&mut rng, now)?;
             if selection.batch.is_none() {
                 break;
             }
-            duels.push(self.issue(&loaded, &selection, state, step, &mut rng, now));
+            duels.push(self.issue(&loaded, &selection, chosen_at, step, &mut rng, now));
         }
         Ok(duels)
     }
 
-    /// Take in a whole batch that was run elsewhere. The flag says whether it is new; the position
-    /// is where it stands in the log. Every pair of the batch must be there once, with as many
-    /// comparisons as it still needs.
+    /// Record the results of a batch that was run elsewhere. Returns whether they are new, and
+    /// their position in the log. Every pair of the batch must be listed once, with exactly the
+    /// comparisons that it still needs.
     pub async fn post_batch(
         &self,
         name: &str,
@@ -99,10 +97,8 @@ impl Service {
         posted: &[PostedResult],
     ) -> Result<(bool, u64), ServiceError> {
         let loaded = self.experiment(name).await?;
-        if loaded.with_record(|record| record.archived_at.is_some()) {
-            return Err(ServiceError::Archived(name.into()));
-        }
-        // a new policy counts its batches from 1 again
+        loaded.with_record(refuse_archived)?;
+        // each policy numbers its batches from 1
         let policy = (loaded.spec.former_policies.len() as Nonce) << 32;
         let nonce = Nonce::from(BATCH_RESULTS) << 64 | policy | Nonce::from(batch);
         let (open, pairs) = {
@@ -113,8 +109,8 @@ impl Service {
         let results = if open == Some(batch) {
             match_results(&loaded, &pairs, posted).map_err(ServiceError::Invalid)?
         } else {
-            // perhaps a repeat of the post that closed it
-            match self.store.find(loaded.id, &[nonce]).await?.into_iter().next().flatten() {
+            // it may be a repeat of the post that closed the batch
+            match self.engine.store.find(loaded.id, &[nonce]).await?.into_iter().next().flatten() {
                 Some(entry) if same_results(&loaded, &entry.event, posted) => {
                     return Ok((false, entry.position));
                 }
@@ -122,25 +118,23 @@ impl Service {
                 None => return Err(ServiceError::BatchNotOpen { asked: batch, open }),
             }
         };
-        match self
-            .append_control(&loaded, nonce, ControlEvent::BatchResults { batch, results })
-            .await?
-        {
+        let event = ControlEvent::BatchResults { batch, results };
+        match self.engine.append_control(&loaded, nonce, event).await? {
             Appended::Recorded(position) => Ok((true, position)),
             Appended::Duplicate(position) => Ok((false, position)),
             Appended::Conflict(position) => Err(conflict(batch, position)),
             Appended::Archived => Err(ServiceError::Archived(name.into())),
             Appended::TooLate(_) => {
-                Err(ServiceError::Internal("results of a batch wait for no duel".into()))
+                Err(ServiceError::internal("results of a batch cannot be superseded by a duel"))
             }
-            Appended::Missing => Err(ServiceError::NotFound(name.into())),
+            Appended::Missing => Err(ServiceError::not_found(name)),
         }
     }
 }
 
 fn conflict(batch: u32, position: u64) -> ServiceError {
     ServiceError::Conflict(format!(
-        "other results of batch {batch} were posted before (log position {position}); those count"
+        "different results of batch {batch} were posted before (log position {position}); those count"
     ))
 }
 
@@ -152,7 +146,7 @@ fn require_batches(loaded: &LoadedExperiment, policy: &dyn Policy) -> Result<(),
     }
 }
 
-/// The posted rows as the batch's own pairs, or everything that is wrong with them.
+/// The posted rows as results of the pairs of the batch, or all errors in them.
 fn match_results(
     loaded: &LoadedExperiment,
     pairs: &[BatchPair],
@@ -233,8 +227,7 @@ fn oriented(pair: &BatchPair, left: usize, row: &PostedResult) -> PairResult {
     }
 }
 
-/// Whether a logged batch holds just what is posted again, in whatever order of rows and of
-/// rankers.
+/// Whether the posted rows are the logged results of a batch, in any order of rows and rankers.
 fn same_results(loaded: &LoadedExperiment, event: &Event, posted: &[PostedResult]) -> bool {
     let Event::Control(ControlEvent::BatchResults { results, .. }) = event else { return false };
     let row = |(i, wins): (usize, u32), (j, losses): (usize, u32), ties: u32| {

@@ -1,36 +1,41 @@
-//! How an experiment is changed: judged by the record as the store has it, and written in one
-//! transaction with its entry of the log and its note in the audit log.
+//! How experiments are changed: a change is decided on the newest record in the store, and written
+//! in one transaction with its log entry and its note in the audit log.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::access::Actor;
-use crate::engine::error::ServiceError;
+use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::{ControlEvent, Event};
 use crate::service::Service;
-use crate::store::{
-    AuditNote, Change, Changed, ControlEvent, Event, ExperimentRecord, NewEvent, Nonce,
-};
+use crate::service::error::ServiceError;
+use crate::store::{AuditNote, Change, Changed, ExperimentRecord, NewEvent, Nonce};
 
-/// What is to be changed.
-pub(crate) struct Decided {
-    /// In the record.
+/// The audit log's name of most changes.
+pub(super) const CHANGED: &str = "experiment-changed";
+
+/// A change to make.
+pub(super) struct Decided {
+    /// The change of the record.
     pub change: Change,
-    /// In the log.
+    /// The log entry.
     pub event: ControlEvent,
-    /// What the audit log calls it.
+    /// Its name in the audit log.
     pub action: &'static str,
-    /// As the audit log has it, before and after.
-    pub states: (Option<Value>, Option<Value>),
+    /// Old value in the audit log.
+    pub before: Option<Value>,
+    /// New value in the audit log.
+    pub after: Option<Value>,
 }
 
 impl Service {
-    /// Make the change that `decide` wants of an experiment that is still at `expected_version`
-    /// (`None`: whatever it is at), if any. It is asked again when somebody else was faster and the
-    /// version does not matter.
-    pub(crate) async fn change_experiment(
+    /// Make the change that `decide` returns, if any, provided that the experiment is at
+    /// `expected_version` (`None` for any version). If another change comes first and the version
+    /// does not matter, `decide` is called again.
+    pub(super) async fn change_experiment(
         &self,
         name: &str,
         expected_version: Option<u64>,
@@ -47,27 +52,26 @@ impl Service {
             refuse_archived(&record)?;
             check_version(&record, expected_version)?;
             if spec.roster_changes != loaded.spec.roster_changes {
-                // another server has let a ranker in or go: what is folded here is to know of it
-                // before it is asked
-                loaded.catch_up(&*self.store).await?;
+                // another process changed the roster: fold that change before deciding
+                loaded.catch_up(&*self.engine.store).await?;
                 if !loaded.is_broken() {
-                    let why = "its log does not say who of its rankers came and went".into();
-                    return Err(ServiceError::Unreadable { name: name.into(), why });
+                    let why = "its log and its record have different roster changes".into();
+                    return Err(ServiceError::unreadable(name, why));
                 }
                 continue;
             }
-            let Some(Decided { mut change, event, action, states: (before, after) }) =
+            let Some(Decided { mut change, event, action, before, after }) =
                 decide(&loaded, &record, &spec)?
             else {
                 return self.experiment(name).await;
             };
-            let now = self.clock.now_ms();
+            let now = self.now_ms();
             change.audit =
                 Some(AuditNote::of_experiment(by, action, name, now).changed(before, after));
-            match self.commit_change(self.fresh_nonce(), &loaded, &record, change, event, now).await
-            {
+            let nonce = self.engine.fresh_nonce();
+            match self.commit_change(nonce, &loaded, &record, change, event, now).await {
                 Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
-                // what was in memory may be of the policy or the rankers before
+                // a change of the policy or the roster loads the experiment again
                 done => {
                     done?;
                     return self.experiment(name).await;
@@ -76,22 +80,23 @@ impl Service {
         }
     }
 
-    /// The record as the store has it, and its spec: a change is judged by what is, and not by what
-    /// this process remembers from before another one changed it.
-    pub(crate) async fn newest_record(
+    /// The newest record in the store, and its spec. The record in memory may be older if another
+    /// process changed it.
+    pub(super) async fn newest_record(
         &self,
         loaded: &LoadedExperiment,
     ) -> Result<(ExperimentRecord, ExperimentSpec), ServiceError> {
-        let record = self.store.experiment(&loaded.name).await?;
-        let record = record.ok_or_else(|| ServiceError::NotFound(loaded.name.clone()))?;
+        let record = self.engine.store.experiment(&loaded.name).await?;
+        let record = record.ok_or_else(|| ServiceError::not_found(&loaded.name))?;
         let spec = ExperimentSpec::read(&record.spec)
-            .map_err(|why| ServiceError::Unreadable { name: loaded.name.clone(), why })?;
+            .map_err(|why| ServiceError::unreadable(&loaded.name, why))?;
         loaded.set_record(record.clone());
         Ok((record, spec))
     }
 
-    /// Write a change of the record as it was `seen`, with the event under this nonce, and fold it.
-    pub(crate) async fn commit_change(
+    /// Write a change of a record that was read as `seen`, with its event under this nonce, and
+    /// fold it.
+    pub(super) async fn commit_change(
         &self,
         nonce: Nonce,
         loaded: &Arc<LoadedExperiment>,
@@ -100,13 +105,13 @@ impl Service {
         event: ControlEvent,
         now: i64,
     ) -> Result<(), ServiceError> {
-        let event = NewEvent { nonce, event: Event::Control(event) };
-        match self.store.change_experiment(loaded.id, seen.version, &change, event, now).await? {
+        let event = NewEvent::new(nonce, Event::Control(event));
+        let store = &self.engine.store;
+        match store.change_experiment(loaded.id, seen.version, &change, event, now).await? {
             Changed::Done(record) => {
                 loaded.set_record(record);
                 if let Err(error) = self.fold_change(loaded).await {
-                    // it is done and durable, so it is acknowledged all the same; the follower
-                    // folds it later
+                    // it is durable and therefore acknowledged; replication folds it later
                     tracing::error!(%error, experiment = loaded.name, "a change could not be folded yet");
                 }
                 Ok(())
@@ -116,23 +121,24 @@ impl Service {
                 loaded.set_record(record);
                 Err(ServiceError::Stale { expected: seen.version, current })
             }
-            Changed::Missing => Err(ServiceError::NotFound(loaded.name.clone())),
+            Changed::Missing => Err(ServiceError::not_found(&loaded.name)),
         }
     }
 
-    /// Fold what was appended, so that the next request here finds it: into what the change was
-    /// made on, and into what has been loaded in its place meanwhile.
-    async fn fold_change(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), ServiceError> {
-        loaded.catch_up(&*self.store).await?;
-        let current = self.registry.get(&loaded.name).await?;
+    /// Fold the change, so that the next request here finds it: into the experiment that it was
+    /// decided on, and into the one that may have replaced it in memory.
+    async fn fold_change(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
+        loaded.catch_up(&*self.engine.store).await?;
+        let current = self.engine.registry.get(&loaded.name).await?;
         if Arc::ptr_eq(&current, loaded) {
             return Ok(());
         }
-        current.catch_up(&*self.store).await
+        current.catch_up(&*self.engine.store).await
     }
 }
 
-pub(crate) fn refuse_archived(record: &ExperimentRecord) -> Result<(), ServiceError> {
+/// An archived experiment takes no requests that change it.
+pub(super) fn refuse_archived(record: &ExperimentRecord) -> Result<(), ServiceError> {
     match record.archived_at {
         Some(_) => Err(ServiceError::Archived(record.name.clone())),
         None => Ok(()),

@@ -1,73 +1,75 @@
-//! Pages: two rankings interleaved for a duel. Reads memory only, and writes nothing: what credit
-//! needs goes out in the `duel_id`.
+//! Pages: two rankings interleaved for a duel. Reads only memory and writes nothing: the `duel_id`
+//! carries the data that crediting clicks needs.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use crate::engine::error::ServiceError;
-use crate::engine::experiment_spec::FieldError;
+use crate::engine::experiment_spec::{FieldError, pointer_part};
 use crate::engine::loaded::LoadedExperiment;
-use crate::service::feedback::{ANOTHER_EXPERIMENT, not_valid};
-use crate::service::{IssuedDuel, Service};
-use crate::telemetry::trace;
-use crate::tokens::duel_token::{DuelId, TokenError};
+use crate::service::Service;
+use crate::service::change::refuse_archived;
+use crate::service::duel_id::not_valid;
+use crate::service::duels::IssuedDuel;
+use crate::service::error::{ServiceError, excerpt};
+use crate::tokens::duel_token::DuelId;
 use crate::tokens::page_payload::{DuelSecrets, PagePayload};
 use interleaving::{
     self, DuelCoins, InvalidRequest, Method, Note, Page, Pin, Plans, Request, alone, interleave,
 };
 
-/// Longest id of a document, in bytes.
+/// Longest document id, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 1024;
-/// From so many documents on interleaving takes long enough to be done beside the requests that
-/// wait for nothing.
-const LONG: usize = 2000;
+/// From this many documents on, interleaving runs on a blocking thread, so that it does not hold up
+/// other requests.
+const BLOCKING_DOCUMENTS: usize = 2000;
 
-/// The part of the shown list that is asked for, and what is fixed in it.
+/// The requested part of the shown list, and its pinned documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
-    /// Slots before this page.
+    /// Number of slots before this page.
     pub offset: usize,
-    /// Slots of this page.
+    /// Number of slots of this page.
     pub length: usize,
     /// Documents at fixed positions.
     pub pinned: Vec<Pin<String>>,
 }
 
-/// One page as it is handed out.
+/// An issued page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IssuedPage {
-    /// The duel's signed name, with what was shown in it.
+    /// The signed token of the duel, with the page in it.
     pub duel_id: String,
-    /// Whether one ranker is shown alone.
+    /// Whether both rankers of the duel are the same, so that one ranking is shown alone.
     pub self_duel: bool,
     /// Unix milliseconds.
     pub expires_at: i64,
-    /// In the order they are shown.
+    /// In display order.
     pub slots: Vec<IssuedSlot>,
-    /// Slots that all pages together can have.
+    /// Number of slots that all pages together can have.
     pub total: usize,
-    /// Repeats that were dropped from the left and from the right ranking.
+    /// Repeated documents that were dropped from the left and from the right ranking.
     pub repeats: [usize; 2],
-    /// Whether clicks can say anything.
+    /// Whether clicks can show a preference.
     pub informative: bool,
     /// Version of the method.
     pub method: u32,
-    /// Something out of the ordinary.
+    /// A remark about an unusual page.
     pub note: Option<Note>,
 }
 
-/// One slot as it is handed out.
+/// A slot of an issued page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuedSlot {
     /// Position in the shown list, from 0 on the first page.
     pub position: usize,
     /// The document's id.
     pub document: String,
-    /// Names the slot, and says nothing about whose it is.
+    /// Identifies the slot without showing which ranker it belongs to.
     pub token: String,
 }
 
-/// Everything that one page is made of.
-struct Order {
+/// The inputs of one page.
+struct PageInputs {
     id: DuelId,
     secrets: DuelSecrets,
     version: u32,
@@ -75,13 +77,13 @@ struct Order {
     left: Vec<String>,
     right: Vec<String>,
     page: PageRequest,
-    /// What the lists are called in the request.
-    names: [String; 2],
+    /// JSON pointers of the two rankings in the request.
+    pointers: [String; 2],
 }
 
 impl Service {
-    /// Interleave the rankings of a duel's left and right ranker. Of a self-duel only the left one
-    /// is shown; the right one may be missing.
+    /// Interleave the rankings of the left and right ranker of a duel. For a self-duel, only the
+    /// left ranking is shown and the right one may be missing.
     pub async fn interleave(
         &self,
         name: &str,
@@ -91,11 +93,9 @@ impl Service {
         page: PageRequest,
     ) -> Result<IssuedPage, ServiceError> {
         let loaded = self.experiment(name).await?;
-        if loaded.with_record(|record| record.archived_at.is_some()) {
-            return Err(ServiceError::Archived(name.into()));
-        }
-        let id = self.open(&loaded, duel_id).await?;
-        if self.clock.now_ms() > id.duel.expires_at {
+        loaded.with_record(refuse_archived)?;
+        let id = self.open_duel_id(&loaded, duel_id).await?;
+        if self.now_ms() > id.duel.expires_at {
             return Err(ServiceError::Expired(id.duel.expires_at));
         }
         let right = match right {
@@ -103,15 +103,15 @@ impl Service {
             None if id.duel.first == id.duel.second => Vec::new(),
             None => {
                 let detail = "`right` is missing: the duel is between two rankers";
-                return Err(ServiceError::Invalid(vec![FieldError::new("/right", detail)]));
+                return Err(ServiceError::field("/right", detail));
             }
         };
-        let names = ["/left", "/right"].map(str::to_owned);
-        let order = self.order(&loaded, id, [left, right], page, names).await?;
-        self.make(order).await
+        let pointers = ["/left", "/right"].map(str::to_owned);
+        let inputs = self.page_inputs(&loaded, id, [left, right], page, pointers).await?;
+        self.make_page(inputs).await
     }
 
-    /// Choose a duel and interleave its rankings out of those of all rankers, in one go.
+    /// Issue a duel and interleave its two rankings, given the rankings of all rankers.
     pub async fn next_page(
         &self,
         name: &str,
@@ -125,50 +125,34 @@ impl Service {
         }
         check_page(&page)?;
         let duel = self.choose(&loaded)?;
-        let id = self.open(&loaded, &duel.duel_id).await?;
-        let names = [&duel.left, &duel.right].map(|ranker| ranking_pointer(ranker));
+        let id = self.open_duel_id(&loaded, &duel.duel_id).await?;
+        let pointers = [&duel.left, &duel.right].map(|ranker| ranking_pointer(ranker));
         let left = rankings.remove(&duel.left).unwrap_or_default();
         let right = rankings.remove(&duel.right).unwrap_or_default();
-        let order = self.order(&loaded, id, [left, right], page, names).await?;
-        Ok((duel, self.make(order).await?))
+        let inputs = self.page_inputs(&loaded, id, [left, right], page, pointers).await?;
+        Ok((duel, self.make_page(inputs).await?))
     }
 
-    /// The duel of this experiment that has this name.
-    async fn open(&self, loaded: &LoadedExperiment, duel_id: &str) -> Result<DuelId, ServiceError> {
-        let mut opened = self.keys.open(duel_id);
-        if opened == Err(TokenError::UnknownKey) {
-            // perhaps one that was added since this process read them
-            self.keys.refresh_for_unknown().await?;
-            opened = self.keys.open(duel_id);
-        }
-        let id = opened.map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
-        if id.duel.experiment == loaded.id {
-            trace::about(id.duel.nonce);
-            Ok(id)
-        } else {
-            Err(ServiceError::InvalidDuel(ANOTHER_EXPERIMENT.into()))
-        }
-    }
-
-    async fn order(
+    async fn page_inputs(
         &self,
-        loaded: &LoadedExperiment,
+        loaded: &Arc<LoadedExperiment>,
         id: DuelId,
         [left, right]: [Vec<String>; 2],
         page: PageRequest,
-        names: [String; 2],
-    ) -> Result<Order, ServiceError> {
+        pointers: [String; 2],
+    ) -> Result<PageInputs, ServiceError> {
         let secrets = self
-            .keys
+            .engine
+            .signing_keys
             .secrets(id.key, id.duel.nonce)
             .map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
-        let (version, method) = match id.shown.as_ref().map(|shown| shown.method) {
+        let (version, method) = match id.page.as_ref().map(|page| page.method) {
             None => loaded.fold()?.method_at(id.duel.chosen_at),
             Some(version) => {
                 let mut method = loaded.fold()?.method(version);
                 if method.is_none() {
-                    // another process knows of a change that this one has not heard of yet
-                    loaded.catch_up(&*self.store).await?;
+                    // another process may have folded a change that this one has not
+                    loaded.catch_up(&*self.engine.store).await?;
                     method = loaded.fold()?.method(version);
                 }
                 let unknown = || {
@@ -179,37 +163,39 @@ impl Service {
                 (version, method.ok_or_else(unknown)?)
             }
         };
-        Ok(Order { id, secrets, version, method, left, right, page, names })
+        Ok(PageInputs { id, secrets, version, method, left, right, page, pointers })
     }
 
-    async fn make(&self, order: Order) -> Result<IssuedPage, ServiceError> {
-        let solves = matches!(order.method.method, Method::Optimized(_));
-        let (id, made) = if solves || order.left.len() + order.right.len() > LONG {
-            let plans = std::sync::Arc::clone(&self.plans);
-            tokio::task::spawn_blocking(move || (order.id.clone(), order.make(&*plans)))
+    async fn make_page(&self, inputs: PageInputs) -> Result<IssuedPage, ServiceError> {
+        let solves = matches!(inputs.method.method, Method::Optimized(_));
+        let documents = inputs.left.len() + inputs.right.len();
+        let (id, made) = if solves || documents > BLOCKING_DOCUMENTS {
+            let plans = Arc::clone(&self.plans);
+            tokio::task::spawn_blocking(move || (inputs.id.clone(), inputs.make(&*plans)))
                 .await
                 .map_err(|error| {
-                    ServiceError::Internal(format!("interleaving did not end: {error}"))
+                    ServiceError::internal(format!("a page was not interleaved: {error}"))
                 })?
         } else {
-            let made = order.make(&*self.plans);
-            (order.id, made)
+            let made = inputs.make(&*self.plans);
+            (inputs.id, made)
         };
-        let (mut page, shown) = made?;
+        let (mut page, payload) = made?;
         page.duel_id = self
-            .keys
-            .seal(id.key, &id.duel, &shown)
+            .engine
+            .signing_keys
+            .seal(id.key, &id.duel, &payload)
             .map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
         Ok(page)
     }
 }
 
-impl Order {
-    /// The page but for its name, and what the name is to carry.
+impl PageInputs {
+    /// The page without its `duel_id`, and the payload that the `duel_id` must carry.
     fn make(&self, plans: &dyn Plans) -> Result<(IssuedPage, PagePayload), ServiceError> {
         let PageRequest { offset, length, ref pinned } = self.page;
-        check_documents(&self.left, &self.names[0])?;
-        check_documents(&self.right, &self.names[1])?;
+        check_documents(&self.left, &self.pointers[0])?;
+        check_documents(&self.right, &self.pointers[1])?;
         check_page(&self.page)?;
         let self_duel = self.id.duel.first == self.id.duel.second;
         let made = if self_duel {
@@ -245,11 +231,11 @@ impl Order {
         Ok((page, PagePayload { method: self.version, sheet, documents }))
     }
 
-    /// Where in the request what is wrong stands.
+    /// The error with its pointer into the request.
     fn refused(&self, error: &InvalidRequest) -> FieldError {
         let pointer = match error {
-            InvalidRequest::TooManyDocuments { side: "left", .. } => self.names[0].clone(),
-            InvalidRequest::TooManyDocuments { .. } => self.names[1].clone(),
+            InvalidRequest::TooManyDocuments { side: "left", .. } => self.pointers[0].clone(),
+            InvalidRequest::TooManyDocuments { .. } => self.pointers[1].clone(),
             error => page_pointer(error),
         };
         FieldError::new(pointer, error.to_string())
@@ -269,15 +255,15 @@ fn page_pointer(error: &InvalidRequest) -> String {
     }
 }
 
-/// What can be said of a page before there are rankings.
+/// Check the parts of a page request that do not depend on the rankings.
 fn check_page(page: &PageRequest) -> Result<(), ServiceError> {
     let pinned: Vec<_> = page.pinned.iter().map(|pin| pin.document.clone()).collect();
     check_documents(&pinned, "/pinned")?;
-    let nothing: &[String] = &[];
+    let no_documents: &[String] = &[];
     let PageRequest { offset, length, ref pinned } = *page;
-    alone(nothing, offset, length, pinned).map(drop).map_err(|error| {
-        ServiceError::Invalid(vec![FieldError::new(page_pointer(&error), error.to_string())])
-    })
+    alone(no_documents, offset, length, pinned)
+        .map(drop)
+        .map_err(|error| ServiceError::field(page_pointer(&error), error.to_string()))
 }
 
 fn check_documents(ids: &[String], pointer: &str) -> Result<(), ServiceError> {
@@ -288,14 +274,14 @@ fn check_documents(ids: &[String], pointer: &str) -> Result<(), ServiceError> {
             let detail = format!(
                 "the id of a document has 1 to {MAX_DOCUMENT_BYTES} bytes; this one has {bytes}"
             );
-            Err(ServiceError::Invalid(vec![FieldError::new(format!("{pointer}/{index}"), detail)]))
+            Err(ServiceError::field(format!("{pointer}/{index}"), detail))
         }
     }
 }
 
-/// Rankers that take part without a ranking, and then rankings without a ranker. Where nobody's
-/// ranking is missing, more of them do no harm: that is how the ranking of one that is about to be
-/// enlisted, or was retired, can be sent all the while.
+/// Errors of the rankings in a request: each active ranker must have one. If one is missing,
+/// rankings of unknown rankers are reported too. If none is missing, other rankings are ignored, so
+/// that callers can send the ranking of a ranker before it is enlisted and after it is retired.
 fn wrong_rankers(
     loaded: &LoadedExperiment,
     rankings: &HashMap<String, Vec<String>>,
@@ -313,7 +299,7 @@ fn wrong_rankers(
     }
     for id in rankings.keys() {
         if loaded.spec.ranker_index(id).is_none() {
-            let shown: String = id.chars().take(100).collect();
+            let shown = excerpt(id);
             errors
                 .insert(ranking_pointer(&shown), format!("the experiment has no ranker `{shown}`"));
         }
@@ -322,5 +308,5 @@ fn wrong_rankers(
 }
 
 fn ranking_pointer(ranker: &str) -> String {
-    format!("/rankings/{}", ranker.replace('~', "~0").replace('/', "~1"))
+    format!("/rankings/{}", pointer_part(ranker))
 }

@@ -1,34 +1,34 @@
-//! How much of a log may go: what is folded into a snapshot, and whose duels nobody can answer any
-//! more.
+//! Pruning: which log entries a snapshot can replace. Those of duels that have expired.
 
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
-use crate::store::{ExperimentRecord, Snapshot, Status, Store};
+use crate::events::Status;
+use crate::store::{ExperimentRecord, Snapshot, Store};
 
-/// What servers' clocks may differ by, unix milliseconds: a duel counts as expired only this much
-/// later.
+/// Margin for differences between the clocks of servers, in milliseconds: a duel counts as expired
+/// only this much later.
 const CLOCKS_DIFFER_MS: i64 = 3_600_000;
-/// Entries read at a time.
-const PAGE: u32 = 10_000;
+/// Entries of one chunk.
+const CHUNK: u32 = 10_000;
 
-/// What pruning would forget.
+/// What pruning would delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pruning {
-    /// Log entries up to this position go.
+    /// Position of the last log entry to delete.
     pub to: u64,
-    /// How many of them are still there.
+    /// Number of entries to delete.
     pub entries: u64,
-    /// Layout of the snapshot that takes their place.
+    /// Layout of the snapshot that replaces them.
     pub format: u32,
 }
 
-/// Fold the whole log of a concluded or archived experiment, keep the state as a snapshot, and say
-/// how much of the log that snapshot can replace. Nothing is forgotten here. The error says why
-/// nothing may be.
+/// Fold the whole log of a concluded or archived experiment, save the state as a snapshot, and
+/// return which part of the log the snapshot can replace. Deletes nothing. The error says why
+/// nothing can be pruned.
 ///
-/// An outcome counts once because its nonce is in the log. Without the entry a repeat is refused
-/// for another reason: its duel has expired, which its token says itself. So only entries go that
-/// were recorded longer ago than a duel lives.
+/// An outcome counts once because its nonce is in the log. Once the entry is deleted, a repeat is
+/// refused because its duel has expired, which its token shows. So only entries that are older than
+/// the time to live of a duel can be deleted.
 pub async fn prepare(store: &dyn Store, name: &str, now_ms: i64) -> Result<Pruning, anyhow::Error> {
     let record = store
         .experiment(name)
@@ -36,7 +36,7 @@ pub async fn prepare(store: &dyn Store, name: &str, now_ms: i64) -> Result<Pruni
         .ok_or_else(|| anyhow::anyhow!("there is no experiment `{name}`"))?;
     anyhow::ensure!(
         record.status == Status::Concluded || record.archived_at.is_some(),
-        "experiment `{name}` is not concluded: conclude it first, so that its log is not needed to learn from"
+        "experiment `{name}` is not concluded: a running experiment needs its log; conclude it first"
     );
     let spec =
         ExperimentSpec::read(&record.spec).map_err(|why| anyhow::anyhow!("{name}: {why}"))?;
@@ -45,11 +45,11 @@ pub async fn prepare(store: &dyn Store, name: &str, now_ms: i64) -> Result<Pruni
     let (to, entries) = expired(store, &record, expired_before).await?;
     anyhow::ensure!(
         entries > 0,
-        "nothing of the log of experiment `{name}` can go yet: its duels loaded {} s, and every entry is younger than \
-         that and an hour",
+        "nothing of the log of experiment `{name}` can be pruned yet: its duels live {} s, and every entry is younger \
+         than that plus an hour",
         spec.duel_ttl_seconds
     );
-    // the end of the log, so that nothing in between is lost with the snapshot before it
+    // a snapshot of the whole log: saving it deletes older snapshots
     store
         .save_snapshot(&Snapshot {
             experiment: record.id,
@@ -62,8 +62,8 @@ pub async fn prepare(store: &dyn Store, name: &str, now_ms: i64) -> Result<Pruni
     Ok(Pruning { to, entries, format: fold.format() })
 }
 
-/// The state at the end of the log: from its first entry, or from the snapshot that took the place
-/// of what was pruned.
+/// The state at the end of the log, folded from its first entry or from the snapshot that replaced
+/// pruned entries.
 async fn folded(
     store: &dyn Store,
     record: &ExperimentRecord,
@@ -77,25 +77,25 @@ async fn folded(
             .filter(|fold| fold.position() >= record.pruned_to)
             .ok_or_else(|| {
                 anyhow::anyhow!(
-                    "the snapshot that the pruned log starts from cannot be read by this version"
+                    "this version cannot read the snapshot that the pruned log starts from"
                 )
             })?;
     }
     while fold.position() < record.head {
-        let page = store.read(record.id, fold.position(), PAGE).await?;
+        let chunk = store.read(record.id, fold.position(), CHUNK).await?;
         anyhow::ensure!(
-            !page.is_empty(),
-            "the log ends at position {} and should end at {}",
+            !chunk.is_empty(),
+            "the log ends at position {} instead of {}",
             fold.position(),
             record.head
         );
-        fold.apply_page(|folding| page.iter().try_for_each(|entry| folding.apply(entry)))?;
+        fold.apply_chunk(|folding| chunk.iter().try_for_each(|entry| folding.apply(entry)))?;
     }
     Ok(fold)
 }
 
-/// The longest beginning of the log that was recorded before that time: its last position, and how
-/// many entries it has.
+/// The longest beginning of the log that was recorded before `before_ms`: its last position, and
+/// its number of entries.
 async fn expired(
     store: &dyn Store,
     record: &ExperimentRecord,
@@ -104,11 +104,11 @@ async fn expired(
     let (mut to, mut entries) = (record.pruned_to, 0);
     let mut after = 0;
     loop {
-        let page = store.read(record.id, after, PAGE).await?;
-        if page.is_empty() {
+        let chunk = store.read(record.id, after, CHUNK).await?;
+        if chunk.is_empty() {
             return Ok((to, entries));
         }
-        for entry in &page {
+        for entry in &chunk {
             if entry.recorded_at >= before_ms {
                 return Ok((to, entries));
             }

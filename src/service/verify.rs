@@ -1,31 +1,32 @@
-//! Whether a store holds what it should: [`audit`] reads everything of an experiment and says what
-//! is wrong where.
+//! Verifying a store: [`verify`] reads all data of an experiment and reports inconsistencies.
 
 use std::collections::HashMap;
 
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
-use crate::store::{ControlEvent, Event, ExperimentRecord, Snapshot, Status, Store, StoreError};
+use crate::events::{ControlEvent, Event, Status};
+use crate::store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
 
-/// Entries read at a time.
-const PAGE: u32 = 10_000;
+/// Entries of one chunk.
+const CHUNK: u32 = 10_000;
 
-/// What an audit of one experiment found.
+/// What verifying one experiment found.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Log entries that were read.
     pub entries: u64,
     /// Snapshots that were compared with the fold.
     pub snapshots: u64,
-    /// What is wrong, each in a sentence; empty when nothing is.
+    /// Inconsistencies, one sentence each.
     pub wrong: Vec<String>,
-    /// What is as it may be, and worth knowing.
+    /// Remarks on data that is consistent but unusual.
     pub remarks: Vec<String>,
 }
 
-/// Audit one experiment: its record, its log (dense, unique, foldable, as long as it says), and its
-/// snapshots (each what the fold is at its position). An error is one of the way to the store.
-pub async fn audit(store: &dyn Store, name: &str) -> Result<Findings, StoreError> {
+/// Verify one experiment: its record, its log (dense, unique, foldable, as long as the record
+/// says), and its snapshots (each equal to the fold at its position). Returns an error only if the
+/// store cannot be read.
+pub async fn verify(store: &dyn Store, name: &str) -> Result<Findings, StoreError> {
     let mut findings = Findings::default();
     let record = match store.experiment(name).await {
         Ok(Some(record)) => record,
@@ -65,7 +66,7 @@ pub async fn audit(store: &dyn Store, name: &str) -> Result<Findings, StoreError
     Ok(findings)
 }
 
-/// Read the log from the first entry that is there to the head, and what may stand beyond it.
+/// Read the log from its first entry to the head, and look for an entry beyond the head.
 async fn read_log(
     store: &dyn Store,
     record: &ExperimentRecord,
@@ -77,17 +78,17 @@ async fn read_log(
     let mut after = 0;
     let mut leftover = 0;
     while after < record.head {
-        let page = match store.read(record.id, after, PAGE).await {
+        let chunk = match store.read(record.id, after, CHUNK).await {
             Err(StoreError::Corrupt(what)) => {
-                findings.wrong.push(format!("{what}; what follows was not read"));
+                findings.wrong.push(format!("{what}; later entries were not read"));
                 return Ok(());
             }
-            page => page?,
+            chunk => chunk?,
         };
-        if page.is_empty() {
+        if chunk.is_empty() {
             break;
         }
-        for entry in page {
+        for entry in chunk {
             after = entry.position;
             if entry.position > record.head {
                 break;
@@ -106,7 +107,7 @@ async fn read_log(
             last = entry.position;
             if let Some(earlier) = nonces.insert(entry.nonce, entry.position) {
                 findings.wrong.push(format!(
-                    "log entries {earlier} and {} have one nonce: an outcome counts twice",
+                    "log entries {earlier} and {} have the same nonce: an outcome counts twice",
                     entry.position
                 ));
             }
@@ -118,15 +119,14 @@ async fn read_log(
     }
     if leftover > 0 {
         findings.remarks.push(format!(
-            "{leftover} entries up to position {} are still there: the pruning was interrupted, run it again",
+            "{leftover} entries up to position {} still exist: pruning was interrupted, run it again",
             record.pruned_to
         ));
     }
-    // whoever appends moves the head in the same transaction, so what is beyond it now must have a
-    // newer head
+    // an append moves the head in the same transaction, so a newer entry must have a newer head
     let beyond = match store.read(record.id, record.head, 1).await {
         Err(StoreError::Corrupt(_)) => None,
-        page => page?.into_iter().next(),
+        entries => entries?.into_iter().next(),
     };
     if let Some(beyond) = beyond {
         let head = store.heads(&[record.id]).await?.first().map_or(0, |head| head.head);
@@ -137,15 +137,15 @@ async fn read_log(
     Ok(())
 }
 
-/// The fold of what is read, and what it must agree with.
+/// The fold of the entries read so far, and the data it must agree with.
 struct Folding<'a> {
     /// `None` once an entry could not be folded.
     fold: Option<Fold>,
     spec: Option<&'a ExperimentSpec>,
     seed: u64,
-    /// Those of this program's layout, the newest first.
+    /// Snapshots in the layout of this program, newest first.
     snapshots: Vec<Snapshot>,
-    /// Changes of the record, as the log has them: how many, and the last.
+    /// Number of changes of the record in the log, and the last one.
     changes: u64,
     last_change: Option<(Status, Option<u16>)>,
     archived: bool,
@@ -173,7 +173,7 @@ impl<'a> Folding<'a> {
                     }
                 }
                 Some(_) => findings.remarks.push(format!(
-                    "the snapshot at position {} is of another version's layout ({}) and was not looked at",
+                    "the snapshot at position {} has the layout of another version ({}) and was not checked",
                     snapshot.position, snapshot.format
                 )),
                 None => {}
@@ -181,7 +181,7 @@ impl<'a> Folding<'a> {
         }
         ours.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.position));
         if let (Some(spec), true) = (spec, record.pruned_to > 0) {
-            // the beginning is gone: the oldest snapshot from there on is where folding starts
+            // folding starts at the oldest snapshot after the pruned entries
             let base = ours.iter().rfind(|snapshot| snapshot.position >= record.pruned_to);
             let restored = base.and_then(|base| {
                 Fold::restore(spec, record.seed, &base.state)
@@ -189,7 +189,7 @@ impl<'a> Folding<'a> {
             });
             if restored.is_none() {
                 findings.wrong.push(format!(
-                    "its log was pruned up to position {}, and no snapshot from there on can be read",
+                    "its log was pruned up to position {}, and no later snapshot can be read",
                     record.pruned_to
                 ));
             }
@@ -206,7 +206,7 @@ impl<'a> Folding<'a> {
         }
     }
 
-    fn apply(&mut self, entry: &crate::store::LogEntry, findings: &mut Findings) {
+    fn apply(&mut self, entry: &LogEntry, findings: &mut Findings) {
         if let Event::Control(ControlEvent::Status { status, winner, archived, .. }) = &entry.event
         {
             self.changes += 1;
@@ -228,23 +228,23 @@ impl<'a> Folding<'a> {
             && spec.rankers.get(usize::from(*ranker)).is_none_or(|known| known.id != *id)
         {
             findings.wrong.push(format!(
-                "log entry {} enlists ranker `{id}` as number {ranker} (from 0), and its record does not have that one there",
+                "log entry {} enlists ranker `{id}` at index {ranker}, and its record does not have that ranker there",
                 entry.position
             ));
         }
         let Some(fold) = &mut self.fold else { return };
         if entry.position <= fold.position() {
-            return; // below the snapshot that a pruned log starts from
+            return; // before the snapshot that a pruned log starts from
         }
         self.compare_up_to(entry.position - 1, findings);
         let Some(fold) = &mut self.fold else { return };
         if let Err(error) = fold.apply(entry) {
-            findings.wrong.push(format!("{error}; what follows was not folded"));
+            findings.wrong.push(format!("{error}; later entries were not folded"));
             self.fold = None;
         }
     }
 
-    /// Compare the fold with the snapshots at its position; those below it could not be compared.
+    /// Compare the fold with the snapshots at its position. Earlier ones cannot be compared.
     fn compare_up_to(&mut self, position: u64, findings: &mut Findings) {
         let Some(fold) = &self.fold else { return };
         while let Some(snapshot) = self.snapshots.pop_if(|snapshot| snapshot.position <= position) {
@@ -256,14 +256,14 @@ impl<'a> Folding<'a> {
                 self.spec.and_then(|spec| Fold::restore(spec, self.seed, &snapshot.state));
             match restored {
                 None if self.is_of_a_former_policy(&snapshot) => findings.remarks.push(format!(
-                    "the snapshot at position {} is of a policy that the experiment had before; a start does without it",
+                    "the snapshot at position {} is of a former policy; it is ignored when the experiment is loaded",
                     snapshot.position
                 )),
                 None => findings.wrong.push(format!(
-                    "the snapshot at position {} is damaged; a start does without it",
+                    "the snapshot at position {} is damaged; it is ignored when the experiment is loaded",
                     snapshot.position
                 )),
-                // two states are the same when the bytes that they are saved as are
+                // states are equal if their saved bytes are equal
                 Some(restored) if restored.save() == fold.save() => {}
                 Some(_) => findings.wrong.push(format!(
                     "the snapshot at position {} is not what the log folds to: delete it",
@@ -289,16 +289,14 @@ impl<'a> Folding<'a> {
         if let (Some(fold), Some(spec)) = (&self.fold, self.spec)
             && fold.roster_changes() != spec.roster_changes
         {
-            findings.wrong.push(
-                "its record and its log do not agree on which rankers have come and gone".into(),
-            );
+            findings.wrong.push("its record and its log have different roster changes".into());
         }
         if record.pruned_to > 0 || self.fold.is_none() {
-            return; // changes may have been pruned, or not been read
+            return; // changes may have been pruned or not been read
         }
         if self.changes + 1 != record.version {
             findings.wrong.push(format!(
-                "its version is {}, and its log has {} changes: it should be {}",
+                "its version is {}, and its log has {} changes: the version should be {}",
                 record.version,
                 self.changes,
                 self.changes + 1

@@ -1,4 +1,4 @@
-//! From a URL to a store.
+//! Opens the store that a URL names.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -11,30 +11,31 @@ use super::postgres::PostgresStore;
 use super::sqlite::SqliteStore;
 use super::{SharedStore, StoreError};
 
-/// Why there is no store behind a URL. No message repeats the URL: it may hold a password.
+/// Why a store could not be opened. No message repeats the URL: it may contain a password.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The URL itself is the trouble.
+    /// The URL is invalid.
     #[error("{0}")]
     Url(String),
-    /// The file is: it cannot be opened, or is none of SQLite's.
+    /// The file cannot be opened, or is not an SQLite database.
     #[error("{path}: {error}", path = path.display())]
     File {
-        /// As the URL names it.
+        /// The path in the URL.
         path: PathBuf,
-        /// What is wrong; a part of this error's own message, not its cause.
+        /// The reason; a part of this error's own message, not its `source`.
         error: StoreError,
     },
 }
 
 /// Open the store that `url` names.
 ///
-/// - `sqlite://PATH`: that file, made if there is none. `?mode=rw` does not make it, `?mode=ro`
-///   only reads.
-/// - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`: that database. It is first spoken to by the
-///   first call, so that a service can start before its database does.
+/// - `sqlite://PATH`: that file, created if it does not exist. `?mode=rw` does not create it,
+///   `?mode=ro` only reads.
+/// - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`: that database. The first call connects, so that
+///   a service can start before its database.
 ///
-/// The schema is left as it is: see [`super::Store::check`] and [`super::Store::migrate`].
+/// The schema stays as it is: see [`Database::check`](super::Database::check) and
+/// [`Database::migrate`](super::Database::migrate).
 pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
     match url.split_once(':') {
         Some(("sqlite", rest)) => {
@@ -53,9 +54,9 @@ pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) =>
         {
-            Err(refuse(format!("there is no store for {scheme:?}: {FORMS}")))
+            Err(refuse(format!("the URL scheme {scheme:?} is not supported: {FORMS}")))
         }
-        _ => Err(refuse(format!("this is no database URL: {FORMS}"))),
+        _ => Err(refuse(format!("this is not a database URL: {FORMS}"))),
     }
 }
 
@@ -65,9 +66,10 @@ fn refuse(why: impl Into<String>) -> ConnectError {
     ConnectError::Url(why.into())
 }
 
-const NOT_IN_MEMORY: &str = "a store must outlive its process: give the path of a file, sqlite://PATH, not a database in memory";
+const NOT_IN_MEMORY: &str = "a store must outlive its process: give the path of a file, \
+     sqlite://PATH, not a database in memory";
 
-/// What follows `sqlite:`, as options and whether to only read.
+/// The options of the URL's part after `sqlite:`, and whether to open it read-only.
 fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectError> {
     let rest = rest.strip_prefix("//").unwrap_or(rest);
     let (path, parameters) = rest.split_once('?').unwrap_or((rest, ""));
@@ -80,8 +82,8 @@ fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectErr
         "mode=ro" => (false, true),
         other => {
             return Err(refuse(format!(
-                "{other:?} is no option of an SQLite store: it takes mode=rwc (make the file if there is none; the \
-                 default), mode=rw or mode=ro"
+                "{other:?} is not an option of an SQLite store: it takes mode=rwc (create the file \
+                 if it does not exist; the default), mode=rw or mode=ro"
             )));
         }
     };
@@ -91,7 +93,7 @@ fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectErr
     if file.as_os_str().is_empty() {
         return Err(refuse("the SQLite URL names no file: it must be sqlite://PATH"));
     }
-    // SQLite reads a name that starts with `file:` as a URL of its own, with options of its own
+    // SQLite parses a name that starts with `file:` as a URL with options of its own
     if file == Path::new(":memory:") || file.as_os_str().as_encoded_bytes().starts_with(b"file:") {
         return Err(refuse(NOT_IN_MEMORY));
     }
@@ -99,15 +101,15 @@ fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectErr
         && !folder.is_dir()
     {
         return Err(refuse(format!(
-            "the SQLite file cannot be in {}: there is no such folder",
+            "the folder of the SQLite file does not exist: {}",
             folder.display()
         )));
     }
     Ok((options.create_if_missing(create), read_only))
 }
 
-/// What may follow the `?` of a PostgreSQL URL. The driver passes over what it does not know, and a
-/// misspelt `sslmode` would go unnoticed.
+/// The parameters of a PostgreSQL URL. The driver ignores unknown ones, so a misspelt `sslmode`
+/// would go unnoticed.
 const POSTGRES_PARAMETERS: [&str; 14] = [
     "application_name",
     "dbname",
@@ -132,17 +134,17 @@ fn postgres_options(url: &str) -> Result<PgConnectOptions, ConnectError> {
         .map(|parameter| parameter.split_once('=').map_or(parameter, |(name, _)| name))
         .filter(|name| !name.is_empty())
         .collect();
-    // no value is repeated, nor what is no parameter at all but the tail of a password with a bare
-    // `?`
+    // The message repeats no value, and no unknown name: it may be the tail of a password that
+    // contains a bare `?`.
     if names.iter().any(|name| !POSTGRES_PARAMETERS.contains(name)) {
         return Err(refuse(format!(
-            "the PostgreSQL URL has a parameter that is not known; known are {}. {ENCODE}",
+            "the PostgreSQL URL has an unknown parameter; the known ones are {}. {ENCODE}",
             POSTGRES_PARAMETERS.join(", ")
         )));
     }
     let options = match PgConnectOptions::from_str(url) {
         Ok(options) if url.contains("://") => options,
-        // the driver's reason may repeat a part of the URL
+        // the driver's message may repeat a part of the URL
         _ => return Err(refuse(format!("the PostgreSQL URL cannot be read: {FORMS}. {ENCODE}"))),
     };
     Ok(if names.contains(&"application_name") {
@@ -152,4 +154,5 @@ fn postgres_options(url: &str) -> Result<PgConnectOptions, ConnectError> {
     })
 }
 
-const ENCODE: &str = "Special characters in a user name or password must be percent-encoded (`@` as %40, `/` as %2F)";
+const ENCODE: &str = "Special characters in a user name or password must be percent-encoded \
+     (`@` as %40, `/` as %2F)";

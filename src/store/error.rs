@@ -1,11 +1,45 @@
-//! What a database's complaint means to the caller: not there, not ours, broken, or our own defect.
+//! Errors of a store, and how errors of a database map to them.
+
+use std::time::Duration;
 
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::PgDatabaseError;
 
-use super::StoreError;
+/// Why an operation of the store failed. A message includes the message of its cause, so the cause
+/// is not a `source`: it would be printed twice.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database cannot be reached, is read-only, full, shutting down or too slow. A write that
+    /// failed with this may have been kept. Repeating it is safe, because everything that is
+    /// appended carries a nonce.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(sqlx::Error),
+    /// The database did not respond in time; as with [`StoreError::Unavailable`], repeating the
+    /// operation is safe.
+    #[error("the database did not respond within {0:?}")]
+    Slow(Duration),
+    /// The schema is older or newer than this program's.
+    #[error("the database schema does not match this program: {0}")]
+    Schema(String),
+    /// A row that this program cannot have written. The message names the row.
+    #[error("the database has unreadable data: {0}")]
+    Corrupt(String),
+    /// The database refused the statement itself: a defect of this program.
+    #[error("the database refused a statement: {0}")]
+    Refused(sqlx::Error),
+}
 
-/// What ops do about a schema that is older than the program.
+/// Time limit of reads in the background, which no request's time limit ends.
+const READ_WITHIN: Duration = Duration::from_secs(10);
+
+/// The result of `call`, or [`StoreError::Slow`] after 10 seconds.
+pub async fn in_time<T>(
+    call: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    tokio::time::timeout(READ_WITHIN, call).await.unwrap_or(Err(StoreError::Slow(READ_WITHIN)))
+}
+
+/// The remedy for a schema that is older than the program.
 pub(super) const RUN_MIGRATE: &str = "run `rankduel migrate`";
 
 impl From<sqlx::Error> for StoreError {
@@ -38,8 +72,8 @@ impl From<sqlx::Error> for StoreError {
             | E::Encode(_)
             | E::InvalidArgument(_)
             | E::InvalidSavePointStatement) => StoreError::Refused(error),
-            // the way to the database: sockets, TLS, pools, worker threads, and what a broken
-            // connection answers
+            // everything between here and the database: sockets, TLS, pools, worker threads, and
+            // malformed responses of a broken connection
             error => StoreError::Unavailable(error),
         }
     }
@@ -66,11 +100,11 @@ pub(super) fn newer(version: i64) -> StoreError {
 /// The database has another migration under this number.
 pub(super) fn altered(version: i64) -> StoreError {
     StoreError::Schema(format!(
-        "its migration {version} is not the one this program has: was it made by another build of rankduel?"
+        "its migration {version} differs from this program's: was it made by another build of rankduel?"
     ))
 }
 
-/// What an error code stands for; each becomes the [`StoreError`] of its name.
+/// Meaning of an error code; each becomes the [`StoreError`] of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Unavailable,
@@ -79,18 +113,18 @@ enum Meaning {
     Refused,
 }
 
-/// By SQLSTATE (PostgreSQL documentation, appendix A).
+/// Meaning of an SQLSTATE (PostgreSQL documentation, appendix A).
 fn of_sqlstate(code: &str) -> Meaning {
     match code {
         // undefined table, column or schema
         "42P01" | "42703" | "3F000" => Meaning::Schema,
         // data corrupted, index corrupted
         "XX001" | "XX002" => Meaning::Corrupt,
-        // read-only transaction; idle too long in a transaction; lock not available; permission
+        // read-only transaction, idle too long in a transaction, lock not available, permission
         // denied
         "25006" | "25P03" | "55P03" | "42501" => Meaning::Unavailable,
-        // connection; not allowed in; no such database; transaction rolled back; out of a resource;
-        // stopped by an operator; system error
+        // classes: connection exception, invalid authorization, invalid catalog name, transaction
+        // rollback, insufficient resources, operator intervention, system error
         _ if ["08", "28", "3D", "40", "53", "57", "58"]
             .iter()
             .any(|class| code.starts_with(class)) =>
@@ -101,8 +135,8 @@ fn of_sqlstate(code: &str) -> Meaning {
     }
 }
 
-/// By SQLite's result code, the primary one being the lowest byte
-/// (<https://www.sqlite.org/rescode.html>).
+/// Meaning of a result code of SQLite (<https://www.sqlite.org/rescode.html>). The lowest byte is
+/// the primary code.
 fn of_sqlite(code: &str, message: &str) -> Meaning {
     let Ok(code) = code.parse::<u32>() else { return Meaning::Refused };
     match code & 0xff {
@@ -110,7 +144,7 @@ fn of_sqlite(code: &str, message: &str) -> Meaning {
         3 | 5 | 6 | 7 | 8 | 9 | 10 | 13 | 14 | 15 | 23 => Meaning::Unavailable,
         // CORRUPT, NOTADB
         11 | 26 => Meaning::Corrupt,
-        // ERROR, the code of everything that is wrong with a statement
+        // ERROR, the code of everything wrong with a statement
         1 if message.starts_with("no such table")
             || message.starts_with("no such column")
             || message.contains("has no column named") =>
@@ -121,9 +155,9 @@ fn of_sqlite(code: &str, message: &str) -> Meaning {
     }
 }
 
-/// Whether the same transaction, run again, can be expected to succeed: the database broke a
-/// deadlock or a serialisation conflict by giving up this one.
-pub(super) fn is_worth_another_try(error: &StoreError) -> bool {
+/// Whether the same transaction can succeed if it is run again: PostgreSQL aborted it to resolve a
+/// deadlock or a serialisation conflict.
+pub(super) fn is_retryable(error: &StoreError) -> bool {
     let StoreError::Unavailable(sqlx::Error::Database(database)) = error else { return false };
     matches!(database.code().as_deref(), Some("40001" | "40P01"))
         && database.try_downcast_ref::<PgDatabaseError>().is_some()
@@ -157,7 +191,7 @@ mod tests {
             ("23505", Meaning::Refused),     // unique violation
             ("23503", Meaning::Refused),     // foreign key violation
             ("42601", Meaning::Refused),     // syntax error
-            ("22021", Meaning::Refused),     // a character that the encoding has not
+            ("22021", Meaning::Refused),     // a character outside the encoding
         ] {
             assert_eq!(of_sqlstate(code), meaning, "{code}");
         }

@@ -1,30 +1,13 @@
-//! The plain records that go into and come out of a store.
-
-use serde::{Deserialize, Serialize};
-
-use sqlx::types::Uuid;
+//! Experiments, log entries and snapshots, as callers of a store see them.
 
 use super::AuditNote;
-use dueling_bandits::{Answer, PolicySpec};
-use interleaving;
+use crate::events::{Event, Status};
 
 /// An experiment's number in its database.
 pub type ExperimentId = i64;
 
-/// Names an event once and for all: a repeat carries the same nonce. 128 bits.
+/// Identifies an event once and for all: a repeat carries the same nonce. 128 bits.
 pub type Nonce = u128;
-
-/// Whether an experiment hands out duels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// Duels are handed out and feedback counts.
-    Running,
-    /// No duels; feedback of duels that are out still counts.
-    Paused,
-    /// Decided: the winner is shown, alone.
-    Concluded,
-}
 
 /// An experiment as the database has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,14 +16,14 @@ pub struct ExperimentRecord {
     pub id: ExperimentId,
     /// Its name, unique for ever.
     pub name: String,
-    /// What it is, as canonical JSON: what it was created with, but for its policy and its rankers,
-    /// which can be changed. The store does not look inside.
+    /// Its specification as canonical JSON, opaque to the store. Only the policy and the rankers in
+    /// it can change after creation.
     pub spec: String,
-    /// Seed of everything that is drawn while folding.
+    /// Seed of every random draw of the fold.
     pub seed: u64,
     /// Running, paused or concluded.
     pub status: Status,
-    /// Index of the winner that was concluded on.
+    /// Index of the winner, if it was concluded with one.
     pub winner: Option<u16>,
     /// Counts the changes of this record, from 1.
     pub version: u64,
@@ -50,27 +33,26 @@ pub struct ExperimentRecord {
     pub created_at: i64,
     /// Unix milliseconds of the newest change of this record (not of its log).
     pub updated_at: i64,
-    /// Unix milliseconds; archived experiments are not listed, and their log is kept.
+    /// Unix milliseconds. Archived experiments are not listed; their log is kept.
     pub archived_at: Option<i64>,
     /// Log entries up to this position were pruned; 0 while the log is whole.
     pub pruned_to: u64,
-    /// How rankings are interleaved, as JSON, where that was changed since it was created; the
-    /// store does not look inside.
+    /// The interleaving method as JSON, if it was changed after creation. Opaque to the store.
     pub interleaving: Option<String>,
 }
 
-/// What an experiment is created from.
+/// The input of [`ExperimentLog::create_experiment`](super::ExperimentLog::create_experiment).
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewExperiment {
     /// Its name.
     pub name: String,
-    /// Canonical JSON.
+    /// Its specification as canonical JSON.
     pub spec: String,
-    /// Seed of everything that is drawn while folding.
+    /// Seed of every random draw of the fold.
     pub seed: u64,
     /// Unix milliseconds.
     pub created_at: i64,
-    /// For the audit log, if it is new.
+    /// Written to the audit log if the experiment is new.
     pub audit: Option<AuditNote>,
 }
 
@@ -79,20 +61,20 @@ pub struct NewExperiment {
 pub struct Change {
     /// New status.
     pub status: Option<Status>,
-    /// New winner: `Some(None)` takes it away.
+    /// New winner: `Some(None)` removes it.
     pub winner: Option<Option<u16>>,
     /// Archive at this time, unix milliseconds.
     pub archived_at: Option<i64>,
-    /// For the audit log.
+    /// Written to the audit log.
     pub audit: Option<AuditNote>,
-    /// How rankings are interleaved from here on, as JSON.
+    /// New interleaving method, as JSON.
     pub interleaving: Option<String>,
-    /// What the experiment is from here on, as canonical JSON.
+    /// New specification, as canonical JSON.
     pub spec: Option<String>,
 }
 
 impl Change {
-    /// The record after this change, which is logged as its next entry.
+    /// The record after this change. The change itself is the record's next log entry.
     pub fn applied_to(&self, before: &ExperimentRecord, now: i64) -> ExperimentRecord {
         ExperimentRecord {
             status: self.status.unwrap_or(before.status),
@@ -108,47 +90,43 @@ impl Change {
     }
 }
 
-/// How far an experiment is, for those who follow it.
+/// Version and log head of an experiment, for replicas that follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// Which experiment.
+    /// The experiment.
     pub experiment: ExperimentId,
-    /// Its record's version.
+    /// Version of its record.
     pub version: u64,
     /// Position of its newest log entry.
     pub head: u64,
-    /// Whether it is archived: its log takes nothing any more.
+    /// Whether it is archived: nothing can be appended to its log.
     pub archived: bool,
 }
 
-/// A log has grown: told by the database, and perhaps lost on the way.
+/// A notification by the database that a log has grown. Notices can be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Notice {
-    /// Which experiment's.
+    /// The experiment whose log has grown.
     pub experiment: ExperimentId,
-    /// Position of its newest entry then.
+    /// Position of its newest entry at that time.
     pub head: u64,
 }
 
-/// An event on its way into the log.
+/// An event to append.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
-    /// Names it once and for all.
+    /// Identifies the event.
     pub nonce: Nonce,
-    /// What happened.
+    /// The event.
     pub event: Event,
+    /// The event is refused ([`Appended::TooLate`]) once the log has an entry with this nonce.
+    pub superseded_by: Option<Nonce>,
 }
 
 impl NewEvent {
-    /// The nonce after which this event is too late: that of the duel, for clicks that do not
-    /// settle it.
-    pub fn superseded_by(&self) -> Option<Nonce> {
-        match &self.event {
-            Event::Control(ControlEvent::Clicks(clicks)) => {
-                Some(clicks.duel.as_u128()).filter(|duel| *duel != self.nonce)
-            }
-            Event::Outcome(_) | Event::Control(_) => None,
-        }
+    /// An event that no other event supersedes.
+    pub fn new(nonce: Nonce, event: Event) -> Self {
+        Self { nonce, event, superseded_by: None }
     }
 }
 
@@ -157,155 +135,21 @@ impl NewEvent {
 pub struct LogEntry {
     /// 1, 2, 3, … without a gap.
     pub position: u64,
-    /// Names it once and for all.
+    /// Identifies the event.
     pub nonce: Nonce,
     /// Unix milliseconds at which it was appended.
     pub recorded_at: i64,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// What can happen to an experiment. Two events with one nonce are the same when they are equal.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// A duel was answered.
-    Outcome(OutcomeEvent),
-    /// Something rarer; kept as JSON.
-    Control(ControlEvent),
-}
-
-/// A duel and its answer. All but the answer comes from the duel's token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OutcomeEvent {
-    /// First ranker of the ordered pair that the policy chose.
-    pub first: u16,
-    /// Second ranker; equal to `first` for a self-duel, which teaches nothing.
-    pub second: u16,
-    /// Whether the first was shown left.
-    pub first_left: bool,
-    /// What the searcher said.
-    pub answer: Answer,
-    /// The batch it was selected in.
-    pub batch: Option<u32>,
-    /// What the policy wanted to remember of its selection.
-    pub ticket: u64,
-    /// Log position that it was selected at.
-    pub chosen_at: u64,
-    /// Unix milliseconds at which it was handed out.
-    pub issued_at: i64,
-}
-
-/// The rarer events. New kinds and new optional fields may be added; a program refuses a log with a
-/// kind it does not know rather than fold it wrongly.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum ControlEvent {
-    /// Self-duels that were handed out since the last such event: pairs of ranker and count.
-    SelfDuels {
-        /// `[ranker, count]`, each ranker once, in ascending order.
-        counts: Vec<(u16, u64)>,
-    },
-    /// A whole batch that was run elsewhere.
-    BatchResults {
-        /// Its number.
-        batch: u32,
-        /// One row a pair of the batch.
-        results: Vec<PairResult>,
-    },
-    /// The experiment's record changed.
-    Status {
-        /// Status from here on.
-        status: Status,
-        /// Winner, when concluded.
-        winner: Option<u16>,
-        /// Whether it was archived with this change.
-        archived: bool,
-        /// Why the service did it by itself; `None` for what somebody asked for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-    },
-    /// Another policy chooses from here on, and has folded the log from its beginning.
-    Policy {
-        /// The policy.
-        policy: PolicySpec,
-    },
-    /// One more ranker takes part from here on.
-    RankerEnlisted {
-        /// Its index, the next one.
-        ranker: u16,
-        /// Its id.
-        id: String,
-    },
-    /// A ranker takes part no more: no duel that is chosen from here on shows it.
-    RankerRetired {
-        /// Its index, which stays its own.
-        ranker: u16,
-    },
-    /// Rankings are interleaved in another way from here on.
-    Interleaving {
-        /// Its number; what the experiment was created with is 1.
-        version: u32,
-        /// The method.
-        method: interleaving::Spec,
-    },
-    /// Clicks on an interleaved page. Under the duel's nonce they settle it, with those that came
-    /// before; under another nonce they wait for what does.
-    Clicks(Box<ClicksEvent>),
-    /// Under a duel's nonce: the clicks that came before are its answer.
-    Settled {},
-}
-
-/// Clicks on the page of a duel. All but the clicks comes from its token.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClicksEvent {
-    /// The duel's nonce.
-    pub duel: Uuid,
-    /// First ranker of the ordered pair that the policy chose.
-    pub first: u16,
-    /// Second ranker.
-    pub second: u16,
-    /// Whether the first was shown left.
-    pub first_left: bool,
-    /// The batch it was selected in.
-    pub batch: Option<u32>,
-    /// What the policy wanted to remember of its selection.
-    pub ticket: u64,
-    /// Log position that it was selected at.
-    pub chosen_at: u64,
-    /// Unix milliseconds at which it was handed out.
-    pub issued_at: i64,
-    /// Version of the method that it was interleaved with.
-    pub method: u32,
-    /// What credit needs to know of what was shown, as text; the store does not look inside.
-    pub sheet: String,
-    /// Positions and weights, each position once, in ascending order.
-    pub clicks: Vec<(u16, u8)>,
-}
-
-/// Counts of one pair of a batch that was run elsewhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PairResult {
-    /// First ranker of the batch's ordered pair.
-    pub first: u16,
-    /// Second ranker.
-    pub second: u16,
-    /// Comparisons that the first won.
-    pub first_wins: u32,
-    /// Comparisons that the second won.
-    pub second_wins: u32,
-    /// Comparisons without a winner.
-    pub ties: u32,
-}
-
-/// A fold's state at a log position. A cache: losing one costs a start time, never an outcome.
+/// A fold's state at a log position. It is a cache: losing it makes the next start slower, and
+/// loses no outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// Which experiment.
+    /// The experiment.
     pub experiment: ExperimentId,
-    /// Log position that it holds.
+    /// Log position of the state.
     pub position: u64,
     /// Layout of the bytes; a snapshot of another layout is not read.
     pub format: u32,
@@ -315,21 +159,49 @@ pub struct Snapshot {
     pub created_at: i64,
 }
 
-/// A key that duels are signed with. Its `Debug` shows no secret.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SigningKey {
-    /// Its number, carried by each token.
-    pub id: u32,
-    /// 32 random bytes.
-    pub secret: [u8; 32],
-    /// Unix milliseconds.
-    pub created_at: i64,
-    /// Unix milliseconds from which on it signs. Every process must know it by then.
-    pub active_from: i64,
+/// Result of [`ExperimentLog::create_experiment`](super::ExperimentLog::create_experiment).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Created {
+    /// The new experiment.
+    New(ExperimentRecord),
+    /// The experiment that already has the name. Nothing was changed.
+    Taken(ExperimentRecord),
 }
 
-impl std::fmt::Debug for SigningKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SigningKey").field("id", &self.id).finish_non_exhaustive()
-    }
+/// Result of [`ExperimentLog::change_experiment`](super::ExperimentLog::change_experiment).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Changed {
+    /// The record after the change.
+    Done(ExperimentRecord),
+    /// The current record, whose version is not the expected one. Nothing was changed.
+    Stale(ExperimentRecord),
+    /// The experiment does not exist.
+    Missing,
+}
+
+/// Result of appending one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Appended {
+    /// It is in the log at this position, durably.
+    Recorded(u64),
+    /// The log already had the same event with this nonce, at this position.
+    Duplicate(u64),
+    /// The log has a different event with this nonce, at this position; that one stands.
+    Conflict(u64),
+    /// The log has the nonce of [`NewEvent::superseded_by`], at this position. The event was not
+    /// appended.
+    TooLate(u64),
+    /// The experiment is archived, by this or another process. The event was not appended.
+    Archived,
+    /// The experiment does not exist.
+    Missing,
+}
+
+/// Result of [`ExperimentLog::import`](super::ExperimentLog::import).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Imported {
+    /// The imported experiment.
+    New(ExperimentRecord),
+    /// The experiment that already has the name. Nothing was changed.
+    Taken(ExperimentRecord),
 }

@@ -1,28 +1,39 @@
-//! Whether a database has the migrations of this program.
+//! Compares the migrations of a database with those of this program.
 //!
-//! During an upgrade a newer program has brought the schema forward while older ones still serve.
-//! They go on if every migration that they do not know only expands the schema, which is what a
-//! name such as `0007_expand_…` promises: new columns have defaults, and nothing that was there
-//! goes or changes its meaning.
+//! During an upgrade a newer program migrates the schema while older ones still serve. An older
+//! program keeps running if every migration that it does not know only expands the schema, which a
+//! name such as `0007_expand_…` promises: new columns have defaults, and nothing that existed is
+//! removed or changes its meaning.
 
 use std::collections::HashMap;
 
-use sqlx::migrate::Migrator;
+use sqlx::SqlSafeStr as _;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
 
-use super::StoreError;
-use super::error::{RUN_MIGRATE, altered, newer};
+use super::error::{RUN_MIGRATE, StoreError, altered, newer};
 
-/// How the description of a migration starts that older programs can live with. (The file
+/// Prefix of the description of a migration that older programs can live with. (The file
 /// `0007_expand_x.sql` has the description `expand x`.)
 const EXPAND: &str = "expand ";
 
-/// Compare what was applied (`None`: the database was never migrated) with what the program has.
+/// The migrations that `build.rs` lists: version, description and SQL. One that is applied and not
+/// in the list is passed over, since [`compare`] decides on it.
+pub(super) fn migrator(migrations: &[(i64, &'static str, &'static str)]) -> Migrator {
+    let migration = |&(version, description, sql): &(i64, &'static str, &'static str)| {
+        let sql = sql.into_sql_str();
+        Migration::new(version, description.into(), MigrationType::Simple, sql, false)
+    };
+    let migrations: Vec<_> = migrations.iter().map(migration).collect();
+    Migrator { migrations: migrations.into(), ignore_missing: true, ..Migrator::DEFAULT }
+}
+
+/// Compare the `applied` migrations (`None`: the database was never migrated) with the program's.
 pub(super) fn compare(
     program: &Migrator,
     applied: Option<Vec<(i64, Vec<u8>, String)>>,
 ) -> Result<(), StoreError> {
     let Some(applied) = applied else {
-        return Err(StoreError::Schema(format!("there is none yet: {RUN_MIGRATE}")));
+        return Err(StoreError::Schema(format!("the database has no schema yet: {RUN_MIGRATE}")));
     };
     let mut ours: HashMap<i64, &[u8]> =
         program.iter().map(|migration| (migration.version, &*migration.checksum)).collect();

@@ -1,10 +1,10 @@
-//! Spans to an OpenTelemetry collector, over OTLP/HTTP. Built with the feature `otel`; set up by
-//! the variables of the OpenTelemetry specification.
+//! Exports spans to an OpenTelemetry collector over OTLP/HTTP. Built with the feature `otel`;
+//! configured by the variables of the OpenTelemetry specification.
 //!
-//! One span a request, named by its route. A duel has a span of its own, in a trace of its own,
-//! whose ids are a function of the duel's number: whoever has a `duel_id` knows them, so that
-//! nothing needs to be kept or carried for feedback to be linked to its duel, whatever trace the
-//! duel was asked for in. It links to the request that has asked for it.
+//! Each request has one span, named by its route. A duel has a span of its own, in a trace of its
+//! own, with a link to the request that issued it. The ids of that span are a function of the
+//! duel's number. So feedback links to its duel from the `duel_id` alone, whichever trace the duel
+//! was requested in, and nothing needs to be stored.
 
 use std::cell::Cell;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -24,12 +24,12 @@ use opentelemetry_sdk::trace::{
 };
 use sha2::{Digest, Sha256};
 
-use super::trace::{DuelNumber, Duels, Parent};
+use super::request::{DuelNumber, Duels, Parent};
 
-/// When stopping, what is left is given this long.
+/// Time limit for exporting the remaining spans at shutdown.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
-/// Failures are told at most so often.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+/// Shortest time between two log lines about failures.
+const LOG_FAILURES_EVERY: Duration = Duration::from_secs(60);
 const DUEL: &str = "rankduel.duel";
 
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
@@ -38,8 +38,8 @@ static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 pub struct Export(Option<SdkTracerProvider>);
 
 impl Export {
-    /// Start it where the environment names an endpoint. Not within a runtime: the exporter has
-    /// threads of its own.
+    /// Start the export if the environment names an endpoint. Must not be called within a tokio
+    /// runtime: the exporter has threads of its own.
     pub fn start() -> Result<Self, String> {
         let Some(endpoint) = endpoint() else { return Ok(Self(None)) };
         if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
@@ -49,8 +49,8 @@ impl Export {
         }
         if !endpoint.starts_with("http://") {
             return Err(format!(
-                "the OTLP endpoint {endpoint:?} is not an http:// URL; spans are sent without TLS, to a collector \
-                 beside this program or on the same private network"
+                "the OTLP endpoint {endpoint:?} is not an http:// URL; spans are sent without TLS, \
+                 to a collector on this machine or on the same private network"
             ));
         }
         let otlp = Otlp::builder().with_http().with_protocol(protocol()?).build();
@@ -67,16 +67,16 @@ impl Export {
             .with_resource(resource.build())
             .with_sampler(Sampling(Config::default().sampler))
             .with_id_generator(Ids::default())
-            .with_batch_exporter(Telling { otlp, told: Mutex::default() })
+            .with_batch_exporter(LoggingExporter { otlp, failures: Mutex::default() })
             .build();
         if TRACER.set(provider.tracer("rankduel")).is_err() {
-            return Err("spans are exported already".into());
+            return Err("the export of spans has already started".into());
         }
         tracing::info!(endpoint, "spans are exported");
         Ok(Self(Some(provider)))
     }
 
-    /// Send what is left, and end.
+    /// Export the remaining spans and stop.
     pub fn stop(self) {
         if let Some(provider) = self.0
             && let Err(error) = provider.shutdown_with_timeout(STOP_WITHIN)
@@ -102,7 +102,7 @@ fn protocol() -> Result<Protocol, String> {
         None | Some("http/protobuf") => Ok(Protocol::HttpBinary),
         Some("http/json") => Ok(Protocol::HttpJson),
         Some(other) => Err(format!(
-            "the OTLP protocol {other:?} is not one that spans are sent by: http/protobuf or http/json"
+            "the OTLP protocol {other:?} is not supported; use http/protobuf or http/json"
         )),
     }
 }
@@ -110,13 +110,13 @@ fn protocol() -> Result<Protocol, String> {
 /// The span of a request.
 pub struct RequestSpan(Option<(SpanContext, Mutex<Span>)>);
 
-/// The span of a part of it, which ends when it is dropped.
+/// The span of a part of a request; it ends when it is dropped.
 pub struct ChildSpan {
     _span: Span,
 }
 
 impl RequestSpan {
-    /// A request begins, as a part of its caller's trace where there is one.
+    /// Start the span of a request, as a part of its caller's trace if there is one.
     pub fn start(method: &'static str, route: &str, parent: Option<Parent>) -> Self {
         let Some(tracer) = TRACER.get() else { return Self(None) };
         let parent = parent.map_or_else(Context::new, |parent| {
@@ -136,19 +136,19 @@ impl RequestSpan {
         Self(Some((span.span_context().clone(), Mutex::new(span))))
     }
 
-    /// Its trace.
+    /// Its trace id.
     pub fn trace_id(&self) -> Option<String> {
         self.0.as_ref().map(|(context, _)| context.trace_id().to_string())
     }
 
-    /// A part of it begins.
+    /// Start a child span.
     pub fn child(&self, name: &'static str) -> Option<ChildSpan> {
         let (tracer, (context, _)) = (TRACER.get()?, self.0.as_ref()?);
         let parent = Context::new().with_remote_span_context(context.clone());
         Some(ChildSpan { _span: tracer.build_with_context(SpanBuilder::from_name(name), &parent) })
     }
 
-    /// It was answered.
+    /// End the span: the request was answered.
     pub fn end(&self, status: u16, request_id: &str, duels: &Duels) {
         let (Some(tracer), Some((context, span))) = (TRACER.get(), &self.0) else { return };
         let mut span = span.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,23 +167,23 @@ impl RequestSpan {
             span.add_link(context_of(duel), vec![KeyValue::new(DUEL, duel.to_string())]);
         }
         for &duel in &duels.all[..duels.issued] {
-            duel_span(tracer, duel, context);
+            record_duel_span(tracer, duel, context);
         }
         span.end();
     }
 }
 
-/// The span that stands for a duel.
-fn duel_span(tracer: &SdkTracer, duel: DuelNumber, asked_by: &SpanContext) {
+/// Record the span of a duel.
+fn record_duel_span(tracer: &SdkTracer, duel: DuelNumber, issued_by: &SpanContext) {
     let builder = SpanBuilder::from_name("duel")
         .with_attributes(vec![KeyValue::new(DUEL, duel.to_string())])
-        .with_links(vec![Link::with_context(asked_by.clone())]);
+        .with_links(vec![Link::with_context(issued_by.clone())]);
     DUEL_IDS.set(Some(ids_of(duel)));
     tracer.build_with_context(builder, &Context::new()).end();
     DUEL_IDS.set(None);
 }
 
-/// Trace and span of a duel.
+/// Trace id and span id of a duel.
 fn ids_of(duel: DuelNumber) -> (TraceId, SpanId) {
     let mut hash = Sha256::new();
     hash.update(b"rankduel duel span\0");
@@ -201,8 +201,8 @@ fn context_of(duel: DuelNumber) -> SpanContext {
 }
 
 thread_local! {
-    /// The ids of the span that is being built on this thread, where they are not drawn: a builder
-    /// cannot be told.
+    /// The ids of the duel span that is being built on this thread. A builder cannot set them, so
+    /// the id generator reads them here.
     static DUEL_IDS: Cell<Option<(TraceId, SpanId)>> = const { Cell::new(None) };
 }
 
@@ -219,7 +219,7 @@ impl IdGenerator for Ids {
     }
 }
 
-/// A duel's span is kept where the request's is, not by a draw of its own.
+/// The configured sampler, except for duel spans: they are kept if their request's span is.
 #[derive(Debug, Clone)]
 struct Sampling(Box<dyn ShouldSample>);
 
@@ -245,48 +245,52 @@ impl ShouldSample for Sampling {
     }
 }
 
-/// An exporter that says in the log when spans are lost, and not for each batch.
+/// An exporter that logs the loss of spans, at most once in [`LOG_FAILURES_EVERY`].
 #[derive(Debug)]
-struct Telling {
+struct LoggingExporter {
     otlp: Otlp,
-    told: Mutex<PendingNotices>,
+    failures: Mutex<Failures>,
 }
 
 #[derive(Debug, Default)]
-struct PendingNotices {
+struct Failures {
     failing: bool,
-    at: Option<Instant>,
-    /// Spans lost that nobody was told of.
+    logged_at: Option<Instant>,
+    /// Spans lost since the last log line.
     lost: usize,
 }
 
-impl Telling {
-    fn tell(&self, spans: usize, result: &OTelSdkResult) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+impl LoggingExporter {
+    fn log_result(&self, spans: usize, result: &OTelSdkResult) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         match result {
-            Ok(()) if told.failing => {
-                tracing::info!(lost = told.lost, "spans are exported again");
-                *told = PendingNotices::default();
+            Ok(()) if failures.failing => {
+                tracing::info!(lost = failures.lost, "spans are exported again");
+                *failures = Failures::default();
             }
             Ok(()) => {}
             Err(error) => {
-                told.failing = true;
-                told.lost += spans;
-                if told.at.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
-                    tracing::warn!(%error, lost = told.lost, "spans could not be exported and are lost; requests are not affected");
-                    told.at = Some(Instant::now());
-                    told.lost = 0;
+                failures.failing = true;
+                failures.lost += spans;
+                if failures.logged_at.is_none_or(|at| at.elapsed() >= LOG_FAILURES_EVERY) {
+                    tracing::warn!(
+                        %error,
+                        lost = failures.lost,
+                        "spans could not be exported and are lost; requests are not affected"
+                    );
+                    failures.logged_at = Some(Instant::now());
+                    failures.lost = 0;
                 }
             }
         }
     }
 }
 
-impl SpanExporter for Telling {
+impl SpanExporter for LoggingExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len();
         let result = self.otlp.export(batch).await;
-        self.tell(spans, &result);
+        self.log_result(spans, &result);
         result
     }
 

@@ -1,35 +1,36 @@
-//! Logs: to standard error, text for people and JSON for machines.
+//! Logs on standard error: text for people, JSON for machines.
 
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
-/// How log lines are written.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum LogFormat {
     /// Text if standard error is a terminal, else JSON.
     #[default]
     Auto,
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 /// Why logging could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
-    /// The filter cannot be read.
+    /// The filter is invalid.
     #[error(
-        "the log filter {0:?} cannot be read: {1}; write a level such as `info`, or `info,rankduel::access=warn`"
+        "the log filter {0:?} is invalid: {1}; write a level such as `info`, or \
+         `info,rankduel::access=warn`"
     )]
     Filter(String, String),
-    /// Somebody did so before.
-    #[error("logging is set up already")]
+    /// This process has set up logging before.
+    #[error("logging is already set up")]
     Twice,
 }
 
-/// Start writing what passes `filter` to standard error, panics included. Once a process.
+/// Write the events that pass `filter`, and panics, to standard error. Once per process.
 pub fn init(filter: &str, format: LogFormat) -> Result<(), LoggingError> {
     let filter_of = EnvFilter::try_new(filter)
         .map_err(|error| LoggingError::Filter(filter.to_owned(), error.to_string()))?;

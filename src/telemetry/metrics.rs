@@ -1,9 +1,10 @@
-//! What is counted and measured, for Prometheus.
+//! Metrics for Prometheus.
 //!
-//! One struct with a typed field for each metric, made once and handed around; nothing global, so
-//! every test reads its own numbers. Names have the prefix `rankduel_`, base units, and labels from
-//! small closed sets. What must be read when it is asked for (an experiment's log position, its
-//! regret) comes from a [`Collector`] that is registered with [`Metrics::register`].
+//! One struct has a typed field for each metric. It is created once and passed on; nothing is
+//! global, so every test reads its own numbers. Names have the prefix `rankduel_` and base units,
+//! and labels have values from small closed sets. Values that are computed for each scrape (an
+//! experiment's log position, its regret) come from a [`Collector`] that is registered with
+//! [`Metrics::register`].
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicU64;
@@ -16,23 +17,23 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 /// The media type of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What a request is counted under.
+/// Labels of counted requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct RequestLabels {
     /// Method, or `other`.
     pub method: &'static str,
     /// Template of the route, such as `/v1/experiments/{name}`, or `unmatched`.
     pub route: String,
-    /// Status of the answer.
+    /// Status of the response.
     pub status: u16,
 }
 
-/// What a request's time is measured under.
+/// Labels of the duration of requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct RouteLabels {
     /// Method, or `other`.
@@ -41,12 +42,12 @@ pub struct RouteLabels {
     pub route: String,
 }
 
-/// Which duel was handed out.
+/// Kind of an issued duel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DuelKind {
     /// Two different rankers.
     Pair,
-    /// A ranker alone.
+    /// One ranker alone.
     SelfDuel,
     /// Two different rankers, for a batch.
     Batch,
@@ -62,38 +63,38 @@ impl EncodeLabelValue for DuelKind {
     }
 }
 
-/// Label of duels that were handed out.
+/// Label of issued duels.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct DuelLabels {
-    /// Which duel.
+    /// Kind of the duel.
     pub kind: DuelKind,
 }
 
-/// What came of a piece of feedback.
+/// Result of a piece of feedback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FeedbackStatus {
     /// It is in the log and counts.
     Recorded,
-    /// The same was said before.
+    /// The same feedback was recorded before.
     Duplicate,
-    /// Something else was said before.
+    /// Different feedback was recorded before.
     Conflict,
-    /// It came too late.
+    /// The duel had expired.
     Expired,
-    /// Clicks that came after their duel was settled.
+    /// Clicks that arrived after their duel was settled.
     Late,
-    /// Its duel is not one of ours.
+    /// Its duel id is invalid.
     Invalid,
 }
 
 impl FeedbackStatus {
-    /// Every one.
+    /// Every status.
     pub const ALL: [Self; 6] =
         [Self::Recorded, Self::Duplicate, Self::Conflict, Self::Expired, Self::Late, Self::Invalid];
 }
 
 impl FeedbackStatus {
-    /// As a label's value.
+    /// The label's value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Recorded => "recorded",
@@ -115,11 +116,11 @@ impl EncodeLabelValue for FeedbackStatus {
 /// Label of feedback.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct FeedbackLabels {
-    /// What came of it.
+    /// Result of the feedback.
     pub status: FeedbackStatus,
 }
 
-/// Makes histograms of seconds.
+/// Constructor of histograms of seconds.
 #[derive(Debug, Clone)]
 pub struct Seconds;
 
@@ -129,19 +130,20 @@ impl MetricConstructor<Histogram> for Seconds {
     }
 }
 
-/// From 100 µs, because a duel takes less than a millisecond, to the time limit of a request.
+/// Buckets from 100 µs, because a duel takes less than a millisecond, to the time limit of a
+/// request.
 const SECONDS: [f64; 15] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     10.0,
 ];
 
-/// How long searchers take: from a tenth of a second to a day.
+/// Buckets for the delay of feedback: from a tenth of a second to a day.
 pub const DELAY_SECONDS: [f64; 16] = [
     0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 21_600.0,
     86_400.0,
 ];
 
-/// Events in one commit.
+/// Buckets for the events in one commit.
 const EVENTS: [f64; 11] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0];
 
 /// Every metric.
@@ -149,36 +151,36 @@ const EVENTS: [f64; 11] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0,
 #[non_exhaustive]
 pub struct Metrics {
     registry: Mutex<Registry>,
-    /// Requests that were answered.
+    /// Answered requests.
     pub http_requests: Family<RequestLabels, Counter>,
-    /// From reading the request's head to having the answer's head.
+    /// Time from reading a request's head to having its response's head.
     pub http_request_duration_seconds: Family<RouteLabels, Histogram, Seconds>,
-    /// Requests that are running.
+    /// Running requests.
     pub http_requests_in_flight: Gauge,
-    /// Requests that were refused because too many were running.
+    /// Requests refused because too many were running.
     pub http_requests_shed: Counter,
-    /// Panics that were caught and answered with 500.
+    /// Panics caught and answered with 500.
     pub panics: Counter,
-    /// Duels that were handed out.
+    /// Issued duels.
     pub duels: Family<DuelLabels, Counter>,
-    /// Feedback, by what came of it.
+    /// Feedback, by its result.
     pub feedback: Family<FeedbackLabels, Counter>,
     /// Events in one commit of the log.
     pub commit_events: Histogram,
-    /// Time that a commit of the log took.
+    /// Duration of a commit of the log.
     pub commit_duration_seconds: Histogram,
-    /// Commits of the log that failed.
+    /// Failed commits of the log.
     pub commit_failures: Counter,
-    /// Signs that the database has lost what was acknowledged.
+    /// Log regressions: the database has lost acknowledged entries.
     pub log_regressions: Counter,
-    /// Events that wait for a commit.
+    /// Events waiting for a commit.
     pub queue_events: Gauge,
-    /// From handing out a duel to having its answer in the log.
+    /// Time from issuing a duel to having its answer in the log.
     pub feedback_delay_seconds: Histogram,
-    /// Entries that the log had and this process had not folded when it last looked, of the
-    /// experiment with most.
+    /// Log entries that this process had not folded yet when it last polled, of the experiment with
+    /// the most.
     pub replica_lag_entries: Gauge,
-    /// Unix time at which this process last saw all that others had appended.
+    /// Unix time at which this process last knew all entries of other processes.
     pub followed_timestamp_seconds: Gauge<f64, AtomicU64>,
 }
 
@@ -189,124 +191,86 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Every metric at zero, and there: a rate can be taken from the first event on.
+    /// Every metric, at zero. All label values exist, so rates are right from the first event on.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("rankduel");
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The program that runs", build);
-        Self {
-            http_requests: counted(&mut registry, "http_requests", "Requests that were answered"),
-            http_request_duration_seconds: {
-                let family = Family::new_with_constructor(Seconds);
-                let help = "Time from a request's head to its answer's head";
-                registry.register_with_unit(
-                    "http_request_duration",
-                    help,
-                    Unit::Seconds,
-                    family.clone(),
-                );
-                family
-            },
+        registry.register("build", "The running program", build);
+        let metrics = Self {
+            http_requests: counted(&mut registry, "http_requests", "Answered requests"),
+            http_request_duration_seconds: in_seconds(
+                &mut registry,
+                "http_request_duration",
+                "Time from a request's head to its response's head",
+                Family::new_with_constructor(Seconds),
+            ),
             http_requests_in_flight: counted(
                 &mut registry,
                 "http_requests_in_flight",
-                "Requests that are running",
+                "Running requests",
             ),
             http_requests_shed: counted(
                 &mut registry,
                 "http_requests_shed",
-                "Requests that were refused because too many were running",
+                "Requests refused because too many were running",
             ),
-            panics: counted(
+            panics: counted(&mut registry, "panics", "Panics caught and answered with 500"),
+            duels: counted(&mut registry, "duels", "Issued duels"),
+            feedback: counted(&mut registry, "feedback", "Feedback, by its result"),
+            commit_events: registered(
                 &mut registry,
-                "panics",
-                "Panics that were caught and answered with 500",
+                "commit_events",
+                "Events in one commit of the log",
+                Histogram::new(EVENTS),
             ),
-            duels: {
-                let family: Family<DuelLabels, Counter> =
-                    counted(&mut registry, "duels", "Duels that were handed out");
-                for kind in [DuelKind::Pair, DuelKind::SelfDuel, DuelKind::Batch] {
-                    drop(family.get_or_create(&DuelLabels { kind }));
-                }
-                family
-            },
-            feedback: {
-                let family: Family<FeedbackLabels, Counter> =
-                    counted(&mut registry, "feedback", "Feedback, by what came of it");
-                for status in FeedbackStatus::ALL {
-                    drop(family.get_or_create(&FeedbackLabels { status }));
-                }
-                family
-            },
-            commit_events: {
-                let histogram = Histogram::new(EVENTS);
-                registry.register(
-                    "commit_events",
-                    "Events in one commit of the log",
-                    histogram.clone(),
-                );
-                histogram
-            },
-            commit_duration_seconds: {
-                let histogram = Histogram::new(SECONDS);
-                let help = "Time that a commit of the log took";
-                registry.register_with_unit(
-                    "commit_duration",
-                    help,
-                    Unit::Seconds,
-                    histogram.clone(),
-                );
-                histogram
-            },
-            commit_failures: counted(
+            commit_duration_seconds: in_seconds(
                 &mut registry,
-                "commit_failures",
-                "Commits of the log that failed",
+                "commit_duration",
+                "Duration of a commit of the log",
+                Histogram::new(SECONDS),
             ),
+            commit_failures: counted(&mut registry, "commit_failures", "Failed commits of the log"),
             log_regressions: counted(
                 &mut registry,
                 "log_regressions",
-                "Signs that a log is shorter than it was: the database has lost acknowledged outcomes",
+                "Log regressions: a log is shorter than before, so acknowledged outcomes are lost",
             ),
-            queue_events: counted(&mut registry, "queue_events", "Events that wait for a commit"),
-            feedback_delay_seconds: {
-                let histogram = Histogram::new(DELAY_SECONDS);
-                let help = "Time from handing out a duel to having its answer in the log";
-                registry.register_with_unit(
-                    "feedback_delay",
-                    help,
-                    Unit::Seconds,
-                    histogram.clone(),
-                );
-                histogram
-            },
+            queue_events: counted(&mut registry, "queue_events", "Events waiting for a commit"),
+            feedback_delay_seconds: in_seconds(
+                &mut registry,
+                "feedback_delay",
+                "Time from issuing a duel to having its answer in the log",
+                Histogram::new(DELAY_SECONDS),
+            ),
             replica_lag_entries: counted(
                 &mut registry,
                 "replica_lag_entries",
-                "Entries that the log had and this process had not folded when it last looked",
+                "Log entries that this process had not folded yet when it last polled",
             ),
-            followed_timestamp_seconds: {
-                let gauge = Gauge::default();
-                let help = "Unix time at which this process last saw what others had appended";
-                registry.register_with_unit(
-                    "followed_timestamp",
-                    help,
-                    Unit::Seconds,
-                    gauge.clone(),
-                );
-                gauge
-            },
+            followed_timestamp_seconds: in_seconds(
+                &mut registry,
+                "followed_timestamp",
+                "Unix time at which this process last knew all entries of other processes",
+                Gauge::default(),
+            ),
             registry: Mutex::new(registry),
+        };
+        for kind in [DuelKind::Pair, DuelKind::SelfDuel, DuelKind::Batch] {
+            drop(metrics.duels.get_or_create(&DuelLabels { kind }));
         }
+        for status in FeedbackStatus::ALL {
+            drop(metrics.feedback.get_or_create(&FeedbackLabels { status }));
+        }
+        metrics
     }
 
-    /// Add metrics that are read when they are asked for. Their descriptors' names get the prefix,
-    /// too: a collector says `experiment_log_position`.
+    /// Add metrics that are computed for each scrape. Their names get the prefix, too: a collector
+    /// uses `experiment_log_position`.
     pub fn register(&self, collector: Box<dyn Collector>) {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner).register_collector(collector);
     }
 
-    /// Count a duel that was handed out.
+    /// Count an issued duel.
     pub fn duel(&self, kind: DuelKind) {
         self.duels.get_or_create(&DuelLabels { kind }).inc();
     }
@@ -316,7 +280,7 @@ impl Metrics {
         self.feedback.get_or_create(&FeedbackLabels { status }).inc();
     }
 
-    /// All of it in the OpenMetrics text format ([`CONTENT_TYPE`]).
+    /// All metrics in the OpenMetrics text format ([`CONTENT_TYPE`]).
     pub fn encode(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
@@ -325,11 +289,18 @@ impl Metrics {
     }
 }
 
-fn counted<M>(registry: &mut Registry, name: &str, help: &str) -> M
-where
-    M: prometheus_client::registry::Metric + Default + Clone,
-{
-    let metric = M::default();
+/// Register a metric that starts at its default.
+fn counted<M: Metric + Default + Clone>(registry: &mut Registry, name: &str, help: &str) -> M {
+    registered(registry, name, help, M::default())
+}
+
+fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
     registry.register(name, help, metric.clone());
+    metric
+}
+
+/// Register a metric whose unit is seconds; its name gets the suffix `_seconds`.
+fn in_seconds<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register_with_unit(name, help, Unit::Seconds, metric.clone());
     metric
 }

@@ -1,4 +1,4 @@
-//! What ops can see of a running server: metrics, logs, and what belongs together in them.
+//! Metrics, logs and spans of a running server.
 
 #[cfg(feature = "otel")]
 pub mod export;
@@ -7,4 +7,5 @@ pub mod export;
 pub mod export;
 pub mod logging;
 pub mod metrics;
+pub mod request;
 pub mod trace;

@@ -1,50 +1,52 @@
-//! Spans in a program that was built without the feature `otel`: there are none.
+//! Stand-in for the export of spans, in a program built without the feature `otel`. It does nothing
+//! but warn.
 
-use super::trace::{Duels, Parent};
+use super::request::{Duels, Parent};
 
-/// Nothing.
+/// The export that never runs.
 pub struct Export;
 
 impl Export {
-    /// Say so where the environment asks for an export.
+    /// Warn if the environment configures an export.
     pub fn start() -> Result<Self, String> {
-        let asked = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"]
+        let configured = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"]
             .into_iter()
             .find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
-        if let Some(name) = asked {
+        if let Some(name) = configured {
             tracing::warn!(
-                "{name} is set, and this program exports no spans: it was built without the feature `otel`"
+                "{name} is set, but no spans are exported: this program was built without the \
+                 feature `otel`"
             );
         }
         Ok(Self)
     }
 
-    /// Nothing.
+    /// Does nothing.
     pub fn stop(self) {}
 }
 
-/// Nothing.
+/// A span that is never recorded.
 pub struct RequestSpan;
 
-/// Nothing.
+/// A span that is never recorded.
 pub struct ChildSpan;
 
 impl RequestSpan {
-    /// Nothing.
+    /// Does nothing.
     pub fn start(_method: &'static str, _route: &str, _parent: Option<Parent>) -> Self {
         Self
     }
 
-    /// None.
+    /// Always `None`.
     pub fn trace_id(&self) -> Option<String> {
         None
     }
 
-    /// None.
+    /// Always `None`.
     pub fn child(&self, _name: &'static str) -> Option<ChildSpan> {
         None
     }
 
-    /// Nothing.
+    /// Does nothing.
     pub fn end(&self, _status: u16, _request_id: &str, _duels: &Duels) {}
 }

@@ -1,84 +1,103 @@
-//! The signing keys of this process: those of the store, read again from time to time and when a
-//! token names one that is not known here.
+//! The signing keys of this process: a copy of those in the store. They are read again from time to
+//! time, and when a token names an unknown key.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
-use crate::engine::error::ServiceError;
+use rand::rngs::SysError;
+
 use crate::entropy;
-use crate::store::{Nonce, SharedStore, SigningKey};
-use crate::tokens::duel_token::{DuelId, DuelToken, SigningKeySet, TokenError};
+use crate::store::{Nonce, SharedStore, SigningKey, StoreError};
+use crate::tokens::duel_token::{DuelId, DuelToken, TokenError};
+use crate::tokens::key_set::SigningKeySet;
 use crate::tokens::page_payload::{DuelSecrets, PagePayload};
 
-/// A token of an unknown key lets the store be asked at most this often: anybody can make up
-/// tokens. Below the shortest time that a new key waits before it signs, so that no token of a real
-/// key is ever refused for this.
+/// Minimum time between two reads of the store for unknown keys: anybody can send tokens with
+/// invented keys. It is below the shortest time that a new key waits before it signs, so a token of
+/// a real key is never refused for this reason.
 const ASK_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 
-/// Keys as the store has them.
+/// Why signing keys cannot be loaded or made.
+#[derive(Debug, thiserror::Error)]
+pub enum SigningKeyError {
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The operating system has no source of randomness.
+    #[error("the operating system provides no randomness: {0}")]
+    NoRandomness(#[from] SysError),
+    /// The store has no signing key.
+    #[error("the store has no signing key")]
+    NoKey,
+}
+
+/// The keys of the store.
 pub struct SigningKeys {
     store: SharedStore,
-    ring: RwLock<SigningKeySet>,
+    keys: RwLock<SigningKeySet>,
     asked: tokio::sync::Mutex<Option<Instant>>,
 }
 
 impl SigningKeys {
-    /// The keys of `store`; the first process of all makes one.
-    pub async fn load(store: SharedStore, now_ms: i64) -> Result<Self, ServiceError> {
+    /// Load the keys of `store`. The first process makes one.
+    pub async fn load(store: SharedStore, now_ms: i64) -> Result<Self, SigningKeyError> {
         let keys = store.ensure_signing_key(&fresh_key(now_ms, now_ms)?).await?;
-        Ok(Self { ring: RwLock::new(ring_of(&keys)?), store, asked: tokio::sync::Mutex::new(None) })
+        Ok(Self { keys: RwLock::new(set_of(&keys)?), store, asked: tokio::sync::Mutex::new(None) })
     }
 
-    /// The token as text, signed with the key whose turn it is.
+    fn keys(&self) -> RwLockReadGuard<'_, SigningKeySet> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// See [`SigningKeySet::sign`].
     pub fn sign(&self, token: &DuelToken) -> String {
-        self.ring.read().unwrap_or_else(PoisonError::into_inner).sign(token)
+        self.keys().sign(token)
     }
 
-    /// The token that `text` is, as far as this process knows the keys.
+    /// See [`SigningKeySet::open`].
     pub fn open(&self, text: &str) -> Result<DuelId, TokenError> {
-        self.ring.read().unwrap_or_else(PoisonError::into_inner).open(text)
+        self.keys().open(text)
     }
 
-    /// The token and what was shown for it as text, under key `id`.
+    /// See [`SigningKeySet::seal`].
     pub fn seal(
         &self,
         id: u32,
         token: &DuelToken,
-        shown: &PagePayload,
+        page: &PagePayload,
     ) -> Result<String, TokenError> {
-        self.ring.read().unwrap_or_else(PoisonError::into_inner).seal(id, token, shown)
+        self.keys().seal(id, token, page)
     }
 
-    /// Number of the key that the token is signed with now.
+    /// See [`SigningKeySet::key_of`].
     pub fn key_of(&self, token: &DuelToken) -> u32 {
-        self.ring.read().unwrap_or_else(PoisonError::into_inner).key_of(token)
+        self.keys().key_of(token)
     }
 
-    /// What only those who have key `id` can know of the duel with this nonce.
+    /// See [`SigningKeySet::secrets`].
     pub fn secrets(&self, id: u32, nonce: Nonce) -> Result<DuelSecrets, TokenError> {
-        self.ring.read().unwrap_or_else(PoisonError::into_inner).secrets(id, nonce)
+        self.keys().secrets(id, nonce)
     }
 
     /// See [`SigningKeySet::seal_session`].
     pub fn seal_session(&self, content: &[u8], now_ms: i64) -> String {
-        self.ring.read().unwrap_or_else(PoisonError::into_inner).seal_session(content, now_ms)
+        self.keys().seal_session(content, now_ms)
     }
 
     /// See [`SigningKeySet::open_session`].
     pub fn open_session(&self, text: &str) -> Option<Vec<u8>> {
-        self.ring.read().unwrap_or_else(PoisonError::into_inner).open_session(text)
+        self.keys().open_session(text)
     }
 
     /// Read the keys again.
-    pub async fn refresh(&self) -> Result<(), ServiceError> {
-        let ring = ring_of(&self.store.signing_keys().await?)?;
-        *self.ring.write().unwrap_or_else(PoisonError::into_inner) = ring;
+    pub async fn refresh(&self) -> Result<(), SigningKeyError> {
+        let keys = set_of(&self.store.signing_keys().await?)?;
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
         Ok(())
     }
 
-    /// Read the keys again because a token names one that is not known here, unless that was done a
-    /// moment ago.
-    pub async fn refresh_for_unknown(&self) -> Result<(), ServiceError> {
+    /// Read the keys again because a token names an unknown one, unless that was done a moment ago.
+    pub async fn refresh_for_unknown(&self) -> Result<(), SigningKeyError> {
         let mut asked = self.asked.lock().await;
         if asked.is_none_or(|at| at.elapsed() >= ASK_AT_MOST_EVERY) {
             self.refresh().await?;
@@ -88,19 +107,16 @@ impl SigningKeys {
     }
 }
 
-/// A new key that signs from `active_from_ms` on.
-pub fn fresh_key(now_ms: i64, active_from_ms: i64) -> Result<SigningKey, ServiceError> {
-    let no_entropy =
-        |error| ServiceError::Internal(format!("the system gives no randomness: {error}"));
+/// A new key that signs from `active_from_ms`.
+pub fn fresh_key(now_ms: i64, active_from_ms: i64) -> Result<SigningKey, SigningKeyError> {
     Ok(SigningKey {
-        id: (entropy::number().map_err(no_entropy)? >> 33) as u32,
-        secret: entropy::bytes().map_err(no_entropy)?,
+        id: (entropy::number()? >> 33) as u32,
+        secret: entropy::bytes()?,
         created_at: now_ms,
         active_from: active_from_ms,
     })
 }
 
-fn ring_of(keys: &[SigningKey]) -> Result<SigningKeySet, ServiceError> {
-    SigningKeySet::new(keys)
-        .ok_or_else(|| ServiceError::Internal("the store has no signing key".into()))
+fn set_of(keys: &[SigningKey]) -> Result<SigningKeySet, SigningKeyError> {
+    SigningKeySet::new(keys).ok_or(SigningKeyError::NoKey)
 }

@@ -1,4 +1,4 @@
-//! The audit log: every change says who made it.
+//! The audit log records who made each change.
 
 use rankduel::access::ApiKeys;
 use rankduel::http::{ProblemKind, ShellSettings};
@@ -9,9 +9,9 @@ use crate::support::client::{Client, JSON, eventually};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
-    every_change_of_an_experiment_says_who_and_what
-    the_audit_log_is_read_in_pages
-    the_end_of_a_batch_is_noted_once_by_however_many_servers
+    every_change_of_an_experiment_is_in_the_audit_log
+    the_audit_log_is_paginated
+    several_servers_record_the_end_of_a_batch_once
 }
 
 const KEY: &str = "correct-horse-battery-staple";
@@ -20,7 +20,7 @@ async fn audit(client: &Client, query: &str) -> Value {
     client.get(&format!("/v1/audit{query}")).await.json(200)
 }
 
-async fn every_change_of_an_experiment_says_who_and_what(database: TestDatabase) {
+async fn every_change_of_an_experiment_is_in_the_audit_log(database: TestDatabase) {
     let shell = ShellSettings { keys: ApiKeys::parse(KEY).unwrap(), ..ShellSettings::default() };
     let server =
         Server::with(database.store().await, Settings { shell, ..Settings::default() }).await;
@@ -33,7 +33,7 @@ async fn every_change_of_an_experiment_says_who_and_what(database: TestDatabase)
     let search = json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}});
     for (method, path, body, status) in [
         ("POST", "/v1/experiments", search.clone(), 201),
-        ("POST", "/v1/experiments", search, 200), // created before: no change
+        ("POST", "/v1/experiments", search, 200), // exists: no change
         ("PATCH", "/v1/experiments/search", json!({"status": "paused"}), 200),
         ("PATCH", "/v1/experiments/search", json!({"status": "paused"}), 200), // no change
         ("PATCH", "/v1/experiments/search", json!({"status": "concluded", "winner": "b"}), 200),
@@ -59,7 +59,7 @@ async fn every_change_of_an_experiment_says_who_and_what(database: TestDatabase)
             ("experiment-changed", &running, &paused),
         ]
     );
-    assert_eq!(said.len(), 4, "what changed nothing is not there: {page}");
+    assert_eq!(said.len(), 4, "a request that changed nothing is in the log: {page}");
     let (what, before, after) = said[3];
     assert_eq!((what, before), ("experiment-created", &Value::Null));
     assert_eq!(after["rankers"][1]["id"], "b", "{after}");
@@ -73,7 +73,7 @@ async fn every_change_of_an_experiment_says_who_and_what(database: TestDatabase)
     }
 }
 
-async fn the_audit_log_is_read_in_pages(database: TestDatabase) {
+async fn the_audit_log_is_paginated(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     for number in 0..5 {
         server.create(&json!({"name": format!("e{number}"), "rankers": ["a", "b"]})).await;
@@ -104,7 +104,7 @@ async fn the_audit_log_is_read_in_pages(database: TestDatabase) {
     }
 }
 
-async fn the_end_of_a_batch_is_noted_once_by_however_many_servers(database: TestDatabase) {
+async fn several_servers_record_the_end_of_a_batch_once(database: TestDatabase) {
     let one = Server::start(database.store().await).await;
     let other = Server::start(database.connect().await).await;
     let policy = json!({"kind": "pcomp", "horizon": 200, "batches": 4});
@@ -132,7 +132,7 @@ async fn the_end_of_a_batch_is_noted_once_by_however_many_servers(database: Test
     assert_eq!(closed["after"]["batch"], 1);
     let position = closed["after"]["position"].as_u64().unwrap();
     assert!(position > 0 && position <= one.position("search").await);
-    // both write what they have before they end
+    // Each server writes its pending entries before it stops.
     one.stop().await;
     let all = async || {
         let page = audit(&other, "?experiment=search&limit=500").await;

@@ -1,6 +1,6 @@
-//! What is refused, how, and that it leaves no trace.
+//! Invalid input is refused with the right problem and leaves no trace.
 //!
-//! Tables of cases: what is sent, which problem comes back, and where it points.
+//! The tests are tables of cases: the request, the expected problem, and where it points.
 
 use rankduel::http::{ProblemKind, ShellSettings};
 use serde_json::{Value, json};
@@ -10,20 +10,20 @@ use crate::support::client::{JSON, steady};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
-    bodies_that_are_no_json_are_refused
-    bodies_that_are_no_object_are_refused
+    bodies_that_are_not_json_are_refused
+    bodies_that_are_not_objects_are_refused
     other_content_types_are_refused
     bodies_that_are_too_large_are_refused
-    experiments_that_cannot_be_are_refused
-    changes_that_cannot_be_are_refused
-    feedback_that_cannot_be_is_refused
-    results_that_cannot_be_are_refused
+    invalid_experiments_are_refused
+    invalid_changes_are_refused
+    invalid_feedback_is_refused
+    invalid_results_are_refused
     wrong_methods_are_refused
     wrong_paths_are_refused
-    names_that_are_none_are_not_found
+    invalid_names_are_not_found
 }
 
-/// Every route that takes a body.
+/// Every route that accepts a body.
 const BODIES: [(&str, &str); 5] = [
     ("POST", "/v1/experiments"),
     ("PATCH", "/v1/experiments/search"),
@@ -32,7 +32,7 @@ const BODIES: [(&str, &str); 5] = [
     ("POST", "/v1/experiments/search/batch/results"),
 ];
 
-/// A server with an experiment `search`, and what must be as it was at the end.
+/// A server with an experiment `search`, and the state that must be unchanged at the end.
 struct Untouched {
     server: Server,
     database: TestDatabase,
@@ -61,13 +61,13 @@ impl Untouched {
         assert_eq!(self.server.standings("search").await, self.standings);
         assert_eq!(self.server.get("/v1/experiments").await.json(200), self.list);
         assert_eq!(self.database.count("select count(*) from log").await, self.rows);
-        // and it still works
+        // The server still works.
         let duel = self.server.pair("search").await;
         self.server.answer("search", &duel, "right").await;
     }
 }
 
-async fn bodies_that_are_no_json_are_refused(database: TestDatabase) {
+async fn bodies_that_are_not_json_are_refused(database: TestDatabase) {
     let untouched = Untouched::start(database).await;
     let deep = |open: &str, close: &str| {
         ["{\"x\": ", &open.repeat(5000), "1", &close.repeat(5000), "}"].concat().into_bytes()
@@ -94,7 +94,7 @@ async fn bodies_that_are_no_json_are_refused(database: TestDatabase) {
         ("deep arrays", deep("[", "]")),
         ("deep objects", deep("{\"x\":", "}")),
     ];
-    // JSON, but none that could be read
+    // Valid JSON that the parser refuses.
     let unreadable =
         ["a number beyond all", "half a surrogate pair", "deep arrays", "deep objects"];
     for (method, path) in BODIES {
@@ -117,7 +117,7 @@ async fn bodies_that_are_no_json_are_refused(database: TestDatabase) {
     untouched.assert().await;
 }
 
-async fn bodies_that_are_no_object_are_refused(database: TestDatabase) {
+async fn bodies_that_are_not_objects_are_refused(database: TestDatabase) {
     let untouched = Untouched::start(database).await;
     for (method, path) in BODIES {
         for body in [
@@ -191,7 +191,7 @@ async fn bodies_that_are_too_large_are_refused(database: TestDatabase) {
     untouched.assert().await;
 }
 
-/// A body with one value changed, or taken away where there is none, and where the problem is.
+/// A change of one value of a body (or its removal), and the expected pointer of the problem.
 type Change = (&'static str, Option<Value>, &'static str);
 
 fn changed(body: &Value, field: &str, value: &Option<Value>) -> Value {
@@ -204,7 +204,7 @@ fn changed(body: &Value, field: &str, value: &Option<Value>) -> Value {
     body
 }
 
-/// Each change alone must be refused, at its place.
+/// Each change alone must be refused with this pointer.
 async fn assert_refused(
     server: &Server,
     method: &str,
@@ -229,7 +229,7 @@ async fn assert_refused(
     }
 }
 
-async fn experiments_that_cannot_be_are_refused(database: TestDatabase) {
+async fn invalid_experiments_are_refused(database: TestDatabase) {
     let untouched = Untouched::start(database).await;
     let good = json!({"name": "new", "rankers": ["a", "b"], "policy": {"kind": "uniform"}});
     let some = |value: Value| Some(value);
@@ -337,7 +337,7 @@ async fn experiments_that_cannot_be_are_refused(database: TestDatabase) {
     }
     assert_refused(&untouched.server, "POST", "/v1/experiments", &good, &cases).await;
 
-    // all that is wrong is said at once
+    // All errors are reported at once.
     let wrong = json!({
         "name": "A", "rankers": ["a", "a", ""], "policy": {"kind": "pcomp", "horizon": 1},
         "duel_ttl_seconds": 0,
@@ -353,7 +353,7 @@ async fn experiments_that_cannot_be_are_refused(database: TestDatabase) {
     untouched.assert().await;
 }
 
-async fn changes_that_cannot_be_are_refused(database: TestDatabase) {
+async fn invalid_changes_are_refused(database: TestDatabase) {
     let untouched = Untouched::start(database).await;
     let good = json!({"status": "concluded", "winner": "a"});
     let cases: [Change; 14] = [
@@ -376,7 +376,7 @@ async fn changes_that_cannot_be_are_refused(database: TestDatabase) {
     untouched.assert().await;
 }
 
-async fn feedback_that_cannot_be_is_refused(database: TestDatabase) {
+async fn invalid_feedback_is_refused(database: TestDatabase) {
     let untouched = Untouched::start(database).await;
     let duel = untouched.server.pair("search").await;
     let good = json!({"duel_id": duel["duel_id"], "outcome": "left"});
@@ -397,7 +397,7 @@ async fn feedback_that_cannot_be_is_refused(database: TestDatabase) {
         ("right_clicks", Some(json!(0)), "/outcome"),
         ("clicks", Some(json!([3, 1])), "/clicks"),
         ("experiment", Some(json!("search")), "/experiment"),
-        // with it, it would be many
+        // With this member, the body would be a list.
         ("feedback", Some(json!([])), "/duel_id"),
     ];
     assert_refused(&untouched.server, "POST", path, &good, &cases).await;
@@ -430,7 +430,7 @@ async fn feedback_that_cannot_be_is_refused(database: TestDatabase) {
     untouched.assert().await;
 }
 
-async fn results_that_cannot_be_are_refused(database: TestDatabase) {
+async fn invalid_results_are_refused(database: TestDatabase) {
     let untouched = Untouched::start(database).await;
     let path = "/v1/experiments/search/batch/results";
     let row = json!({"left": "a", "right": "b", "left_wins": 1, "right_wins": 1, "ties": 0});
@@ -522,7 +522,7 @@ async fn wrong_paths_are_refused(database: TestDatabase) {
         for method in ["GET", "POST"] {
             let answer = untouched.server.send(method, path, &[JSON], b"{}".to_vec()).await;
             let kind = match (path, method) {
-                // a slash that is written out is part of a name, and no name has one
+                // A percent-encoded slash is part of the name, and no name contains a slash.
                 ("/v1/experiments/search%2Fstandings", "GET") => ProblemKind::ExperimentNotFound,
                 ("/v1/experiments/search%2Fstandings", _) => ProblemKind::MethodNotAllowed,
                 _ => ProblemKind::NotFound,
@@ -533,7 +533,7 @@ async fn wrong_paths_are_refused(database: TestDatabase) {
     untouched.assert().await;
 }
 
-async fn names_that_are_none_are_not_found(database: TestDatabase) {
+async fn invalid_names_are_not_found(database: TestDatabase) {
     let untouched = Untouched::start(database).await;
     let long = "a".repeat(65);
     let names = [
@@ -570,7 +570,7 @@ async fn names_that_are_none_are_not_found(database: TestDatabase) {
             answer.problem(ProblemKind::ExperimentNotFound);
         }
     }
-    // bytes that are no text are no name either
+    // Bytes that are not UTF-8 are not a name either.
     let answer = untouched.server.get("/v1/experiments/%ff").await;
     let problem = answer.problem(ProblemKind::InvalidRequest);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Policies that adapt between batches only.
+//! Policies that adapt only between batches.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,13 +15,13 @@ use crate::support::client::{Answer, Client, eventually};
 use crate::support::service::{START_MS, Server};
 
 on_both_databases! {
-    an_open_batch_says_what_it_needs
-    a_lease_hands_out_what_the_batch_needs
-    what_is_lost_is_handed_out_again
-    a_page_without_a_click_answers_no_comparison
-    surplus_answers_hold_nothing_up
-    a_batch_that_was_run_elsewhere_counts_once
-    results_that_do_not_fit_are_refused
+    an_open_batch_lists_its_comparisons
+    a_lease_issues_the_comparisons_of_the_batch
+    expired_comparisons_are_issued_again
+    a_page_without_clicks_answers_no_comparison
+    surplus_answers_do_not_delay_a_batch
+    posted_batch_results_count_once
+    results_that_do_not_match_the_batch_are_refused
     a_lease_needs_a_running_experiment
     other_policies_have_no_batches
     pcomp_runs_to_its_horizon
@@ -35,7 +35,7 @@ const LEASE: &str = "/v1/experiments/search/batch/lease";
 const RESULTS: &str = "/v1/experiments/search/batch/results";
 const TTL_MS: i64 = 64_000;
 
-/// Three rankers, three rounds: every pair 10 times, then 100 times, then what is left of 1000.
+/// Three rankers, three rounds: every pair 10 times, then 100 times, then the rest of 1000.
 fn search() -> Value {
     json!({
         "name": "search",
@@ -62,7 +62,7 @@ async fn answer_all(client: &Client, duels: &[Value], outcome: &str) -> Vec<Valu
     receipts["results"].as_array().expect("results").clone()
 }
 
-async fn an_open_batch_says_what_it_needs(database: TestDatabase) {
+async fn an_open_batch_lists_its_comparisons(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search()).await;
     server.clock.advance_ms(5000);
@@ -96,7 +96,7 @@ async fn an_open_batch_says_what_it_needs(database: TestDatabase) {
     }
 }
 
-async fn a_lease_hands_out_what_the_batch_needs(database: TestDatabase) {
+async fn a_lease_issues_the_comparisons_of_the_batch(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search()).await;
     for count in
@@ -110,8 +110,8 @@ async fn a_lease_hands_out_what_the_batch_needs(database: TestDatabase) {
     let mut duels = lease(&server, 7).await;
     assert_eq!(duels.len(), 7);
     duels.extend(lease(&server, 1000).await);
-    assert_eq!(duels.len(), 30, "all that the batch needs");
-    assert_eq!(lease(&server, 1).await, Vec::<Value>::new(), "nothing is left to hand out");
+    assert_eq!(duels.len(), 30, "the whole batch is leased");
+    assert_eq!(lease(&server, 1).await, Vec::<Value>::new(), "nothing is left to lease");
     let mut pairs = std::collections::BTreeMap::new();
     for duel in &duels {
         assert_eq!((&duel["batch"], &duel["self_duel"]), (&json!(1), &json!(false)));
@@ -122,7 +122,7 @@ async fn a_lease_hands_out_what_the_batch_needs(database: TestDatabase) {
     }
     assert_eq!(pairs.into_values().collect::<Vec<_>>(), [10, 10, 10]);
 
-    // one who waits for the batch to close is shown one ranker alone
+    // A caller that waits for the batch to close gets a self-duel.
     let waiting = server.next_duel("search").await;
     assert_eq!((&waiting["self_duel"], &waiting["batch"]), (&json!(true), &Value::Null));
 
@@ -137,13 +137,13 @@ async fn a_lease_hands_out_what_the_batch_needs(database: TestDatabase) {
     assert_eq!(lease(&server, 1).await[0]["batch"], 2);
 }
 
-async fn what_is_lost_is_handed_out_again(database: TestDatabase) {
+async fn expired_comparisons_are_issued_again(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search()).await;
     let lost = lease(&server, 30).await;
     answer_all(&server, &lost[..12], "left").await;
     server.clock.advance_ms(TTL_MS);
-    assert_eq!(lease(&server, 30).await.len(), 0, "an answer in the last moment would still count");
+    assert_eq!(lease(&server, 30).await.len(), 0, "a late answer could still count");
     server.clock.advance_ms(TTL_MS / 64 + 1);
     let again = lease(&server, 30).await;
     assert_eq!(again.len(), 18);
@@ -156,7 +156,7 @@ async fn what_is_lost_is_handed_out_again(database: TestDatabase) {
     assert_eq!(batch(&server).await["number"], 2);
 }
 
-async fn a_page_without_a_click_answers_no_comparison(database: TestDatabase) {
+async fn a_page_without_clicks_answers_no_comparison(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search()).await;
     let duels = lease(&server, 30).await;
@@ -166,15 +166,15 @@ async fn a_page_without_a_click_answers_no_comparison(database: TestDatabase) {
         (&out["number"], &out["answered"], &out["in_flight"]),
         (&json!(1), &json!(0), &json!(0))
     );
-    assert_eq!(lease(&server, 1000).await.len(), 30, "each of them is asked again");
+    assert_eq!(lease(&server, 1000).await.len(), 30, "each comparison is issued again");
 }
 
-async fn surplus_answers_hold_nothing_up(database: TestDatabase) {
+async fn surplus_answers_do_not_delay_a_batch(database: TestDatabase) {
     let store = database.store().await;
     let one = Server::start(store).await;
     let other = Server::start(database.connect().await).await;
     one.create(&search()).await;
-    // neither knows what the other has out
+    // Neither server knows which duels the other has in flight.
     let (ones, others) = (lease(&one, 30).await, lease(&other, 30).await);
     assert_eq!((ones.len(), others.len()), (30, 30));
     for (server, duels) in [(&other, &ones), (&one, &others)] {
@@ -183,7 +183,7 @@ async fn surplus_answers_hold_nothing_up(database: TestDatabase) {
         }
     }
     for server in [&one, &other] {
-        let out = eventually("all of it", async || {
+        let out = eventually("all answers", async || {
             let out = batch(server).await;
             (out["position"] == 60).then_some(out)
         })
@@ -191,20 +191,20 @@ async fn surplus_answers_hold_nothing_up(database: TestDatabase) {
         assert_eq!(
             (&out["number"], &out["answered"]),
             (&json!(2), &json!(0)),
-            "they are of batch 1"
+            "the answers belong to batch 1"
         );
-        assert_eq!(server.standings("search").await["duels"], 60, "and count");
+        assert_eq!(server.standings("search").await["duels"], 60, "surplus answers count");
     }
 }
 
-/// Results of the whole first batch: of ten, `a` wins 7 against `b` and 6 against `c`, and there
-/// are ties.
+/// Results of the whole first batch: of ten comparisons each, `a` wins 7 against `b` and 6 against
+/// `c`; some are ties.
 fn results() -> Value {
     let row = |left, right, left_wins, right_wins, ties| json!({"left": left, "right": right, "left_wins": left_wins, "right_wins": right_wins, "ties": ties});
     json!({"batch": 1, "results": [row("a", "b", 7, 2, 1), row("c", "a", 4, 6, 0), row("b", "c", 5, 5, 0)]})
 }
 
-async fn a_batch_that_was_run_elsewhere_counts_once(database: TestDatabase) {
+async fn posted_batch_results_count_once(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search()).await;
     let recorded = server.post(RESULTS, &results()).await.json(200);
@@ -227,7 +227,7 @@ async fn a_batch_that_was_run_elsewhere_counts_once(database: TestDatabase) {
     rows.reverse();
     rows[0] = json!({"left": "c", "right": "b", "left_wins": 5, "right_wins": 5, "ties": 0});
     rows[2] = json!({"left": "b", "right": "a", "left_wins": 2, "right_wins": 7, "ties": 1});
-    assert_eq!(server.post(RESULTS, &turned).await.json(200), duplicate, "said in other words");
+    assert_eq!(server.post(RESULTS, &turned).await.json(200), duplicate, "the same, sides swapped");
 
     let mut changed = Vec::new();
     for (row, field, value) in [
@@ -251,7 +251,7 @@ async fn a_batch_that_was_run_elsewhere_counts_once(database: TestDatabase) {
     }
     assert_eq!(server.standings("search").await, standings);
 
-    // the second batch, some of it answered one by one
+    // The second batch, with some of its comparisons answered one by one.
     let duels = lease(&server, 20).await;
     answer_all(&server, &duels, "left").await;
     let rows: Vec<_> = batch(&server).await["pairs"]
@@ -268,7 +268,7 @@ async fn a_batch_that_was_run_elsewhere_counts_once(database: TestDatabase) {
     assert_eq!(server.post(RESULTS, &second).await.json(200)["position"], 22);
     assert_eq!(server.standings("search").await["duels"], 330);
 
-    // the same from the log alone, and for a server that has not seen the first post
+    // A server that folds the log from the start, and has not seen the first post, agrees.
     let standings = server.standings("search").await;
     server.stop().await;
     let server = Server::start(database.connect().await).await;
@@ -277,7 +277,7 @@ async fn a_batch_that_was_run_elsewhere_counts_once(database: TestDatabase) {
     assert_eq!(server.post(RESULTS, &second).await.json(200)["status"], "duplicate");
 }
 
-async fn results_that_do_not_fit_are_refused(database: TestDatabase) {
+async fn results_that_do_not_match_the_batch_are_refused(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search()).await;
     let detail_of = |answer: Answer, pointer: &str| {
@@ -320,7 +320,7 @@ async fn results_that_do_not_fit_are_refused(database: TestDatabase) {
         let problem = server.post(RESULTS, &body).await.problem(ProblemKind::BatchNotOpen);
         assert!(problem["detail"].to_string().contains("batch 1 is"), "{field}: {problem}");
     }
-    assert_eq!(server.standings("search").await, before, "nothing of it was taken");
+    assert_eq!(server.standings("search").await, before, "a refused request changed the standings");
     server.post(RESULTS, &results()).await.json(200);
 }
 
@@ -332,7 +332,7 @@ async fn a_lease_needs_a_running_experiment(database: TestDatabase) {
     server.post(LEASE, &json!({"count": 1})).await.problem(ProblemKind::ExperimentPaused);
     server.answer("search", &duels[0], "left").await;
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
-    assert_eq!(lease(&server, 1).await.len(), 0, "there is nothing more to learn");
+    assert_eq!(lease(&server, 1).await.len(), 0, "a concluded experiment issues no comparisons");
     server.answer("search", &duels[1], "left").await;
     assert_eq!(batch(&server).await["answered"], 2);
 }
@@ -352,7 +352,7 @@ const CLIENTS: u64 = 8;
 const HORIZON: u64 = 1000;
 const RANKERS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-/// What eight clients did together.
+/// Totals over all eight clients.
 #[derive(Default)]
 struct Done {
     recorded: AtomicU64,
@@ -360,15 +360,15 @@ struct Done {
     duplicates: AtomicU64,
     expired: AtomicU64,
     batches: AtomicU64,
-    /// Turns that decide among equals.
+    /// Counts the duels of equal rankers, to alternate the winner.
     turns: AtomicU64,
 }
 
-/// Run an experiment to its end with eight clients at once. They lose one duel in 20, send one
-/// answer in 10 twice, one page in 20 gets no click, and the clock moves on whenever one of them
-/// has to wait, so that what is lost expires, and perhaps what is slow. It stands still while
-/// requests run: an answer that comes in time and is written after it would be surplus. The lower
-/// index wins nine times in ten, but `equal` rankers take turns.
+/// Run an experiment to its end with eight concurrent clients. They lose one duel in 20, send one
+/// answer in 10 twice, and give no click to one page in 20. The clock advances whenever a client
+/// has to wait, so that lost duels expire, and perhaps slow ones. It stands still while requests
+/// run: an answer that arrives in time and is written after its time would be surplus. The lower
+/// index wins nine times in ten, but `equal` rankers alternate.
 async fn run(database: &TestDatabase, kind: &str, equal: [usize; 2]) -> (Server, Arc<Done>) {
     let server = Server::start(database.store().await).await;
     let mut body = search();
@@ -386,7 +386,7 @@ async fn run(database: &TestDatabase, kind: &str, equal: [usize; 2]) -> (Server,
         })
         .collect();
     for client in clients {
-        client.await.expect("a client that comes to the end");
+        client.await.expect("a client that does not panic");
     }
     (server, done)
 }
@@ -450,7 +450,7 @@ async fn work(
             }
         }
     }
-    // what was lost turns up, too late
+    // The lost answers arrive too late.
     clock.write().await.advance_ms(TTL_MS + 1);
     for many in lost.chunks(1000) {
         for receipt in answer_all(client, many, "left").await {
@@ -460,8 +460,8 @@ async fn work(
     }
 }
 
-/// The server hands out no comparison twice while it may be answered, so that there is no surplus:
-/// what was answered is what the batches asked for.
+/// The server issues no comparison twice while it may still be answered. There is therefore no
+/// surplus: the answers are exactly the comparisons of the batches.
 async fn assert_end(server: &Server, done: &Done) -> Value {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     assert!(count(&done.duplicates) > 0 && count(&done.no_signal) > 0 && count(&done.expired) > 0);
@@ -481,7 +481,7 @@ async fn assert_end(server: &Server, done: &Done) -> Value {
     standings
 }
 
-/// `a` and `b` take turns, so that neither drops out and only the horizon ends it.
+/// `a` and `b` alternate as winners, so neither is eliminated and only the horizon ends the run.
 async fn assert_runs_to_its_horizon(database: TestDatabase, kind: &str) {
     let (server, done) = run(&database, kind, [0, 1]).await;
     let standings = assert_end(&server, &done).await;
@@ -489,7 +489,7 @@ async fn assert_runs_to_its_horizon(database: TestDatabase, kind: &str) {
     assert!(["a", "b"].contains(&standings["champion"].as_str().expect("an id")), "{standings}");
 }
 
-/// `a` beats all others nine times in ten: it is the champion, long before the horizon.
+/// `a` beats all others nine times in ten, so it is the champion long before the horizon.
 async fn assert_finds_the_winner(database: TestDatabase, kind: &str) {
     let (server, done) = run(&database, kind, [4, 5]).await;
     let standings = assert_end(&server, &done).await;

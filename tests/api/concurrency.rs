@@ -1,4 +1,4 @@
-//! Many callers at once, and more than one server on a database.
+//! Concurrent callers, and several servers on one database.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::support::client::{Answer, JSON, eventually, steady};
 use crate::support::service::Server;
 
 on_both_databases! {
-    the_same_answer_from_many_counts_once
-    of_different_answers_one_counts
-    many_callers_of_one_pair_leave_no_gap
+    the_same_answer_from_many_callers_counts_once
+    one_of_several_conflicting_answers_counts
+    concurrent_answers_leave_no_gap_in_the_log
     an_experiment_is_created_once
-    of_changes_at_one_version_one_is_made
-    two_servers_are_one_service
-    a_change_at_one_server_holds_at_the_other
+    one_of_several_changes_to_a_version_succeeds
+    two_servers_share_one_log
+    a_change_at_one_server_applies_at_the_other
     two_servers_count_an_answer_once
 }
 
-/// What all these calls answer, sent at once.
+/// The responses to these calls, sent concurrently.
 async fn all(
     calls: impl Iterator<Item = impl Future<Output = Answer> + Send + 'static>,
 ) -> Vec<Answer> {
@@ -47,7 +47,7 @@ fn by_status(answers: &[Answer]) -> BTreeMap<u16, usize> {
     counts
 }
 
-async fn the_same_answer_from_many_counts_once(database: TestDatabase) {
+async fn the_same_answer_from_many_callers_counts_once(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b"])).await;
     let duel = server.pair("search").await;
@@ -66,7 +66,7 @@ async fn the_same_answer_from_many_counts_once(database: TestDatabase) {
     assert_eq!((&standings["position"], &standings["duels"]), (&json!(1), &json!(1)));
 }
 
-async fn of_different_answers_one_counts(database: TestDatabase) {
+async fn one_of_several_conflicting_answers_counts(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b"])).await;
     let duel = server.pair("search").await;
@@ -77,7 +77,7 @@ async fn of_different_answers_one_counts(database: TestDatabase) {
         async move { client.feedback("search", &body).await }
     }))
     .await;
-    // one in four said what counts, one of them first
+    // One in four sent the answer that counts, and one of those came first.
     assert_eq!(by_status(&answers), BTreeMap::from([(200, 16), (409, 48)]));
     let mut recorded = 0;
     for answer in &answers {
@@ -91,7 +91,7 @@ async fn of_different_answers_one_counts(database: TestDatabase) {
     assert_eq!(server.position("search").await, 1);
 }
 
-async fn many_callers_of_one_pair_leave_no_gap(database: TestDatabase) {
+async fn concurrent_answers_leave_no_gap_in_the_log(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b"])).await;
     let mut callers = JoinSet::new();
@@ -117,7 +117,7 @@ async fn many_callers_of_one_pair_leave_no_gap(database: TestDatabase) {
     let wins = |i: usize, j: usize| standings["wins"][i][j].as_u64().expect("a count");
     assert_eq!(wins(0, 1) + wins(1, 0), 1000);
 
-    // the log says the same
+    // The log agrees.
     server.stop().await;
     assert_eq!(database.count("select count(*) from log").await, 1000);
     assert_eq!(database.count("select max(position) from log").await, 1000);
@@ -140,7 +140,7 @@ async fn an_experiment_is_created_once(database: TestDatabase) {
     let counts = by_status(&answers);
     assert_eq!(counts[&201], 1, "{counts:?}");
     assert!([(23, 8), (7, 24)].contains(&(counts[&200], counts[&409])), "{counts:?}");
-    // and all who got it got the same, the seed that was drawn included
+    // All successful callers received the same experiment, including its random seed.
     let mut created = answers
         .iter()
         .filter(|answer| answer.status < 300)
@@ -149,7 +149,7 @@ async fn an_experiment_is_created_once(database: TestDatabase) {
     assert!(created.all(|other| other == first));
 }
 
-async fn of_changes_at_one_version_one_is_made(database: TestDatabase) {
+async fn one_of_several_changes_to_a_version_succeeds(database: TestDatabase) {
     let servers = [
         Server::start(database.store().await).await,
         Server::start(database.connect().await).await,
@@ -169,7 +169,7 @@ async fn of_changes_at_one_version_one_is_made(database: TestDatabase) {
     .await;
     assert_eq!(by_status(&answers), BTreeMap::from([(200, 1), (412, 15)]));
 
-    // with * all of them are made, one after the other
+    // With `*`, all changes are made, one after the other.
     let answers = all((0..16).map(|caller| {
         let client = servers[caller % 2].client();
         async move {
@@ -180,7 +180,7 @@ async fn of_changes_at_one_version_one_is_made(database: TestDatabase) {
     }))
     .await;
     assert_eq!(by_status(&answers), BTreeMap::from([(200, 16)]));
-    let versions = eventually("the same at both", async || {
+    let versions = eventually("the same version at both servers", async || {
         let one = servers[0].get("/v1/experiments/search").await.json(200);
         let other = servers[1].get("/v1/experiments/search").await.json(200);
         (one == other).then(|| one["version"].as_u64().expect("a version"))
@@ -189,11 +189,11 @@ async fn of_changes_at_one_version_one_is_made(database: TestDatabase) {
     assert_eq!(
         database.count("select count(*) from log").await as u64,
         versions - 1,
-        "each is in the log"
+        "each change is in the log"
     );
 }
 
-/// Wait until both are at this position; they must agree then.
+/// Wait until both servers have this position; then their standings must agree.
 async fn converge(servers: [&Server; 2], position: u64) -> Value {
     for server in servers {
         eventually("the whole log", async || {
@@ -207,11 +207,11 @@ async fn converge(servers: [&Server; 2], position: u64) -> Value {
     standings
 }
 
-async fn two_servers_are_one_service(database: TestDatabase) {
+async fn two_servers_share_one_log(database: TestDatabase) {
     let one = Server::start(database.store().await).await;
     let other = Server::start(database.connect().await).await;
     one.create(&steady("search", &["a", "b", "c"])).await;
-    // a duel from one is answered at the other, both ways, many at once
+    // Duels of each server are answered at the other, concurrently.
     let mut callers = JoinSet::new();
     for caller in 0..20 {
         let (mut from, mut to) = (one.client(), other.client());
@@ -230,19 +230,19 @@ async fn two_servers_are_one_service(database: TestDatabase) {
     }
     let mut positions = callers.join_all().await.concat();
     positions.sort_unstable();
-    assert_eq!(positions, (1..=200).collect::<Vec<_>>(), "one log without a gap");
+    assert_eq!(positions, (1..=200).collect::<Vec<_>>(), "the positions have no gap");
     let standings = converge([&one, &other], 200).await;
     assert_eq!(standings["duels"], 200);
-    // nothing is in flight at either: each has seen its duels answered at the other
+    // Nothing is in flight at either server: each has read the answers recorded by the other.
     for server in [&one, &other] {
         assert_eq!(server.get("/v1/experiments/search/batch").await.json(200)["in_flight"], 0);
     }
-    // and a third one, that folds the log from the start, agrees
+    // A third server, which folds the log from the start, agrees.
     let third = Server::start(database.connect().await).await;
     assert_eq!(third.standings("search").await, standings);
 }
 
-async fn a_change_at_one_server_holds_at_the_other(database: TestDatabase) {
+async fn a_change_at_one_server_applies_at_the_other(database: TestDatabase) {
     let one = Server::start(database.store().await).await;
     let other = Server::start(database.connect().await).await;
     one.create(&steady("search", &["a", "b"])).await;
@@ -250,10 +250,10 @@ async fn a_change_at_one_server_holds_at_the_other(database: TestDatabase) {
         let body = json!({"status": status}).to_string().into_bytes();
         server.send("PATCH", "/v1/experiments/search", &[JSON, ("if-match", tag)], body).await
     };
-    // the other has it in memory, at version 1
+    // The other server has it in memory, at version 1.
     assert_eq!(other.get("/v1/experiments/search").await.json(200)["version"], 1);
     for round in 0..10 {
-        // decided on what one has just said, at a server that may not have heard of it
+        // The change is based on a fresh read, and sent to a server whose state may be stale.
         let (here, there) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
         let tag =
             here.get("/v1/experiments/search").await.header("etag").expect("a tag").to_owned();
@@ -267,14 +267,14 @@ async fn a_change_at_one_server_holds_at_the_other(database: TestDatabase) {
         assert_eq!(patch(here, "*", "running").await.json(200), running.json(200));
     }
     assert_eq!(patch(&one, "*", "concluded").await.json(200)["version"], 22);
-    eventually("the winner at the other", async || {
+    eventually("the winner at the other server", async || {
         let duel = other.next_duel("search").await;
         (duel["self_duel"] == true).then_some(())
     })
     .await;
     assert_eq!(one.send("DELETE", "/v1/experiments/search", &[], Vec::new()).await.status, 204);
     patch(&other, "*", "running").await.problem(ProblemKind::ExperimentArchived);
-    eventually("the end at the other", async || {
+    eventually("the conclusion at the other server", async || {
         let answer = other.send("POST", "/v1/experiments/search/next-duel", &[], Vec::new()).await;
         (answer.status == 409).then(|| answer.problem(ProblemKind::ExperimentArchived))
     })
@@ -292,7 +292,7 @@ async fn two_servers_count_an_answer_once(database: TestDatabase) {
         let duel = servers[number % 2].pair("search").await;
         bodies.push(json!({"duel_id": duel["duel_id"], "outcome": "left"}));
     }
-    // every answer at both servers at once, in different orders
+    // Every answer goes to both servers concurrently, in different orders.
     let answers = all((0..80).map(|number| {
         let client = servers[number % 2].client();
         let nth = number / 2;

@@ -1,4 +1,4 @@
-//! The description of the API, for machines and for people.
+//! The API description, as a file and as pages.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::support::Kind;
 use crate::support::server::Api;
 
-/// What the page at `/docs` loads: path, type, and whether it is compressed for those that can read it.
+/// The assets that the page at `/docs` loads: path, type, and whether they are compressed for
+/// clients that accept it.
 const ASSETS: [(&str, &str, bool); 4] = [
     ("/docs/swagger-ui-bundle.js", "text/javascript; charset=utf-8", true),
     ("/docs/swagger-ui.css", "text/css; charset=utf-8", true),
@@ -24,13 +25,13 @@ fn document() -> Value {
     serde_json::to_value(http::description()).expect("JSON")
 }
 
-/// What stands between `before` and `after`, each time.
+/// Each text between `before` and `after`.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Vec<&'a str> {
     text.split(before).skip(1).filter_map(|rest| rest.split(after).next()).collect()
 }
 
 #[test]
-fn the_file_is_what_the_program_says() {
+fn the_openapi_file_matches_the_program() {
     let file = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.yaml"))
         .expect("openapi.yaml");
     let program = http::description().to_yaml().expect("YAML");
@@ -44,7 +45,7 @@ fn the_file_is_what_the_program_says() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_operation_is_described() {
+fn every_reference_resolves_and_every_operation_is_described() {
     let document = document();
     for reference in between(&document.to_string(), "\"$ref\":\"#", "\"") {
         assert!(document.pointer(reference).is_some(), "{reference}");
@@ -64,7 +65,7 @@ fn every_reference_leads_somewhere_and_every_operation_is_described() {
             let summary = operation["summary"].as_str().unwrap_or_default();
             assert!(!summary.is_empty() && !summary.ends_with('.'), "{method} {path}: {summary:?}");
             let id = operation["operationId"].as_str().unwrap();
-            assert!(ids.insert(id.to_owned()), "{method} {path}: {id} is taken");
+            assert!(ids.insert(id.to_owned()), "{method} {path}: {id} is used twice");
             for status in ["431", "500", "504"] {
                 assert!(operation["responses"].get(status).is_some(), "{method} {path}: {status}");
             }
@@ -77,7 +78,7 @@ fn every_reference_leads_somewhere_and_every_operation_is_described() {
                 assert_eq!(
                     problem,
                     response.get("$ref").is_some(),
-                    "{method} {path} {status}: no known problem"
+                    "{method} {path} {status}: not a known problem"
                 );
             }
         }
@@ -85,7 +86,7 @@ fn every_reference_leads_somewhere_and_every_operation_is_described() {
 }
 
 #[test]
-fn policies_have_the_names_that_the_api_reads() {
+fn documented_policy_names_match_the_api() {
     let schemas = &document()["components"]["schemas"];
     let schema = &schemas["PolicySpec"];
     let forms = schema["oneOf"].as_array().unwrap();
@@ -93,7 +94,7 @@ fn policies_have_the_names_that_the_api_reads() {
         .iter()
         .filter_map(|form| {
             let form = &schemas[form["$ref"].as_str()?.rsplit('/').next()?];
-            // nothing but what is described, and the kind is described
+            // Only documented members are allowed, and the kind is required.
             assert_eq!(form["additionalProperties"], false, "{form:#}");
             assert!(form["required"].as_array()?.contains(&"kind".into()), "{form:#}");
             form["properties"]["kind"]["enum"][0].as_str()
@@ -104,7 +105,7 @@ fn policies_have_the_names_that_the_api_reads() {
 }
 
 #[tokio::test]
-async fn pages_load_what_this_server_has_and_have_no_inline_script_or_style() {
+async fn pages_load_local_assets_and_have_no_inline_script_or_style() {
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
     for (path, script) in [("/docs", true), ("/problems/timeout", false)] {
         let response = api.server.get(path).await;
@@ -138,7 +139,7 @@ async fn pages_load_what_this_server_has_and_have_no_inline_script_or_style() {
 }
 
 #[tokio::test]
-async fn assets_are_compressed_once_and_may_be_kept() {
+async fn assets_are_compressed_once_and_cacheable() {
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
     let get = async |path: &str, headers: &[(&str, &str)]| {
         let mut request = reqwest::Client::new().get(api.server.url(path));
@@ -166,7 +167,7 @@ async fn assets_are_compressed_once_and_may_be_kept() {
             if compressed {
                 let mut content = Vec::new();
                 GzDecoder::new(&*gzip.bytes().await.unwrap()).read_to_end(&mut content).unwrap();
-                assert!(content == plain, "{path}: another content when compressed");
+                assert!(content == plain, "{path}: the content differs when compressed");
             }
         }
         for refused in ["br", "gzip;q=0", "gzip; q=0.0, br", ""] {
@@ -181,7 +182,7 @@ async fn assets_are_compressed_once_and_may_be_kept() {
 }
 
 #[tokio::test]
-async fn only_the_files_of_the_reference_are_below_its_path_and_need_no_key() {
+async fn only_the_files_of_the_reference_need_no_key() {
     let keys = ApiKeys::parse("correct-horse-battery-staple").expect("a key");
     let api = Api::start(Kind::Sqlite, &ShellSettings { keys, ..ShellSettings::default() }).await;
     for (path, ..) in ASSETS {

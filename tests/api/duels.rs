@@ -1,4 +1,4 @@
-//! Asking for duels.
+//! Requesting duels.
 
 use std::collections::HashSet;
 
@@ -12,14 +12,14 @@ use crate::support::client::steady;
 use crate::support::service::{START_MS, Server};
 
 on_both_databases! {
-    a_duel_says_all_that_a_caller_needs
+    a_duel_has_every_field_that_a_caller_needs
     every_order_and_self_duels_occur
-    asking_writes_nothing
-    self_duels_are_in_the_log_before_long
-    there_are_no_duels_of_what_does_not_exist
+    requesting_a_duel_writes_nothing
+    self_duels_are_flushed_to_the_log
+    an_unknown_experiment_has_no_duels
 }
 
-async fn a_duel_says_all_that_a_caller_needs(database: TestDatabase) {
+async fn a_duel_has_every_field_that_a_caller_needs(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let rankers = ["a", "b", "c"];
     let mut body = json!({"name": "search", "rankers": rankers, "policy": {"kind": "uniform"}});
@@ -45,7 +45,7 @@ async fn a_duel_says_all_that_a_caller_needs(database: TestDatabase) {
                 "{id}"
             );
             assert!((40..=200).contains(&id.len()), "{id}");
-            assert!(ids.insert(id.to_owned()), "{id} was handed out twice");
+            assert!(ids.insert(id.to_owned()), "{id} was issued twice");
             for side in ["left", "right"] {
                 assert!(rankers.contains(&duel[side].as_str().expect("a ranker")), "{duel}");
             }
@@ -64,8 +64,8 @@ async fn a_duel_says_all_that_a_caller_needs(database: TestDatabase) {
     }
 }
 
-/// The uniform policy draws one of nine ordered pairs each time. That one of them is missing in 400
-/// draws has a probability of at most 9 (8/9)^400 = 3e-20.
+/// The uniform policy draws one of nine ordered pairs each time. The probability that one of them
+/// is missing in 400 draws is at most 9 (8/9)^400 = 3e-20.
 async fn every_order_and_self_duels_occur(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server
@@ -73,7 +73,7 @@ async fn every_order_and_self_duels_occur(database: TestDatabase) {
             &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
         )
         .await;
-    // one pair for ever, first ranker first: here the order comes from the service alone
+    // The policy always selects the same pair in the same order; only the service swaps the sides.
     server.create(&steady("sides", &["a", "b"])).await;
     let mut seen = HashSet::new();
     for _ in 0..400 {
@@ -85,10 +85,10 @@ async fn every_order_and_self_duels_occur(database: TestDatabase) {
     for _ in 0..80 {
         left.insert(server.next_duel("sides").await["left"].to_string());
     }
-    assert_eq!(left.len(), 2, "one of two sides in 80 draws: 2^-79");
+    assert_eq!(left.len(), 2, "one of two sides is missing in 80 draws: 2^-79");
 }
 
-async fn asking_writes_nothing(database: TestDatabase) {
+async fn requesting_a_duel_writes_nothing(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b", "c"])).await;
     for _ in 0..50 {
@@ -99,7 +99,7 @@ async fn asking_writes_nothing(database: TestDatabase) {
     assert_eq!(database.count("select count(*) from log").await, 0);
 }
 
-async fn self_duels_are_in_the_log_before_long(database: TestDatabase) {
+async fn self_duels_are_flushed_to_the_log(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server
         .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
@@ -120,7 +120,7 @@ async fn self_duels_are_in_the_log_before_long(database: TestDatabase) {
     for (row, shown) in standings["rankers"].as_array().expect("rows").iter().zip(shown) {
         assert_eq!(row["appearances"], 2 * shown);
     }
-    // the answer of one says nothing, and is taken
+    // The outcome of a self-duel is accepted and changes no count.
     let duel = loop {
         let duel = server.next_duel("search").await;
         if duel["self_duel"] == true {
@@ -131,13 +131,13 @@ async fn self_duels_are_in_the_log_before_long(database: TestDatabase) {
     let after = server.standings("search").await;
     assert_eq!((&after["duels"], &after["wins"]), (&json!(0), &json!([[0, 0], [0, 0]])));
 
-    // the last ones are written when the server stops
+    // The last self-duels are written when the server stops.
     server.stop().await;
     let server = Server::start(database.connect().await).await;
     assert_eq!(server.standings("search").await["self_duels"], 21);
 }
 
-async fn there_are_no_duels_of_what_does_not_exist(database: TestDatabase) {
+async fn an_unknown_experiment_has_no_duels(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     for name in ["none", "NONE", "a%20b", "%00", "-a", &"a".repeat(65), "a'%20or%20'1'='1"] {
         let path = format!("/v1/experiments/{name}/next-duel");

@@ -1,10 +1,11 @@
-//! `docs/api.md`: every example in it is sent, in order, and answered as it says.
+//! Sends every example of `docs/api.md` in order and compares the responses with the documentation.
 //!
-//! Blocks of ```` ```http ```` hold a request (`GET /path`) or the answer to the one before
-//! (`HTTP/1.1 200 OK`): headers, an empty line, JSON. In an answer, members that are left out may
-//! be there; texts with `…` stand for any text, `"…"` at the end of a list for what follows, and a
-//! number for any number. In a request, a text with `…` is what the last answer had under the name;
-//! `If-Match` likewise is the last `ETag`.
+//! Blocks of ```` ```http ```` hold a request (`GET /path`) or the response to the previous one
+//! (`HTTP/1.1 200 OK`): headers, an empty line, JSON. The actual response may have more members
+//! than the documented one. In a response, `…` in a text matches any text, `"…"` at the end of a
+//! list matches the remaining items, and a number matches any number. In a request, a text with
+//! `…` stands for the latest value of that member in a response; likewise `If-Match` is the latest
+//! `ETag`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -21,7 +22,7 @@ static TEXT: LazyLock<String> = LazyLock::new(|| {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
 });
 
-/// One block.
+/// One block of the page.
 struct Block<'a> {
     line: usize,
     first: &'a str,
@@ -53,7 +54,7 @@ fn blocks() -> Vec<Block<'static>> {
     blocks
 }
 
-/// What the answers so far had, by member name; the newest of each.
+/// The latest value of each member in the responses so far.
 #[derive(Default)]
 struct Seen {
     texts: BTreeMap<String, String>,
@@ -81,7 +82,7 @@ impl Seen {
         }
     }
 
-    /// A request's body with what stands for `…`.
+    /// A request's body with the values that `…` stands for.
     fn fill(&self, value: &Value, name: &str, line: usize) -> Value {
         match value {
             Value::Object(members) => members
@@ -90,7 +91,7 @@ impl Seen {
                 .collect(),
             Value::Array(items) => items.iter().map(|item| self.fill(item, name, line)).collect(),
             Value::String(text) if text.contains('…') => {
-                // a slot is named by the `token` of its answer
+                // A slot is named by the `token` in its response.
                 let name = if name == "slot" { "token" } else { name };
                 let seen = self.texts.get(name);
                 seen.unwrap_or_else(|| panic!("docs/api.md:{line}: no answer had a `{name}` yet"))
@@ -102,7 +103,7 @@ impl Seen {
     }
 }
 
-/// Whether `found` is what the documentation says; where it is not, panics with both.
+/// Check that `found` matches the documentation; panics with both values otherwise.
 fn check(said: &Value, found: &Value, at: &str) {
     match (said, found) {
         (Value::Object(said), Value::Object(found)) => {
@@ -147,10 +148,10 @@ async fn send(client: &Client, block: &Block<'_>, seen: &Seen) -> Answer {
 }
 
 on_both_databases! {
-    every_example_is_answered_as_it_says
+    every_example_gets_the_documented_response
 }
 
-async fn every_example_is_answered_as_it_says(database: TestDatabase) {
+async fn every_example_gets_the_documented_response(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let mut seen = Seen::default();
     let mut answer: Option<Answer> = None;
@@ -161,7 +162,7 @@ async fn every_example_is_answered_as_it_says(database: TestDatabase) {
         };
         let answer = answer
             .take()
-            .unwrap_or_else(|| panic!("docs/api.md:{}: an answer to what?", block.line));
+            .unwrap_or_else(|| panic!("docs/api.md:{}: a response without a request", block.line));
         let at = format!("docs/api.md:{}: {}", block.line, answer.request);
         let said: u16 = status[..3].parse().expect("a status");
         assert_eq!(answer.status, said, "{at}: {}", String::from_utf8_lossy(&answer.bytes));

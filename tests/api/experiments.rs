@@ -10,17 +10,17 @@ use crate::support::service::{START_MS, Server};
 
 on_both_databases! {
     an_experiment_is_created_with_defaults
-    creating_again_finds_the_same_experiment
-    another_request_for_a_taken_name_is_refused
-    listing_goes_by_name_and_in_pages
-    what_is_no_page_is_refused
-    a_change_needs_the_version_that_it_was_decided_on
-    a_paused_experiment_hands_out_nothing_and_still_learns
+    a_repeated_creation_returns_the_same_experiment
+    a_different_experiment_with_a_taken_name_is_refused
+    the_list_is_sorted_by_name_and_paginated
+    invalid_page_parameters_are_refused
+    a_change_needs_the_current_version
+    a_paused_experiment_issues_no_duels_and_still_learns
     a_concluded_experiment_shows_its_winner
-    a_concluded_experiment_can_go_on
+    a_concluded_experiment_can_be_reopened
     only_a_concluded_experiment_is_archived
-    an_archived_experiment_can_only_be_read
-    texts_come_back_as_they_were
+    an_archived_experiment_is_read_only
+    texts_are_returned_unchanged
 }
 
 const EXPERIMENTS: &str = "/v1/experiments";
@@ -64,34 +64,34 @@ async fn an_experiment_is_created_with_defaults(database: TestDatabase) {
     assert_eq!(server.position("search").await, 0);
 }
 
-async fn creating_again_finds_the_same_experiment(database: TestDatabase) {
+async fn a_repeated_creation_returns_the_same_experiment(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let created = server.create(&search()).await;
     let again = server.post(EXPERIMENTS, &search()).await;
-    assert_eq!(again.json(200), created, "and the seed that was drawn is not drawn again");
+    assert_eq!(again.json(200), created, "the random seed is kept");
     assert_eq!(again.header("etag"), Some("\"1\""));
 
-    // the defaults, said out loud, and the other form of a ranker
+    // The same experiment with explicit defaults and the other form of a ranker.
     let mut spelled = search();
     spelled["rankers"][0] = json!({"id": "bm25"});
     spelled["ties"] = json!("skip");
     spelled["duel_ttl_seconds"] = json!(3600);
     assert_eq!(server.post(EXPERIMENTS, &spelled).await.json(200), created);
 
-    // a repeat does not undo what happened since
+    // A repeated creation does not undo later changes.
     server.clock.advance_ms(5000);
     server.patch("search", &json!({"status": "paused"})).await.json(200);
     let again = server.post(EXPERIMENTS, &search()).await;
     assert_eq!(again.json(200)["status"], "paused");
     assert_eq!(again.header("etag"), Some("\"2\""));
 
-    // the same after a restart
+    // Nor does it after a restart.
     server.stop().await;
     let server = Server::start(database.connect().await).await;
     assert_eq!(server.post(EXPERIMENTS, &search()).await.json(200), again.json(200));
 }
 
-async fn another_request_for_a_taken_name_is_refused(database: TestDatabase) {
+async fn a_different_experiment_with_a_taken_name_is_refused(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let created = server.create(&search()).await;
     for (field, value) in [
@@ -114,7 +114,7 @@ async fn another_request_for_a_taken_name_is_refused(database: TestDatabase) {
     assert_eq!(server.get("/v1/experiments/search").await.json(200), created);
 }
 
-/// All names of the list, read in pages of `limit`.
+/// All names of the list, read in pages of `limit` entries.
 async fn names(server: &Server, limit: usize) -> Vec<String> {
     let mut names = Vec::new();
     let mut path = format!("{EXPERIMENTS}?limit={limit}");
@@ -134,7 +134,7 @@ async fn names(server: &Server, limit: usize) -> Vec<String> {
     }
 }
 
-async fn listing_goes_by_name_and_in_pages(database: TestDatabase) {
+async fn the_list_is_sorted_by_name_and_paginated(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     assert_eq!(server.get(EXPERIMENTS).await.json(200), json!({"experiments": [], "next": null}));
     let mut expected = ["search", "a.b", "a-b", "a_b", "0", "ab", "zz", "search-2", "s"];
@@ -157,17 +157,17 @@ async fn listing_goes_by_name_and_in_pages(database: TestDatabase) {
     assert_eq!(
         before.len(),
         expected.len() + 1,
-        "concluded ones are listed until they are archived"
+        "concluded experiments are listed until they are archived"
     );
 
-    // what the list shows is what reading one shows
+    // The list shows each experiment as a read of it does.
     let page = server.get(EXPERIMENTS).await.json(200);
     for experiment in page["experiments"].as_array().expect("a page") {
         let path = format!("{EXPERIMENTS}/{}", experiment["name"].as_str().expect("a name"));
         assert_eq!(&server.get(&path).await.json(200), experiment);
     }
 
-    // a cursor is a place in the order, whatever comes or goes
+    // A cursor is a position in the order; changes of the list do not invalidate it.
     let page = server.get(&format!("{EXPERIMENTS}?limit=2")).await.json(200);
     server
         .create(&json!({"name": "00", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
@@ -177,7 +177,7 @@ async fn listing_goes_by_name_and_in_pages(database: TestDatabase) {
     assert_eq!(second["experiments"][0]["name"], expected[2]);
 }
 
-async fn what_is_no_page_is_refused(database: TestDatabase) {
+async fn invalid_page_parameters_are_refused(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     for (query, name) in [
         ("cursor=%21", "cursor"),
@@ -208,7 +208,7 @@ async fn what_is_no_page_is_refused(database: TestDatabase) {
     }
 }
 
-async fn a_change_needs_the_version_that_it_was_decided_on(database: TestDatabase) {
+async fn a_change_needs_the_current_version(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let created = server.create(&search()).await;
     let path = "/v1/experiments/search";
@@ -246,10 +246,10 @@ async fn a_change_needs_the_version_that_it_was_decided_on(database: TestDatabas
     assert_eq!(paused.json(200)["created_at"], created["created_at"]);
     assert_eq!(paused.json(200)["updated_at"], rfc3339(START_MS + 1500));
     assert_eq!(server.position("search").await, 1, "the change is in the log");
-    // what it is already is no change
+    // Setting the current status is no change.
     assert_eq!(patch(Some("\"2\""), json!({"status": "paused"})).await.json(200), paused.json(200));
     assert_eq!(server.position("search").await, 1);
-    // the second of two people who decided on version 1
+    // A second change that is also based on version 1 is refused.
     patch(Some("\"1\""), json!({"status": "concluded"}))
         .await
         .problem(ProblemKind::PreconditionFailed);
@@ -266,7 +266,7 @@ async fn a_change_needs_the_version_that_it_was_decided_on(database: TestDatabas
         .problem(ProblemKind::ExperimentNotFound);
 }
 
-async fn a_paused_experiment_hands_out_nothing_and_still_learns(database: TestDatabase) {
+async fn a_paused_experiment_issues_no_duels_and_still_learns(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search()).await;
     let duel = server.pair("search").await;
@@ -285,13 +285,13 @@ async fn a_concluded_experiment_shows_its_winner(database: TestDatabase) {
     let (first, second) = (server.pair("search").await, server.pair("search").await);
     server.answer("search", &first, "left").await;
 
-    // without a winner: the policy's champion
+    // Without an explicit winner, the winner is the policy's champion.
     let champion = server.standings("search").await["champion"].clone();
     let concluded = server.patch("search", &json!({"status": "concluded"})).await.json(200);
     assert_eq!((&concluded["status"], &concluded["winner"]), (&json!("concluded"), &champion));
     assert_eq!(champion, first["left"], "the only ranker with a win");
 
-    // with one: that one
+    // An explicit winner prevails.
     let refused = server.patch("search", &json!({"status": "concluded", "winner": "bm26"})).await;
     refused.problem_at(ProblemKind::InvalidRequest, "/winner");
     for winner in ["control", "bm25"] {
@@ -303,22 +303,22 @@ async fn a_concluded_experiment_shows_its_winner(database: TestDatabase) {
             assert_eq!((&duel["self_duel"], &duel["batch"]), (&json!(true), &Value::Null));
         }
     }
-    // concluded already: it stays with the winner that it has
+    // Concluding again keeps the first winner.
     assert_eq!(
         server.patch("search", &json!({"status": "concluded"})).await.json(200)["winner"],
         "bm25"
     );
 
-    // what was out still counts
+    // Duels in flight still count.
     server.answer("search", &second, "right").await;
     assert_eq!(server.standings("search").await["duels"], 2);
-    // and the same after a restart
+    // All this also holds after a restart.
     server.stop().await;
     let server = Server::start(database.connect().await).await;
     assert_eq!(server.next_duel("search").await["left"], "bm25");
 }
 
-async fn a_concluded_experiment_can_go_on(database: TestDatabase) {
+async fn a_concluded_experiment_can_be_reopened(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search()).await;
     for status in ["running", "paused"] {
@@ -346,15 +346,15 @@ async fn only_a_concluded_experiment_is_archived(database: TestDatabase) {
     let before = server.position("search").await;
     let archived = delete(&[("if-match", "\"3\"")]).await;
     assert_eq!((archived.status, archived.bytes.len()), (204, 0));
-    assert_eq!(delete(&[]).await.status, 204, "done twice is done");
-    assert_eq!(server.position("search").await, before + 1, "and logged once");
+    assert_eq!(delete(&[]).await.status, 204, "archiving is idempotent");
+    assert_eq!(server.position("search").await, before + 1, "it is logged once");
     server
         .send("DELETE", "/v1/experiments/none", &[], Vec::new())
         .await
         .problem(ProblemKind::ExperimentNotFound);
 }
 
-async fn an_archived_experiment_can_only_be_read(database: TestDatabase) {
+async fn an_archived_experiment_is_read_only(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let body = json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "pcomp", "horizon": 1000}});
     server.create(&body).await;
@@ -388,14 +388,14 @@ async fn an_archived_experiment_can_only_be_read(database: TestDatabase) {
         let read = server.get("/v1/experiments/search").await.json(200);
         assert_eq!(read["archived_at"], rfc3339(START_MS + 60_000));
         assert_eq!(read["status"], "concluded");
-        assert_eq!(server.standings("search").await, standings, "the log is as it was");
+        assert_eq!(server.standings("search").await, standings, "the log is unchanged");
         server.get("/v1/experiments/search/regret").await.json(200);
         server.get("/v1/experiments/search/batch").await.json(200);
         assert_eq!(server.get(EXPERIMENTS).await.json(200)["experiments"], json!([]));
     }
 }
 
-async fn texts_come_back_as_they_were(database: TestDatabase) {
+async fn texts_are_returned_unchanged(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let texts = [
         "'; drop table experiment; --",

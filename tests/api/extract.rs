@@ -1,4 +1,4 @@
-//! What the extractors refuse, and how they say where the error is.
+//! What the extractors refuse, and how they report the place of the error.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ async fn refusal(response: reqwest::Response) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_body_is_refused_with_the_place_of_its_error() {
+async fn an_invalid_body_is_refused_with_a_pointer() {
     let api = server().await;
     let send = |body: &'static str| {
         Client::new()
@@ -98,7 +98,7 @@ async fn a_body_is_refused_with_the_place_of_its_error() {
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}: {problem}");
         let detail = problem["errors"][0]["detail"].as_str().unwrap();
         assert!(detail.contains(what), "{body}: {problem}");
-        assert!(!detail.contains("line"), "a pointer says it better: {problem}");
+        assert!(!detail.contains("line"), "the pointer replaces the line number: {problem}");
     }
 
     let malformed = [
@@ -132,7 +132,7 @@ async fn a_body_is_refused_with_the_place_of_its_error() {
 }
 
 #[tokio::test]
-async fn a_body_must_say_that_it_is_json() {
+async fn a_body_needs_the_json_content_type() {
     let api = server().await;
     let send = async |content_type: Option<&'static str>| {
         let mut request = Client::new().post(api.server.url("/body")).body(r#"{"rankers": []}"#);
@@ -166,7 +166,7 @@ async fn a_body_must_say_that_it_is_json() {
 }
 
 #[tokio::test]
-async fn a_query_and_a_path_are_refused_by_the_name_of_the_parameter() {
+async fn an_invalid_query_or_path_is_refused_with_the_parameter() {
     let api = server().await;
     assert_eq!(api.server.get("/query").await.text().await.unwrap(), "None");
     assert_eq!(api.server.get("/query?limit=5").await.text().await.unwrap(), "Some(5)");

@@ -1,4 +1,4 @@
-//! Reporting what was clicked.
+//! Feedback: outcomes and clicks.
 
 use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
@@ -9,25 +9,25 @@ use crate::support::service::{START_MS, Server};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
-    outcomes_and_clicks_count_for_what_was_shown
+    outcomes_and_clicks_count_for_the_shown_rankers
     an_answer_counts_once
     a_late_answer_does_not_count
-    a_repeat_after_its_time_is_still_a_repeat
-    what_is_no_duel_of_the_experiment_is_refused
-    every_item_of_many_gets_its_own_answer
-    many_are_one_to_a_thousand
+    a_repeat_after_the_expiry_is_a_duplicate
+    ids_that_are_not_duels_of_the_experiment_are_refused
+    every_item_of_a_list_gets_its_own_receipt
+    a_list_has_one_to_a_thousand_items
 }
 
 const RANKERS: [&str; 2] = ["a", "b"];
 
-/// Post feedback of a duel: `answer` with its id added.
+/// Post feedback about a duel: `answer` with the duel's id added.
 async fn post(server: &Server, duel: &Value, answer: &Value) -> Answer {
     let mut body = answer.clone();
     body["duel_id"] = duel["duel_id"].clone();
     server.feedback("search", &body).await
 }
 
-async fn outcomes_and_clicks_count_for_what_was_shown(database: TestDatabase) {
+async fn outcomes_and_clicks_count_for_the_shown_rankers(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &RANKERS)).await;
     let mut wins = [[0u64; 2]; 2];
@@ -85,7 +85,7 @@ async fn an_answer_counts_once(database: TestDatabase) {
     }
     assert_eq!(server.standings("search").await, standings);
 
-    // also for a server that has not seen the first one
+    // The same holds for a server that has not seen the first answer.
     server.stop().await;
     let server = Server::start(database.connect().await).await;
     let receipt = post(&server, &duel, &json!({"outcome": "left"})).await.json(200);
@@ -117,7 +117,7 @@ async fn a_late_answer_does_not_count(database: TestDatabase) {
     assert_eq!(server.standings("search").await, standings);
 }
 
-async fn a_repeat_after_its_time_is_still_a_repeat(database: TestDatabase) {
+async fn a_repeat_after_the_expiry_is_a_duplicate(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &RANKERS)).await;
     let duel = server.next_duel("search").await;
@@ -129,7 +129,7 @@ async fn a_repeat_after_its_time_is_still_a_repeat(database: TestDatabase) {
     assert_eq!(server.position("search").await, position);
 }
 
-async fn what_is_no_duel_of_the_experiment_is_refused(database: TestDatabase) {
+async fn ids_that_are_not_duels_of_the_experiment_are_refused(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &RANKERS)).await;
     server.create(&steady("other", &RANKERS)).await;
@@ -177,11 +177,11 @@ async fn what_is_no_duel_of_the_experiment_is_refused(database: TestDatabase) {
         assert!(receipt.get("position").is_none());
     }
     assert_eq!(server.standings("search").await, standings);
-    // and the good one was good
+    // The unmodified id is still valid.
     server.answer("search", &json!({"duel_id": id}), "left").await;
 }
 
-async fn every_item_of_many_gets_its_own_answer(database: TestDatabase) {
+async fn every_item_of_a_list_gets_its_own_receipt(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let mut body = steady("search", &RANKERS);
     body["duel_ttl_seconds"] = json!(10);
@@ -218,7 +218,7 @@ async fn every_item_of_many_gets_its_own_answer(database: TestDatabase) {
             "recorded",
             Some(first + 2),
         ),
-        // the same duel twice in one request
+        // The same duel twice in one request.
         (json!({"duel_id": fresh[1], "outcome": "none"}), "duplicate", Some(first + 2)),
         (json!({"duel_id": fresh[2], "outcome": "tie"}), "recorded", Some(first + 3)),
         (json!({"duel_id": fresh[2], "outcome": "left"}), "conflict", Some(first + 3)),
@@ -237,7 +237,7 @@ async fn every_item_of_many_gets_its_own_answer(database: TestDatabase) {
         assert_eq!(receipt["detail"].is_string(), wants_detail, "{item}: {receipt}");
     }
     assert_eq!(server.position("search").await, first + 3);
-    // again: nothing is new
+    // Sent again, every item is a repeat.
     let again = server.feedback("search", &json!({"feedback": many})).await.json(200);
     for (receipt, (item, status, position)) in
         again["results"].as_array().expect("results").iter().zip(&items)
@@ -252,7 +252,7 @@ async fn every_item_of_many_gets_its_own_answer(database: TestDatabase) {
     assert_eq!(server.position("search").await, first + 3);
 }
 
-async fn many_are_one_to_a_thousand(database: TestDatabase) {
+async fn a_list_has_one_to_a_thousand_items(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &RANKERS)).await;
     let leased =

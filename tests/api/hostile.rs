@@ -1,4 +1,4 @@
-//! Callers who mean harm: forged duels, SQL in every string, bodies that never end, floods.
+//! Hostile callers: forged duels, SQL in every string, bodies that never end, floods.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::support::service::Server;
 use crate::support::{KINDS, Kind};
 
 on_both_databases! {
-    a_duel_with_any_bit_flipped_is_none
-    sql_in_any_string_is_text
+    a_duel_id_with_any_bit_flipped_is_refused
+    sql_in_strings_is_only_text
     ten_thousand_experiments_are_listed_and_served
 }
 
-async fn a_duel_with_any_bit_flipped_is_none(database: TestDatabase) {
+async fn a_duel_id_with_any_bit_flipped_is_refused(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b"])).await;
     let duel = server.pair("search").await;
@@ -42,7 +42,7 @@ async fn a_duel_with_any_bit_flipped_is_none(database: TestDatabase) {
     server.answer("search", &duel, "left").await;
 }
 
-/// What would end a string, a statement or a pattern, if anything put statements together.
+/// Texts that would end a string, a statement or a pattern in concatenated SQL.
 const SQL: [&str; 8] = [
     "'; drop table log; --",
     "\"; drop table log; --",
@@ -54,7 +54,7 @@ const SQL: [&str; 8] = [
     "/*",
 ];
 
-async fn sql_in_any_string_is_text(database: TestDatabase) {
+async fn sql_in_strings_is_only_text(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b"])).await;
     let duel = server.pair("search").await;
@@ -62,7 +62,7 @@ async fn sql_in_any_string_is_text(database: TestDatabase) {
     let standings = server.standings("search").await;
     for (number, sql) in SQL.into_iter().enumerate() {
         let encoded: String = sql.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        // where any text may stand, it comes back as it was
+        // Where any text is allowed, it comes back unchanged.
         let name = format!("kept-{number}");
         let rankers = json!([{"id": sql, "description": sql}, "b"]);
         server.create(&json!({"name": name, "rankers": rankers})).await;
@@ -75,7 +75,7 @@ async fn sql_in_any_string_is_text(database: TestDatabase) {
             server.patch(&name, &json!({"status": "concluded", "winner": sql})).await.json(200);
         assert_eq!(concluded["winner"], sql);
 
-        // where it may not, it is refused
+        // Elsewhere it is refused.
         let refused = [
             server.post("/v1/experiments", &json!({"name": sql, "rankers": ["a", "b"]})).await,
             server
@@ -99,7 +99,7 @@ async fn sql_in_any_string_is_text(database: TestDatabase) {
         for answer in refused {
             assert!(matches!(answer.status, 404 | 422), "{}: {}", answer.request, answer.text());
         }
-        // neither is it a place in the list
+        // Such a text is not a valid cursor either.
         let after = server.get(&format!("/v1/experiments?cursor={encoded}")).await;
         assert!(matches!(after.status, 422), "{}", after.text());
         let conditional = server
@@ -112,8 +112,8 @@ async fn sql_in_any_string_is_text(database: TestDatabase) {
     assert_eq!(database.count("select count(*) from experiment").await, 1 + SQL.len() as i64);
 }
 
-/// Ten thousand of them are in the database; each page of the list is one, and those that are asked
-/// for are served.
+/// The database holds ten thousand experiments. The list returns them page by page, and those
+/// that are requested are served.
 async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) {
     const COUNT: usize = 10_000;
     let server = Server::start(database.store().await).await;
@@ -144,9 +144,9 @@ async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) 
     }
 }
 
-/// A body that comes a byte at a time does not keep its place for longer than any request may take.
+/// A body that arrives a byte at a time keeps its permit no longer than the request timeout.
 #[tokio::test]
-async fn a_body_that_never_ends_is_given_up() {
+async fn a_body_that_never_ends_times_out() {
     for kind in KINDS {
         let shell = ShellSettings {
             request_timeout: Duration::from_millis(300),
@@ -173,14 +173,14 @@ async fn a_body_that_never_ends_is_given_up() {
     }
 }
 
-/// Thousands of small headers are as bad as a large one.
+/// Thousands of small headers are refused, as one large header is.
 #[tokio::test]
 async fn a_flood_of_headers_is_refused() {
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
     for count in [200, 5000] {
         let headers: String = (0..count).map(|number| format!("x-{number}: 1\r\n")).collect();
         let mut stream = TcpStream::connect(&api.server.address).await.expect("a connection");
-        // the server may hang up before it has read it all
+        // The server may close the connection before it has read everything.
         let _ = stream
             .write_all(
                 format!("GET /v1/experiments HTTP/1.1\r\nhost: x\r\n{headers}\r\n").as_bytes(),

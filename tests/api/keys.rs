@@ -16,7 +16,7 @@ on_both_databases! {
 const KEY: &str = "correct-horse-battery-staple";
 const OTHER_KEY: &str = "hunter2-hunter2-hunter2";
 
-/// What needs no key.
+/// Paths that need no key.
 const OPEN: [&str; 5] = ["/livez", "/readyz", "/openapi.yaml", "/docs", "/problems/timeout"];
 
 async fn guarded() -> Api {
@@ -25,7 +25,7 @@ async fn guarded() -> Api {
 }
 
 #[tokio::test]
-async fn with_keys_everything_but_probes_and_documentation_needs_one() {
+async fn with_keys_only_probes_and_documentation_are_open() {
     let api = guarded().await;
     for path in OPEN {
         assert_eq!(api.server.get(path).await.status(), 200, "{path}");
@@ -51,7 +51,7 @@ async fn with_keys_everything_but_probes_and_documentation_needs_one() {
 }
 
 #[tokio::test]
-async fn any_of_the_keys_will_do_and_nothing_else() {
+async fn each_configured_key_is_accepted_and_nothing_else() {
     let api = guarded().await;
     let send = async |authorization: &str| {
         let request = Client::new().get(api.server.url("/v1/experiments"));
@@ -85,7 +85,7 @@ async fn any_of_the_keys_will_do_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn without_keys_everybody_may_call() {
+async fn without_keys_every_caller_is_accepted() {
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
     for path in OPEN.into_iter().chain(["/metrics", "/v1/experiments"]) {
         assert_eq!(api.server.get(path).await.status(), 200, "{path}");
@@ -110,13 +110,13 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
         assert!(told.contains("shown this once") && !told.contains(said.trim()), "{told}");
         let text = said.trim_end().to_owned();
         assert!(text.starts_with("rankduel_") && text.lines().count() == 1, "{text}");
-        // the line on the new key is the last one: `key ID of …`
+        // The line about the new key is the last one: `key ID of …`.
         let line = told.lines().last().expect("a line");
         (text, line.split_whitespace().nth(1).expect("an id").to_owned())
     };
     let (admin, admin_id) = made(&["create", "ops", "--scope", "admin"]);
 
-    // keys in the database open it to other machines, as those of the environment do
+    // Keys in the database allow listening for other machines, as keys in the environment do.
     let mut everywhere = rankduel(&["serve", "--listen", "0.0.0.0:0", "--log", "warn"]);
     everywhere.env("RANKDUEL_DATABASE_URL", &database.url);
     let process = Process::start(everywhere);
@@ -138,12 +138,12 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
         "--expires-in-days",
         "30",
     ]);
-    assert_eq!(status(&reader, "/v1/experiments").await, 200, "a new key is known at once");
+    assert_eq!(status(&reader, "/v1/experiments").await, 200, "a new key works at once");
     assert_eq!(status(&reader, "/v1/audit").await, 403);
 
     let (newer, newer_id) = made(&["rotate", &reader_id, "--overlap-seconds", "3600"]);
     for key in [&reader, &newer] {
-        assert_eq!(status(key, "/v1/experiments").await, 200, "both are good for a while");
+        assert_eq!(status(key, "/v1/experiments").await, 200, "both keys work for a while");
     }
     let (_, list, _) = keys(&database, &["list"]);
     let line =
@@ -155,15 +155,15 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
         );
     }
     assert!(line(&newer_id).contains("never"), "{list}");
-    assert!(!list.contains(&reader) && !list.contains(&admin), "no list shows a key");
+    assert!(!list.contains(&reader) && !list.contains(&admin), "the list shows a key");
 
     let (code, said, _) = keys(&database, &["revoke", &newer_id]);
     assert!(code == Some(0) && said.contains("revoked"), "{said}");
-    eventually("the end of a revoked key", async || {
+    eventually("the revoked key to be refused", async || {
         (status(&newer, "/v1/experiments").await == 401).then_some(())
     })
     .await;
-    assert_eq!(status(&reader, "/v1/experiments").await, 200, "the other one is as it was");
+    assert_eq!(status(&reader, "/v1/experiments").await, 200, "the other key still works");
     let (_, again, _) = keys(&database, &["revoke", &newer_id]);
     assert!(again.contains("revoked before"), "{again}");
     let bearer = format!("Bearer {admin}");
@@ -206,7 +206,7 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
 }
 
 #[tokio::test]
-async fn a_server_without_any_key_asks_for_one_once_there_is_one() {
+async fn a_server_requires_a_key_once_one_exists() {
     let database = fresh_database(Kind::Sqlite).await;
     let process = Process::start({
         let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "warn"]);
@@ -217,7 +217,7 @@ async fn a_server_without_any_key_asks_for_one_once_there_is_one() {
     assert_eq!(client.get("/v1/experiments").await.status, 200);
     let (code, key, error) = keys(&database, &["create", "first", "--scope", "read"]);
     assert_eq!(code, Some(0), "{error}");
-    eventually("the end of openness", async || {
+    eventually("requests without a key to be refused", async || {
         (client.get("/v1/experiments").await.status == 401).then_some(())
     })
     .await;

@@ -1,4 +1,5 @@
-//! The service through its public face: real requests over a socket, on both databases.
+//! The service through its public interfaces: the HTTP API over a real socket on both databases,
+//! the dashboard in a browser, and the commands as processes.
 
 #[macro_use]
 #[path = "../support/mod.rs"]
@@ -8,7 +9,9 @@ mod audit;
 mod bad_input;
 mod batches;
 mod both_paths;
+mod cli;
 mod concurrency;
+mod dashboard;
 mod demo;
 mod docs;
 mod duels;
@@ -24,6 +27,7 @@ mod policies;
 mod policy_change;
 mod process;
 mod rankers;
+mod readers;
 mod scopes;
 mod shell;
 mod standings;

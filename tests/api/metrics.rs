@@ -1,4 +1,4 @@
-//! What `/metrics` says, and that alerts and dashboards ask for nothing else.
+//! The contents of `/metrics`; alerts and dashboards use only metrics that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::support::server::Api;
 use crate::support::{Kind, TestDatabase};
 
 on_both_databases! {
-    an_experiment_is_measured_as_it_is_told
+    metrics_of_an_experiment_match_its_feedback
 }
 
 const ALERTS: &str = include_str!("../../deploy/prometheus/alerts.yml");
@@ -18,7 +18,7 @@ const BOARD: &str = include_str!("../../deploy/grafana/rankduel.json");
 const RUNBOOK: &str = include_str!("../../docs/operations.md");
 
 type Labels = BTreeMap<String, String>;
-/// Samples by name; each its labels and value.
+/// Samples by metric name, each with its labels and value.
 type Samples = BTreeMap<String, Vec<(Labels, f64)>>;
 
 fn samples(text: &str) -> Samples {
@@ -47,7 +47,7 @@ async fn metrics(client: &Client) -> Samples {
     samples(&answer.text())
 }
 
-/// A server with something of everything in its metrics.
+/// A server whose metrics have values of every kind.
 async fn busy() -> (Api, Client) {
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
     let client = Client::new(&api.server.url(""));
@@ -61,7 +61,7 @@ async fn busy() -> (Api, Client) {
     (api, client)
 }
 
-/// The metrics that an expression names, each with the labels that it is asked by.
+/// The metrics in a PromQL expression, each with the labels that the expression uses.
 fn asked(expression: &str) -> Vec<(String, BTreeSet<String>)> {
     let mut asked = Vec::new();
     let mut rest = expression;
@@ -73,7 +73,7 @@ fn asked(expression: &str) -> Vec<(String, BTreeSet<String>)> {
         rest = &rest[end..];
         let mut labels = BTreeSet::new();
         if let Some(selector) = rest.strip_prefix('{') {
-            // a value may have braces, as a route does
+            // A label value may contain braces, as a route does.
             let mut quoted = false;
             let mut matcher = String::new();
             for c in selector.chars() {
@@ -93,7 +93,7 @@ fn asked(expression: &str) -> Vec<(String, BTreeSet<String>)> {
         }
         asked.push((name, labels));
     }
-    // `by (…)` groups whatever the expression is about
+    // `by (…)` applies to every metric of the expression.
     let grouped: BTreeSet<String> = expression
         .split("by (")
         .skip(1)
@@ -138,7 +138,7 @@ fn expressions() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn alerts_and_dashboards_ask_for_metrics_that_there_are() {
+async fn alerts_and_dashboards_use_existing_metrics() {
     let (_api, client) = busy().await;
     let there = metrics(&client).await;
     let expressions = expressions();
@@ -147,7 +147,7 @@ async fn alerts_and_dashboards_ask_for_metrics_that_there_are() {
         let asked = asked(expression);
         assert!(
             !asked.is_empty() || expression.starts_with("up"),
-            "{expression} asks for nothing of ours"
+            "{expression} uses none of our metrics"
         );
         for (name, labels) in asked {
             names += 1;
@@ -175,13 +175,13 @@ fn every_alert_and_every_alarm_is_in_the_runbook() {
     for name in alerts.chain(alarms) {
         assert!(
             RUNBOOK.contains(&format!("| `{name}` |")),
-            "docs/operations.md says nothing of {name}"
+            "docs/operations.md does not mention {name}"
         );
     }
 }
 
 #[tokio::test]
-async fn names_are_as_the_field_has_them_and_labels_are_bounded() {
+async fn names_follow_conventions_and_labels_are_bounded() {
     let (_api, client) = busy().await;
     let text = client.get("/metrics").await.text();
     for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
@@ -193,7 +193,7 @@ async fn names_are_as_the_field_has_them_and_labels_are_bounded() {
             kind == "counter" && text.contains(&format!("\n{name}")),
             "{name} {kind}"
         );
-        assert!(text.contains(&format!("# HELP {name} ")), "{name} says nothing of itself");
+        assert!(text.contains(&format!("# HELP {name} ")), "{name} has no help text");
     }
     for (name, series) in samples(&text) {
         for (labels, _) in series {
@@ -206,7 +206,7 @@ async fn names_are_as_the_field_has_them_and_labels_are_bounded() {
     assert!(text.ends_with("# EOF\n"));
 }
 
-async fn an_experiment_is_measured_as_it_is_told(database: TestDatabase) {
+async fn metrics_of_an_experiment_match_its_feedback(database: TestDatabase) {
     let server = crate::support::service::Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b", "c"])).await;
     let mut duels = Vec::new();
@@ -284,7 +284,7 @@ async fn an_experiment_is_measured_as_it_is_told(database: TestDatabase) {
 }
 
 #[tokio::test]
-async fn an_alarm_is_told_to_people_and_to_prometheus() {
+async fn an_alarm_is_reported_in_the_api_and_in_the_metrics() {
     let (_api, client) = busy().await;
     let told = client.get("/v1/experiments/search/traffic").await.json(200);
     let alarm = &told["alarms"][0];

@@ -1,4 +1,4 @@
-//! Pages: two rankings interleaved, and the clicks on them.
+//! Interleaved pages and the clicks on them.
 
 use std::collections::HashSet;
 
@@ -10,21 +10,21 @@ use crate::support::client::{Answer, eventually, steady};
 use crate::support::service::Server;
 
 on_both_databases! {
-    a_page_is_the_same_on_every_server_and_cut_anywhere
-    a_page_says_nothing_about_whose_slot_is_whose
-    clicks_come_as_positions_documents_or_slots
+    a_page_is_the_same_at_every_server_and_offset
+    a_page_does_not_reveal_the_rankers_of_its_slots
+    clicks_name_positions_documents_or_slots
     a_document_counts_once_with_its_heaviest_event
-    pieces_in_any_order_are_one_outcome
-    pieces_are_settled_after_a_while
-    an_outcome_settles_what_has_pieces
-    ubi_events_are_taken_as_they_are
-    a_duel_with_its_page_in_one_call
-    a_new_method_is_a_new_version
-    hostile_rankings
-    what_cannot_be_clicked
-    a_ranker_alone_is_shown_and_earns_nothing
-    page_rules_are_checked
-    statistics_are_kept_apart_by_method
+    pieces_in_any_order_give_one_outcome
+    pieces_are_settled_after_the_settling_time
+    an_outcome_settles_a_duel_with_pieces
+    ubi_events_are_accepted_unchanged
+    one_call_returns_a_duel_with_its_page
+    a_changed_method_is_a_new_version
+    hostile_rankings_are_interleaved_or_refused
+    invalid_clicks_are_refused
+    a_self_duel_shows_one_ranker_and_earns_no_credit
+    page_settings_are_validated
+    statistics_are_kept_per_method
 }
 
 const RANKERS: [&str; 2] = ["a", "b"];
@@ -45,8 +45,8 @@ async fn ask(server: &Server, body: &Value) -> Answer {
     server.post("/v1/experiments/search/interleave", body).await
 }
 
-/// A new duel of [`LEFT`] and [`RIGHT`] with its page of eight: nothing is shared, so that a
-/// document's letter is its side.
+/// A new duel of [`LEFT`] and [`RIGHT`] with its page of eight. The rankings share no document, so
+/// a document's first letter is its side.
 async fn page(server: &Server) -> Value {
     let duel = server.next_duel("search").await;
     ask(server, &lists(&duel, &LEFT, &RIGHT, 0, 8)).await.json(200)
@@ -60,7 +60,7 @@ async fn clicks(server: &Server, page: &Value, clicks: Value, last: Option<bool>
     server.feedback("search", &body).await
 }
 
-/// Answers so far: left won, right won, ties, none.
+/// Outcomes so far: left won, right won, ties, no signal.
 async fn outcomes(server: &Server) -> [u64; 4] {
     let outcomes = &server.standings("search").await["outcomes"];
     ["left", "right", "tie", "none"].map(|name| outcomes[name].as_u64().expect("a count"))
@@ -71,7 +71,7 @@ fn documents(page: &Value) -> Vec<String> {
     slots.iter().map(|slot| slot["document"].as_str().expect("an id").to_owned()).collect()
 }
 
-async fn a_page_is_the_same_on_every_server_and_cut_anywhere(database: TestDatabase) {
+async fn a_page_is_the_same_at_every_server_and_offset(database: TestDatabase) {
     let server = start(&database).await;
     let other = Server::start(database.connect().await).await;
     let mut firsts = HashSet::new();
@@ -86,7 +86,7 @@ async fn a_page_is_the_same_on_every_server_and_cut_anywhere(database: TestDatab
         assert_eq!(whole["interleaving_version"], 1);
         let mut all = documents(&whole);
         firsts.insert(all[0].clone());
-        // by the name of the duel, and by that of the page before
+        // By the id of the duel, and by the id of the previous page.
         let first =
             ask(&other, &lists(&duel, &LEFT, &["r1", "l2", "r3", "l1"], 0, 2)).await.json(200);
         let second =
@@ -101,14 +101,14 @@ async fn a_page_is_the_same_on_every_server_and_cut_anywhere(database: TestDatab
         all.sort();
         assert_eq!(all, ["l1", "l2", "l3", "l4", "r1", "r3"]);
     }
-    assert_eq!(firsts.len(), 2, "each side is first at times");
+    assert_eq!(firsts.len(), 2, "each side is first on some pages");
 }
 
-async fn a_page_says_nothing_about_whose_slot_is_whose(database: TestDatabase) {
+async fn a_page_does_not_reveal_the_rankers_of_its_slots(database: TestDatabase) {
     let server = start(&database).await;
     let duel = server.next_duel("search").await;
     let one = ask(&server, &lists(&duel, &LEFT, &RIGHT, 0, 8)).await.json(200);
-    // what a page can see is the same for every page, apart from the documents
+    // Apart from the documents, everything that a page shows is the same for every page.
     for slot in one["slots"].as_array().unwrap() {
         let members: Vec<_> = slot.as_object().unwrap().keys().collect();
         assert_eq!(members, ["document", "position", "token"]);
@@ -117,12 +117,12 @@ async fn a_page_says_nothing_about_whose_slot_is_whose(database: TestDatabase) {
     let tokens: HashSet<_> =
         one["slots"].as_array().unwrap().iter().map(|slot| &slot["token"]).collect();
     assert_eq!(tokens.len(), 8);
-    // the same list under another duel has other tokens
+    // The same rankings under another duel get other tokens.
     let two = page(&server).await;
     let again: HashSet<_> =
         two["slots"].as_array().unwrap().iter().map(|slot| &slot["token"]).collect();
     assert!(tokens.is_disjoint(&again));
-    // whatever is changed of the name is noticed
+    // Any change of the id is detected.
     let id = one["duel_id"].as_str().unwrap();
     for place in (0..id.len()).step_by(7) {
         let mut forged = id.as_bytes().to_vec();
@@ -135,7 +135,7 @@ async fn a_page_says_nothing_about_whose_slot_is_whose(database: TestDatabase) {
     }
 }
 
-async fn clicks_come_as_positions_documents_or_slots(database: TestDatabase) {
+async fn clicks_name_positions_documents_or_slots(database: TestDatabase) {
     let server = start(&database).await;
     let mut expected = [0; 4];
     for round in 0..16 {
@@ -166,7 +166,7 @@ async fn clicks_come_as_positions_documents_or_slots(database: TestDatabase) {
         expected[outcome] += 1;
     }
     assert_eq!(outcomes(&server).await, expected);
-    // other outcomes come in as ever, also under the page's name
+    // Other outcomes are accepted as before, also under the page's id.
     let page = page(&server).await;
     server.answer("search", &page, "tie").await;
     expected[2] += 1;
@@ -194,7 +194,7 @@ async fn a_document_counts_once_with_its_heaviest_event(database: TestDatabase) 
     assert!(problem["detail"].as_str().unwrap().contains("cart, click, purchase"), "{problem}");
 }
 
-async fn pieces_in_any_order_are_one_outcome(database: TestDatabase) {
+async fn pieces_in_any_order_give_one_outcome(database: TestDatabase) {
     let server = start(&database).await;
     let pieces = [json!(["l1"]), json!(["r1", "r2"]), json!([]), json!(["r2"])];
     for round in 0..4 {
@@ -217,7 +217,7 @@ async fn pieces_in_any_order_are_one_outcome(database: TestDatabase) {
         assert_eq!(last, json!({"status": "recorded", "position": position + 1}));
         let settled = server.standings("search").await;
         assert_eq!(outcomes(&server).await, [0, round as u64 + 1, 0, 0]);
-        // what comes now is late, and says so; a repeat is a repeat
+        // Later clicks are late, and a repeat is a duplicate.
         for (said, last, status) in [
             (json!(["l3"]), false, "late"),
             (json!(["l1", "l2", "l3", "l4"]), true, "late"),
@@ -239,7 +239,7 @@ async fn pieces_in_any_order_are_one_outcome(database: TestDatabase) {
     assert!(metrics.contains("rankduel_feedback_total{status=\"late\"} 24"), "{metrics}");
 }
 
-async fn pieces_are_settled_after_a_while(database: TestDatabase) {
+async fn pieces_are_settled_after_the_settling_time(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let mut body = steady("search", &RANKERS);
     body["settle_after_seconds"] = json!(60);
@@ -257,7 +257,7 @@ async fn pieces_are_settled_after_a_while(database: TestDatabase) {
     assert_eq!(outcomes(&server).await, [0, 1, 1, 0]);
     let late = clicks(&server, &first, json!(["l2"]), Some(false)).await.json(200);
     assert_eq!(late["status"], "late");
-    // a first piece after the time of settling counts, as long as the duel's time is not over
+    // A first piece after the settling time counts while the duel has not expired.
     clicks(&server, &never, json!(["l1"]), Some(false)).await.json(200);
     eventually("it is settled", async || (server.position("search").await == 7).then_some(()))
         .await;
@@ -266,7 +266,7 @@ async fn pieces_are_settled_after_a_while(database: TestDatabase) {
     server.clock.advance_ms(120_001);
     clicks(&server, &open, json!(["l1"]), Some(false)).await.problem(ProblemKind::DuelExpired);
     clicks(&server, &open, json!(["l1"]), None).await.problem(ProblemKind::DuelExpired);
-    // repeats and late ones are told what they are, however late
+    // Repeats and late clicks are reported as such, at any time.
     assert_eq!(
         clicks(&server, &first, json!(["l1"]), Some(false)).await.json(200)["status"],
         "duplicate"
@@ -279,7 +279,7 @@ async fn pieces_are_settled_after_a_while(database: TestDatabase) {
     assert_eq!(server.position("search").await, 7);
 }
 
-async fn an_outcome_settles_what_has_pieces(database: TestDatabase) {
+async fn an_outcome_settles_a_duel_with_pieces(database: TestDatabase) {
     let server = start(&database).await;
     let page = page(&server).await;
     clicks(&server, &page, json!(["l1"]), Some(false)).await.json(200);
@@ -294,7 +294,7 @@ async fn an_outcome_settles_what_has_pieces(database: TestDatabase) {
     assert_eq!(outcomes(&server).await, [0, 1, 0, 0]);
 }
 
-async fn ubi_events_are_taken_as_they_are(database: TestDatabase) {
+async fn ubi_events_are_accepted_unchanged(database: TestDatabase) {
     let server = start(&database).await;
     let page = page(&server).await;
     let path = "/v1/experiments/search/feedback/ubi";
@@ -357,7 +357,7 @@ async fn ubi_events_are_taken_as_they_are(database: TestDatabase) {
     }
 }
 
-async fn a_duel_with_its_page_in_one_call(database: TestDatabase) {
+async fn one_call_returns_a_duel_with_its_page(database: TestDatabase) {
     let server = start(&database).await;
     let path = "/v1/experiments/search/next-duel";
     let rankings = json!({"a": ["a1", "a2"], "b": ["b1", "b2"]});
@@ -373,7 +373,7 @@ async fn a_duel_with_its_page_in_one_call(database: TestDatabase) {
         assert_eq!(both["total"], 5);
         let ranker = if both["left"] == "a" { 0 } else { 1 };
         winners[ranker] += 1;
-        // the left ranker's first document is on the page, and a click on it is the left ranker's
+        // The left ranker's first document is on the page, and a click on it counts for the left.
         let first = format!("{}1", both["left"].as_str().unwrap());
         assert!(shown.contains(&first), "{both}");
         assert_eq!(
@@ -385,7 +385,7 @@ async fn a_duel_with_its_page_in_one_call(database: TestDatabase) {
     assert!(winners.iter().all(|&count| count > 0), "{winners:?}");
     let standings = server.standings("search").await;
     assert_eq!(standings["wins"], json!([[0, winners[0]], [winners[1], 0]]));
-    // without rankings it is a duel alone
+    // Without rankings, the response is a duel without a page.
     let alone = server.post(path, &json!({})).await.json(200);
     assert!(alone.get("slots").is_none() && alone["duel_id"].is_string());
     for (wrong, pointer) in [
@@ -406,7 +406,7 @@ async fn a_duel_with_its_page_in_one_call(database: TestDatabase) {
     answer.problem(ProblemKind::UnsupportedMediaType);
 }
 
-async fn a_new_method_is_a_new_version(database: TestDatabase) {
+async fn a_changed_method_is_a_new_version(database: TestDatabase) {
     let server = start(&database).await;
     let other = Server::start(database.connect().await).await;
     let path = "/v1/experiments/search";
@@ -420,7 +420,7 @@ async fn a_new_method_is_a_new_version(database: TestDatabase) {
     let before_page = ask(&server, &lists(&before, &LEFT, &RIGHT, 0, 8)).await.json(200);
     assert_eq!(other.get(path).await.json(200)["interleaving_version"], 1);
 
-    // the same again changes nothing
+    // The same change again changes nothing.
     let same =
         server.patch("search", &json!({"interleaving": {"kind": "team-draft"}})).await.json(200);
     assert_eq!(same, created);
@@ -434,12 +434,12 @@ async fn a_new_method_is_a_new_version(database: TestDatabase) {
     assert_eq!(changed["version"], 2);
     let listed = server.get("/v1/experiments").await.json(200);
     assert_eq!(listed["experiments"][0], changed);
-    // another server hears of it
+    // Another server reads the change.
     eventually("the change", async || (other.get(path).await.json(200) == changed).then_some(()))
         .await;
 
     for server in [&server, &other] {
-        // a duel from before keeps its method
+        // A duel issued before the change keeps its method.
         assert_eq!(ask(server, &lists(&before, &LEFT, &RIGHT, 0, 8)).await.json(200), before_page);
         let after = page(server).await;
         assert_eq!(after["interleaving_version"], 2);
@@ -462,7 +462,7 @@ async fn a_new_method_is_a_new_version(database: TestDatabase) {
     ] {
         server.patch("search", &wrong).await.problem_at(ProblemKind::InvalidRequest, pointer);
     }
-    // a server that starts now, from the log alone
+    // A new server that has only the log agrees.
     server.stop().await;
     other.stop().await;
     database.execute("delete from snapshot").await;
@@ -472,16 +472,16 @@ async fn a_new_method_is_a_new_version(database: TestDatabase) {
     assert_eq!(page(&server).await["interleaving_version"], 2);
 }
 
-async fn hostile_rankings(database: TestDatabase) {
+async fn hostile_rankings_are_interleaved_or_refused(database: TestDatabase) {
     let server = start(&database).await;
     let duel = server.next_duel("search").await;
     let with = |left: Value, right: Value| json!({"duel_id": duel["duel_id"], "left": left, "right": right, "length": 5});
-    // repeats are dropped and counted
+    // Repeated documents are dropped and counted.
     let page =
         ask(&server, &with(json!(["x", "x", "y", "x"]), json!(["y", "z", "y"]))).await.json(200);
     assert_eq!(page["repeats"], json!({"left": 2, "right": 1}));
     assert_eq!(documents(&page).iter().collect::<HashSet<_>>().len(), documents(&page).len());
-    // nothing on one side, or on both
+    // One empty ranking, and two empty rankings.
     let page = ask(&server, &with(json!([]), json!(["y", "z"]))).await.json(200);
     assert_eq!(
         (documents(&page), &page["informative"]),
@@ -489,13 +489,13 @@ async fn hostile_rankings(database: TestDatabase) {
     );
     let page = ask(&server, &with(json!([]), json!([]))).await.json(200);
     assert_eq!((&page["slots"], &page["total"]), (&json!([]), &json!(0)));
-    // the same on both
+    // The same ranking on both sides.
     let page = ask(&server, &with(json!(["y", "z"]), json!(["y", "z"]))).await.json(200);
     assert_eq!(
         (documents(&page), &page["informative"]),
         (vec!["y".into(), "z".into()], &json!(false))
     );
-    // ids of any kind come back as they went in, and can be clicked
+    // Document ids of any form come back unchanged and can be clicked.
     let odd =
         ["quote\" and 'quote'", "line\nfeed\r\u{0}", "ünï\u{1f600}", " ", "\\u0000", "</script>"];
     let page = ask(&server, &with(json!(odd), json!(["plain"]))).await.json(200);
@@ -509,7 +509,7 @@ async fn hostile_rankings(database: TestDatabase) {
     sorted.sort();
     assert_eq!(shown, sorted);
     assert_eq!(clicks(&server, &page, json!(odd), None).await.json(200)["status"], "recorded");
-    // long ones, up to a limit
+    // Long rankings are accepted up to a limit.
     let many = |count: usize| json!((0..count).map(|n| format!("d{n}")).collect::<Vec<_>>());
     let page = ask(&server, &with(many(10_000), json!(["d9999", "y"]))).await.json(200);
     assert_eq!(documents(&page).len(), 4);
@@ -519,7 +519,7 @@ async fn hostile_rankings(database: TestDatabase) {
     ask(&server, &with(json!([]), many(10_001)))
         .await
         .problem_at(ProblemKind::InvalidRequest, "/right");
-    // deep pages: what is beyond the end is empty
+    // Deep pages; a page beyond the end is empty.
     let mut deep = with(many(2000), many(2000));
     (deep["offset"], deep["length"]) = (json!(990), json!(10));
     let page = ask(&server, &deep).await.json(200);
@@ -536,7 +536,7 @@ async fn hostile_rankings(database: TestDatabase) {
         (body["offset"], body["length"]) = (json!(offset), json!(length));
         ask(&server, &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
     }
-    // pins
+    // Pinned documents.
     let pin = |document: &str, position: i64| json!({"document": document, "position": position});
     for (pinned, pointer) in [
         (json!([pin("p", 1000)]), "/pinned/0/position"),
@@ -556,7 +556,7 @@ async fn hostile_rankings(database: TestDatabase) {
     let page = ask(&server, &body).await.json(200);
     let shown = documents(&page);
     assert_eq!((shown.len(), shown[0].as_str(), shown[3].as_str()), (4, "p", "last"));
-    // values that are no rankings
+    // Values that are not rankings.
     for (left, pointer) in [
         (json!([""]), "/left/0"),
         (json!(["a".repeat(1025)]), "/left/0"),
@@ -571,7 +571,7 @@ async fn hostile_rankings(database: TestDatabase) {
     }
     let alone = json!({"duel_id": duel["duel_id"], "left": ["x"], "length": 5});
     ask(&server, &alone).await.problem_at(ProblemKind::InvalidRequest, "/right");
-    // duels that are none
+    // Invalid duel ids.
     server.create(&steady("other", &RANKERS)).await;
     let foreign = server.next_duel("other").await;
     ask(&server, &lists(&foreign, &LEFT, &RIGHT, 0, 5))
@@ -586,7 +586,7 @@ async fn hostile_rankings(database: TestDatabase) {
     ask(&server, &lists(&duel, &LEFT, &RIGHT, 0, 5)).await.problem(ProblemKind::DuelExpired);
 }
 
-async fn what_cannot_be_clicked(database: TestDatabase) {
+async fn invalid_clicks_are_refused(database: TestDatabase) {
     let server = start(&database).await;
     let page = page(&server).await;
     for (said, pointer) in [
@@ -623,7 +623,7 @@ async fn what_cannot_be_clicked(database: TestDatabase) {
     assert_eq!(server.position("search").await, 0);
 }
 
-async fn a_ranker_alone_is_shown_and_earns_nothing(database: TestDatabase) {
+async fn a_self_duel_shows_one_ranker_and_earns_no_credit(database: TestDatabase) {
     let server = start(&database).await;
     server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
     let duel = server.next_duel("search").await;
@@ -646,7 +646,7 @@ async fn a_ranker_alone_is_shown_and_earns_nothing(database: TestDatabase) {
     assert_eq!(documents(&page), ["b1", "b2"]);
 }
 
-async fn page_rules_are_checked(database: TestDatabase) {
+async fn page_settings_are_validated(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let with = |member: &str, value: Value| {
         let mut body = steady("search", &RANKERS);
@@ -694,13 +694,13 @@ async fn page_rules_are_checked(database: TestDatabase) {
     assert_eq!(server.post("/v1/experiments", &body).await.json(200), created);
     let page = page(&server).await;
     assert_eq!(documents(&page).len(), 8);
-    // both sides had something to draw then
+    // Both sides had documents to draw.
     let first = documents(&page)[0].starts_with('l');
     clicks(&server, &page, json!([0]), None).await.json(200);
     assert_eq!(outcomes(&server).await, [u64::from(first), u64::from(!first), 0, 0]);
 }
 
-async fn statistics_are_kept_apart_by_method(database: TestDatabase) {
+async fn statistics_are_kept_per_method(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let mut body = steady("search", &RANKERS);
     body["canary"] = json!(["a", "b"]);
@@ -710,7 +710,7 @@ async fn statistics_are_kept_apart_by_method(database: TestDatabase) {
     assert_eq!(empty.json(200)["versions"], json!([]));
     let etag = empty.header("etag").unwrap().to_owned();
     assert_eq!(server.send("GET", path, &[("if-none-match", &etag)], Vec::new()).await.status, 304);
-    // the sides' wins, by ranker, as the pages name them
+    // The wins of each ranker, from the sides that the pages name.
     let mut wins = [0u64; 2];
     let mut lefts = 0;
     for (said, left_wins) in [
@@ -728,7 +728,7 @@ async fn statistics_are_kept_apart_by_method(database: TestDatabase) {
             wins[usize::from(a_left != left_wins)] += 1;
         }
     }
-    // one that says nothing though it was clicked, and one that waits
+    // One page whose clicks give no signal, and one that is waiting for more clicks.
     let duel = server.next_duel("search").await;
     lefts += u64::from(duel["left"] == "a");
     let same = ask(&server, &lists(&duel, &LEFT, &LEFT, 0, 4)).await.json(200);
@@ -780,8 +780,8 @@ async fn statistics_are_kept_apart_by_method(database: TestDatabase) {
     assert_eq!(statistics["versions"][0]["pairs"][0]["ties"], 1);
     assert_eq!(statistics["versions"][0]["pages"]["left_share"], null);
 
-    // a canary that sings: one of the two ids wins every time, whoever has won the three pages
-    // before
+    // A difference between the ids of the canary raises the alarm: one id wins every time,
+    // regardless of the three earlier pages.
     assert_eq!(statistics["canary"]["alarm"], false);
     for _ in 0..40 {
         let duel = server.next_duel("search").await;

@@ -1,5 +1,5 @@
-//! What the API says of every kind of policy: what it assumes, what it still needs, and why it
-//! cannot serve.
+//! What the API reports about every kind of policy: its assumptions, its missing parameters, and
+//! why it cannot be served.
 
 use dueling_bandits::PolicySpec;
 use rankduel::http::ProblemKind;
@@ -9,10 +9,10 @@ use crate::support::TestDatabase;
 use crate::support::service::Server;
 
 on_both_databases! {
-    every_kind_says_what_it_assumes_and_what_it_needs
+    every_kind_reports_its_assumptions_and_parameters
 }
 
-async fn every_kind_says_what_it_assumes_and_what_it_needs(database: TestDatabase) {
+async fn every_kind_reports_its_assumptions_and_parameters(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let mut incomplete = 0;
     for (kind, description) in PolicySpec::KINDS {

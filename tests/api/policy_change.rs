@@ -1,9 +1,9 @@
-//! Another policy for an experiment that runs: the log stays, and the new policy has learnt from
+//! Changing the policy of a running experiment: the log stays, and the new policy has learnt from
 //! all of it.
 
 use rankduel::access::Actor;
 use rankduel::http::ProblemKind;
-use rankduel::service::verify::audit;
+use rankduel::service::verify::verify;
 use rankduel::store::AuditNote;
 use serde_json::{Value, json};
 
@@ -12,16 +12,16 @@ use crate::support::client::{Answer, JSON, eventually};
 use crate::support::service::Server;
 
 on_both_databases! {
-    a_new_policy_goes_on_from_the_log
-    every_replica_and_every_start_has_the_new_policy
-    a_change_that_cannot_be_is_refused
+    a_new_policy_learns_from_the_existing_log
+    every_replica_and_every_restart_uses_the_new_policy
+    an_invalid_policy_change_is_refused
 }
 
 async fn change(server: &Server, policy: Value) -> Answer {
     server.patch("search", &json!({"policy": policy})).await
 }
 
-/// Answer `duels` duels, the lower id wins three times in four.
+/// Answer `duels` duels; the lower id wins three times in four.
 async fn play(server: &Server, duels: usize) {
     for number in 0..duels {
         let duel = server.pair("search").await;
@@ -30,7 +30,7 @@ async fn play(server: &Server, duels: usize) {
     }
 }
 
-/// The bytes of the state, once everything in the log is folded.
+/// The saved state, once the whole log is folded.
 async fn state(server: &Server, position: u64) -> Vec<u8> {
     eventually("the state", async || {
         let loaded = server.service.experiment("search").await.expect("an experiment");
@@ -40,7 +40,7 @@ async fn state(server: &Server, position: u64) -> Vec<u8> {
     .await
 }
 
-async fn a_new_policy_goes_on_from_the_log(database: TestDatabase) {
+async fn a_new_policy_learns_from_the_existing_log(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let body = json!({
         "name": "search", "rankers": ["a", "b", "c"], "seed": 5,
@@ -56,20 +56,20 @@ async fn a_new_policy_goes_on_from_the_log(database: TestDatabase) {
     let changed = changed.json(200);
     assert_eq!((&changed["policy"]["kind"], &changed["version"]), (&json!("rucb"), &json!(2)));
     let after = server.standings("search").await;
-    assert_eq!((&after["wins"], &after["duels"]), (&before["wins"], &json!(30)), "the log stays");
-    assert_eq!(after["position"], 31, "and says that the policy has changed");
+    assert_eq!((&after["wins"], &after["duels"]), (&before["wins"], &json!(30)), "the log is kept");
+    assert_eq!(after["position"], 31, "the change is in the log");
 
-    // a duel of the policy before still counts, once
+    // A duel issued by the previous policy still counts, once.
     assert_eq!(server.answer("search", &open, "left").await, 32);
     assert_eq!(server.standings("search").await["duels"], 31);
-    // the same again is no change
+    // The same change again is no change.
     assert_eq!(change(&server, json!({"kind": "rucb"})).await.json(200)["version"], 2);
-    // what created it is still what created it
+    // The original creation request still finds the experiment.
     assert_eq!(server.post("/v1/experiments", &body).await.json(200)["policy"]["kind"], "rucb");
     server.get("/v1/experiments/search/batch").await.problem(ProblemKind::NotABatchPolicy);
 
-    // a policy in batches begins with its own first batch, and takes its results; so does the next
-    // one
+    // A batch policy starts with its own first batch and accepts its results; so does the next
+    // policy.
     for horizon in [300, 400] {
         change(&server, json!({"kind": "pcomp", "horizon": horizon, "batches": 2})).await.json(200);
         let batch = server.get("/v1/experiments/search/batch").await.json(200);
@@ -93,11 +93,11 @@ async fn a_new_policy_goes_on_from_the_log(database: TestDatabase) {
     let audit_log = server.get("/v1/audit?experiment=search").await;
     assert!(audit_log.status != 200 || audit_log.text().contains("rucb"), "{}", audit_log.text());
     let store = database.connect().await;
-    let findings = audit(&*store, "search").await.expect("an answer");
+    let findings = verify(&*store, "search").await.expect("an answer");
     assert_eq!(findings.wrong, Vec::<String>::new());
 }
 
-async fn every_replica_and_every_start_has_the_new_policy(database: TestDatabase) {
+async fn every_replica_and_every_restart_uses_the_new_policy(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let second = Server::start(database.connect().await).await;
     server
@@ -131,11 +131,11 @@ async fn every_replica_and_every_start_has_the_new_policy(database: TestDatabase
     let fourth = Server::start(store).await;
     assert_eq!(state(&fourth, position).await, from_log, "from the snapshot");
     let store = database.connect().await;
-    let findings = audit(&*store, "search").await.expect("an answer");
+    let findings = verify(&*store, "search").await.expect("an answer");
     assert_eq!((findings.wrong, findings.snapshots), (Vec::<String>::new(), 1));
 }
 
-async fn a_change_that_cannot_be_is_refused(database: TestDatabase) {
+async fn an_invalid_policy_change_is_refused(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server
         .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))

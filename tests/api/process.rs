@@ -1,4 +1,4 @@
-//! The program as it is started and stopped.
+//! Starting and stopping the program.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ fn serve(database: &str, more: &[&str]) -> Command {
 }
 
 #[tokio::test]
-async fn a_signal_ends_it_in_good_order() {
+async fn a_signal_stops_the_server_cleanly() {
     for kind in KINDS {
         let database = fresh_database(kind).await;
         for signal in ["TERM", "INT"] {
@@ -33,7 +33,7 @@ async fn a_signal_ends_it_in_good_order() {
 }
 
 #[tokio::test]
-async fn what_hangs_at_the_deadline_is_cut_off_and_said() {
+async fn connections_open_at_the_deadline_are_cut_off_and_logged() {
     use tokio::io::AsyncWriteExt as _;
 
     let database = fresh_database(Kind::Sqlite).await;
@@ -50,7 +50,7 @@ async fn what_hangs_at_the_deadline_is_cut_off_and_said() {
                 .text()
                 .await
                 .unwrap();
-            // That request, and the one that asks.
+            // The hanging request, and this one for the metrics.
             if text.lines().any(|line| line == "rankduel_http_requests_in_flight 2") {
                 break;
             }
@@ -58,7 +58,7 @@ async fn what_hangs_at_the_deadline_is_cut_off_and_said() {
     };
     tokio::time::timeout(std::time::Duration::from_secs(60), in_flight)
         .await
-        .expect("the request inside");
+        .expect("the hanging request");
     process.signal("TERM");
     let (code, log) = process.wait();
     assert_eq!(code, Some(1), "{log}");
@@ -70,7 +70,7 @@ async fn what_hangs_at_the_deadline_is_cut_off_and_said() {
 }
 
 #[tokio::test]
-async fn the_log_tells_requests_and_no_secrets() {
+async fn the_log_has_requests_and_no_secrets() {
     let database = fresh_database(Kind::Sqlite).await;
     let mut command = serve(&database.url, &[]);
     command.env("RANKDUEL_API_KEYS", KEY);
@@ -104,7 +104,7 @@ async fn the_log_tells_requests_and_no_secrets() {
         log.lines().map(|line| serde_json::from_str(line).expect("JSON lines")).collect();
     let access: Vec<&Value> =
         lines.iter().filter(|line| line["target"] == "rankduel::access").collect();
-    assert_eq!(access.len(), 2, "a probe that went well is no news: {log}");
+    assert_eq!(access.len(), 2, "successful probes are not logged: {log}");
     assert_eq!(access[0]["request_id"], "the-one");
     assert_eq!(access[0]["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
     assert_eq!(access[0]["method"], "GET");
@@ -117,9 +117,9 @@ async fn the_log_tells_requests_and_no_secrets() {
 }
 
 #[tokio::test]
-async fn a_wrong_call_is_refused_before_anything_happens() {
+async fn invalid_arguments_are_refused_before_any_effect() {
     let database = fresh_database(Kind::Sqlite).await;
-    /// Arguments, variables, and what the message says.
+    /// Arguments, environment variables, and a part of the message.
     type Wrong<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str);
     let wrong: [Wrong; 12] = [
         (&["--listen", "0.0.0.0:0"], &[], "RANKDUEL_API_KEYS"),
@@ -148,11 +148,11 @@ async fn a_wrong_call_is_refused_before_anything_happens() {
         assert!(stderr.contains(says), "{arguments:?} {variables:?}: {stderr}");
         assert!(!stderr.contains("tooshort") && !stderr.contains("staple"), "{stderr}");
     }
-    assert!(!database.path().exists(), "a server that is refused touches no database");
+    assert!(!database.path().exists(), "a refused start created a database");
 }
 
 #[tokio::test]
-async fn what_fails_at_the_start_is_said_in_one_line() {
+async fn startup_failures_are_reported_in_one_line() {
     let database = fresh_database(Kind::Sqlite).await;
     let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = holder.local_addr().unwrap().to_string();
@@ -182,7 +182,7 @@ async fn what_fails_at_the_start_is_said_in_one_line() {
 }
 
 #[tokio::test]
-async fn migrating_beforehand_is_enough_and_can_be_repeated() {
+async fn migrating_beforehand_is_sufficient_and_idempotent() {
     for kind in KINDS {
         let database = fresh_database(kind).await;
         let migrate = || outcome(rankduel(&["migrate", "--database-url", &database.url]));
@@ -200,7 +200,7 @@ async fn migrating_beforehand_is_enough_and_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn keys_or_insecure_open_it_to_other_machines() {
+async fn listening_for_other_machines_needs_keys_or_insecure() {
     let database = fresh_database(Kind::Sqlite).await;
     let everywhere =
         || rankduel(&["serve", "--listen", "0.0.0.0:0", "--database-url", &database.url]);
@@ -218,7 +218,7 @@ async fn keys_or_insecure_open_it_to_other_machines() {
 }
 
 #[test]
-fn the_description_can_be_printed() {
+fn the_api_description_can_be_printed() {
     let (code, stdout, _) = outcome(rankduel(&["openapi"]));
     assert_eq!(code, Some(0));
     assert_eq!(stdout, rankduel::http::description().to_yaml().unwrap());

@@ -1,10 +1,10 @@
-//! Rankers that come and go while an experiment runs.
+//! Rankers that are added and retired while an experiment runs.
 
 use std::collections::BTreeSet;
 
 use rankduel::http::ProblemKind;
 use rankduel::service::transfer::{Import, export, import};
-use rankduel::service::verify::audit;
+use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -12,16 +12,16 @@ use crate::support::client::{Answer, JSON, eventually};
 use crate::support::service::Server;
 
 on_both_databases! {
-    a_ranker_comes_while_duels_are_out
-    a_ranker_goes_and_its_duels_still_count_once
-    the_state_is_the_same_after_every_start_and_at_every_replica
-    what_cannot_be_is_refused_with_the_reason
-    the_verdict_and_all_scores_are_of_those_who_take_part
-    an_experiment_concludes_on_one_who_takes_part
-    rankings_are_needed_of_those_who_take_part
-    an_export_holds_who_came_and_went
-    a_log_with_comings_is_replayed_where_that_can_be
-    the_page_says_who_was_retired
+    a_ranker_is_added_while_duels_are_in_flight
+    duels_of_a_retired_ranker_still_count_once
+    the_state_is_the_same_after_every_restart_and_at_every_replica
+    invalid_roster_changes_are_refused_with_the_reason
+    the_verdict_and_all_scores_cover_active_rankers_only
+    an_experiment_concludes_on_an_active_ranker
+    rankings_are_required_of_active_rankers
+    an_export_contains_the_roster_changes
+    a_log_with_roster_changes_is_replayed_where_possible
+    the_page_marks_retired_rankers
 }
 
 async fn enlist(server: &Server, ranker: Value) -> Answer {
@@ -36,7 +36,7 @@ fn search(policy: &str) -> Value {
     json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": policy}, "seed": 5})
 }
 
-/// Who is shown in so many duels. None is answered.
+/// The rankers shown in this many duels, which are not answered.
 async fn shown(server: &Server, duels: usize) -> BTreeSet<String> {
     let mut shown = BTreeSet::new();
     for _ in 0..duels {
@@ -57,8 +57,7 @@ async fn play(server: &Server, duels: usize) {
     }
 }
 
-/// Take `duels` duels as they come, and answer those that are not of one ranker alone in the same
-/// way.
+/// Request `duels` duels, and answer each one between two rankers in the same way.
 async fn go_on(server: &Server, duels: usize) {
     for _ in 0..duels {
         let duel = server.next_duel("search").await;
@@ -82,13 +81,13 @@ async fn pair_of(server: &Server, one: &str, other: &str) -> Value {
     panic!("no duel of {one} and {other}");
 }
 
-async fn nothing_is_wrong(database: &TestDatabase) {
+async fn assert_no_findings(database: &TestDatabase) {
     let store = database.connect().await;
-    let findings = audit(&*store, "search").await.expect("an answer");
+    let findings = verify(&*store, "search").await.expect("an answer");
     assert_eq!(findings.wrong, Vec::<String>::new());
 }
 
-async fn a_ranker_comes_while_duels_are_out(database: TestDatabase) {
+async fn a_ranker_is_added_while_duels_are_in_flight(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search("uniform")).await;
     play(&server, 20).await;
@@ -100,7 +99,7 @@ async fn a_ranker_comes_while_duels_are_out(database: TestDatabase) {
     let listed =
         json!([{"id": "a"}, {"id": "b"}, {"id": "c"}, {"id": "d", "description": "two towers"}]);
     assert_eq!((&experiment["rankers"], &experiment["version"]), (&listed, &json!(2)));
-    // the same again is no change; the order it was created with still creates it
+    // The same change again is no change; the original creation request still finds the experiment.
     let again = json!({"id": "d", "description": "two towers"});
     assert_eq!(enlist(&server, again).await.json(200)["version"], 2);
     assert_eq!(
@@ -109,7 +108,7 @@ async fn a_ranker_comes_while_duels_are_out(database: TestDatabase) {
     );
 
     let standings = server.standings("search").await;
-    assert_eq!(standings["duels"], 20, "the log stays");
+    assert_eq!(standings["duels"], 20, "the log is kept");
     assert_eq!(standings["rankers"].as_array().map(Vec::len), Some(4));
     assert_eq!(standings["wins"][3], json!([0, 0, 0, 0]));
     assert!(shown(&server, 200).await.contains("d"));
@@ -129,18 +128,18 @@ async fn a_ranker_comes_while_duels_are_out(database: TestDatabase) {
     assert_eq!(
         page["entries"].as_array().map(Vec::len),
         Some(2),
-        "what changed nothing is not there: {page}"
+        "a request that changed nothing is in the log: {page}"
     );
-    nothing_is_wrong(&database).await;
+    assert_no_findings(&database).await;
 }
 
-async fn a_ranker_goes_and_its_duels_still_count_once(database: TestDatabase) {
+async fn duels_of_a_retired_ranker_still_count_once(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     for policy in ["uniform", "d-ts-plus", "d-ts", "rucb", "rcs", "ccb"] {
         let mut body = search(policy);
         body["name"] = json!(policy);
         server.create(&body).await;
-        // of the first duels some show the one that goes
+        // Some of the first duels show the ranker that is retired.
         let mut out = None;
         for _ in 0..2000 {
             let duel = server.pair(policy).await;
@@ -158,7 +157,7 @@ async fn a_ranker_goes_and_its_duels_still_count_once(database: TestDatabase) {
         assert_eq!(
             server.patch(policy, &json!({"retire": "b"})).await.json(200)["version"],
             2,
-            "done is done"
+            "retiring is idempotent"
         );
         for _ in 0..150 {
             let duel = server.next_duel(policy).await;
@@ -184,12 +183,12 @@ async fn a_ranker_goes_and_its_duels_still_count_once(database: TestDatabase) {
             (&json!(true), &json!(false))
         );
         let store = database.connect().await;
-        let findings = audit(&*store, policy).await.expect("an answer");
+        let findings = verify(&*store, policy).await.expect("an answer");
         assert_eq!(findings.wrong, Vec::<String>::new(), "{policy}");
     }
 }
 
-/// What is known of the experiment: the folded state as bytes, and every estimate.
+/// Everything known about the experiment: the saved state and every estimate.
 async fn all(server: &Server, position: u64) -> (Vec<u8>, Vec<Value>) {
     let state = eventually("the state", async || {
         let loaded = server.service.experiment("search").await.expect("an experiment");
@@ -204,7 +203,7 @@ async fn all(server: &Server, position: u64) -> (Vec<u8>, Vec<Value>) {
     (state, answers)
 }
 
-async fn the_state_is_the_same_after_every_start_and_at_every_replica(database: TestDatabase) {
+async fn the_state_is_the_same_after_every_restart_and_at_every_replica(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let second = Server::start(database.connect().await).await;
     server.create(&search("d-ts-plus")).await;
@@ -215,9 +214,9 @@ async fn the_state_is_the_same_after_every_start_and_at_every_replica(database: 
     };
     let out_there = second.pair("search").await;
     enlist(&server, json!("d")).await.json(200);
-    // the other replica hears of it, and goes on handing out and taking in all the while
+    // The other replica is notified, and keeps issuing duels and recording answers meanwhile.
     second.answer("search", &out_there, "left").await;
-    eventually("the new ranker at the other replica", async || {
+    eventually("the added ranker at the other replica", async || {
         let experiment = second.get("/v1/experiments/search").await.json(200);
         (experiment["rankers"][3]["id"] == "d").then_some(())
     })
@@ -230,7 +229,7 @@ async fn the_state_is_the_same_after_every_start_and_at_every_replica(database: 
     go_on(&server, 30).await;
     go_on(&second, 5).await;
     let position = server.position("search").await.max(second.position("search").await);
-    // self-duels are written in the background
+    // Self-duels are written in the background.
     server.stop().await;
     second.stop().await;
 
@@ -243,24 +242,24 @@ async fn the_state_is_the_same_after_every_start_and_at_every_replica(database: 
     drop(loaded);
     third.stop().await;
     for (snapshots, what) in
-        [(None, "from the log alone"), (Some(&early), "from a snapshot of before")]
+        [(None, "from the log alone"), (Some(&early), "from an early snapshot")]
     {
         database.execute("delete from snapshot").await;
         let store = database.connect().await;
         if let Some(snapshot) = snapshots {
             store.save_snapshot(snapshot).await.expect("it is kept");
         }
-        nothing_is_wrong(&database).await;
+        assert_no_findings(&database).await;
         let again = Server::start(store).await;
         assert_eq!(all(&again, position).await, expected, "{what}");
         again.stop().await;
     }
     let last = Server::start(database.connect().await).await;
-    assert_eq!(all(&last, position).await, expected, "from a snapshot of after");
-    nothing_is_wrong(&database).await;
+    assert_eq!(all(&last, position).await, expected, "from a late snapshot");
+    assert_no_findings(&database).await;
 }
 
-async fn what_cannot_be_is_refused_with_the_reason(database: TestDatabase) {
+async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     for (policy, why) in [("pcomp", "batches"), ("scb", "rounds"), ("rmed1", "rounds")] {
         let parameters = json!({"kind": policy, "horizon": 1000});
@@ -309,7 +308,7 @@ async fn what_cannot_be_is_refused_with_the_reason(database: TestDatabase) {
     assert!(back.contains("was retired") && back.contains("another id"), "{back}");
     let last = detail(retire(&server, "b").await.problem(ProblemKind::RankersFixed));
     assert!(last.contains("fewer than 2"), "{last}");
-    // the policy is changed to one that can, and to none that cannot
+    // The policy can be changed to one that supports roster changes, and not to one that does not.
     let scb = server.patch("search", &json!({"policy": {"kind": "scb"}})).await;
     assert!(detail(scb.problem(ProblemKind::RankersFixed)).contains("`scb`"));
     server.patch("search", &json!({"policy": {"kind": "rucb"}})).await.json(200);
@@ -321,19 +320,19 @@ async fn what_cannot_be_is_refused_with_the_reason(database: TestDatabase) {
     assert_ne!(concluded["winner"], "a");
     let closed = detail(enlist(&server, json!("d")).await.problem(ProblemKind::RankersFixed));
     assert!(closed.contains("concluded"), "{closed}");
-    assert_eq!(retire(&server, "a").await.json(200)["status"], "concluded", "done before is done");
+    assert_eq!(retire(&server, "a").await.json(200)["status"], "concluded", "retired before");
     assert_eq!(server.send("DELETE", path, &[], Vec::new()).await.status, 204);
     enlist(&server, json!("d")).await.problem(ProblemKind::ExperimentArchived);
     retire(&server, "a").await.problem(ProblemKind::ExperimentArchived);
     server.patch("nobody", &json!({"enlist": "d"})).await.problem(ProblemKind::ExperimentNotFound);
-    nothing_is_wrong(&database).await;
+    assert_no_findings(&database).await;
 }
 
 async fn verdict(server: &Server) -> Value {
     server.get("/v1/experiments/search/verdict").await.json(200)
 }
 
-async fn the_verdict_and_all_scores_are_of_those_who_take_part(database: TestDatabase) {
+async fn the_verdict_and_all_scores_cover_active_rankers_only(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search("uniform")).await;
     play(&server, 90).await;
@@ -361,14 +360,14 @@ async fn the_verdict_and_all_scores_are_of_those_who_take_part(database: TestDat
     assert_eq!(
         scores,
         [1.0, 1.0, 0.0],
-        "the retired one by those that it beats, the others without it"
+        "the retired ranker is scored by its wins, the others without it"
     );
     let winners = server.get("/v1/experiments/search/winners").await.json(200);
     assert_eq!((&winners["pairs"], &winners["agree"]), (&json!(1), &json!(true)), "{winners}");
     assert_eq!(winners["notions"][0]["winners"], json!(["b"]));
     assert_eq!(winners["notions"][0]["scores"], json!([null, 1.0, 0.0]));
-    // a duel of c costs 1/2 for its place; one of a, which beats both, costs nothing beside b
-    let (standings, regret) = eventually("both of one position", async || {
+    // A duel of c costs 1/2 for its appearance; one of a, which beats both, costs nothing beside b.
+    let (standings, regret) = eventually("both at the same position", async || {
         let standings = server.standings("search").await;
         let regret = server.get("/v1/experiments/search/regret").await.json(200);
         (standings["position"] == regret["position"]).then_some((standings, regret))
@@ -382,7 +381,7 @@ async fn the_verdict_and_all_scores_are_of_those_who_take_part(database: TestDat
     );
     assert_eq!(regret["condorcet"]["winner"], "b");
 
-    // one who comes opens the question again, and the pairs of those before stay settled
+    // An added ranker reopens the question; the pairs of the earlier rankers stay decided.
     enlist(&server, json!("0")).await.json(200);
     let open = verdict(&server).await;
     assert_eq!((&open["state"], &open["winners"]), (&json!("open"), &json!([])), "{open}");
@@ -402,7 +401,7 @@ async fn the_verdict_and_all_scores_are_of_those_who_take_part(database: TestDat
     );
 }
 
-async fn an_experiment_concludes_on_one_who_takes_part(database: TestDatabase) {
+async fn an_experiment_concludes_on_an_active_ranker(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let mut body = search("uniform");
     body["conclude_at"] = json!({"confidence": 0.9});
@@ -412,7 +411,7 @@ async fn an_experiment_concludes_on_one_who_takes_part(database: TestDatabase) {
         out.push(server.pair("search").await);
     }
     retire(&server, "a").await.json(200);
-    // all of the answers are of duels that were out when the best one went
+    // All answers belong to duels that were in flight when the best ranker was retired.
     for duel in &out {
         let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
         server
@@ -420,7 +419,7 @@ async fn an_experiment_concludes_on_one_who_takes_part(database: TestDatabase) {
             .await
             .json(200);
     }
-    let concluded = eventually("the end", async || {
+    let concluded = eventually("the conclusion", async || {
         let experiment = server.get("/v1/experiments/search").await.json(200);
         (experiment["status"] == "concluded").then_some(experiment)
     })
@@ -428,10 +427,10 @@ async fn an_experiment_concludes_on_one_who_takes_part(database: TestDatabase) {
     assert_eq!(concluded["winner"], "b");
     let duel = server.next_duel("search").await;
     assert_eq!((&duel["left"], &duel["right"]), (&json!("b"), &json!("b")));
-    nothing_is_wrong(&database).await;
+    assert_no_findings(&database).await;
 }
 
-async fn rankings_are_needed_of_those_who_take_part(database: TestDatabase) {
+async fn rankings_are_required_of_active_rankers(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search("uniform")).await;
     let ask = async |rankers: &[&str]| {
@@ -443,8 +442,8 @@ async fn rankings_are_needed_of_those_who_take_part(database: TestDatabase) {
             .post("/v1/experiments/search/next-duel", &json!({"rankings": rankings, "length": 2}))
             .await
     };
-    // of one that is not there yet it may be sent before; where one is missing, a wrong name is
-    // said
+    // A ranking of a ranker that is not added yet is accepted. If one is missing, a wrong name is
+    // reported.
     ask(&["a", "b", "c", "d"]).await.json(200);
     ask(&["a", "b", "d"]).await.problem_at(ProblemKind::InvalidRequest, "/rankings/c");
     ask(&["a", "b", "d"]).await.problem_at(ProblemKind::InvalidRequest, "/rankings/d");
@@ -454,7 +453,7 @@ async fn rankings_are_needed_of_those_who_take_part(database: TestDatabase) {
     ask(&["a", "b", "c"]).await.problem_at(ProblemKind::InvalidRequest, "/rankings/d");
     ask(&["b", "c", "d"]).await.json(200);
     ask(&["a", "b", "c", "d"]).await.json(200);
-    // what was handed out before is interleaved and answered as ever
+    // Duels issued earlier are interleaved and answered as usual.
     let again =
         json!({"duel_id": page["duel_id"], "left": ["x", "y"], "right": ["y", "x"], "length": 2});
     server.post("/v1/experiments/search/interleave", &again).await.json(200);
@@ -462,7 +461,7 @@ async fn rankings_are_needed_of_those_who_take_part(database: TestDatabase) {
     assert_eq!(server.feedback("search", &clicks).await.json(200)["status"], "recorded");
 }
 
-async fn an_export_holds_who_came_and_went(database: TestDatabase) {
+async fn an_export_contains_the_roster_changes(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search("d-ts-plus")).await;
     go_on(&server, 10).await;
@@ -483,7 +482,7 @@ async fn an_export_holds_who_came_and_went(database: TestDatabase) {
     );
     let new = import(&*store, &mut &*file, Some("copy"), None).await.expect("a copy");
     assert!(matches!(new, Import::New { .. }), "{new:?}");
-    let findings = audit(&*store, "copy").await.expect("an answer");
+    let findings = verify(&*store, "copy").await.expect("an answer");
     assert_eq!(findings.wrong, Vec::<String>::new());
     let again = Server::start(store).await;
     let (mut copy, mut original) = (again.standings("copy").await, again.standings("search").await);
@@ -491,7 +490,7 @@ async fn an_export_holds_who_came_and_went(database: TestDatabase) {
         standings["experiment"] = Value::Null;
     }
     assert_eq!(copy, original);
-    // a first line that does not fit its log is found out, and nothing of it is kept
+    // A first line that contradicts its log is detected, and nothing of the file is kept.
     let text =
         String::from_utf8(file).expect("text").replacen("\"retired\":[1]", "\"retired\":[2]", 1);
     let error = import(&*database.connect().await, &mut text.as_bytes(), Some("wrong"), None).await;
@@ -499,7 +498,7 @@ async fn an_export_holds_who_came_and_went(database: TestDatabase) {
     again.get("/v1/experiments/wrong").await.problem(ProblemKind::ExperimentNotFound);
 }
 
-async fn a_log_with_comings_is_replayed_where_that_can_be(database: TestDatabase) {
+async fn a_log_with_roster_changes_is_replayed_where_possible(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search("d-ts-plus")).await;
     go_on(&server, 60).await;
@@ -512,7 +511,10 @@ async fn a_log_with_comings_is_replayed_where_that_can_be(database: TestDatabase
     };
     let own = replay("d-ts-plus").await.json(200);
     assert_eq!((&own["own_policy"], &own["regret"]), (&json!(true), &json!(null)), "{own}");
-    assert!(own["regret_reason"].as_str().is_some_and(|why| why.contains("come or gone")), "{own}");
+    assert!(
+        own["regret_reason"].as_str().is_some_and(|why| why.contains("roster changes")),
+        "{own}"
+    );
     let other = replay("rucb").await.json(200);
     assert!(
         other["next"]
@@ -527,7 +529,7 @@ async fn a_log_with_comings_is_replayed_where_that_can_be(database: TestDatabase
     }
 }
 
-async fn the_page_says_who_was_retired(database: TestDatabase) {
+async fn the_page_marks_retired_rankers(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search("uniform")).await;
     play(&server, 60).await;
@@ -546,12 +548,12 @@ async fn the_page_says_who_was_retired(database: TestDatabase) {
     assert!(rates.contains("Retired rankers are omitted: <code>a</code>"), "{rates}");
     assert!(!rates.contains("<span class=\"name\">a</span>"), "{rates}");
     let rankers = table(&after, "id=\"rankers-title\"");
-    // last, marked in words, and without a chance to be best
+    // The retired ranker is last, marked in words, and without a chance to be best.
     let (_, last) = rankers.rsplit_once("<tr>").expect("rows");
     assert!(last.contains(">a<") && last.contains("retired") && last.contains("2 of 3"), "{last}");
     assert!(last.contains("<td class=\"number\">–</td>") && !last.contains("★"), "{last}");
     assert_eq!(rankers.matches("retired</span>").count(), 1, "{rankers}");
-    // its duels can still be looked at
+    // Its duels can still be viewed.
     let chosen = table(&page("?ranker=a").await, "id=\"against\"");
     assert!(chosen.contains("a (retired)") && chosen.contains("certainly better"), "{chosen}");
 }

@@ -1,4 +1,4 @@
-//! What the shell does around any route, shown on routes made for it.
+//! The middleware around every route, tested on routes made for the purpose.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -21,14 +21,13 @@ use tokio::sync::Notify;
 use crate::support::server::Api;
 use crate::support::{KINDS, Kind};
 
-/// A test that waits longer than this hangs.
+/// Timeout for a step of a test; a test that waits longer has failed.
 const LONG: Duration = Duration::from_secs(60);
 
 const TRACE_ID: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// A route that says when a request is in it, and keeps it until it is let go, or until it is
-/// dropped.
+/// A route that reports when a request is inside, and holds it until it is released or dropped.
 #[derive(Default)]
 struct Gate {
     entered: Notify,
@@ -99,7 +98,7 @@ async fn plain_shell() -> Shell {
     shell(&ShellSettings::default(), ConnectionSettings::default()).await
 }
 
-/// Check that it is a problem of this kind in every respect, and give its body.
+/// Check every member of a problem of this kind, and return its body.
 async fn problem(response: Response, kind: ProblemKind) -> Value {
     let (status, headers) = (response.status(), response.headers().clone());
     let path = response.url().path().to_owned();
@@ -129,7 +128,7 @@ fn counted(metrics: &Metrics, method: &'static str, route: &str, status: u16) ->
 }
 
 #[tokio::test]
-async fn bare_answers_of_the_framework_become_problems() {
+async fn framework_errors_become_problems() {
     let Shell { api, .. } = plain_shell().await;
     let not_found = problem(api.server.get("/no/such/thing").await, ProblemKind::NotFound).await;
     assert_eq!(not_found["detail"], "There is nothing at /no/such/thing.");
@@ -147,7 +146,7 @@ async fn bare_answers_of_the_framework_become_problems() {
 }
 
 #[tokio::test]
-async fn a_handlers_problem_is_told_in_full_and_the_cause_of_an_internal_one_is_not() {
+async fn problems_are_sent_in_full_except_internal_causes() {
     let Shell { api, .. } = plain_shell().await;
     let response = api.server.get("/problem").await;
     assert_eq!(response.status(), 409);
@@ -168,7 +167,7 @@ async fn a_handlers_problem_is_told_in_full_and_the_cause_of_an_internal_one_is_
 }
 
 #[tokio::test]
-async fn a_problem_answers_head_without_a_body() {
+async fn a_problem_for_head_has_no_body() {
     let Shell { api, .. } = plain_shell().await;
     let answer =
         api.server.raw("HEAD /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
@@ -179,7 +178,7 @@ async fn a_problem_answers_head_without_a_body() {
 }
 
 #[tokio::test]
-async fn a_panic_is_answered_counted_and_survived() {
+async fn a_panic_is_answered_and_counted() {
     let Shell { api, .. } = plain_shell().await;
     for path in ["/panics-at-once", "/panics-later"] {
         problem(api.server.get(path).await, ProblemKind::Internal).await;
@@ -191,14 +190,14 @@ async fn a_panic_is_answered_counted_and_survived() {
 }
 
 #[tokio::test]
-async fn what_takes_too_long_is_given_up() {
+async fn slow_requests_time_out() {
     let settings =
         ShellSettings { request_timeout: Duration::from_millis(20), ..ShellSettings::default() };
     let Shell { api, .. } = shell(&settings, ConnectionSettings::default()).await;
     problem(api.server.get("/never").await, ProblemKind::Timeout).await;
     assert_eq!(counted(&api.metrics, "GET", "/never", 504), 1);
 
-    // A body that never comes is as slow as a handler that never answers.
+    // A body that never arrives is as slow as a handler that never responds.
     let mut stream = TcpStream::connect(&api.server.address).await.unwrap();
     stream
         .write_all(b"POST /bytes HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nhalf")
@@ -210,12 +209,12 @@ async fn what_takes_too_long_is_given_up() {
 }
 
 #[tokio::test]
-async fn too_many_at_once_are_refused_but_never_the_probes() {
+async fn excess_requests_are_refused_except_probes() {
     let settings = ShellSettings { max_concurrent_requests: 1, ..ShellSettings::default() };
     let Shell { api, gate } = shell(&settings, ConnectionSettings::default()).await;
     let url = api.server.url("/gate");
     let first = tokio::spawn(async move { reqwest::get(url).await.unwrap() });
-    tokio::time::timeout(LONG, gate.entered.notified()).await.expect("the first inside");
+    tokio::time::timeout(LONG, gate.entered.notified()).await.expect("the first request inside");
     assert_eq!(api.metrics.http_requests_in_flight.get(), 1);
 
     problem(api.server.get("/fine/1").await, ProblemKind::Overloaded).await;
@@ -232,7 +231,7 @@ async fn too_many_at_once_are_refused_but_never_the_probes() {
 }
 
 #[tokio::test]
-async fn a_body_may_be_as_large_as_the_limit_and_not_larger() {
+async fn a_body_may_be_as_large_as_the_limit() {
     let settings = ShellSettings { body_limit_bytes: 4096, ..ShellSettings::default() };
     let Shell { api, .. } = shell(&settings, ConnectionSettings::default()).await;
     let send =
@@ -240,7 +239,7 @@ async fn a_body_may_be_as_large_as_the_limit_and_not_larger() {
     assert_eq!(send(4096).await.unwrap().text().await.unwrap(), "4096");
     problem(send(4097).await.unwrap(), ProblemKind::PayloadTooLarge).await;
 
-    // Without a length that says so beforehand.
+    // A chunked body, whose length is not declared.
     let chunk = "x".repeat(4097);
     let answer = api.server
         .raw(&format!(
@@ -252,7 +251,7 @@ async fn a_body_may_be_as_large_as_the_limit_and_not_larger() {
 }
 
 #[tokio::test]
-async fn the_default_limit_is_the_documented_one_and_not_the_frameworks() {
+async fn the_default_body_limit_is_the_documented_one() {
     let settings = ShellSettings { body_limit_bytes: 3 * 1024 * 1024, ..ShellSettings::default() };
     let Shell { api, .. } = shell(&settings, ConnectionSettings::default()).await;
     let body = vec![b'x'; 3 * 1024 * 1024];
@@ -262,7 +261,7 @@ async fn the_default_limit_is_the_documented_one_and_not_the_frameworks() {
 }
 
 #[tokio::test]
-async fn large_headers_are_a_problem() {
+async fn large_headers_are_refused_with_a_problem() {
     let Shell { api, .. } = plain_shell().await;
     let send = |bytes: usize| {
         Client::new().get(api.server.url("/fine/1")).header("cookie", "x".repeat(bytes)).send()
@@ -272,7 +271,7 @@ async fn large_headers_are_a_problem() {
 }
 
 #[tokio::test]
-async fn a_sane_request_id_is_kept_and_any_other_replaced() {
+async fn a_valid_request_id_is_kept_and_any_other_replaced() {
     let Shell { api, .. } = plain_shell().await;
     let id_of = async |sent: Option<&str>| {
         let mut request = Client::new().get(api.server.url("/fine/1"));
@@ -298,7 +297,7 @@ async fn a_sane_request_id_is_kept_and_any_other_replaced() {
 }
 
 #[tokio::test]
-async fn a_trace_is_told_in_the_answer_and_in_problems() {
+async fn responses_and_problems_name_the_trace() {
     let Shell { api, .. } = plain_shell().await;
     let send = |path: &str, trace: &str| {
         Client::new().get(api.server.url(path)).header("traceparent", trace).send()
@@ -315,7 +314,7 @@ async fn a_trace_is_told_in_the_answer_and_in_problems() {
 }
 
 #[tokio::test]
-async fn only_what_is_large_is_compressed_and_only_what_has_an_etag_may_be_kept() {
+async fn only_large_bodies_are_compressed_and_only_etags_are_cacheable() {
     let Shell { api, .. } = plain_shell().await;
     let send = |path: &str| {
         Client::new().get(api.server.url(path)).header("accept-encoding", "gzip").send()
@@ -330,7 +329,7 @@ async fn only_what_is_large_is_compressed_and_only_what_has_an_etag_may_be_kept(
 }
 
 #[tokio::test]
-async fn a_caller_who_goes_away_is_counted_and_holds_nothing() {
+async fn a_disconnected_caller_is_counted_and_holds_no_permit() {
     let settings = ShellSettings { max_concurrent_requests: 1, ..ShellSettings::default() };
     let Shell { api, gate } = shell(&settings, ConnectionSettings::default()).await;
     let mut stream = TcpStream::connect(&api.server.address).await.unwrap();
@@ -349,7 +348,7 @@ async fn a_caller_who_goes_away_is_counted_and_holds_nothing() {
 }
 
 #[tokio::test]
-async fn half_a_head_does_not_keep_a_connection() {
+async fn an_incomplete_head_does_not_keep_a_connection() {
     let connections = ConnectionSettings {
         head_within: Duration::from_millis(20),
         ..ConnectionSettings::default()
@@ -360,7 +359,7 @@ async fn half_a_head_does_not_keep_a_connection() {
 }
 
 #[tokio::test]
-async fn stopping_lets_running_requests_finish_and_takes_no_new_ones() {
+async fn stopping_finishes_running_requests_and_refuses_new_ones() {
     let Shell { api, gate } = plain_shell().await;
     let (url, address) = (api.server.url("/gate"), api.server.address.clone());
     let idle = TcpStream::connect(&address).await.unwrap();
@@ -378,7 +377,7 @@ async fn stopping_lets_running_requests_finish_and_takes_no_new_ones() {
 }
 
 #[tokio::test]
-async fn stopping_cuts_off_what_does_not_finish() {
+async fn stopping_cuts_off_requests_that_do_not_finish() {
     let connections = ConnectionSettings {
         drain_within: Duration::from_millis(20),
         ..ConnectionSettings::default()
@@ -415,7 +414,7 @@ async fn readiness_follows_the_database_and_the_drain() {
 }
 
 #[tokio::test]
-async fn metrics_are_there_before_anything_happens_and_have_the_type_prometheus_asks_for() {
+async fn metrics_exist_from_the_start_with_the_prometheus_content_type() {
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
     let response = api.server.get("/metrics").await;
     assert_eq!(
@@ -436,9 +435,9 @@ async fn metrics_are_there_before_anything_happens_and_have_the_type_prometheus_
     }
 }
 
-/// Every place of a running request is given back, also by those that end badly.
+/// Every running request returns its permit, also when it ends badly.
 #[tokio::test]
-async fn no_way_to_end_keeps_a_place() {
+async fn every_request_returns_its_permit() {
     let settings = ShellSettings {
         max_concurrent_requests: 2,
         request_timeout: Duration::from_millis(20),

@@ -1,4 +1,4 @@
-//! What came of it: the numbers, counted independently.
+//! The reported numbers, compared with an independent count.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::support::client::steady;
 use crate::support::service::Server;
 
 on_both_databases! {
-    standings_are_what_was_answered
-    ties_count_as_the_experiment_says
-    an_answer_that_is_known_is_not_sent_again
+    standings_match_the_answers
+    ties_count_by_the_rule_of_the_experiment
+    an_unchanged_response_is_not_sent_again
     regret_of_a_small_example_is_right
-    regret_of_uniform_pairs_is_priced_alike
+    regret_of_uniform_pairs_uses_the_same_costs
 }
 
-/// The answers of an experiment, counted by the test. Rankers by index.
+/// The answers of an experiment, counted by the test. Rankers are indices.
 struct Count {
     rankers: usize,
     wins: Vec<Vec<u64>>,
@@ -69,7 +69,7 @@ impl Count {
             + 2 * self.self_duels[i]
     }
 
-    /// Opponents beaten more often than not, where a tie is worth `tie` wins to both.
+    /// The number of opponents beaten more often than not; a tie counts as `tie` wins for both.
     fn copeland(&self, i: usize, tie: f64) -> usize {
         let credit = |i: usize, j: usize| self.wins[i][j] as f64 + tie * self.ties[i][j] as f64;
         (0..self.rankers).filter(|&j| credit(i, j) > credit(j, i)).count()
@@ -91,7 +91,7 @@ fn assert_close(found: &Value, expected: f64, what: &str) {
     assert!((found - expected).abs() < 1e-9, "{what}: {found} instead of {expected}");
 }
 
-/// Ask and answer at random, `duels` times.
+/// Request and answer `duels` duels at random.
 async fn play(server: &Server, name: &str, ids: &[&str], duels: usize, seed: u64) -> Count {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut count = Count::of(ids.len());
@@ -106,7 +106,7 @@ async fn play(server: &Server, name: &str, ids: &[&str], duels: usize, seed: u64
         let outcome = match rng.random_range(0..10) {
             0 => 3,
             1 | 2 => 2,
-            // the lower index is the better ranker
+            // The lower index is the better ranker.
             draw => usize::from((draw < 8) == (right < left)),
         };
         server.answer(name, &duel, ["left", "right", "tie", "none"][outcome]).await;
@@ -161,7 +161,7 @@ fn assert_standings(standings: &Value, count: &Count, ids: &[&str], tie: f64) {
     }
 }
 
-async fn standings_are_what_was_answered(database: TestDatabase) {
+async fn standings_match_the_answers(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let ids = ["a", "b", "c", "d"];
     server
@@ -179,13 +179,13 @@ async fn standings_are_what_was_answered(database: TestDatabase) {
         0.0,
     );
 
-    // the same from the log alone
+    // A server that folds the log from the start agrees.
     server.stop().await;
     let server = Server::start(database.connect().await).await;
     assert_standings(&server.standings("search").await, &count, &ids, 0.0);
 }
 
-async fn ties_count_as_the_experiment_says(database: TestDatabase) {
+async fn ties_count_by_the_rule_of_the_experiment(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let ids = ["a", "b", "c"];
     for (name, rule, tie) in [("skip", "skip", 0.0), ("half", "half", 0.5)] {
@@ -195,7 +195,7 @@ async fn ties_count_as_the_experiment_says(database: TestDatabase) {
         let count = play(&server, name, &ids, 60, 2).await;
         assert_standings(&server.standings(name).await, &count, &ids, tie);
     }
-    // a coin gives every tie to one of the two: among ties alone, all comparisons are somebody's
+    // A coin gives every tie to one of the two rankers, so even ties alone are decided comparisons.
     let mut body = steady("coin", &["a", "b"]);
     body["ties"] = json!("coin");
     server.create(&body).await;
@@ -204,7 +204,7 @@ async fn ties_count_as_the_experiment_says(database: TestDatabase) {
         server.answer("coin", &duel, "tie").await;
     }
     let standings = server.standings("coin").await;
-    assert_eq!(standings["wins"], json!([[0, 0], [0, 0]]), "raw counts say what was answered");
+    assert_eq!(standings["wins"], json!([[0, 0], [0, 0]]), "raw counts do not include coins");
     assert_eq!(standings["ties"], json!([[0, 41], [41, 0]]));
     let borda = standings["rankers"][0]["borda_score"].as_f64().expect("a score");
     let heads = borda * 41.0;
@@ -215,7 +215,7 @@ async fn ties_count_as_the_experiment_says(database: TestDatabase) {
     assert_eq!(standings["leaders"].as_array().map(Vec::len), Some(1), "an odd number of coins");
 }
 
-async fn an_answer_that_is_known_is_not_sent_again(database: TestDatabase) {
+async fn an_unchanged_response_is_not_sent_again(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b"])).await;
     let duel = server.next_duel("search").await;
@@ -249,9 +249,9 @@ async fn an_answer_that_is_known_is_not_sent_again(database: TestDatabase) {
     assert_eq!(answer.header("etag"), Some(&*format!("\"{}\"", position + 1)));
 }
 
-/// `a` beats `b` four times and `c` twice; `b` and `c` do not meet. Scores 1, 0, 0 of 1, so a place
-/// on a page costs 0, 1, 1. There were 6, 4 and 2 of them, two to a step: (0 + 4 + 2) / 2 = 3 over
-/// 6 steps. Uniform pairs show `b` or `c` two times in three: 6 · 2/3 = 4. A quarter is saved.
+/// `a` beats `b` four times and `c` twice; `b` and `c` do not meet. Scores are 1, 0, 0 of 1, so an
+/// appearance costs 0, 1, 1. There were 6, 4 and 2 appearances, two to a step: (0 + 4 + 2) / 2 = 3
+/// over 6 steps. Uniform pairs show `b` or `c` two times in three: 6 · 2/3 = 4. A quarter is saved.
 async fn regret_of_a_small_example_is_right(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b", "c"])).await;
@@ -294,13 +294,13 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
             "copeland_regret": 3.0, "uniform_copeland_regret": 4.0, "saved": 0.25,
         }),
     );
-    // in its counts `a` always wins, so its lead over both is 1/2: (4 + 2) / 2 · 1/2
+    // By the counts, `a` always wins, so its lead over both is 1/2: (4 + 2) / 2 · 1/2.
     assert_eq!(
         (&found["condorcet"]["winner"], &found["condorcet"]["regret"]),
         (&json!("a"), &json!(1.5))
     );
     assert_posterior_of_the_small_example(&found);
-    // a page without a click was shown all the same: one more step with the best ranker and another
+    // A page without a click was still shown: one more step with the best ranker and another.
     let duel = loop {
         let duel = server.next_duel("search").await;
         if duel["left"] == "a" || duel["right"] == "a" {
@@ -320,9 +320,9 @@ fn assert_plug_in(found: &Value, expected: &Value) {
     }
 }
 
-/// `a` is better than `b` with probability 31/32 (four wins and no loss) and than `c` with 7/8; of
-/// `b` and `c` nobody knows. The scores of the eight tournaments, with their probabilities, give
-/// the mean.
+/// `a` is better than `b` with probability 31/32 (four wins and no loss) and than `c` with 7/8;
+/// about `b` and `c` nothing is known. The mean follows from the scores of the eight tournaments
+/// and their probabilities.
 fn assert_posterior_of_the_small_example(found: &Value) {
     let shown = [6.0, 4.0, 2.0];
     let mut mean = 0.0;
@@ -363,7 +363,7 @@ fn assert_posterior_of_the_small_example(found: &Value) {
     assert_eq!((&recent["steps"], &recent["plug_in"]), (&json!(6), &json!(500.0)));
 }
 
-async fn regret_of_uniform_pairs_is_priced_alike(database: TestDatabase) {
+async fn regret_of_uniform_pairs_uses_the_same_costs(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let ids = ["a", "b", "c", "d"];
     server.create(&json!({"name": "search", "rankers": ids, "policy": {"kind": "uniform"}})).await;

@@ -1,12 +1,13 @@
-//! What callers see when the database fails, and what is true afterwards.
+//! Responses while the database fails, and the state of the log afterwards.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use rankduel::events::{ControlEvent, Event};
 use rankduel::http::ProblemKind;
 use rankduel::http::ShellSettings;
 use rankduel::service::ServiceSettings;
-use rankduel::store::{ControlEvent, Event, Store};
+use rankduel::store::Store;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -16,15 +17,15 @@ use crate::support::failing_store::{FailingStore, LATE, Mode};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
-    a_database_that_fails_before_it_commits_leaves_nothing_half_done
-    a_database_that_fails_after_it_has_committed_counts_once
-    a_database_that_hangs_is_not_waited_for
-    an_experiment_that_takes_longer_to_read_than_a_request_may_is_read
+    a_failure_before_the_commit_leaves_nothing_half_done
+    a_write_that_fails_after_its_commit_counts_once
+    requests_to_a_hanging_database_time_out
+    loading_an_experiment_may_outlast_a_request
     reads_are_served_from_memory
-    what_was_committed_unnoticed_is_folded_before_long
+    commits_without_a_response_are_folded_soon
     self_duels_survive_failures
     self_duels_survive_a_failure_just_before_the_end
-    more_than_the_queue_takes_is_refused
+    a_full_queue_refuses_feedback
 }
 
 struct Setup {
@@ -33,7 +34,7 @@ struct Setup {
 }
 
 /// A server whose database can be made to fail, with an experiment `search` of one long batch, an
-/// experiment `batches` of short ones, and a concluded one, `old`.
+/// experiment `batches` of short batches, and a concluded experiment `old`.
 async fn setup(database: &TestDatabase, settings: Settings) -> Setup {
     let store = FailingStore::new(database.store().await);
     let server = Server::with(store.clone(), settings).await;
@@ -54,8 +55,8 @@ fn results() -> Value {
     json!({"batch": 1, "results": [row]})
 }
 
-/// Every request that writes, but feedback: method, path, body, and what its first success and its
-/// repeat answer.
+/// Every request that writes, except feedback: method, path, body, and the statuses of its first
+/// success and of its repeat.
 fn writes() -> Vec<(&'static str, &'static str, Value, u16, u16)> {
     vec![
         ("POST", "/v1/experiments", new_experiment("new"), 201, 200),
@@ -69,14 +70,14 @@ async fn write(client: &Client, method: &str, path: &str, body: &Value) -> Answe
     client.send(method, path, &[JSON, ("if-match", "*")], body.to_string().into_bytes()).await
 }
 
-/// Feedback of these duels in one request.
+/// Feedback about these duels in one request.
 fn many(duels: &[Value]) -> Value {
     let items: Vec<_> =
         duels.iter().map(|duel| json!({"duel_id": duel["duel_id"], "outcome": "left"})).collect();
     json!({"feedback": items})
 }
 
-/// What became of each item.
+/// The status of each item.
 fn statuses(answer: &Answer) -> Vec<String> {
     let receipts = answer.json(200);
     let results = receipts["results"].as_array().expect("results");
@@ -91,7 +92,7 @@ async fn duels(server: &Server, count: usize) -> Vec<Value> {
     duels
 }
 
-async fn a_database_that_fails_before_it_commits_leaves_nothing_half_done(database: TestDatabase) {
+async fn a_failure_before_the_commit_leaves_nothing_half_done(database: TestDatabase) {
     let Setup { store, server } = setup(&database, Settings::default()).await;
     let duels = duels(&server, 3).await;
     let one = json!({"duel_id": duels[0]["duel_id"], "outcome": "left"});
@@ -104,7 +105,7 @@ async fn a_database_that_fails_before_it_commits_leaves_nothing_half_done(databa
     }
     server.feedback("search", &one).await.problem(ProblemKind::Unavailable);
     server.feedback("search", &many(&duels)).await.problem(ProblemKind::Unavailable);
-    // what needs no database is judged all the same
+    // Checks that need no database are made all the same.
     let forged = json!({"duel_id": "forged", "outcome": "left"});
     server.feedback("search", &forged).await.problem(ProblemKind::InvalidDuel);
     store.set(Mode::Fine);
@@ -123,11 +124,11 @@ async fn a_database_that_fails_before_it_commits_leaves_nothing_half_done(databa
         assert_eq!(write(&server, method, path, &body).await.status, first, "{method} {path}");
         assert_eq!(write(&server, method, path, &body).await.status, repeat, "{method} {path}");
     }
-    // 3 outcomes, 2 changes, 1 batch
+    // 3 outcomes, 2 changes, 1 batch.
     assert_eq!(log().await, before + 6);
 }
 
-async fn a_database_that_fails_after_it_has_committed_counts_once(database: TestDatabase) {
+async fn a_write_that_fails_after_its_commit_counts_once(database: TestDatabase) {
     let Setup { store, server } = setup(&database, Settings::default()).await;
     let mut duels = duels(&server, 4).await;
     let last = duels.pop().expect("four");
@@ -139,10 +140,10 @@ async fn a_database_that_fails_after_it_has_committed_counts_once(database: Test
         server.feedback("search", &many(&duels)).await.problem(ProblemKind::Unavailable);
         store.set(Mode::Fine);
     }
-    // the others do not hear of it before they ask
+    // Sending the feedback again shows that it was committed.
     let answer = server.feedback("search", &many(&duels)).await;
     assert_eq!(statuses(&answer), ["duplicate"; 3]);
-    assert_eq!(server.answer("search", &last, "right").await, 4, "and the log has no gap");
+    assert_eq!(server.answer("search", &last, "right").await, 4, "the log has no gap");
     assert_eq!(server.standings("search").await["duels"], 4);
     let wrong = json!({"duel_id": duels[0]["duel_id"], "outcome": "right"});
     server.feedback("search", &wrong).await.problem(ProblemKind::FeedbackConflict);
@@ -159,17 +160,17 @@ async fn a_database_that_fails_after_it_has_committed_counts_once(database: Test
         }
     }
     assert_eq!(server.get("/v1/experiments/search").await.json(200)["version"], 2);
-    // 4 outcomes, and every write but the creation once
+    // 4 outcomes, and one entry for each write except the creation.
     assert_eq!(log().await, before + 7);
 
-    // a server that has seen nothing of it
+    // A new server, which has seen none of this, agrees.
     server.stop().await;
     let server = Server::start(database.connect().await).await;
     assert_eq!(server.standings("search").await["duels"], 4);
     assert_eq!(server.standings("batches").await["wins"], json!([[0, 7], [3, 0]]));
 }
 
-async fn a_database_that_hangs_is_not_waited_for(database: TestDatabase) {
+async fn requests_to_a_hanging_database_time_out(database: TestDatabase) {
     let settings = Settings {
         service: ServiceSettings {
             commit_within: Duration::from_millis(500),
@@ -191,7 +192,7 @@ async fn a_database_that_hangs_is_not_waited_for(database: TestDatabase) {
     }
     while let Some(answered) = waiting.join_next().await {
         let (path, answer) = answered.expect("an answer");
-        // the writer gives up by itself, and the rest is given up by the time limit of requests
+        // The writer has a timeout of its own; the rest ends at the timeout of requests.
         let kind =
             if path.ends_with("results") { ProblemKind::Unavailable } else { ProblemKind::Timeout };
         answer.problem(kind);
@@ -209,9 +210,7 @@ async fn a_database_that_hangs_is_not_waited_for(database: TestDatabase) {
     assert_eq!(server.standings("batches").await["duels"], 10);
 }
 
-async fn an_experiment_that_takes_longer_to_read_than_a_request_may_is_read(
-    database: TestDatabase,
-) {
+async fn loading_an_experiment_may_outlast_a_request(database: TestDatabase) {
     let first = Server::start(database.store().await).await;
     first.create(&steady("search", &["a", "b"])).await;
     let duel = first.pair("search").await;
@@ -219,7 +218,7 @@ async fn an_experiment_that_takes_longer_to_read_than_a_request_may_is_read(
     first.stop().await;
 
     let store = FailingStore::new(database.connect().await);
-    // the record, the snapshot and the log are three answers
+    // Loading takes three database calls: the record, the snapshot and the log.
     let request_timeout = LATE * 5 / 2;
     let shell = ShellSettings { request_timeout, ..ShellSettings::default() };
     let server = Server::with(store.clone(), Settings { shell, ..Settings::default() }).await;
@@ -255,30 +254,30 @@ async fn reads_are_served_from_memory(database: TestDatabase) {
         server.post("/v1/experiments/search/batch/lease", &json!({"count": 5})).await.json(200);
     assert_eq!(leased["duels"].as_array().map(Vec::len), Some(5));
     assert_eq!(server.next_duel("old").await["self_duel"], true);
-    // what is not in memory is not known
+    // Experiments that are not in memory cannot be served.
     for path in ["/v1/experiments", "/v1/experiments/unknown", "/v1/experiments/unknown/standings"]
     {
         server.get(path).await.problem(ProblemKind::Unavailable);
     }
     store.set(Mode::Fine);
     server.get("/v1/experiments/unknown").await.problem(ProblemKind::ExperimentNotFound);
-    // and a duel that was handed out meanwhile counts
+    // A duel that was issued meanwhile counts.
     server.answer("search", &leased["duels"][0], "left").await;
 }
 
-async fn what_was_committed_unnoticed_is_folded_before_long(database: TestDatabase) {
+async fn commits_without_a_response_are_folded_soon(database: TestDatabase) {
     let Setup { store, server } = setup(&database, Settings::default()).await;
     let duels = duels(&server, 3).await;
     store.set(Mode::FailsAfter);
     server.feedback("search", &many(&duels)).await.problem(ProblemKind::Unavailable);
     store.set(Mode::Fine);
-    eventually("three outcomes that nobody asked for again", async || {
+    eventually("three outcomes without a repeat", async || {
         (server.position("search").await == 3).then_some(())
     })
     .await;
 }
 
-/// Self-duels of an experiment's log, added up.
+/// The total of self-duels in an experiment's log.
 async fn logged_self_duels(store: &dyn Store, name: &str) -> u64 {
     let record = store.experiment(name).await.expect("a store").expect("an experiment");
     let log = store.read(record.id, 0, 10_000).await.expect("its log");
@@ -291,7 +290,7 @@ async fn logged_self_duels(store: &dyn Store, name: &str) -> u64 {
     counts.sum()
 }
 
-/// Ask until `count` self-duels were handed out.
+/// Request duels until `count` self-duels have been issued.
 async fn show_self_duels(server: &Server, count: u64) {
     let mut shown = 0;
     while shown < count {
@@ -314,7 +313,7 @@ async fn self_duels_survive_failures(database: TestDatabase) {
             .await;
     }
     store.set(Mode::Fine);
-    eventually("all of them", async || {
+    eventually("all self-duels", async || {
         (server.standings("alone").await["self_duels"] == expected).then_some(())
     })
     .await;
@@ -335,10 +334,10 @@ async fn self_duels_survive_a_failure_just_before_the_end(database: TestDatabase
     server.stop().await;
     let store = database.connect().await;
     let logged = logged_self_duels(&*store, "alone").await;
-    assert_eq!(logged, 15, "those of the attempt that failed, and those after it");
+    assert_eq!(logged, 15, "those of the failed attempt, and the later ones");
 }
 
-async fn more_than_the_queue_takes_is_refused(database: TestDatabase) {
+async fn a_full_queue_refuses_feedback(database: TestDatabase) {
     let settings = Settings {
         service: ServiceSettings { queue_events_max: 3, ..ServiceSettings::default() },
         ..Settings::default()

@@ -1,4 +1,4 @@
-//! From the feedback's log line to its duel's, and back.
+//! A duel and its feedback can be matched in the log.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn lines<'a>(log: &'a [Value], route: &str) -> Vec<&'a Value> {
 }
 
 #[tokio::test]
-async fn feedback_and_its_duel_have_one_number_in_the_log() {
+async fn feedback_and_its_duel_share_a_number_in_the_log() {
     let database = fresh_database(Kind::Sqlite).await;
     let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
     command.args(["--database-url", &database.url, "--log", "info,rankduel::duels=debug"]);
@@ -30,7 +30,7 @@ async fn feedback_and_its_duel_have_one_number_in_the_log() {
     let client = Client::new(&process.url);
     client.create(&steady("search", &["a", "b"])).await;
 
-    // a duel in one trace, its feedback in another
+    // The duel has one trace, its feedback another.
     let duel = client
         .send(
             "POST",
@@ -45,13 +45,13 @@ async fn feedback_and_its_duel_have_one_number_in_the_log() {
         let headers = [JSON, ("traceparent", &*traceparent(FEEDBACKS_TRACE))];
         client.send("POST", &path, &headers, body.to_string().into_bytes()).await
     };
-    // with its page, which is another `duel_id` of the same duel
+    // The page gives the same duel another `duel_id`.
     let rankings =
         json!({"duel_id": duel["duel_id"], "left": ["1", "2"], "right": ["2", "1"], "length": 2});
     let page = send("interleave", rankings).await.json(200);
     send("feedback", json!({"duel_id": page["duel_id"], "clicks": [0]})).await.json(200);
     send("feedback", json!({"duel_id": duel["duel_id"], "outcome": "none"})).await;
-    // two at once, one of them twice, and one that is none
+    // Two duels in one request, one of them twice, and one invalid item.
     let more = [client.next_duel("search").await, client.next_duel("search").await];
     let answer = |duel: &Value| json!({"duel_id": duel["duel_id"], "outcome": "left"});
     let many = [
@@ -80,27 +80,27 @@ async fn feedback_and_its_duel_have_one_number_in_the_log() {
         );
     }
     assert_eq!(feedback[1]["status"], 409, "refused feedback names its duel too");
-    // of several, how many there are; and a line for each
+    // A request with several duels logs their number, and a line for each.
     assert_eq!((feedback[2].get("duel"), &feedback[2]["duels"]), (None, &json!(2)));
     let each: Vec<_> = log.iter().filter(|line| line["target"] == "rankduel::duels").collect();
     let numbers: Vec<_> = each.iter().map(|line| &line["duel"]).collect();
     assert_eq!(numbers, [&issued[1]["duel"], &issued[2]["duel"]]);
     assert!(each.iter().all(|line| line["request_id"] == feedback[2]["request_id"]));
     assert!(each.iter().all(|line| line["trace_id"] == FEEDBACKS_TRACE));
-    // what was not signed here names nothing
+    // An unsigned id names no duel.
     assert_eq!((feedback[3].get("duel"), feedback[3].get("duels")), (None, None));
 
-    // the same number stands in the log that is exported
+    // The exported log has the same number.
     let (code, exported, error) =
         outcome(rankduel(&["export", "search", "--database-url", &database.url]));
     assert_eq!(code, Some(0), "{error}");
     assert!(exported.contains(number), "{number}: {exported}");
 }
 
-/// A build without the feature says so, once, and serves.
+/// A build without the feature logs this once, and serves.
 #[cfg(not(feature = "otel"))]
 #[tokio::test]
-async fn an_export_that_was_not_built_is_said() {
+async fn a_build_without_the_export_logs_so() {
     let database = fresh_database(Kind::Sqlite).await;
     let said = async |variable: Option<&str>| {
         let mut command =

@@ -1,4 +1,4 @@
-//! Who is best, how sure that is, and experiments that conclude by themselves.
+//! The best ranker, the confidence in it, and experiments that conclude automatically.
 
 use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
@@ -8,20 +8,20 @@ use crate::support::service::Server;
 use crate::support::{Kind, TestDatabase};
 
 on_both_databases! {
-    a_verdict_goes_from_nothing_known_to_decided
+    a_verdict_goes_from_unknown_to_decided
     the_same_log_gives_the_same_estimates
     a_confidence_out_of_range_is_refused
-    an_experiment_concludes_by_itself_once
-    whoever_sets_it_running_again_keeps_it_running
-    one_that_cannot_conclude_keeps_no_other_from_it
-    winners_under_every_notion
+    an_experiment_concludes_automatically_once
+    a_reopened_experiment_stays_running
+    a_failed_conclusion_does_not_block_others
+    winners_are_reported_for_every_notion
 }
 
 async fn verdict(server: &Client, name: &str) -> Value {
     server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
 }
 
-/// Answer `duels` duels; the ranker whose id comes first in the alphabet always wins.
+/// Answer `duels` duels; the first ranker in alphabetical order always wins.
 async fn play(server: &Client, name: &str, duels: usize) {
     for _ in 0..duels {
         let duel = server.pair(name).await;
@@ -30,7 +30,7 @@ async fn play(server: &Client, name: &str, duels: usize) {
     }
 }
 
-async fn a_verdict_goes_from_nothing_known_to_decided(database: TestDatabase) {
+async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b", "c"])).await;
     let before = verdict(&server, "search").await;
@@ -87,7 +87,7 @@ async fn a_verdict_goes_from_nothing_known_to_decided(database: TestDatabase) {
         0.999
     );
 
-    // who is concluded on shows in the verdict, though the log's answers are the same
+    // The verdict shows the concluded winner, although the answers in the log are the same.
     server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
     let concluded = verdict(&server, "search").await;
     assert_eq!(concluded["concluded"], json!({"winner": "b", "automatic": false, "reason": null}));
@@ -142,7 +142,7 @@ async fn a_confidence_out_of_range_is_refused(database: TestDatabase) {
     }
 }
 
-/// An experiment that concludes by itself at 0.95, and certainly does after these answers.
+/// An experiment that concludes automatically at 0.95, and certainly does after these answers.
 async fn decided(server: &Client) {
     decided_as(server, "search").await;
 }
@@ -151,8 +151,8 @@ async fn decided_as(server: &Client, name: &str) {
     let mut body = steady(name, &["a", "b"]);
     body["conclude_at"] = json!({"confidence": 0.95});
     server.create(&body).await;
-    // answered at once, for it may conclude after some of them, and there is nothing to ask for
-    // then
+    // The answers are sent in one request: the experiment may conclude after some of them and then
+    // issue no more duels.
     let mut answers = Vec::new();
     for _ in 0..25 {
         let duel = server.pair(name).await;
@@ -174,16 +174,16 @@ async fn concluded_as(server: &Client, name: &str) -> Value {
     .await
 }
 
-async fn an_experiment_concludes_by_itself_once(database: TestDatabase) {
+async fn an_experiment_concludes_automatically_once(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let second = Server::start(database.connect().await).await;
     decided(&server).await;
-    // both have it in memory, and both look
+    // Both servers have it in memory, and both check it.
     second.standings("search").await;
     let experiment = concluded(&server).await;
     assert_eq!((&experiment["winner"], &experiment["version"]), (&json!("a"), &json!(2)));
     concluded(&second).await;
-    // the record may be read before the log's entry that says why
+    // The record may be read before the log entry with the reason.
     let found = eventually("the reason", async || {
         let found = verdict(&second, "search").await;
         (found["concluded"]["automatic"] == true).then_some(found)
@@ -203,13 +203,13 @@ async fn an_experiment_concludes_by_itself_once(database: TestDatabase) {
     );
 }
 
-async fn whoever_sets_it_running_again_keeps_it_running(database: TestDatabase) {
+async fn a_reopened_experiment_stays_running(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     decided(&server).await;
     concluded(&server).await;
     server.patch("search", &json!({"status": "running"})).await.json(200);
     play(&server, "search", 1).await;
-    // a second experiment of the same kind concludes; by then both have been looked at
+    // A second, equal experiment concludes; by then both have been checked.
     decided_as(&server, "other").await;
     concluded_as(&server, "other").await;
     let experiment = server.get("/v1/experiments/search").await.json(200);
@@ -217,7 +217,7 @@ async fn whoever_sets_it_running_again_keeps_it_running(database: TestDatabase) 
     assert_eq!(verdict(&server, "search").await["concluded"], json!(null));
 }
 
-async fn one_that_cannot_conclude_keeps_no_other_from_it(database: TestDatabase) {
+async fn a_failed_conclusion_does_not_block_others(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let (refuse, allow) = match database.kind {
         Kind::Sqlite => (
@@ -251,7 +251,7 @@ async fn one_that_cannot_conclude_keeps_no_other_from_it(database: TestDatabase)
     }
 }
 
-async fn winners_under_every_notion(database: TestDatabase) {
+async fn winners_are_reported_for_every_notion(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b", "c"])).await;
     let path = "/v1/experiments/search/winners";
@@ -259,7 +259,7 @@ async fn winners_under_every_notion(database: TestDatabase) {
     assert_eq!((&before["pairs_compared"], &before["pairs"]), (&json!(0), &json!(3)));
     assert!(before["note"].as_str().is_some_and(|note| note.contains("No pair")), "{before}");
 
-    // a beats b always, and c two times in three; b beats c always
+    // a always beats b, and c two times in three; b always beats c.
     let mut seen = std::collections::HashMap::new();
     while seen.len() < 3 || seen.values().any(|count| *count < 3) {
         let duel = server.pair("search").await;

@@ -1,4 +1,4 @@
-//! What if another policy had been in charge, and choosing without an experiment.
+//! Replays under another policy, and selection without an experiment.
 
 use rankduel::access::Actor;
 use rankduel::http::ProblemKind;
@@ -10,14 +10,14 @@ use crate::support::client::steady;
 use crate::support::service::Server;
 
 on_both_databases! {
-    a_replay_under_its_own_policy_is_the_state_that_is_served
-    a_replay_under_another_policy_says_what_it_would_do
-    a_replay_that_cannot_be_is_refused
+    a_replay_under_the_own_policy_gives_the_served_state
+    a_replay_under_another_policy_reports_its_selections
+    an_invalid_replay_is_refused
     a_pair_is_chosen_from_counts
-    counts_that_cannot_be_are_refused
+    invalid_counts_are_refused
 }
 
-/// Answer `duels` duels, the lower id wins three times in four.
+/// Answer `duels` duels; the lower id wins three times in four.
 async fn play(server: &Server, name: &str, duels: usize) {
     for number in 0..duels {
         let duel = server.next_duel(name).await;
@@ -36,7 +36,7 @@ async fn replay(server: &Server, name: &str, policy: Value) -> Value {
         .json(200)
 }
 
-async fn a_replay_under_its_own_policy_is_the_state_that_is_served(database: TestDatabase) {
+async fn a_replay_under_the_own_policy_gives_the_served_state(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let policies = [
         json!({"kind": "d-ts-plus"}),
@@ -61,7 +61,7 @@ async fn a_replay_under_its_own_policy_is_the_state_that_is_served(database: Tes
             (fold.position(), fold.policy().save(), fold.policy().champion())
         };
         if position != found["position"] {
-            continue; // self-duels have come into the log in between; the digest would be of another state
+            continue; // self-duels were logged meanwhile, so the digests are of different states
         }
         let digest: String = <sha2::Sha256 as sha2::Digest>::digest(&saved)[..8]
             .iter()
@@ -70,16 +70,16 @@ async fn a_replay_under_its_own_policy_is_the_state_that_is_served(database: Tes
         compared += 1;
         assert_eq!(found["state"], digest, "{policy}");
         assert_eq!(found["champion"], ["a", "b", "c"][champion]);
-        // once more is the same, to the last digit
+        // A second replay gives the same result, to the last digit.
         let again = replay(&server, &name, policy).await;
         if again["position"] == found["position"] {
             assert_eq!(again, found);
         }
     }
-    assert!(compared >= 2, "batches hand out no self-duels");
+    assert!(compared >= 2, "batches contain no self-duels");
 }
 
-async fn a_replay_under_another_policy_says_what_it_would_do(database: TestDatabase) {
+async fn a_replay_under_another_policy_reports_its_selections(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b", "c"])).await;
     play(&server, "search", 20).await;
@@ -97,7 +97,7 @@ async fn a_replay_under_another_policy_says_what_it_would_do(database: TestDatab
     let regret = &found["regret"];
     let steps = regret["steps"].as_u64().expect("a number of steps");
     assert!((100..=420).contains(&steps), "{found}");
-    // uniform pairs cost what uniform pairs cost: within five deviations of the mean of twenty runs
+    // Uniform pairs cost the uniform regret: within five deviations of the mean of twenty runs.
     let [mean, deviation, uniform] =
         [&regret["replayed"]["mean"], &regret["deviation"], &regret["uniform"]]
             .map(|v| v.as_f64().unwrap());
@@ -106,7 +106,7 @@ async fn a_replay_under_another_policy_says_what_it_would_do(database: TestDatab
         "{regret}"
     );
 
-    // a log of one pair says nothing of the others
+    // A log of one pair has no information about the others.
     server
         .create(
             &json!({"name": "narrow", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
@@ -124,10 +124,10 @@ async fn a_replay_under_another_policy_says_what_it_would_do(database: TestDatab
     assert_eq!(narrow["regret"], json!(null));
     let reason = narrow["regret_reason"].as_str().expect("a reason");
     assert!(reason.contains("used up") && reason.contains("`c`"), "{reason}");
-    // the experiment is as it was
+    // The experiment is unchanged.
     assert_eq!(server.position("search").await, 420);
 
-    // the command says the same, of the database and of an export
+    // The command reports the same, for the database and for an export.
     server.stop().await;
     let command = |arguments: &[&str]| {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_rankduel"))
@@ -158,7 +158,7 @@ async fn a_replay_under_another_policy_says_what_it_would_do(database: TestDatab
     assert!(own.contains("(the experiment's own)") && own.contains("Copeland regret"), "{own}");
 }
 
-async fn a_replay_that_cannot_be_is_refused(database: TestDatabase) {
+async fn an_invalid_replay_is_refused(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b", "c"])).await;
     let path = "/v1/experiments/search/replay";
@@ -189,7 +189,7 @@ async fn a_replay_that_cannot_be_is_refused(database: TestDatabase) {
     let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);
     assert!(
         store.prune(loaded.id, 2, snapshot.format, &note).await.expect("an answer"),
-        "it is pruned"
+        "the log is pruned"
     );
     drop(loaded);
     server.stop().await;
@@ -212,7 +212,7 @@ async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
         "the same seed, the same pair"
     );
     assert_eq!((&found["champion"], &found["seed"]), (&json!(0), &json!(7)));
-    // the first has certainly won against both
+    // The first ranker has certainly won against both.
     for policy in [json!({"kind": "d-ts"}), json!({"kind": "d-ts-plus", "alpha": 0.6})] {
         for seed in 0..10 {
             let found = choose(json!({"wins": wins, "policy": policy, "seed": seed})).await;
@@ -222,7 +222,7 @@ async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
             );
         }
     }
-    // with so many steps nothing is certain any more
+    // After so many steps, nothing is certain any more.
     let later =
         json!({"wins": [[0, 9], [3, 0]], "policy": {"kind": "d-ts"}, "steps": 1_000_000_000_u64});
     let mut seen = std::collections::BTreeSet::new();
@@ -238,12 +238,12 @@ async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
         let found = choose(json!({"wins": [[0, 0], [0, 0]], "policy": {"kind": "uniform"}})).await;
         uniform.insert((found["left"].as_u64(), found["right"].as_u64()));
     }
-    assert_eq!(uniform.len(), 4, "drawn anew each time");
+    assert_eq!(uniform.len(), 4, "each selection is drawn anew");
     choose(json!({"wins": [[0, 3], [1, 0]], "policy": {"kind": "self-sparring"}})).await;
     assert_eq!(database.count("select count(*) from experiment").await, 0, "nothing is stored");
 }
 
-async fn counts_that_cannot_be_are_refused(database: TestDatabase) {
+async fn invalid_counts_are_refused(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let even = json!([[0, 1], [1, 0]]);
     for (body, pointer) in [

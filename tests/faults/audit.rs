@@ -1,10 +1,11 @@
-//! What must be true when a test has broken everything it wanted to break.
+//! The checks at the end of every fault test.
 
 use std::collections::BTreeMap;
 
 use dueling_bandits::Answer;
-use rankduel::store::{ControlEvent, Event, LogEntry, Nonce, SharedStore, connect};
-use rankduel::tokens::duel_token::SigningKeySet;
+use rankduel::events::{ControlEvent, Event};
+use rankduel::store::{LogEntry, Nonce, SharedStore, connect};
+use rankduel::tokens::key_set::SigningKeySet;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
 
@@ -14,8 +15,8 @@ use crate::report::Row;
 use crate::scene::{NAMES, Scene};
 use crate::support::client::{Client, eventually};
 
-/// Send the callers home, look at the log and at what every process says of it, and keep the row of
-/// the table. `url`: the database itself, not what stands before it.
+/// Stop the callers, compare the log with every process's standings, and keep the row of the
+/// table. `url` is the database itself, without a proxy.
 pub async fn audit(mut scene: Scene, url: &str, fault: &'static str, times: u64) {
     scene.close().await;
     let store = connect(url).await.expect("a store");
@@ -32,17 +33,17 @@ pub async fn audit(mut scene: Scene, url: &str, fault: &'static str, times: u64)
     });
     row.keep();
     let anomalies = scene.office.know(|memory| std::mem::take(&mut memory.anomalies));
-    assert!(anomalies.is_empty(), "{} answers that must not be: {anomalies:#?}", anomalies.len());
+    assert!(anomalies.is_empty(), "{} wrong responses: {anomalies:#?}", anomalies.len());
     assert_eq!((row.lost, row.double_counted, wrong), (0, 0, vec![]), "{row:?}");
-    assert!(row.acknowledged > 0, "nothing happened");
+    assert!(row.acknowledged > 0, "no outcome was acknowledged");
 
     for name in NAMES {
-        // those that went through it all
+        // The processes that ran throughout.
         for replica in 0..scene.places() {
             agrees_with_the_log(&scene.client(replica), &store, name).await;
         }
     }
-    // those that come after: one that has the snapshots, one that has only the log
+    // New processes: one that has the snapshots, and one that has only the log.
     for replica in 0..scene.places() {
         scene.stop(replica);
     }
@@ -66,14 +67,14 @@ pub async fn audit(mut scene: Scene, url: &str, fault: &'static str, times: u64)
     store.close().await;
 }
 
-/// What is wrong with the log.
+/// The differences between the log and what callers know.
 #[derive(Debug, Default, PartialEq)]
 struct Findings {
-    /// Acknowledged outcomes that are not there as they were acknowledged.
+    /// Acknowledged outcomes that are missing or different in the log.
     lost: u64,
-    /// Duels that are there more than once.
+    /// Duels that are in the log more than once.
     double_counted: u64,
-    /// Whatever else must not be.
+    /// All other errors.
     wrong: Vec<String>,
 }
 
@@ -111,7 +112,7 @@ async fn compare_with_the_log(scene: &Scene, store: &dyn rankduel::store::Store)
             }
         }
     });
-    let unsent = entries.into_values().flatten().map(|entry| format!("nobody has sent {entry:?}"));
+    let unsent = entries.into_values().flatten().map(|entry| format!("no caller sent {entry:?}"));
     findings.wrong.extend(unsent);
     findings
 }
@@ -125,11 +126,10 @@ fn said(outcome: &str, first_left: bool) -> Answer {
     }
 }
 
-/// A process's standings are what is counted in the log up to the same position, and it gets to the
-/// log's end.
+/// A process's standings match the log up to the same position, and reach the end of the log.
 async fn agrees_with_the_log(client: &Client, store: &SharedStore, name: &str) {
     let head = log(&**store, name).await.len() as u64;
-    let standings = eventually("a replica that has followed", async || {
+    let standings = eventually("a replica at the end of the log", async || {
         let standings = client.standings(name).await;
         (standings["position"].as_u64() >= Some(head)).then_some(standings)
     })
@@ -144,7 +144,7 @@ async fn agrees_with_the_log(client: &Client, store: &SharedStore, name: &str) {
     }
 }
 
-/// What the standings must say of these entries, counted here.
+/// The standings that follow from these entries, computed independently.
 fn count(entries: &[LogEntry], rankers: usize) -> Value {
     let mut wins = vec![vec![0; rankers]; rankers];
     let mut ties = wins.clone();
@@ -176,7 +176,7 @@ fn count(entries: &[LogEntry], rankers: usize) -> Value {
             Event::Control(ControlEvent::SelfDuels { counts }) => {
                 self_duels += counts.iter().map(|(_, count)| count).sum::<u64>();
             }
-            Event::Control(other) => panic!("nobody has asked for {other:?}"),
+            Event::Control(other) => panic!("no caller requested {other:?}"),
         }
     }
     json!({"duels": duels, "self_duels": self_duels, "outcomes": shown, "wins": wins, "ties": ties})
@@ -188,7 +188,7 @@ pub async fn log(store: &dyn rankduel::store::Store, name: &str) -> Vec<LogEntry
     let mut log: Vec<LogEntry> = Vec::new();
     loop {
         let after = log.last().map_or(0, |entry| entry.position);
-        let page = store.read(record.id, after, 10_000).await.expect("a page");
+        let page = store.read(record.id, after, 10_000).await.expect("a chunk");
         if page.is_empty() {
             return log;
         }
@@ -196,7 +196,7 @@ pub async fn log(store: &dyn rankduel::store::Store, name: &str) -> Vec<LogEntry
     }
 }
 
-/// Run a statement behind everybody's back.
+/// Run a statement directly on the database.
 pub async fn execute(url: &str, statement: &'static str) {
     if url.starts_with("sqlite:") {
         let mut connection = SqliteConnection::connect(url).await.expect("a connection");
@@ -209,9 +209,9 @@ pub async fn execute(url: &str, statement: &'static str) {
     }
 }
 
-/// The audit finds what it looks for.
+/// The checks detect lost, duplicated and changed outcomes, and gaps.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_outcome_that_is_gone_or_there_twice_is_found() {
+async fn lost_and_duplicated_outcomes_are_detected() {
     let cluster = Cluster::start().await;
     let url = cluster.database("rankduel").await;
     let mut scene = Scene::set(&url, 1).await;

@@ -1,7 +1,6 @@
-//! The wall clock jumps, and two processes do not agree on what time it is.
+//! The wall clock jumps, and two processes disagree about the time.
 //!
-//! The program is the one that is shipped; it asks the system for the time, and libfaketime answers
-//! in its place.
+//! The tests run the real program; libfaketime replaces the system's time.
 
 use std::path::PathBuf;
 
@@ -13,7 +12,7 @@ use crate::scene::Scene;
 use crate::support::{Kind, fresh_database};
 use crate::{rounds, some_moment};
 
-/// How wrong the clock of each process is, in turn. A duel lives for an hour.
+/// The clock error of each process, by round. A duel expires after an hour.
 const WRONG: [[&str; 2]; 6] =
     [["+2h", "+2h"], ["-2h", "-2h"], ["+0", "+90m"], ["+3y", "-3y"], ["-1d", "+0"], ["+0", "+0"]];
 
@@ -29,7 +28,7 @@ impl Clocks {
 
     fn set(&self, wrong: [&str; 2]) {
         for (replica, wrong) in wrong.iter().enumerate() {
-            // in one step: a process may be reading it
+            // Replace the file atomically, because a process may be reading it.
             let new = self.0.path().join("new");
             std::fs::write(&new, format!("{wrong}\n")).expect("to write");
             std::fs::rename(new, self.0.path().join(replica.to_string())).expect("to rename");
@@ -43,7 +42,7 @@ impl Clocks {
             ("LD_PRELOAD", library.as_str()),
             ("FAKETIME_TIMESTAMP_FILE", &hands),
             ("FAKETIME_NO_CACHE", "1"),
-            // time limits are not measured by the wall clock
+            // Timeouts do not use the wall clock.
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
         ];
         Scene::set_with(url, 2, &variables).await
@@ -65,8 +64,8 @@ async fn clocks_jump(url: &str) {
     scene.open();
     let expired = |scene: &Scene| scene.office.know(|memory| memory.expired());
     let mut round = 0;
-    // a duel has to be out when the clocks jump ahead, and on a busy machine callers may be between
-    // two
+    // A duel must be in flight when the clocks jump ahead; on a busy machine, callers may be
+    // between two duels.
     while round < times || (expired(&scene) == 0 && round < 10 * times) {
         scene.acknowledges(20).await;
         some_moment(100).await;
@@ -74,7 +73,7 @@ async fn clocks_jump(url: &str) {
         round += 1;
     }
     scene.acknowledges(20).await;
-    assert!(expired(&scene) > 0, "no duel was out when the clocks jumped ahead");
+    assert!(expired(&scene) > 0, "no duel was in flight when the clocks jumped ahead");
     audit(scene, url, "clock jumps", round).await;
 }
 

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of one test's own, to be killed, filled up and replaced.
+//! A PostgreSQL server for one test, which may kill it, fill its disk and replace it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use tempfile::TempDir;
 use crate::support::POSTGRES_URL;
 use crate::support::client::PATIENCE;
 
-/// How to end a server without asking it.
+/// How to end a server abruptly.
 #[derive(Debug, Clone, Copy)]
 pub enum End {
     /// SIGQUIT: what `pg_ctl stop -m immediate` sends. No checkpoint; the next start recovers from
     /// the log.
     Immediate,
-    /// SIGKILL of the postmaster: nobody is left to tell the others.
+    /// SIGKILL of the postmaster, which cannot notify its child processes.
     Kill,
 }
 
@@ -32,7 +32,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// A new one, running, in a temporary folder. Commits are synced to disk.
+    /// A new running server in a temporary folder. Commits are synced to disk.
     pub async fn start() -> Self {
         let owned = temporary_folder();
         let mut cluster = Self::in_folder(owned.path().to_owned());
@@ -41,8 +41,8 @@ impl Cluster {
         cluster
     }
 
-    /// A new one, not yet running, in this folder: a copy of the first, because making one takes as
-    /// long as breaking it.
+    /// A new server in this folder, not yet running. It is a copy of a template, because initdb
+    /// takes as long as the test itself.
     pub fn in_folder(folder: PathBuf) -> Self {
         static TEMPLATE: OnceLock<PathBuf> = OnceLock::new();
         let template = TEMPLATE.get_or_init(make_template);
@@ -58,7 +58,7 @@ impl Cluster {
         cluster
     }
 
-    /// A standby of this server, running and following it; a commit waits for it.
+    /// A running synchronous standby of this server: each commit waits for it.
     pub async fn standby(&self) -> Self {
         let owned = temporary_folder();
         let mut standby =
@@ -87,22 +87,22 @@ impl Cluster {
         standby
     }
 
-    /// Make a standby a server that writes.
+    /// Promote this standby to a primary.
     pub async fn promote(&self) {
         self.execute("alter system set synchronous_standby_names = ''").await;
         self.execute("select pg_promote()").await;
         self.until("select not pg_is_in_recovery()").await;
     }
 
-    /// Start it, and wait until it answers.
+    /// Start the server, and wait until it accepts connections.
     pub async fn start_again(&mut self) {
-        assert!(self.running.is_none(), "it is running");
+        assert!(self.running.is_none(), "the server is running");
         let deadline = Instant::now() + PATIENCE;
         loop {
             if self.try_start().await {
                 return;
             }
-            // what a killed server's children still hold goes with them
+            // Child processes of a killed server may hold its resources until they exit.
             assert!(Instant::now() < deadline, "the server does not start: {}", self.log());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -135,7 +135,7 @@ impl Cluster {
         }
     }
 
-    /// End it, and wait until it has.
+    /// End the server, and wait for its exit.
     pub fn end(&mut self, how: End) {
         let mut child = self.running.take().expect("it is running");
         match how {
@@ -145,7 +145,7 @@ impl Cluster {
         child.wait().expect("its end");
     }
 
-    /// Stop it in good order, whoever is connected, and start it again.
+    /// Restart the server cleanly, despite its connections.
     pub async fn restart(&mut self) {
         let mut child = self.running.take().expect("it is running");
         signal("INT", child.id());
@@ -153,7 +153,7 @@ impl Cluster {
         self.start_again().await;
     }
 
-    /// Whether it has ended by itself. It can then be started again.
+    /// Whether the server has exited on its own. It can then be started again.
     pub fn has_ended(&mut self) -> bool {
         let ended = self
             .running
@@ -165,7 +165,7 @@ impl Cluster {
         ended
     }
 
-    /// Create a database, and say its URL.
+    /// Create a database, and return its URL.
     pub async fn database(&self, name: &str) -> String {
         self.execute_text(format!("create database {name}")).await;
         self.url(name)
@@ -176,7 +176,7 @@ impl Cluster {
         format!("postgres://postgres@localhost/{database}?host={}", self.folder.display())
     }
 
-    /// The socket.
+    /// The path of the socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.join(".s.PGSQL.5432")
     }
@@ -191,7 +191,7 @@ impl Cluster {
         connection.execute(AssertSqlSafe(statement)).await.expect("a statement");
     }
 
-    /// Wait until this is true.
+    /// Wait until this condition is true.
     pub async fn until(&self, condition: &'static str) {
         let mut connection = self.connection().await;
         let deadline = Instant::now() + PATIENCE;
@@ -200,7 +200,7 @@ impl Cluster {
             .await
             .expect("an answer")
         {
-            assert!(Instant::now() < deadline, "it never came: {condition}: {}", self.log());
+            assert!(Instant::now() < deadline, "timed out waiting for {condition}: {}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -217,7 +217,7 @@ impl Cluster {
         self.folder.join("data")
     }
 
-    /// The end of what it has logged.
+    /// The end of the server's log.
     pub fn log(&self) -> String {
         let log = std::fs::read_to_string(self.folder.join("server.log")).unwrap_or_default();
         log.lines().rev().take(20).collect::<Vec<_>>().join("\n")
@@ -233,8 +233,8 @@ impl Drop for Cluster {
     }
 }
 
-/// The data folder of a server that was never started, beside the server of the whole test run and
-/// gone with it.
+/// A data folder that no server has used. It lies beside the server of the test run and is removed
+/// with it.
 fn make_template() -> PathBuf {
     let url = std::env::var(POSTGRES_URL)
         .unwrap_or_else(|_| panic!("{POSTGRES_URL} is not set: run scripts/test"));
@@ -270,7 +270,7 @@ fn configure(data: &Path, settings: &str) {
     file.expect("its settings").write_all(settings.as_bytes()).expect("to write");
 }
 
-/// PostgreSQL does not run as root: a root user runs it as `postgres`.
+/// PostgreSQL does not run as root, so a root user runs it as `postgres`.
 fn program(name: &str, folder: &Path) -> Command {
     let program = bin().join(name);
     let mut command = if is_root() {
@@ -284,7 +284,7 @@ fn program(name: &str, folder: &Path) -> Command {
     command
 }
 
-/// Let the server's user have this folder.
+/// Make the server's user the owner of this folder.
 fn give_away(folder: &Path) {
     if is_root() {
         let status = Command::new("chown").arg("postgres:").arg(folder).status().expect("chown");

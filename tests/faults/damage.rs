@@ -1,10 +1,11 @@
-//! What is kept is damaged: snapshots, the SQLite file, its write-ahead log.
+//! Stored data is damaged: snapshots, the SQLite file, its write-ahead log.
 
 use std::path::{Path, PathBuf};
 
 use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::engine::fold::Fold;
-use rankduel::store::{Event, Snapshot, connect};
+use rankduel::events::Event;
+use rankduel::store::{Snapshot, connect};
 use serde_json::json;
 
 use crate::audit::{audit, log};
@@ -26,7 +27,7 @@ async fn snapshots_are_poisoned_on_postgres() {
     snapshots_are_poisoned(fresh_database(Kind::Postgres).await).await;
 }
 
-/// A snapshot that is none is ignored: the log is the truth.
+/// An invalid snapshot is ignored: the log is authoritative.
 async fn snapshots_are_poisoned(database: TestDatabase) {
     let times = rounds(5);
     let mut scene = Scene::set(&database.url, 1).await;
@@ -62,10 +63,10 @@ async fn snapshots_are_poisoned(database: TestDatabase) {
     audit(scene, &database.url, "poisoned snapshot", times).await;
 }
 
-/// A database that a killed process has left, and what was acknowledged.
+/// The database that a killed process leaves behind, and what was acknowledged.
 struct Left {
     scene: Scene,
-    /// A duel of each experiment, by its name, that was handed out after every answer.
+    /// A duel of each experiment, by its name, that was issued after all answers.
     newest: Vec<(&'static str, String)>,
     database: TestDatabase,
 }
@@ -74,7 +75,7 @@ impl Left {
     async fn behind() -> Self {
         let database = fresh_database(Kind::Sqlite).await;
         let mut scene = Scene::set(&database.url, 1).await;
-        // the experiments into the file itself; what comes now is in the write-ahead log alone
+        // The experiments go into the main file; later writes are only in the write-ahead log.
         scene.stop(0);
         scene.start(0);
         scene.open();
@@ -89,7 +90,7 @@ impl Left {
         Self { scene, newest, database }
     }
 
-    /// A copy of what was left, in a folder of its own: the path of the database in it.
+    /// Copy the database into this folder, and return its path there.
     fn copy(&self, folder: &Path) -> PathBuf {
         for suffix in ["", "-wal", "-shm"] {
             let mut from = self.database.path().as_os_str().to_owned();
@@ -101,7 +102,7 @@ impl Left {
         folder.join("rankduel.db")
     }
 
-    /// What was acknowledged: experiment, duel, outcome and position.
+    /// The acknowledged answers: experiment, duel, outcome and position.
     fn acknowledged(&self) -> Vec<(String, String, &'static str, u64)> {
         let acknowledged = |(id, told): (&String, &PendingNotices)| match told.fate {
             Fate::Acknowledged(position) => {
@@ -112,7 +113,7 @@ impl Left {
         self.scene.office.know(|memory| memory.duels.iter().filter_map(acknowledged).collect())
     }
 
-    /// The row of a fault after which nothing acknowledged is missing.
+    /// Keep the table row of a fault that loses no acknowledged answer.
     fn keep_row(&self, fault: &'static str, times: u64) {
         let acknowledged = self.acknowledged().len() as u64;
         let (lost, double_counted, told_to_retry, unanswered) = (0, 0, 0, 0);
@@ -142,20 +143,20 @@ fn start(path: &Path) -> (Process, Client) {
     (process, client)
 }
 
-/// The file is shorter than it was: the program says so and does not start, or says so of what it
-/// cannot read. It never takes what was acknowledged for new.
+/// The SQLite file is truncated. The program reports this and does not start, or reports what it
+/// cannot read. It never records an acknowledged answer as new.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sqlite_file_is_cut_off() {
+async fn the_sqlite_file_is_truncated() {
     let times = rounds(6);
     let left = Left::behind().await;
-    // everything into the file itself, as after a stop in good order
+    // Move everything into the main file, as a clean stop does.
     let whole = tempfile::tempdir().expect("a folder");
     let path = left.copy(whole.path());
     let (process, _) = start(&path);
     process.signal("TERM");
     assert_eq!(process.wait().0, Some(0));
     let bytes = std::fs::read(&path).expect("the file");
-    assert!(!whole.path().join("rankduel.db-wal").exists(), "there is a log beside it still");
+    assert!(!whole.path().join("rankduel.db-wal").exists(), "the write-ahead log still exists");
 
     for round in 0..times {
         let cut = tempfile::tempdir().expect("a folder");
@@ -167,17 +168,17 @@ async fn the_sqlite_file_is_cut_off() {
         };
         std::fs::write(&path, &bytes[..length]).expect("to write");
         let (code, _, error) = outcome(serve(&path));
-        assert_eq!(code, Some(1), "cut off at {length} of {}: {error}", bytes.len());
+        assert_eq!(code, Some(1), "truncated at {length} of {}: {error}", bytes.len());
         assert_eq!(error.trim_end().lines().count(), 1, "{error}");
         assert!(error.contains("malformed") || error.contains("not a database"), "{error}");
     }
     left.keep_row("SQLite file cut off (refused)", times);
 }
 
-/// What a commit wrote to the write-ahead log is cut off. SQLite takes what is left for all there
-/// was; the first answer of a duel that is newer than that is the sign that it was not.
+/// The write-ahead log loses its last commits. SQLite takes the rest for the whole database; the
+/// first answer to a duel that is newer than the rest reveals the loss.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_write_ahead_log_is_cut_off() {
+async fn the_write_ahead_log_is_truncated() {
     let times = rounds(4);
     let left = Left::behind().await;
     let acknowledged = left.acknowledged();
@@ -187,14 +188,14 @@ async fn the_write_ahead_log_is_cut_off() {
         let path = left.copy(cut.path());
         let ahead = cut.path().join("rankduel.db-wal");
         let length = std::fs::metadata(&ahead).expect("a write-ahead log").len();
-        // from a third to all of it
+        // Cut off between a third and all of it.
         let kept = length * 2 * (times - round - 1) / (3 * times);
         std::fs::OpenOptions::new()
             .write(true)
             .open(&ahead)
             .expect("it")
             .set_len(kept)
-            .expect("to cut it off");
+            .expect("to truncate it");
 
         let (process, client) = start(&path);
         for (name, duel) in &left.newest {
@@ -206,9 +207,9 @@ async fn the_write_ahead_log_is_cut_off() {
             let body = json!({"duel_id": duel, "outcome": outcome});
             let receipt = client.feedback(name, &body).await.json(200);
             match receipt["status"].as_str() {
-                // it is still there, where it was
+                // The answer is still in the log, at the same position.
                 Some("duplicate") => assert_eq!(receipt["position"], *position),
-                // it is there again, since its caller has sent it again
+                // The answer is in the log again, because its caller repeated it.
                 Some("recorded") => gone += 1,
                 other => panic!("{other:?}: {receipt}"),
             }
@@ -220,9 +221,9 @@ async fn the_write_ahead_log_is_cut_off() {
         process.signal("TERM");
         let (code, said) = process.wait();
         assert_eq!(code, Some(0), "{said}");
-        assert!(gone > 0, "nothing was cut off");
+        assert!(gone > 0, "no answer was lost");
         assert_eq!(said.matches("THE DATABASE HAS LOST").count() as u64, signs);
-        // what was sent again is there again, once
+        // Every repeated answer is in the log again, once.
         let store = connect(&format!("sqlite://{}", path.display())).await.expect("a store");
         let mut outcomes = 0;
         for name in NAMES {

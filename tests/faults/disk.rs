@@ -1,8 +1,7 @@
-//! The disk is full, or takes no writes.
+//! The disk is full or read-only.
 //!
-//! A small file system of its own (tmpfs) is filled by a file beside the database, so that there is
-//! room again when that file goes. Mounting needs root, or sudo that asks nothing; without either
-//! these tests fail and say so.
+//! A file beside the database fills a small file system (tmpfs); removing that file frees space.
+//! Mounting needs root, or sudo without a password. Without either, these tests fail and say so.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use crate::scene::Scene;
 use crate::support::server::{outcome, rankduel};
 use crate::{rounds, some_moment};
 
-/// A file system of a given size.
+/// A file system of limited size.
 struct SmallDisk(TempDir);
 
 impl SmallDisk {
@@ -37,7 +36,7 @@ impl SmallDisk {
         self.path().join("ballast")
     }
 
-    /// Write until nothing more goes in.
+    /// Write until the file system is full.
     fn fill(&self) {
         let mut file = std::fs::File::create(self.ballast()).expect("a file");
         while file.write_all(&[0x5a; 4096]).is_ok() {}
@@ -54,7 +53,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // lazily: a test that fails may have left somebody in it
+        // Lazily, because processes of a failed test may still use it.
         let _ = root_command(&["umount", "--lazy"], self.path()).status();
     }
 }
@@ -73,7 +72,7 @@ fn as_root(words: &[&str], folder: &Path) {
     let done = root_command(words, folder).output();
     let done = done.unwrap_or_else(|error| panic!("{words:?} needs root, or sudo: {error}"));
     let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{words:?} needs root, or sudo that asks nothing: {said}");
+    assert!(done.status.success(), "{words:?} needs root, or sudo without a password: {said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +110,7 @@ async fn the_disk_of_postgres_is_full() {
         scene.refuses().await;
         some_moment(200).await;
         disk.free();
-        // without room for its log it stops; whoever watches over it starts it again
+        // PostgreSQL exits if it cannot write its log; a supervisor would restart it.
         if cluster.has_ended() {
             cluster.start_again().await;
         }
@@ -121,9 +120,9 @@ async fn the_disk_of_postgres_is_full() {
     drop(cluster);
 }
 
-/// As after a failover to a server that is a standby still.
+/// As after a failover to a server that is still a standby.
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_takes_no_writes() {
+async fn postgres_is_read_only() {
     let times = rounds(2);
     let cluster = Cluster::start().await;
     let url = cluster.database("rankduel").await;
@@ -142,10 +141,9 @@ async fn postgres_takes_no_writes() {
     audit(scene, &url, "read-only", times).await;
 }
 
-/// A file system that went read-only lets no process start, and what was acknowledged before is
-/// there afterwards.
+/// On a read-only file system no process starts. What was acknowledged before is there afterwards.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_disk_of_sqlite_takes_no_writes() {
+async fn the_disk_of_sqlite_is_read_only() {
     let times = rounds(2);
     let disk = SmallDisk::mount(24);
     let url = format!("sqlite://{}/rankduel.db", disk.path().display());

@@ -1,4 +1,4 @@
-//! What the API may answer, as its description has it.
+//! The responses that the API description allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::support::client::Answer;
 
-/// For each operation (`POST /v1/experiments/{name}/feedback`) and status the problems that it may
-/// be, by slug; none where the answer is no problem.
+/// The allowed problems, by slug, of each operation (`POST /v1/experiments/{name}/feedback`) and
+/// status; the set is empty if the response is not a problem.
 #[derive(Debug)]
 pub struct Documented(BTreeMap<(String, u16), BTreeSet<String>>);
 
 impl Documented {
-    /// As the program describes itself; a test of its own holds `openapi.yaml` to that.
+    /// From the program's own description; another test compares `openapi.yaml` with it.
     pub fn new() -> Self {
         let api = serde_json::to_value(rankduel::http::description()).expect("JSON");
         let mut answers = BTreeMap::new();
@@ -29,15 +29,15 @@ impl Documented {
         Self(answers)
     }
 
-    /// What is wrong with this answer to this operation, if something is. A failure of the server
-    /// itself (500) is documented, and wrong all the same.
+    /// The error in this response to this operation, if any. A server failure (500) is documented,
+    /// and still an error.
     pub fn wrong(&self, operation: &str, answer: &Answer) -> Option<String> {
         let told = || format!("{}: {} {}", answer.request, answer.status, answer.text());
         let Some(slugs) = self.0.get(&(operation.to_owned(), answer.status)) else {
             return Some(format!("undocumented: {}", told()));
         };
         if answer.status == 500 {
-            return Some(format!("a failure of the server: {}", told()));
+            return Some(format!("a server failure: {}", told()));
         }
         if answer.status < 400 {
             return None;
@@ -51,7 +51,7 @@ impl Documented {
     }
 }
 
-/// The problems that a response may be: it has an example of each.
+/// The problems that a response may have, from its examples.
 fn slugs(api: &Value, response: &Value) -> BTreeSet<String> {
     let response = match response["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'))
     {

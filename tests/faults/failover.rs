@@ -1,9 +1,10 @@
-//! The primary dies, and its synchronous standby takes its place.
+//! The primary dies, and its synchronous standby takes over.
 
 use std::time::Duration;
 
 use dueling_bandits::Answer;
-use rankduel::store::{Appended, Created, Event, NewEvent, NewExperiment, OutcomeEvent, connect};
+use rankduel::events::{Event, OutcomeEvent};
+use rankduel::store::{Appended, Created, NewEvent, NewExperiment, connect};
 
 use crate::audit::audit;
 use crate::cluster::{Cluster, End};
@@ -25,7 +26,7 @@ async fn a_standby_takes_over() {
         let standby = primary.standby().await;
         scene.acknowledges(40).await;
         some_moment(100).await;
-        // the old primary is fenced off before the new one takes over: nobody may write to both
+        // Fence the old primary before the promotion, so that no process writes to both.
         if round % 2 == 0 {
             primary.end(End::Kill);
         } else {
@@ -40,11 +41,11 @@ async fn a_standby_takes_over() {
     audit(scene, &primary.url("rankduel"), "failover to a synchronous standby", times).await;
 }
 
-/// A commit that waits for the standby in vain and is then broken off is in the primary's log,
-/// where all can read it, and nowhere else. A repeat must not be told that it counts: it would be
-/// gone with the primary.
+/// A commit whose wait for the standby is cancelled is visible in the primary's log, and exists
+/// nowhere else. A repeat must not be acknowledged, because the entry would be lost with the
+/// primary.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeat_counts_no_sooner_than_the_standby_has_it() {
+async fn a_repeat_is_acknowledged_only_once_the_standby_has_it() {
     let mut primary = Cluster::start().await;
     let store = connect(&primary.database("rankduel").await).await.expect("a store");
     store.migrate().await.expect("a schema");
@@ -56,7 +57,7 @@ async fn a_repeat_counts_no_sooner_than_the_standby_has_it() {
         audit: None,
     };
     let Created::New(record) = store.create_experiment(&new).await.expect("a store") else {
-        panic!("it was there")
+        panic!("the experiment exists")
     };
     let outcome = OutcomeEvent {
         first: 0,
@@ -68,14 +69,14 @@ async fn a_repeat_counts_no_sooner_than_the_standby_has_it() {
         chosen_at: 0,
         issued_at: 0,
     };
-    let events = [(record.id, NewEvent { nonce: 7, event: Event::Outcome(outcome) })];
+    let events = [(record.id, NewEvent::new(7, Event::Outcome(outcome)))];
     let mut standby = primary.standby().await;
     standby.end(End::Immediate);
 
     const PATIENCE: Duration = Duration::from_secs(1);
     assert!(
         tokio::time::timeout(PATIENCE, store.append(&events, 0)).await.is_err(),
-        "nobody has confirmed it"
+        "the standby has not confirmed it"
     );
     primary
         .execute("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'")
@@ -88,11 +89,11 @@ async fn a_repeat_counts_no_sooner_than_the_standby_has_it() {
     assert_eq!(visible.len(), 1);
     assert!(
         tokio::time::timeout(PATIENCE, store.append(&events, 0)).await.is_err(),
-        "told of a repeat"
+        "a repeat was acknowledged"
     );
     assert!(
         tokio::time::timeout(PATIENCE, store.find(record.id, &[7])).await.is_err(),
-        "told when late"
+        "a late answer was acknowledged"
     );
 
     standby.start_again().await;

@@ -1,4 +1,4 @@
-//! Processes and databases that die, at moments that nobody chose.
+//! Processes and databases die at random moments.
 
 use crate::audit::audit;
 use crate::cluster::{Cluster, End};
@@ -16,7 +16,7 @@ async fn a_replica_on_postgres_is_killed() {
     replica_is_killed(fresh_database(Kind::Postgres).await).await;
 }
 
-/// Two processes; one of them, or both, is killed.
+/// Two processes; one or both are killed.
 async fn replica_is_killed(database: TestDatabase) {
     let times = rounds(4);
     let mut scene = Scene::set(&database.url, 2).await;
@@ -37,7 +37,7 @@ async fn replica_is_killed(database: TestDatabase) {
     audit(scene, &database.url, "kill -9 of rankduel", times).await;
 }
 
-/// The database ends without being asked, and comes back; the processes stay.
+/// The database is killed and started again; the processes stay.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_is_killed() {
     let times = rounds(3);
@@ -56,7 +56,7 @@ async fn postgres_is_killed() {
     audit(scene, &url, "kill -9 or immediate stop of PostgreSQL", times).await;
 }
 
-/// The database ends without being asked, and so does a process; both come back.
+/// The database and a process are killed; both are started again.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_and_a_replica_are_killed() {
     let times = rounds(2);
@@ -77,7 +77,7 @@ async fn postgres_and_a_replica_are_killed() {
     audit(scene, &url, "kill -9 of both", times).await;
 }
 
-/// The database is restarted in good order, as for an upgrade.
+/// The database is restarted cleanly, as for an upgrade.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_is_restarted() {
     let times = rounds(2);
@@ -104,7 +104,7 @@ async fn a_replica_on_postgres_is_stopped() {
     replica_is_stopped(fresh_database(Kind::Postgres).await).await;
 }
 
-/// SIGTERM under load: it finishes what it has begun, and says so.
+/// SIGTERM under load: the process finishes its requests and reports a clean stop.
 async fn replica_is_stopped(database: TestDatabase) {
     let times = rounds(2);
     let mut scene = Scene::set(&database.url, 2).await;

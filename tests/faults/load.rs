@@ -1,5 +1,5 @@
-//! Callers that ask, answer, repeat and contradict whatever happens to the servers, and remember
-//! what they were told.
+//! Callers that request duels, answer, repeat and contradict while servers fail, and remember every
+//! response.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,68 +13,68 @@ use crate::documented::Documented;
 use crate::support::client::{Answer, Client, JSON};
 
 const OUTCOMES: [&str; 4] = ["left", "right", "tie", "none"];
-/// Before the same is sent again.
+/// Pause before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What was said of a duel, and what the service said to that.
+/// The answer sent about a duel, and the service's last response.
 #[derive(Debug, Clone)]
 pub struct PendingNotices {
     /// The experiment.
     pub name: String,
-    /// What was said.
+    /// The outcome that was sent.
     pub outcome: &'static str,
-    /// What came of it.
+    /// The last response to it.
     pub fate: Fate,
 }
 
-/// What the service said last.
+/// The latest response of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Nothing, or to come again: it may be in the log.
+    /// No final response: the answer may be in the log.
     Open,
-    /// It counts, at this log position.
+    /// It was recorded at this log position.
     Acknowledged(u64),
-    /// It came too late, and does not count.
+    /// It arrived too late and does not count.
     Expired,
 }
 
 /// What the callers know.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// By `duel_id`.
+    /// Sent answers by `duel_id`.
     pub duels: BTreeMap<String, PendingNotices>,
-    /// How often they were told to come again.
+    /// Number of responses that asked for a retry.
     pub told_to_retry: u64,
-    /// Requests whose answer never came.
+    /// Number of requests without a response.
     pub unanswered: u64,
-    /// What the service must not have said.
+    /// Responses that the service must not send.
     pub anomalies: Vec<String>,
 }
 
 impl Memory {
-    /// How many answers were acknowledged.
+    /// Number of acknowledged answers.
     pub fn acknowledged(&self) -> u64 {
         self.duels.values().filter(|told| matches!(told.fate, Fate::Acknowledged(_))).count() as u64
     }
 
-    /// How many came too late.
+    /// Number of answers that arrived too late.
     pub fn expired(&self) -> u64 {
         self.duels.values().filter(|told| told.fate == Fate::Expired).count() as u64
     }
 }
 
-/// What callers share with the test that breaks things.
+/// Shared by the callers and the test that injects faults.
 pub struct Office {
-    /// The servers that there are now.
+    /// The servers that are running now.
     pub servers: RwLock<Vec<Client>>,
-    /// What is known.
+    /// What the callers know.
     pub memory: Mutex<Memory>,
     documented: Documented,
     closed: AtomicBool,
 }
 
 impl Office {
-    /// Nobody there yet.
+    /// An office without callers.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             servers: RwLock::default(),
@@ -84,7 +84,7 @@ impl Office {
         })
     }
 
-    /// Let so many callers loose on these experiments. They end when the office is
+    /// Start this many callers on these experiments. They stop when the office is
     /// [closed](Self::close).
     pub fn open(self: &Arc<Self>, callers: usize, names: &[&str]) -> JoinSet<()> {
         self.closed.store(false, Ordering::SeqCst);
@@ -95,7 +95,7 @@ impl Office {
         set
     }
 
-    /// Send the callers home.
+    /// Stop the callers.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
@@ -104,7 +104,7 @@ impl Office {
         !self.closed.load(Ordering::SeqCst)
     }
 
-    /// Change what is known.
+    /// Read or change what the callers know.
     pub fn know<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
         change(&mut self.memory.lock().expect("a memory"))
     }
@@ -115,8 +115,7 @@ impl Office {
         servers.get(turn % servers.len().max(1)).cloned()
     }
 
-    /// Send a request to one of the servers: its answer, once it is one that stands. `None`: come
-    /// again.
+    /// Send a request to one of the servers and return its response if it is final. `None`: retry.
     pub async fn ask(
         &self,
         turn: usize,
@@ -179,14 +178,14 @@ async fn call(office: Arc<Office>, name: String, caller: usize) {
         });
         for attempt in 0.. {
             if !office.is_open() {
-                return; // and leave it open
+                return; // without an answer
             }
             if send(&office, round + attempt, &name, &items, attempt == 0).await {
                 break;
             }
         }
         if round % 5 == 0 {
-            // what was acknowledged is repeated at another server, and counts no more
+            // Repeat acknowledged answers at another server; they are not counted again.
             send(&office, round + 1, &name, &items, false).await;
         }
         if round % 7 == 0 {
@@ -195,7 +194,7 @@ async fn call(office: Arc<Office>, name: String, caller: usize) {
     }
 }
 
-/// Send answers, one as one and more as many; whether each was answered so that it stands.
+/// Send answers, singly or as a list; returns whether each got a final response.
 pub async fn send(
     office: &Office,
     turn: usize,
@@ -225,7 +224,7 @@ pub async fn send(
             (Some("duplicate"), Some(position)) if !first => Fate::Acknowledged(position),
             (Some("expired"), None) => Fate::Expired,
             _ => {
-                office.wonder(&answer, "no such receipt was due");
+                office.wonder(&answer, "unexpected receipt");
                 continue;
             }
         };
@@ -233,19 +232,19 @@ pub async fn send(
             let told = memory.duels.get_mut(id).expect("a duel that was noted");
             std::mem::replace(&mut told.fate, fate)
         });
-        // what was late may be in time again, by a clock that was set back
+        // A late answer may be in time again if the clock was set back.
         if matches!(before, Fate::Acknowledged(_))
             && (before != fate || receipt["status"] == "recorded")
         {
-            office.wonder(&answer, &format!("{before:?} was said before"));
+            office.wonder(&answer, &format!("the previous response was {before:?}"));
         }
     }
     true
 }
 
-/// Say something else of a duel whose answer was acknowledged; it must be refused.
+/// Contradict an acknowledged answer; the contradiction must be refused.
 async fn contradict(office: &Office, turn: usize, name: &str, item: &(String, &'static str)) {
-    // of one that was late it would count, by a clock that is behind
+    // Not for late answers: with a clock that is behind, the contradiction would count.
     if !office.know(|memory| matches!(memory.duels[&item.0].fate, Fate::Acknowledged(_))) {
         return;
     }

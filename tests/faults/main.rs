@@ -1,11 +1,11 @@
-//! Real processes, a real PostgreSQL, and everything that can be broken between and below them.
+//! Real processes, a real PostgreSQL, and faults in every connection and layer.
 //!
-//! Each test breaks one thing again and again while callers ask for duels and answer them, and ends
-//! in an audit ([`audit`]): every acknowledged outcome is in the log exactly once and where it was
-//! said to be, every replica's standings are the fold of that log from its start, and nobody was
-//! told anything that `openapi.yaml` does not say.
+//! Each test injects one fault repeatedly while callers request and answer duels, and ends with the
+//! checks in [`audit`]. Every acknowledged outcome is in the log exactly once, at its acknowledged
+//! position. Every replica's standings are the fold of the log from its start. Every response is
+//! one that `openapi.yaml` documents.
 //!
-//! `scripts/test` runs the short form. `scripts/faults --rounds 20` breaks each thing twenty times,
+//! `scripts/test` runs the short form. `scripts/faults --rounds 20` injects each fault twenty times
 //! and prints the table.
 
 #[macro_use]
@@ -29,8 +29,8 @@ mod storms;
 
 use std::time::Duration;
 
-/// How often a test breaks what it breaks: `short` times, or as often as RANKDUEL_FAULT_ROUNDS
-/// says.
+/// How often a test injects its fault: `short` times, or RANKDUEL_FAULT_ROUNDS times if that is
+/// set.
 fn rounds(short: u64) -> u64 {
     match std::env::var("RANKDUEL_FAULT_ROUNDS") {
         Ok(rounds) => rounds.parse().expect("RANKDUEL_FAULT_ROUNDS is a number"),
@@ -38,7 +38,7 @@ fn rounds(short: u64) -> u64 {
     }
 }
 
-/// A moment that nobody chose: up to `most_ms`, another one in each round and each run.
+/// Wait for a random time of up to `most_ms`.
 async fn some_moment(most_ms: u64) {
     let drawn = rankduel::entropy::number().expect("randomness");
     tokio::time::sleep(Duration::from_millis(drawn % most_ms.max(1))).await;

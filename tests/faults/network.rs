@@ -1,4 +1,4 @@
-//! The way to the database is cut, stalled and slowed.
+//! Connections to the database are cut, stalled and slowed.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ struct Way {
     scene: Scene,
 }
 
-/// Two processes that reach their database through a proxy, and callers.
+/// Two processes that reach their database through a proxy, with callers.
 async fn way() -> Way {
     let cluster = Cluster::start().await;
     cluster.database("rankduel").await;
@@ -53,8 +53,8 @@ async fn connections_break_after_a_commit() {
     cut_at_commits(Mode::CutAfterCommit, "connection cut after a commit", times).await;
 }
 
-/// Every commit is cut for a while, then none: the callers come again until they are told that it
-/// counts.
+/// Cut every connection at a commit for a while, then none. Callers repeat their answers until
+/// they are acknowledged.
 async fn cut_at_commits(mode: Mode, fault: &'static str, times: u64) {
     let Way { cluster, proxy, scene } = way().await;
     while proxy.cut_at_commits() < times {
@@ -69,9 +69,9 @@ async fn cut_at_commits(mode: Mode, fault: &'static str, times: u64) {
     audit(scene, &cluster.url("rankduel"), fault, times).await;
 }
 
-/// Longer than a commit is waited for, so that callers are told.
+/// The stall is longer than the timeout of a commit, so callers get an error response.
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_fall_silent() {
+async fn connections_stall() {
     let times = rounds(1);
     let Way { cluster, proxy, scene } = way().await;
     for _ in 0..times {

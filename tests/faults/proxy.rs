@@ -1,5 +1,4 @@
-//! What stands between rankduel and PostgreSQL in these tests, and does to their conversation what
-//! networks do.
+//! A proxy between rankduel and PostgreSQL that simulates network faults.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,20 +10,20 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 
-/// What the network does.
+/// The behaviour of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// What it should.
+    /// Works.
     Pass,
     /// Connections break, and new ones are refused.
     Cut,
-    /// Nothing goes through, and nobody is told.
+    /// Nothing goes through, and connections stay open.
     Stall,
-    /// Everything is late by so many milliseconds.
+    /// Everything is delayed by this number of milliseconds.
     Slow(u64),
-    /// A connection breaks when it asks to commit: the database never hears it.
+    /// A connection breaks when it sends a commit, so the database never receives it.
     CutBeforeCommit,
-    /// A connection breaks when the database says that it has committed: nobody hears it.
+    /// A connection breaks when the database confirms a commit, so the client never learns of it.
     CutAfterCommit,
 }
 
@@ -61,18 +60,18 @@ impl Proxy {
         format!("postgres://postgres@{}/{database}?sslmode=disable", self.address)
     }
 
-    /// From now on the network does this.
+    /// Set the behaviour of the network from now on.
     pub fn set(&self, mode: Mode) {
         self.shared.mode.send_replace(mode);
     }
 
-    /// From now on new connections go there; those that there are break.
+    /// Send new connections to this socket from now on, and break the existing ones.
     pub fn switch_to(&self, socket: PathBuf) {
         self.shared.target.send_replace(socket);
         self.set(Mode::Pass);
     }
 
-    /// How many connections were broken at a commit.
+    /// Number of connections that were broken at a commit.
     pub fn cut_at_commits(&self) -> u64 {
         self.shared.cut.load(Ordering::SeqCst)
     }
@@ -89,7 +88,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((client, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
-            // both seen from here on: a cut between now and the first byte counts
+            // Subscribe here, so that a cut before the first byte is not missed.
             let (mode, mut moved) = (shared.mode.subscribe(), shared.target.subscribe());
             let target = moved.borrow_and_update().clone();
             if *mode.borrow() == Mode::Cut {
@@ -101,13 +100,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// What a client sends that makes something durable: `COMMIT`, or an append of few entries, which
-/// is one statement and has a list of nonces (no nulls, type 2950: `uuid`).
+/// What a client sends to make something durable: `COMMIT`, or an append of a few entries, which is
+/// one statement with a list of nonces (no nulls, type 2950: `uuid`).
 const ASKED: [&[u8]; 2] = [b"COMMIT", b"\0\0\0\0\0\0\x0b\x86"];
-/// The tags of these when they are done.
+/// The command tags that confirm these.
 const DONE: [&[u8]; 2] = [b"COMMIT\0", b"UPDATE 1\0"];
 
-/// Until one side ends, or the network does.
+/// Run until one side closes, or the mode breaks the connection.
 async fn converse(
     client: TcpStream,
     server: UnixStream,
@@ -129,8 +128,8 @@ async fn converse(
     }
 }
 
-/// Carry bytes from one to the other, as the mode wants it; return to break the connection, as at
-/// `cut_at`, when one of the `commits` comes by.
+/// Copy bytes from one side to the other as the mode demands. Returns when the connection must
+/// break: in mode `cut_at`, when one of the `commits` is seen.
 async fn pump(
     from: &mut (impl tokio::io::AsyncRead + Unpin),
     to: &mut (impl tokio::io::AsyncWrite + Unpin),

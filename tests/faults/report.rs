@@ -1,33 +1,33 @@
-//! The table of the suite: a row a fault, kept as JSON under `target/tmp/faults`, where
-//! `scripts/faults` finds it.
+//! The table of results: one row per fault, kept as JSON under `target/tmp/faults` for
+//! `scripts/faults`.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-/// What came of one fault.
+/// The effect of one fault.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// What was done.
+    /// The fault.
     pub fault: &'static str,
-    /// To which database.
+    /// The database it was injected into.
     pub database: &'static str,
-    /// How often.
+    /// How often it was injected.
     pub times: u64,
-    /// Outcomes that were acknowledged.
+    /// Number of acknowledged outcomes.
     pub acknowledged: u64,
-    /// Of them, those that are not in the log as they were acknowledged.
+    /// Acknowledged outcomes that are missing or different in the log.
     pub lost: u64,
     /// Duels that are in the log more than once.
     pub double_counted: u64,
-    /// Requests that were told to come again (503, 504).
+    /// Requests that were told to retry (503, 504).
     pub told_to_retry: u64,
-    /// Requests whose answer never came.
+    /// Requests without a response.
     pub unanswered: u64,
 }
 
 impl Row {
-    /// Keep it.
+    /// Write the row to its file.
     pub fn keep(&self) {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("faults");
         std::fs::create_dir_all(&folder).expect("a folder");

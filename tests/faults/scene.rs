@@ -1,4 +1,4 @@
-//! Servers, callers and a database that a test breaks things in.
+//! Servers, callers and a database for a fault test.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::load::Office;
 use crate::support::client::{Client, eventually, steady};
 use crate::support::server::{Process, rankduel};
 
-/// The experiments of every scene: one without self-duels, one that draws at random, one that draws
-/// bounds, one in small batches, and one of two rankers.
+/// The experiments of every scene: one without self-duels, one that samples, one with confidence
+/// bounds, one in small batches, and one with two rankers.
 pub const NAMES: [&str; 5] = ["steady", "thompson", "bounds", "batches", "pair"];
 
 const CALLERS: usize = 8;
@@ -26,13 +26,13 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// So many processes on this database, and the experiments in it; no callers yet.
+    /// Start this many processes on this database and create the experiments; no callers yet.
     pub async fn set(url: &str, replicas: usize) -> Self {
         Self::set_with(url, replicas, &[]).await
     }
 
-    /// The same, with these variables in the environment of the processes. `{replica}` in a value
-    /// becomes the number of the process's place.
+    /// The same, with these environment variables for the processes. `{replica}` in a value becomes
+    /// the index of the process.
     pub async fn set_with(url: &str, replicas: usize, variables: &[(&str, &str)]) -> Self {
         let mut scene = Self {
             office: Office::new(),
@@ -65,12 +65,12 @@ impl Scene {
         scene
     }
 
-    /// Let the callers in.
+    /// Start the callers.
     pub fn open(&mut self) {
         self.callers = self.office.open(CALLERS, &NAMES);
     }
 
-    /// Send them home.
+    /// Stop the callers.
     pub async fn close(&mut self) {
         self.office.close();
         while let Some(ended) = self.callers.join_next().await {
@@ -78,7 +78,7 @@ impl Scene {
         }
     }
 
-    /// Start a process in this place.
+    /// Start the process with this index.
     pub fn start(&mut self, replica: usize) {
         let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "error"]);
         command.env("RANKDUEL_DATABASE_URL", &self.url);
@@ -89,7 +89,7 @@ impl Scene {
         self.announce();
     }
 
-    /// Kill the process in this place (SIGKILL).
+    /// Kill the process with this index (SIGKILL).
     pub fn kill(&mut self, replica: usize) {
         let process = self.replicas[replica].take().expect("a process");
         process.signal("KILL");
@@ -97,7 +97,7 @@ impl Scene {
         self.announce();
     }
 
-    /// Stop the process in this place in good order; it must say that all went well.
+    /// Stop the process with this index cleanly; its log must confirm that.
     pub fn stop(&mut self, replica: usize) {
         let process = self.replicas[replica].take().expect("a process");
         self.announce();
@@ -106,12 +106,12 @@ impl Scene {
         assert_eq!(code, Some(0), "{log}");
     }
 
-    /// How many places there are.
+    /// Number of processes, running or not.
     pub fn places(&self) -> usize {
         self.replicas.len()
     }
 
-    /// A client of the process in this place.
+    /// A client of the process with this index.
     pub fn client(&self, replica: usize) -> Client {
         Client::new(&self.replicas[replica].as_ref().expect("a process").url)
     }
@@ -122,12 +122,12 @@ impl Scene {
         *self.office.servers.write().expect("servers") = clients;
     }
 
-    /// How many answers were acknowledged so far.
+    /// Number of answers acknowledged so far.
     pub fn acknowledged(&self) -> u64 {
         self.office.know(|memory| memory.acknowledged())
     }
 
-    /// Wait until `more` answers have been acknowledged from here on.
+    /// Wait until `more` further answers have been acknowledged.
     pub async fn acknowledges(&self, more: u64) {
         let enough = self.acknowledged() + more;
         eventually("acknowledged answers", async || {
@@ -138,7 +138,7 @@ impl Scene {
         .await;
     }
 
-    /// Wait until somebody has been told to come again, or has not been answered, from here on.
+    /// Wait until a further request is told to retry or gets no response.
     pub async fn refuses(&self) {
         let refused = || self.office.know(|memory| memory.told_to_retry + memory.unanswered);
         let before = refused();

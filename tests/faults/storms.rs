@@ -1,4 +1,4 @@
-//! Everybody at once: the same answer, and answers about one pair.
+//! Many clients at once: all with the same answer, or all about one pair.
 
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ use crate::scene::Scene;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 const CLIENTS: usize = 64;
-/// Answers that are stormed with at once.
+/// Number of answers that all clients send at once.
 const DUELS: u64 = 10;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_answer_comes_from_everybody_on_sqlite() {
-    the_same_answer_comes_from_everybody(fresh_database(Kind::Sqlite).await).await;
+async fn all_clients_send_the_same_answer_on_sqlite() {
+    all_clients_send_the_same_answer(fresh_database(Kind::Sqlite).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_answer_comes_from_everybody_on_postgres() {
-    the_same_answer_comes_from_everybody(fresh_database(Kind::Postgres).await).await;
+async fn all_clients_send_the_same_answer_on_postgres() {
+    all_clients_send_the_same_answer(fresh_database(Kind::Postgres).await).await;
 }
 
-/// To two processes, and again after both were killed.
-async fn the_same_answer_comes_from_everybody(database: TestDatabase) {
+/// The clients use two processes, and repeat after both were killed.
+async fn all_clients_send_the_same_answer(database: TestDatabase) {
     let times = rounds(1);
     let mut scene = Scene::set(&database.url, 2).await;
     for _ in 0..times {
@@ -61,7 +61,7 @@ fn count(receipts: &[Value], status: &str) -> usize {
     receipts.iter().filter(|receipt| receipt["status"] == status).count()
 }
 
-/// The log positions that they were told, each once.
+/// The distinct log positions in these receipts.
 fn positions(receipts: &[Value]) -> Vec<u64> {
     let mut positions: Vec<_> =
         receipts.iter().map(|receipt| receipt["position"].as_u64().expect("a position")).collect();
@@ -71,7 +71,7 @@ fn positions(receipts: &[Value]) -> Vec<u64> {
     positions
 }
 
-/// Each of these answers from all clients at once: what each client was told, answer by answer.
+/// All clients send each of these answers at once; returns the receipts of each client in order.
 async fn storm(office: &Arc<Office>, duels: &[String]) -> Vec<Vec<Value>> {
     let mut clients = JoinSet::new();
     for client in 0..CLIENTS {
@@ -98,17 +98,17 @@ async fn storm(office: &Arc<Office>, duels: &[String]) -> Vec<Vec<Value>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_answers_about_one_pair_on_sqlite() {
-    everybody_answers_about_one_pair(fresh_database(Kind::Sqlite).await).await;
+async fn all_clients_answer_about_one_pair_on_sqlite() {
+    all_clients_answer_about_one_pair(fresh_database(Kind::Sqlite).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_answers_about_one_pair_on_postgres() {
-    everybody_answers_about_one_pair(fresh_database(Kind::Postgres).await).await;
+async fn all_clients_answer_about_one_pair_on_postgres() {
+    all_clients_answer_about_one_pair(fresh_database(Kind::Postgres).await).await;
 }
 
-/// Hundreds of clients, one experiment of two rankers.
-async fn everybody_answers_about_one_pair(database: TestDatabase) {
+/// Hundreds of clients, and one experiment with two rankers.
+async fn all_clients_answer_about_one_pair(database: TestDatabase) {
     let times = rounds(1);
     let scene = Scene::set(&database.url, 2).await;
     let callers = scene.office.open(300, &["pair"]);

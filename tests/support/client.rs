@@ -1,4 +1,4 @@
-//! A client of the API that checks what every answer must have.
+//! A client of the API that checks the common parts of every response.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-/// The longest that a test waits for what must come.
+/// The longest time that a test waits for an expected condition.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Sends requests to one server. Cheap to clone.
@@ -18,13 +18,13 @@ pub struct Client {
     http: reqwest::Client,
 }
 
-/// What came back.
+/// The response to a request.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
     pub bytes: Vec<u8>,
-    /// Method and path, for messages.
+    /// Method and path, for error messages.
     pub request: String,
     path: String,
 }
@@ -42,7 +42,7 @@ impl Client {
         &self.base
     }
 
-    /// Send a request, body as it is. The error is one of the way to the server.
+    /// Send a request with this body, unchanged. The error is a failure to reach the server.
     pub async fn try_send(
         &self,
         method: &str,
@@ -65,7 +65,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// Send a request, body as it is.
+    /// Send a request with this body, unchanged.
     pub async fn send(
         &self,
         method: &str,
@@ -88,25 +88,25 @@ impl Client {
         self.send("POST", path, &[JSON], body.to_string().into_bytes()).await
     }
 
-    /// Create an experiment that is new.
+    /// Create a new experiment.
     pub async fn create(&self, body: &Value) -> Value {
         self.post("/v1/experiments", body).await.json(201)
     }
 
-    /// Set an experiment's status, whatever version it is at.
+    /// Change an experiment, whatever its version.
     pub async fn patch(&self, name: &str, body: &Value) -> Answer {
         let path = format!("/v1/experiments/{name}");
         self.send("PATCH", &path, &[JSON, ("if-match", "*")], body.to_string().into_bytes()).await
     }
 
-    /// Ask for a duel.
+    /// Request a duel.
     pub async fn next_duel(&self, name: &str) -> Value {
         self.send("POST", &format!("/v1/experiments/{name}/next-duel"), &[], Vec::new())
             .await
             .json(200)
     }
 
-    /// Ask for a duel between two rankers, not one alone.
+    /// Request duels until one is between two rankers.
     pub async fn pair(&self, name: &str) -> Value {
         for _ in 0..1000 {
             let duel = self.next_duel(name).await;
@@ -117,12 +117,12 @@ impl Client {
         panic!("a thousand self-duels in a row");
     }
 
-    /// Post feedback, of one or many.
+    /// Post one feedback item or a list of them.
     pub async fn feedback(&self, name: &str, body: &Value) -> Answer {
         self.post(&format!("/v1/experiments/{name}/feedback"), body).await
     }
 
-    /// Answer a duel that has no answer yet; its log position.
+    /// Answer a duel for the first time, and return its log position.
     pub async fn answer(&self, name: &str, duel: &Value, outcome: &str) -> u64 {
         let body = json!({"duel_id": duel["duel_id"], "outcome": outcome});
         let receipt = self.feedback(name, &body).await.json(200);
@@ -135,7 +135,7 @@ impl Client {
         self.get(&format!("/v1/experiments/{name}/standings")).await.json(200)
     }
 
-    /// The log position that an experiment is at.
+    /// The log position of an experiment.
     pub async fn position(&self, name: &str) -> u64 {
         self.standings(name).await["position"].as_u64().expect("a position")
     }
@@ -145,36 +145,37 @@ impl Client {
 pub const JSON: (&str, &str) = ("content-type", "application/json");
 
 impl Answer {
-    /// Check that a problem is one of those that the table of operations has for the request.
+    /// Check that the table of operations lists this kind of problem for the request.
     #[track_caller]
     fn check_documented(&self) {
         static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(operations);
         let (method, _) = self.request.split_once(' ').expect("a method");
-        let is_this =
-            |operation: &&Operation| {
-                operation.method == method
-                    && operation.path.split('/').count() == self.path.split('/').count()
-                    && operation.path.split('/').zip(self.path.split('/')).all(|(own, other)| {
-                        own == other || own.starts_with('{') && !other.is_empty()
-                    })
-            };
-        // one that is of no operation is a wrong path or method
-        let Some(operation) = OPERATIONS.iter().find(is_this) else { return };
+        let segments: Vec<_> = self.path.split('/').collect();
+        let matches = |template: &str| {
+            let template: Vec<_> = template.split('/').collect();
+            template.len() == segments.len()
+                && template.iter().zip(&segments).all(|(template, segment)| {
+                    template == segment || template.starts_with('{') && !segment.is_empty()
+                })
+        };
+        let mut operations = OPERATIONS.iter();
+        let operation = operations.find(|own| own.method == method && matches(&own.path));
+        // without an operation, the path or the method is wrong
+        let Some(operation) = operation else { return };
         if self.header("content-type") == Some("application/problem+json") {
-            let known = operation.problems.iter().any(|kind| {
-                serde_json::from_slice::<Value>(&self.bytes)
-                    .is_ok_and(|problem| problem["type"] == kind.type_uri())
-            });
-            assert!(known, "{}: not documented: {}", self.request, self.text());
+            let problem: Value = serde_json::from_slice(&self.bytes).expect("JSON");
+            let documented =
+                operation.problems.iter().any(|kind| problem["type"] == kind.type_uri());
+            assert!(documented, "{}: not documented: {problem}", self.request);
         }
     }
 
-    /// A header's value.
+    /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().expect("ASCII"))
     }
 
-    /// The JSON of an answer that must have this status.
+    /// The JSON of the response, which must have this status.
     #[track_caller]
     pub fn json(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}: {}", self.request, self.text());
@@ -182,7 +183,7 @@ impl Answer {
         serde_json::from_slice(&self.bytes).expect("JSON")
     }
 
-    /// The problem that the answer must be: of this kind, and with all that a problem has.
+    /// The problem in the response: it must be of this kind and have every member of a problem.
     #[track_caller]
     pub fn problem(&self, kind: ProblemKind) -> Value {
         let what = format!("{}: {} {}", self.request, self.status, self.text());
@@ -205,13 +206,13 @@ impl Answer {
         problem
     }
 
-    /// The problem that the answer must be, which must point at this place of the body.
+    /// The problem in the response, which must point at this place of the request body.
     #[track_caller]
     pub fn problem_at(&self, kind: ProblemKind, pointer: &str) -> Value {
         let problem = self.problem(kind);
         let errors = problem["errors"].as_array().expect("errors");
         let here = |error: &Value| error["in"] == "body" && error["pointer"] == pointer;
-        assert!(errors.iter().any(here), "{}: nothing at {pointer:?}: {problem}", self.request);
+        assert!(errors.iter().any(here), "{}: no error at {pointer:?}: {problem}", self.request);
         assert!(
             errors
                 .iter()
@@ -220,14 +221,14 @@ impl Answer {
         problem
     }
 
-    /// The body as text, for messages.
+    /// The body as text, for error messages.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 }
 
-/// An experiment that hands out no self-duel for a million duels, so that its log grows by what a
-/// test posts alone: one batch, of all pairs.
+/// An experiment that issues no self-duel for a million duels: one batch of all pairs. Its log
+/// therefore grows only by what the test posts.
 pub fn steady(name: &str, rankers: &[&str]) -> Value {
     json!({
         "name": name,
@@ -236,8 +237,8 @@ pub fn steady(name: &str, rankers: &[&str]) -> Value {
     })
 }
 
-/// Wait until `look` finds what must come. It looks often, but not without a pause: that would take
-/// the processor from what it waits for.
+/// Poll until `look` finds the expected value. The pauses leave processor time to the code that
+/// the test waits for.
 pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
@@ -246,6 +247,6 @@ pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>)
         if let Some(found) = look().await {
             return found;
         }
-        assert!(Instant::now() < deadline, "it never came: {what}");
+        assert!(Instant::now() < deadline, "timed out waiting for {what}");
     }
 }

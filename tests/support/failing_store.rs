@@ -1,4 +1,4 @@
-//! A store whose database fails when it is told to.
+//! A store whose database fails on demand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -7,27 +7,27 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rankduel::store::*;
 
-/// What the database does.
+/// How the database behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
-    /// What it should.
+    /// It works.
     Fine,
-    /// It fails before it has done anything.
+    /// It fails before it changes anything.
     FailsBefore,
-    /// It writes what it was told to, and the answer is lost. Reads are fine.
+    /// It writes, and the response is lost. Reads succeed.
     FailsAfter,
-    /// It does nothing and never answers.
+    /// It does nothing and never responds.
     Hangs,
-    /// It takes [`LATE`] longer for each answer.
+    /// Each response takes [`LATE`] longer.
     Late,
-    /// A defect: it says that events are in the log, and puts them there with the next append.
+    /// A defect: it acknowledges events before it writes them; the next append writes them.
     AnswersTooSoon,
-    /// A defect: it takes a repeat for something new.
+    /// A defect: it records a repeat as a new event.
     TakesRepeatsForNew,
 }
 
-/// How much longer.
+/// The delay of [`Mode::Late`].
 pub const LATE: Duration = Duration::from_millis(400);
 
 const MODES: [Mode; 7] = [
@@ -40,17 +40,17 @@ const MODES: [Mode; 7] = [
     Mode::TakesRepeatsForNew,
 ];
 
-/// A store that does what its inner one does, or fails.
+/// A store that passes calls to its inner store, or fails.
 pub struct FailingStore {
     inner: SharedStore,
     mode: AtomicU8,
     appends: AtomicU64,
-    /// What [`Mode::AnswersTooSoon`] owes the log.
+    /// Events that [`Mode::AnswersTooSoon`] has acknowledged and not written.
     owed: tokio::sync::Mutex<Vec<(ExperimentId, NewEvent)>>,
 }
 
 impl FailingStore {
-    /// A store that is fine, so far.
+    /// A store that works until [`Self::set`] changes its mode.
     pub fn new(inner: SharedStore) -> Arc<Self> {
         Arc::new(Self {
             inner,
@@ -60,12 +60,12 @@ impl FailingStore {
         })
     }
 
-    /// From now on the database does this.
+    /// Set the behaviour of the database from now on.
     pub fn set(&self, mode: Mode) {
         self.mode.store(mode as u8, Ordering::SeqCst);
     }
 
-    /// How often something was to be appended, whatever came of it.
+    /// Number of calls to append, whatever their result.
     pub fn appends(&self) -> u64 {
         self.appends.load(Ordering::SeqCst)
     }
@@ -127,19 +127,7 @@ impl FailingStore {
 }
 
 #[async_trait]
-impl Store for FailingStore {
-    fn kind(&self) -> &'static str {
-        self.inner.kind()
-    }
-
-    async fn migrate(&self) -> Result<(), StoreError> {
-        self.write(self.inner.migrate()).await
-    }
-
-    async fn check(&self) -> Result<(), StoreError> {
-        self.look(self.inner.check()).await
-    }
-
+impl ExperimentLog for FailingStore {
     async fn create_experiment(&self, new: &NewExperiment) -> Result<Created, StoreError> {
         self.write(self.inner.create_experiment(new)).await
     }
@@ -154,6 +142,10 @@ impl Store for FailingStore {
         limit: u32,
     ) -> Result<Vec<ExperimentRecord>, StoreError> {
         self.look(self.inner.experiments(after, limit)).await
+    }
+
+    async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
+        self.look(self.inner.names(after, limit)).await
     }
 
     async fn heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError> {
@@ -184,7 +176,7 @@ impl Store for FailingStore {
             Mode::TakesRepeatsForNew => {
                 let fresh = |(id, new): &(ExperimentId, NewEvent)| {
                     let nonce = rankduel::entropy::number().expect("randomness").into();
-                    (*id, NewEvent { nonce, event: new.event.clone() })
+                    (*id, NewEvent { nonce, ..new.clone() })
                 };
                 self.inner.append(&events.iter().map(fresh).collect::<Vec<_>>(), recorded_at).await
             }
@@ -229,10 +221,6 @@ impl Store for FailingStore {
         self.look(self.inner.listen()).await
     }
 
-    async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
-        self.look(self.inner.names(after, limit)).await
-    }
-
     async fn prune(
         &self,
         experiment: ExperimentId,
@@ -247,16 +235,15 @@ impl Store for FailingStore {
         &self,
         record: &ExperimentRecord,
         base: Option<&Snapshot>,
-        pages: Pages<'_>,
+        chunks: EntryChunks<'_>,
         audit: Option<&AuditNote>,
     ) -> Result<Imported, StoreError> {
-        self.write(self.inner.import(record, base, pages, audit)).await
+        self.write(self.inner.import(record, base, chunks, audit)).await
     }
+}
 
-    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        self.look(self.inner.integrity()).await
-    }
-
+#[async_trait]
+impl KeyStore for FailingStore {
     async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
         self.look(self.inner.signing_keys()).await
     }
@@ -298,7 +285,10 @@ impl Store for FailingStore {
     async fn note_key_uses(&self, uses: &[(String, i64)]) -> Result<(), StoreError> {
         self.write(self.inner.note_key_uses(uses)).await
     }
+}
 
+#[async_trait]
+impl AuditLog for FailingStore {
     async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError> {
         self.write(self.inner.add_audit(notes)).await
     }
@@ -310,6 +300,25 @@ impl Store for FailingStore {
         limit: u32,
     ) -> Result<Vec<AuditRecord>, StoreError> {
         self.look(self.inner.audit(experiment, before, limit)).await
+    }
+}
+
+#[async_trait]
+impl Database for FailingStore {
+    fn kind(&self) -> &'static str {
+        self.inner.kind()
+    }
+
+    async fn migrate(&self) -> Result<(), StoreError> {
+        self.write(self.inner.migrate()).await
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.look(self.inner.check()).await
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        self.look(self.inner.integrity()).await
     }
 
     async fn close(&self) {

@@ -1,6 +1,6 @@
-//! What the test binaries share: a fresh database for each test, servers, and a client.
+//! Shared by the test binaries: a new database for each test, servers, and a client.
 //!
-//! Each binary uses a part of this, so what one leaves unused is no warning.
+//! Each binary uses only a part of this module, hence `allow(dead_code)`.
 #![allow(dead_code)]
 
 pub mod client;
@@ -17,24 +17,24 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
-/// The environment variable that names the server on which tests make their databases.
+/// The environment variable with the URL of the server on which tests create their databases.
 pub const POSTGRES_URL: &str = "RANKDUEL_TEST_POSTGRES_URL";
 
-/// The databases that rankduel runs on.
+/// The supported databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Sqlite,
     Postgres,
 }
 
-/// Both, for a loop.
+/// Both kinds, for loops.
 pub const KINDS: [Kind; 2] = [Kind::Sqlite, Kind::Postgres];
 
-/// A database of one test, gone when this is dropped.
+/// The database of one test, removed when this is dropped.
 pub struct TestDatabase {
-    /// Which it is.
+    /// Its kind.
     pub kind: Kind,
-    /// For [`connect`] and the command line.
+    /// Its URL, for [`connect`] and the command line.
     pub url: String,
     remains: Remains,
 }
@@ -45,13 +45,13 @@ pub enum Held {
     Postgres(PgConnection),
 }
 
-/// What there is to clear away.
+/// The resources to remove.
 enum Remains {
     Folder(TempDir),
     Database { server: Box<PgConnectOptions>, name: String },
 }
 
-/// A new and empty database; nothing is migrated.
+/// A new, empty database without a schema.
 pub async fn fresh_database(kind: Kind) -> TestDatabase {
     match kind {
         Kind::Sqlite => {
@@ -64,7 +64,7 @@ pub async fn fresh_database(kind: Kind) -> TestDatabase {
             let server = postgres_server();
             let name =
                 format!("test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-            // a process that died may have had this number and left its database
+            // A process that died may have had the same id and left its database behind.
             run(&server, &format!("drop database if exists {name} with (force)")).await;
             run(&server, &format!("create database {name}")).await;
             let url = server.clone().database(&name).to_url_lossy().to_string();
@@ -78,24 +78,24 @@ pub async fn fresh_database(kind: Kind) -> TestDatabase {
 }
 
 impl TestDatabase {
-    /// A store on this database, its schema as it is.
+    /// A store on this database; no migrations are run.
     pub async fn connect(&self) -> SharedStore {
         connect(&self.url).await.unwrap_or_else(|error| panic!("{:?}: {error}", self.kind))
     }
 
-    /// A store on this database with the program's schema.
+    /// A store on this database, migrated to the current schema.
     pub async fn store(&self) -> SharedStore {
         let store = self.connect().await;
         store.migrate().await.unwrap_or_else(|error| panic!("{:?}: {error}", self.kind));
         store
     }
 
-    /// Run statements behind the store's back.
+    /// Run SQL statements directly, without the store.
     pub async fn execute(&self, statements: &'static str) {
         self.execute_text(statements.into()).await;
     }
 
-    /// The same with a text made on the spot.
+    /// The same with statements that are built at run time.
     pub async fn execute_text(&self, statements: String) {
         match self.hold_text(statements).await {
             Held::Sqlite(connection) => connection.close().await.unwrap(),
@@ -103,8 +103,8 @@ impl TestDatabase {
         }
     }
 
-    /// Run statements behind the store's back, and keep what they hold (locks, a transaction) until
-    /// the answer is dropped.
+    /// Run SQL statements directly, and keep their locks and transaction until the returned
+    /// connection is dropped.
     pub async fn hold(&self, statements: &'static str) -> Held {
         self.hold_text(statements.into()).await
     }
@@ -124,7 +124,7 @@ impl TestDatabase {
         }
     }
 
-    /// The one number that a statement gives, behind the store's back.
+    /// The single number that an SQL query returns, read directly.
     pub async fn count(&self, statement: &'static str) -> i64 {
         match self.kind {
             Kind::Sqlite => {
@@ -138,7 +138,7 @@ impl TestDatabase {
         }
     }
 
-    /// The file, where there is one.
+    /// The path of the SQLite file.
     pub fn path(&self) -> &std::path::Path {
         std::path::Path::new(self.url.strip_prefix("sqlite://").expect("an SQLite database"))
     }
@@ -149,7 +149,7 @@ impl Drop for TestDatabase {
         let Remains::Database { server, name } = &self.remains else { return };
         let (server, statement) =
             (server.clone(), format!("drop database if exists {name} with (force)"));
-        // on a runtime of its own, for a test that fails is on its way out of its own
+        // A failing test may be shutting down its own runtime, so use a separate one.
         let dropping = std::thread::spawn(move || {
             tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -163,7 +163,7 @@ impl Drop for TestDatabase {
     }
 }
 
-/// The server, or a failed test that says how to get one.
+/// The test server; without one, the test fails with a message that says how to start it.
 fn postgres_server() -> PgConnectOptions {
     let url = std::env::var(POSTGRES_URL).unwrap_or_else(|_| {
         panic!(
@@ -182,7 +182,7 @@ async fn run(server: &PgConnectOptions, statement: &str) {
     connection.close().await.expect("closing the connection to the test server");
 }
 
-/// Each named test, a function of its database, on each database.
+/// Runs each named test, a function that takes a database, on both databases.
 #[allow(unused_macros)]
 macro_rules! on_both_databases {
     ($($test:ident)*) => {

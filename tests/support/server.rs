@@ -1,4 +1,4 @@
-//! Servers to talk to: a router in this process, and the program itself.
+//! Servers for tests: a router in this process, or the program itself.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Output, Stdio};
@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use super::{Kind, TestDatabase, fresh_database};
 
-/// A router behind a real socket.
+/// A router on a real socket.
 pub struct TestServer {
     /// `ADDRESS:PORT`.
     pub address: String,
@@ -38,7 +38,7 @@ impl TestServer {
         Self { address, stop, running }
     }
 
-    /// The address of `path`.
+    /// The URL of `path`.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -48,7 +48,7 @@ impl TestServer {
         reqwest::get(self.url(path)).await.expect("an answer")
     }
 
-    /// Send `request` as it is, and read until the server closes the connection.
+    /// Send `request` unchanged, and read until the server closes the connection.
     pub async fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).await.expect("a connection");
         stream.write_all(request.as_bytes()).await.expect("to send");
@@ -57,24 +57,24 @@ impl TestServer {
         String::from_utf8(answer).expect("text")
     }
 
-    /// Ask it to stop; what [`Self::stopped`] waits for.
+    /// Ask the server to stop; [`Stopping::stopped`] waits for it.
     pub fn stop(self) -> Stopping {
         drop(self.stop);
         Stopping(self.running)
     }
 }
 
-/// A server that was asked to stop.
+/// A server that is stopping.
 pub struct Stopping(tokio::task::JoinHandle<Drained>);
 
 impl Stopping {
-    /// Wait until it has.
+    /// Wait until it has stopped.
     pub async fn stopped(self) -> Drained {
         self.0.await.expect("a server that does not panic")
     }
 }
 
-/// The whole API over a database of its own.
+/// The whole API on its own database.
 pub struct Api {
     pub server: TestServer,
     pub service: Arc<Service>,
@@ -84,12 +84,12 @@ pub struct Api {
 }
 
 impl Api {
-    /// Start it by the system's clock.
+    /// Start the API with the system clock.
     pub async fn start(kind: Kind, settings: &ShellSettings) -> Self {
         Self::start_at(kind, settings, Arc::new(SystemClock)).await
     }
 
-    /// Start it by this clock.
+    /// Start the API with this clock.
     pub async fn start_at(kind: Kind, settings: &ShellSettings, clock: SharedClock) -> Self {
         let connections = ConnectionSettings::default();
         Self::start_with(kind, settings, clock, connections, Router::new()).await
@@ -121,7 +121,7 @@ impl Api {
     }
 }
 
-/// `rankduel` with these arguments, and none of the variables of whoever runs the tests.
+/// The `rankduel` command with these arguments, without the caller's environment variables.
 pub fn rankduel(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rankduel"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -131,21 +131,21 @@ pub fn rankduel(arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    // there is no load balancer that would have to notice
+    // No load balancer needs time to notice.
     command.env("RANKDUEL_LAME_DUCK_SECONDS", "0");
     command
 }
 
-/// The program, serving. Killed if it is dropped.
+/// A running server process, killed when it is dropped.
 pub struct Process {
     child: Child,
-    /// `http://ADDRESS:PORT`, as it says itself.
+    /// `http://ADDRESS:PORT`, as the program prints it.
     pub url: String,
     log: Option<JoinHandle<String>>,
 }
 
 impl Process {
-    /// Start it and wait until it listens.
+    /// Start the program and wait until it listens.
     pub fn start(mut command: Command) -> Self {
         let mut child = command.spawn().expect("the program");
         let mut stderr = child.stderr.take().expect("its standard error");
@@ -162,18 +162,18 @@ impl Process {
             Some(url) => Self { url: url.to_owned(), child, log: Some(log) },
             None => {
                 let _ = child.kill();
-                panic!("it does not serve: {line:?}, {}", log.join().unwrap_or_default());
+                panic!("the server did not start: {line:?}, {}", log.join().unwrap_or_default());
             }
         }
     }
 
-    /// Send it a signal, such as `TERM`.
+    /// Send a signal, such as `TERM`.
     pub fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
     }
 
-    /// Wait for its end: exit code and log.
+    /// Wait for the process to end; returns its exit code and log.
     pub fn wait(mut self) -> (Option<i32>, String) {
         let status = self.child.wait().expect("its end");
         let log = self.log.take().map(|log| log.join().expect("its log")).unwrap_or_default();
@@ -183,13 +183,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail if it has ended already, which is as well.
+        // Both fail if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Exit code and standard error of a command that ends.
+/// Exit code, standard output and standard error of a command.
 pub fn outcome(mut command: Command) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = command.output().expect("the program");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");

@@ -1,4 +1,4 @@
-//! The whole service inside the test, on a store and by a clock that the test holds.
+//! The whole service inside the test, with a store and a clock that the test controls.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use rankduel::telemetry::metrics::Metrics;
 use super::client::Client;
 use super::server::TestServer;
 
-/// What every server's clock shows until it is moved: 2026-09-21T14:13:20Z.
+/// The initial time of every server's clock: 2026-09-21T14:13:20Z.
 pub const START_MS: i64 = 1_790_000_000_000;
 
-/// What a test may change about its server.
+/// The settings that a test may change.
 #[derive(Default)]
 pub struct Settings {
     pub service: ServiceSettings,
     pub shell: ShellSettings,
 }
 
-/// A server that is running. It is its own client.
+/// A running server, which is also its own client.
 pub struct Server {
     pub service: Arc<Service>,
-    /// Its clock, which stands still until the test moves it.
+    /// Its clock, which only the test advances.
     pub clock: ManualClock,
     client: Client,
     server: TestServer,
@@ -57,10 +57,10 @@ impl Server {
         self.client.clone()
     }
 
-    /// Stop as a signal does: finish what runs, then write what is only in memory.
+    /// Stop as a signal does: finish running requests, then write what is only in memory.
     pub async fn stop(self) {
         let Self { service, client, server, .. } = self;
-        drop(client); // with the connections that it keeps
+        drop(client); // closes its idle connections
         assert_eq!(server.stop().stopped().await, Drained::Clean);
         service.shutdown().await;
     }

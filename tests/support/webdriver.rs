@@ -1,5 +1,5 @@
-//! A headless Chromium, driven through WebDriver (<https://www.w3.org/TR/webdriver2/>): as much of
-//! the protocol as tests of pages need. `scripts/install-packages` installs both programs.
+//! A headless Chromium, driven through WebDriver (<https://www.w3.org/TR/webdriver2/>). Implements
+//! only what the page tests need. `scripts/install-packages` installs both programs.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,10 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longer than any page takes on a busy machine.
+/// Timeout of a command; even on a busy machine, pages load faster.
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// A browser with one window. Ended when it is dropped.
+/// A browser with one window, closed when it is dropped.
 pub struct Browser {
     driver: Child,
     http: reqwest::Client,
@@ -22,7 +22,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Start one with a fresh profile.
+    /// Start a browser with a new profile.
     pub async fn start() -> Self {
         let mut driver = Command::new("chromedriver")
             .args(["--port=0", "--allowed-ips=127.0.0.1"])
@@ -43,7 +43,7 @@ impl Browser {
                 port.trim_end_matches('.').parse::<u16>().ok().filter(|port| *port != 0)
             })
             .expect("chromedriver's port");
-        // what else it says must not fill the pipe
+        // Drain the output so that the pipe does not fill.
         std::thread::spawn(move || lines.for_each(drop));
         let http = reqwest::Client::builder().no_proxy().timeout(WITHIN).build().expect("a client");
         let profile = tempfile::tempdir().expect("a temporary folder");
@@ -59,7 +59,7 @@ impl Browser {
             "--hide-scrollbars".into(),
             format!("--user-data-dir={}", profile.path().display()),
         ];
-        // Chromium refuses to run in its sandbox as root
+        // Chromium refuses to run in its sandbox as root.
         let root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
         arguments.extend(root.then(|| "--no-sandbox".to_owned()));
         let capabilities = json!({"capabilities": {"alwaysMatch": {
@@ -90,23 +90,23 @@ impl Browser {
         self.send(reqwest::Method::POST, &format!("{}/{command}", self.session), Some(&body)).await
     }
 
-    /// Go to an address, and wait until the page has loaded.
+    /// Open a URL and wait until the page has loaded.
     pub async fn open(&self, url: &str) {
         self.post("url", json!({"url": url})).await;
     }
 
-    /// What a function body returns in the page.
+    /// Run a function body in the page and return its result.
     pub async fn run(&self, script: &str) -> Value {
         self.post("execute/sync", json!({"script": script, "args": []})).await
     }
 
-    /// The text of the one element that a selector finds.
+    /// The text of the first element that matches a selector.
     pub async fn text(&self, selector: &str) -> String {
         let script = format!("return document.querySelector({}).textContent", json!(selector));
         self.run(&script).await.as_str().expect("a text").to_owned()
     }
 
-    /// Type into the element that has the focus.
+    /// Type into the focused element.
     pub async fn press(&self, keys: &str) {
         let actions: Vec<Value> = keys
             .chars()
@@ -121,12 +121,12 @@ impl Browser {
         .await;
     }
 
-    /// A command of the Chrome DevTools protocol.
+    /// Run a command of the Chrome DevTools protocol.
     pub async fn devtools(&self, command: &str, parameters: Value) -> Value {
         self.post("goog/cdp/execute", json!({"cmd": command, "params": parameters})).await
     }
 
-    /// Show pages so wide, in this theme (`light` or `dark`).
+    /// Set the size of the page and the theme (`light` or `dark`).
     pub async fn appear(&self, width: u32, height: u32, theme: &str) {
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
         self.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
@@ -145,7 +145,7 @@ impl Browser {
         STANDARD.decode(taken["data"].as_str().expect("a picture")).expect("base64")
     }
 
-    /// What the console has said since it was last asked: errors, warnings, refused by the content
+    /// The console messages since the last call: errors, warnings, violations of the content
     /// security policy, …
     pub async fn console(&self) -> Vec<String> {
         let log = self.post("se/log", json!({"type": "browser"})).await;
@@ -155,7 +155,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // on a runtime of its own, for a test that fails is on its way out of its own
+        // A failing test may be shutting down its own runtime, so use a separate one.
         let session = self.session.clone();
         let ending = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -172,7 +172,7 @@ impl Drop for Browser {
             });
         });
         drop(ending.join());
-        // fails if it has ended already, which is as well
+        // Both fail if it has already ended.
         let _ = self.driver.kill();
         let _ = self.driver.wait();
     }

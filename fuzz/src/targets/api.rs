@@ -2,7 +2,7 @@
 //! is one of those that it promises, and the service goes on.
 //!
 //! An input is one or more requests, each `METHOD PATH`, headers, an empty line, a body; `%%` on a
-//! line of its own stands between two. `$duel` and `$page` become duel ids that were handed out,
+//! line of its own stands between two. `$duel` and `$page` become duel ids that were issued,
 //! without and with a page, which no bytes could guess.
 
 use std::cell::RefCell;
@@ -27,7 +27,7 @@ const REQUESTS_MAX: usize = 8;
 const CHANGES_MAX: u32 = 500;
 const NOW_MS: i64 = 1_790_000_000_000;
 
-/// A service that is running, and what it has handed out.
+/// A running service, and the duels that it issued.
 struct Scene {
     runtime: Runtime,
     folder: TempDir,

@@ -1,8 +1,8 @@
 //! What is fuzzed: each target takes bytes that nobody would write, and panics where something does
 //! not hold.
 //!
-//! `scripts/fuzz` runs them for minutes with coverage; `tests/readers.rs` replays the kept inputs
-//! in the tests.
+//! `scripts/fuzz` runs them for minutes with coverage; `tests/api/readers.rs` replays the kept
+//! inputs in the tests.
 
 pub mod api;
 pub mod bytes;

@@ -87,7 +87,7 @@ fn play(spec: &PolicySpec, mut bytes: Bytes<'_>) {
     }
 }
 
-/// Tell `policy` what came of a selection.
+/// Tell `policy` the outcome of a selection.
 pub fn observe(policy: &mut dyn Policy, selection: Selection, how: u8) {
     let Selection { duel, batch, ticket } = selection;
     let outcome = [Outcome::First, Outcome::Second, Outcome::Half, Outcome::Void, Outcome::None]

@@ -6,7 +6,8 @@ use dueling_bandits::{Answer, InFlight, step_rng};
 use dueling_bandits::{PolicySpec, Setup};
 use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::engine::fold::Fold;
-use rankduel::store::{ControlEvent, Event, LogEntry, OutcomeEvent};
+use rankduel::events::{ControlEvent, Event, OutcomeEvent};
+use rankduel::store::LogEntry;
 use sha2::{Digest, Sha256};
 
 use super::bytes::Bytes;

@@ -6,7 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use interleaving::{CreditSheet, CreditSlot, Team};
 use rankduel::store::SigningKey;
-use rankduel::tokens::duel_token::{DuelId, DuelToken, SigningKeySet};
+use rankduel::tokens::duel_token::{DuelId, DuelToken};
+use rankduel::tokens::key_set::SigningKeySet;
 use rankduel::tokens::page_payload::PagePayload;
 
 use super::bytes::Bytes;
@@ -28,10 +29,10 @@ static SCENE: LazyLock<Scene> = LazyLock::new(|| {
     let mut signed = Vec::new();
     for (key, issued_at) in [(7, CHANGED_AT - 1), (9, CHANGED_AT), (9, i64::MAX), (7, i64::MIN)] {
         let duel = DuelToken { issued_at, ..TOKEN };
-        signed.push((keys.sign(&duel), DuelId { duel, key, shown: None }));
+        signed.push((keys.sign(&duel), DuelId { duel, key, page: None }));
         let shown = Some(shown());
         let page = keys.seal(key, &duel, shown.as_ref().expect("a page")).expect("a key");
-        signed.push((page, DuelId { duel, key, shown }));
+        signed.push((page, DuelId { duel, key, page: shown }));
     }
     let session = keys.seal_session(b"who and until when", CHANGED_AT);
     Scene { keys, signed, session }
@@ -116,11 +117,11 @@ fn signed_anew(content: &[u8]) {
     let Ok((duel, rest)) = postcard::take_from_bytes::<DuelToken>(content) else { return };
     let key = if duel.issued_at >= CHANGED_AT { 9 } else { 7 };
     assert_eq!(keys.key_of(&duel), key);
-    assert_eq!(keys.open(&keys.sign(&duel)), Ok(DuelId { duel, key, shown: None }));
+    assert_eq!(keys.open(&keys.sign(&duel)), Ok(DuelId { duel, key, page: None }));
     let Ok(shown) = postcard::from_bytes::<PagePayload>(rest) else { return };
     let page = keys.seal(key, &duel, &shown).expect("a key");
     if shown.is_sound() && page.len() <= 20_000 {
-        assert_eq!(keys.open(&page), Ok(DuelId { duel, key, shown: Some(shown) }));
+        assert_eq!(keys.open(&page), Ok(DuelId { duel, key, page: Some(shown) }));
     } else {
         assert!(keys.open(&page).is_err(), "{shown:?} is not sound");
     }

@@ -17,7 +17,8 @@ use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::experiment_spec::Ranker;
 use crate::engine::page_rules::PageRules;
 use crate::store::{ExperimentId, SharedStore};
-use crate::tokens::duel_token::{DuelToken, SigningKeySet};
+use crate::tokens::duel_token::DuelToken;
+use crate::tokens::key_set::SigningKeySet;
 use dueling_bandits::{PolicyRng, PolicySpec, TieRule};
 
 /// How long the duels may be answered.

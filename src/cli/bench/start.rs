@@ -15,9 +15,10 @@ use super::report::{Bound, Goal, Row, Section};
 use crate::clock::{Clock as _, SystemClock};
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
+use crate::events::{Event, OutcomeEvent};
 use crate::service::Service;
 use crate::service::ServiceSettings;
-use crate::store::{Event, LogEntry, NewEvent, OutcomeEvent};
+use crate::store::{LogEntry, NewEvent};
 use crate::telemetry::metrics::Metrics;
 use dueling_bandits::{Answer, PolicyRng};
 
@@ -133,7 +134,7 @@ async fn fill(bench: &Bench, name: &str, append: &mut Row) -> anyhow::Result<Exp
         let events: Vec<_> = (appended..appended + count)
             .map(|low| {
                 let event = Event::Outcome(outcome(&mut rng));
-                (record.id, NewEvent { nonce: high | u128::from(low), event })
+                (record.id, NewEvent::new(high | u128::from(low), event))
             })
             .collect();
         let started = Instant::now();
@@ -161,7 +162,7 @@ fn folded_per_second(spec: &ExperimentSpec, outcomes: u64) -> f64 {
     let started = Instant::now();
     // in pages, as an experiment that is opened reads them
     for page in entries.chunks(APPENDED as usize) {
-        fold.apply_page(|folding| page.iter().try_for_each(|entry| folding.apply(entry)))
+        fold.apply_chunk(|folding| page.iter().try_for_each(|entry| folding.apply(entry)))
             .expect("entries in order of rankers that there are");
     }
     outcomes as f64 / started.elapsed().as_secs_f64()

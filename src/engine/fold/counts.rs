@@ -1,4 +1,4 @@
-//! What happened, counted: the raw answers per pair, apart from what a policy makes of them.
+//! Raw counts of the answers, by pair. They do not depend on the policy.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,29 +7,29 @@ use dueling_bandits::pairs::pair_index;
 use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{Answer, Duel};
 
-/// Raw counts of an experiment's log. Shapes: `K × K` for wins (row = winner), the upper triangle
-/// for ties and pages without a click.
+/// Raw counts of the log of an experiment with `K` rankers. Wins are `K × K` (row = winner); ties
+/// and pages without a click are an upper triangle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     rankers: usize,
     wins: SmallCounts,
     ties: SmallCounts,
     no_signal: SmallCounts,
-    /// Places on pages: a duel gives one to each of its two rankers, a self-duel two to its ranker.
+    /// Appearances on pages: a duel adds one for each of its two rankers, a self-duel two for its
+    /// ranker.
     appearances: Vec<u64>,
-    /// Self-duels that were handed out.
+    /// Self-duels that were issued.
     pub self_duels: u64,
-    /// Answers by what was shown left and right, over all duels: left won, right won, tie, no
-    /// click.
+    /// Answers of all duels by side of the page: left won, right won, tie, no click.
     pub shown: [u64; 4],
 }
 
-/// One pair's answers, seen from its first ranker.
+/// Answers of one pair or of all pairs of one ranker, from the view of the first ranker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PairTotals {
-    /// Comparisons that the first won.
+    /// Comparisons that the first ranker won.
     pub wins: u64,
-    /// Comparisons that the second won.
+    /// Comparisons that the first ranker lost.
     pub losses: u64,
     /// Ties.
     pub ties: u64,
@@ -38,7 +38,7 @@ pub struct PairTotals {
 }
 
 impl Counts {
-    /// Nothing counted among `rankers`.
+    /// Zero counts for this many rankers.
     pub fn new(rankers: usize) -> Self {
         let pairs = rankers * (rankers - 1) / 2;
         Self {
@@ -52,7 +52,7 @@ impl Counts {
         }
     }
 
-    /// Room for one more ranker, with the next index.
+    /// Add one more ranker, with the next index.
     pub fn enlist(&mut self) {
         self.wins.widen(self.rankers);
         for pairs in [&mut self.ties, &mut self.no_signal] {
@@ -62,7 +62,7 @@ impl Counts {
         self.rankers += 1;
     }
 
-    /// One answered duel, not a self-duel.
+    /// Count one answered duel that is not a self-duel.
     pub fn record(&mut self, duel: Duel, answer: Answer, first_left: bool) {
         self.add(duel, answer, 1);
         let side = match (answer, first_left) {
@@ -74,7 +74,7 @@ impl Counts {
         self.shown[side] += 1;
     }
 
-    /// `count` equal answers of a pair whose sides on the page are not known.
+    /// Count `count` equal answers of a pair whose sides on the page are unknown.
     pub fn add(&mut self, duel: Duel, answer: Answer, count: u32) {
         let Duel { first, second } = duel;
         match answer {
@@ -87,13 +87,13 @@ impl Counts {
         self.appearances[second] += u64::from(count);
     }
 
-    /// `count` self-duels of `ranker` were handed out.
+    /// Count `count` self-duels of `ranker`.
     pub fn record_self_duels(&mut self, ranker: usize, count: u64) {
         self.self_duels += count;
         self.appearances[ranker] += 2 * count;
     }
 
-    /// The answers of the pair (i, j), seen from `i`.
+    /// The answers of the pair (i, j), from the view of `i`.
     pub fn pair(&self, i: usize, j: usize) -> PairTotals {
         PairTotals {
             wins: self.wins.get(i * self.rankers + j).into(),
@@ -103,7 +103,7 @@ impl Counts {
         }
     }
 
-    /// The answers of all of a ranker's pairs, seen from it.
+    /// The answers of all pairs of a ranker, from its view.
     pub fn ranker(&self, i: usize) -> PairTotals {
         let mut total = PairTotals::default();
         for j in (0..self.rankers).filter(|&j| j != i) {
@@ -116,13 +116,12 @@ impl Counts {
         total
     }
 
-    /// Places on pages of each ranker; they add up to twice the time-steps.
+    /// Appearances of each ranker on pages. They add up to twice the time-steps.
     pub fn appearances(&self) -> &[u64] {
         &self.appearances
     }
 
-    /// Whether the shapes fit together, and nothing is beyond what can have been counted; a decoded
-    /// one may not.
+    /// Whether the shapes are consistent and the counts possible. Decoded counts may be neither.
     pub fn is_sound(&self, rankers: usize) -> bool {
         let pairs = rankers * rankers.saturating_sub(1) / 2;
         self.rankers == rankers
@@ -130,7 +129,7 @@ impl Counts {
             && self.ties.len() == pairs
             && self.no_signal.len() == pairs
             && self.appearances.len() == rankers
-            && self.appearances.iter().all(|&places| places <= 2 * MAX_STEPS)
+            && self.appearances.iter().all(|&count| count <= 2 * MAX_STEPS)
             && self.shown.iter().chain([&self.self_duels]).all(|&count| count <= MAX_STEPS)
     }
 }

@@ -1,37 +1,38 @@
-//! Duels whose clicks come in pieces: what was clicked so far, until the duel is settled. Part of
-//! the fold.
+//! Duels whose clicks arrive in several events: the clicks so far, until the duel is settled. Part
+//! of the fold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::store::{ClicksEvent, Nonce, OutcomeEvent};
+use crate::events::{ClicksEvent, OutcomeEvent};
+use crate::store::Nonce;
 use crate::tokens::page_payload::{sheet_from_text, sheet_is_sound};
 use dueling_bandits::Answer;
 use interleaving::{self, Click, Credit, CreditSheet, DuelCoins, MAX_WEIGHT, Verdict, credit};
 
-/// Most documents whose clicks count on one page; nobody clicks on more of them, and crediting
-/// takes its time.
+/// Most clicked documents that count on one page. Searchers click on fewer, and the limit bounds
+/// the time that crediting takes.
 pub const MAX_CLICKED: usize = 100;
 
-/// What was clicked on one page.
+/// The clicks on the page of one duel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClickedPage {
-    /// The duel, with an answer that is not known yet.
+    /// The duel; its answer is not known yet.
     duel: OutcomeEvent,
-    /// Version of the method that it was interleaved with.
+    /// Version of the method that interleaved the page.
     pub method: u32,
-    /// The deepest of the pages that pieces came from.
+    /// Credit sheet of the deepest page that clicks came from.
     pub sheet: CreditSheet,
     /// Weights by position.
     clicks: BTreeMap<u16, u8>,
 }
 
 impl ClickedPage {
-    /// What one event says; the error says what of it this program cannot have written.
+    /// The clicks of one event. The error says which part this program cannot have written.
     pub fn read(event: &ClicksEvent) -> Result<Self, String> {
-        let sheet = sheet_from_text(&event.sheet).ok_or("its sheet is none")?;
+        let sheet = sheet_from_text(&event.sheet).ok_or("its credit sheet cannot be read")?;
         for &(position, weight) in &event.clicks {
             if usize::from(position) >= sheet.slots.len()
                 || !(1..=MAX_WEIGHT).contains(&weight.into())
@@ -56,7 +57,7 @@ impl ClickedPage {
         })
     }
 
-    /// Add a later piece of the same duel.
+    /// Add the clicks of a later event of the same duel.
     pub fn add(&mut self, later: Self) {
         if later.sheet.slots.len() > self.sheet.slots.len() {
             (self.sheet, self.method) = (later.sheet, later.method);
@@ -71,7 +72,7 @@ impl ClickedPage {
         }
     }
 
-    /// What the clicks earned, under the method that it was interleaved with, in an experiment of
+    /// The credit for the clicks, under the method that interleaved the page, in an experiment with
     /// this `seed`.
     pub fn credit(
         &self,
@@ -88,7 +89,7 @@ impl ClickedPage {
         credit(method, &self.sheet, &clicks, &mut coins).map_err(|error| error.to_string())
     }
 
-    /// The duel with this verdict as its answer.
+    /// The duel, answered as the credit decided.
     pub fn answered(&self, verdict: Verdict) -> OutcomeEvent {
         let answer = match (verdict, self.duel.first_left) {
             (Verdict::Left, true) | (Verdict::Right, false) => Answer::First,
@@ -99,7 +100,7 @@ impl ClickedPage {
         OutcomeEvent { answer, ..self.duel }
     }
 
-    /// Whether it is of this program's making; a decoded one may not be.
+    /// Whether this program can have made it. Decoded clicks may be invalid.
     pub fn is_sound(&self, rankers: usize) -> bool {
         let in_range = |ranker: u16| usize::from(ranker) < rankers;
         in_range(self.duel.first)
@@ -113,14 +114,14 @@ impl ClickedPage {
         usize::from(position) < self.sheet.slots.len() && (1..=MAX_WEIGHT).contains(&weight.into())
     }
 
-    /// Bytes that it takes in memory, about.
+    /// About how many bytes it takes in memory.
     fn bytes(&self) -> usize {
         256 + 20 * self.sheet.slots.len() + 32 * self.clicks.len()
     }
 }
 
-/// What is drawn while crediting is drawn while folding: from the experiment's seed, and not from a
-/// secret.
+/// The seed of random choices in crediting. Crediting is part of the fold, so it depends on the
+/// seed of the experiment and not on a secret key.
 fn crediting_seed(seed: u64, nonce: Nonce) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(b"rankduel crediting\0");
@@ -129,7 +130,7 @@ fn crediting_seed(seed: u64, nonce: Nonce) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Every duel of an experiment that has pieces and is not settled.
+/// The duels of an experiment that have clicks and are not settled.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OpenPages {
     pages: BTreeMap<Nonce, ClickedPage>,
@@ -139,7 +140,7 @@ pub struct OpenPages {
 }
 
 impl OpenPages {
-    /// From what [`OpenPages::pages`] gave.
+    /// The inverse of [`OpenPages::pages`].
     pub fn of(pages: BTreeMap<Nonce, ClickedPage>) -> Self {
         let mut open = Self::default();
         for (nonce, page) in pages {
@@ -148,34 +149,34 @@ impl OpenPages {
         open
     }
 
-    /// What there is to keep.
+    /// The clicks of each duel.
     pub fn pages(&self) -> &BTreeMap<Nonce, ClickedPage> {
         &self.pages
     }
 
-    /// Bytes that they take in memory, about.
+    /// About how many bytes they take in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The duels that were handed out at `until` or before, oldest first.
+    /// The duels that were issued at `until` or before, oldest first.
     pub fn issued_until(&self, until: i64) -> impl Iterator<Item = Nonce> + '_ {
         self.by_issue.range(..=(until, Nonce::MAX)).map(|&(_, nonce)| nonce)
     }
 
-    /// Add a piece.
-    pub fn add(&mut self, nonce: Nonce, piece: ClickedPage) {
+    /// Add clicks on the page of a duel.
+    pub fn add(&mut self, nonce: Nonce, clicks: ClickedPage) {
         let page = match self.take(nonce) {
             Some(mut page) => {
-                page.add(piece);
+                page.add(clicks);
                 page
             }
-            None => piece,
+            None => clicks,
         };
         self.insert(nonce, page);
     }
 
-    /// Take a duel out: it is settled.
+    /// Remove a duel, because it is settled.
     pub fn take(&mut self, nonce: Nonce) -> Option<ClickedPage> {
         let page = self.pages.remove(&nonce)?;
         self.by_issue.remove(&(page.duel.issued_at, nonce));

@@ -1,15 +1,15 @@
-//! What pages came to, counted by method and pair. Part of the fold: at most as many rows as there
-//! are pairs with pages, for each version of the method.
+//! Counts of settled pages, by method version and pair. Part of the fold: each version of the
+//! method has at most one row for each pair.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::OutcomeEvent;
+use crate::events::OutcomeEvent;
 use dueling_bandits::Answer;
 use interleaving::{Credit, CreditSheet, NoSignal, Team};
 
-/// The settled pages of one pair, seen from its lower ranker.
+/// The settled pages of one pair, from the view of its lower ranker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PairPages {
     /// Pages that the lower ranker won.
@@ -20,34 +20,34 @@ pub struct PairPages {
     pub ties: u64,
     /// Pages without a click.
     pub no_click: u64,
-    /// Pages whose clicks earned nobody anything.
+    /// Pages whose clicks earned no credit.
     pub nothing_creditable: u64,
-    /// Pages on which both lists were the same.
+    /// Pages made of two equal lists.
     pub not_informative: u64,
-    /// Pages that showed the lower ranker left.
+    /// Pages that showed the lower ranker on the left.
     pub lower_left: u64,
     /// Pages with a slot that can earn credit.
     pub drafted: u64,
-    /// Pages on which the first such slot is the lower ranker's.
+    /// Pages on which the first such slot belongs to the lower ranker.
     pub lower_first: u64,
-    /// Slots that were shown, pinned ones apart.
+    /// Slots that were shown, without pinned ones.
     pub slots: u64,
     /// Slots that can earn credit.
     pub competitive: u64,
 }
 
 impl PairPages {
-    /// All of them.
+    /// All pages.
     pub fn pages(&self) -> u64 {
         self.wins + self.losses + self.ties + self.no_signal()
     }
 
-    /// Those that said nothing.
+    /// Pages that teach nothing.
     pub fn no_signal(&self) -> u64 {
         self.no_click + self.nothing_creditable + self.not_informative
     }
 
-    /// Add what is counted of another.
+    /// Add the counts of another pair.
     pub fn add(&mut self, other: &Self) {
         self.wins += other.wins;
         self.losses += other.losses;
@@ -63,7 +63,7 @@ impl PairPages {
     }
 }
 
-/// By version of the method and by pair, its lower ranker first.
+/// Counts by method version, then by pair with the lower ranker first.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PageCounts(BTreeMap<u32, BTreeMap<(u16, u16), PairPages>>);
 
@@ -73,7 +73,7 @@ impl PageCounts {
         self.0.get(&version).into_iter().flatten()
     }
 
-    /// One settled page, of two different rankers.
+    /// Count one settled page of two different rankers.
     pub fn record(
         &mut self,
         version: u32,
@@ -105,8 +105,7 @@ impl PageCounts {
         row.competitive += competitive.count() as u64;
     }
 
-    /// Whether every pair is one of `rankers`, and every version one of `versions`; a decoded one
-    /// may not be.
+    /// Whether all pairs and versions exist. Decoded counts may name others.
     pub fn is_sound(&self, rankers: usize, versions: usize) -> bool {
         self.0.iter().all(|(&version, pairs)| {
             (1..=versions).contains(&(version as usize))

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Fold, MethodVersion, method_of, text_of};
+use super::Fold;
+use super::methods::{MethodVersion, method_of};
+use super::state::policy_text;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::counts::Counts;
 use crate::engine::fold::open_pages::{ClickedPage, OpenPages};
@@ -15,8 +17,8 @@ use dueling_bandits::Roster;
 use dueling_bandits::evidence::History;
 use dueling_bandits::parameters::Setup;
 
-/// Bytes of the digest at the end of a saved fold: a damaged one must not be taken for a state that
-/// nobody folded.
+/// Bytes of the digest at the end of a saved fold. It shows damage: damaged bytes could decode to
+/// a state that no log folds to.
 const DIGEST_BYTES: usize = 16;
 
 #[derive(Serialize, Deserialize)]
@@ -33,15 +35,14 @@ struct Saved {
     concluded_by_itself: Option<String>,
     recorded_at: i64,
     batch_opened_at: i64,
-    /// Of each version after the first: where it begins, and the method as JSON.
+    /// Each version after the first: position of its entry, and the method as JSON.
     methods: Vec<(u64, String)>,
     open_pages: BTreeMap<Nonce, ClickedPage>,
     page_counts: PageCounts,
 }
 
 impl Fold {
-    /// The state as [`Fold::save`] left it; `None` when the bytes are not what this program can
-    /// read.
+    /// The state that [`Fold::save`] wrote; `None` if this program cannot read the bytes.
     pub fn restore(spec: &ExperimentSpec, seed: u64, bytes: &[u8]) -> Option<Self> {
         let (content, found) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
         if found != digest(content) {
@@ -49,11 +50,11 @@ impl Fold {
         }
         let saved: Saved = postcard::from_bytes(content).ok()?;
         let (rankers, initial_rankers) = (saved.rankers, spec.initial_rankers());
-        // it may be of before a ranker came or went
+        // the roster may have changed after it was saved
         let known = (initial_rankers..=spec.rankers.len()).contains(&rankers)
             && spec.roster_changes.retired.starts_with(&saved.retired);
         let sound = known && saved.counts.is_sound(rankers) && saved.history.is_sound(rankers);
-        if saved.policy_text != text_of(&spec.policy)
+        if saved.policy_text != policy_text(&spec.policy)
             || saved.policy_changes_seen != spec.former_policies.len()
             || !sound
         {
@@ -94,7 +95,7 @@ impl Fold {
             methods,
             open_pages: OpenPages::of(saved.open_pages),
             page_counts: saved.page_counts,
-            anothers_log: false,
+            foreign_log: false,
             policy_changes: spec.former_policies.len(),
             policy_changes_seen: saved.policy_changes_seen,
             policy_since: saved.policy_since,

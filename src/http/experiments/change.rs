@@ -10,12 +10,12 @@ use utoipa::ToSchema;
 use super::if_match::expected_version;
 use super::representation::Experiment;
 use crate::engine::experiment_spec::Ranker;
+use crate::events::Status;
 use crate::http::caller::Caller;
 use crate::http::extract::{JsonBody, PathOf};
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::http::state::AppState;
 use crate::http::{schemas, spec_bodies};
-use crate::store::Status;
 
 /// One change of an experiment.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -10,13 +10,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::clock::rfc3339;
-use crate::engine::error::ServiceError;
+use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::{ConcludeAt, ExperimentSpec};
 use crate::engine::loaded::LoadedExperiment;
 use crate::engine::page_rules::CurrentMethod;
+use crate::events::Status;
 use crate::http::problem::ApiResult;
 use crate::http::schemas;
-use crate::store::{ExperimentRecord, Status};
+use crate::store::ExperimentRecord;
 
 /// An experiment.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -87,7 +88,7 @@ impl Experiment {
     pub fn of(loaded: &LoadedExperiment) -> ApiResult<Self> {
         let record = loaded.record();
         Self::of_record(&record, &loaded.spec)
-            .map_err(|why| ServiceError::Unreadable { name: record.name, why }.into())
+            .map_err(|why| EngineError::Unreadable { name: record.name, why }.into())
     }
 
     pub fn of_record(record: &ExperimentRecord, spec: &ExperimentSpec) -> Result<Self, String> {

@@ -3,14 +3,15 @@
 use super::details::Problem;
 use super::kind::ProblemKind;
 use super::sentence::sentence;
-use crate::engine::error::ServiceError;
+use crate::engine::error::EngineError;
+use crate::service::error::ServiceError;
 use crate::store::StoreError;
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
         let detail = sentence(&error.to_string());
         match error {
-            ServiceError::NotFound(_) => Self::new(ProblemKind::ExperimentNotFound, detail),
+            ServiceError::Engine(error) => error.into(),
             ServiceError::Invalid(errors) => errors
                 .into_iter()
                 .fold(Self::new(ProblemKind::InvalidRequest, detail), |problem, error| {
@@ -30,11 +31,20 @@ impl From<ServiceError> for Problem {
             ServiceError::FixedRankers(_) => Self::new(ProblemKind::RankersFixed, detail),
             ServiceError::CannotReplay(_) => Self::new(ProblemKind::CannotReplay, detail),
             ServiceError::Conflict(_) => Self::new(ProblemKind::FeedbackConflict, detail),
-            ServiceError::Overloaded => Self::new(ProblemKind::Overloaded, detail),
-            // Whoever finds the damage logs it, once.
-            ServiceError::Unreadable { .. } => Self::new(ProblemKind::ExperimentUnreadable, detail),
-            ServiceError::Store(error) => Self::from(&*error),
-            ServiceError::Internal(_) => Self::internal(error),
+        }
+    }
+}
+
+impl From<EngineError> for Problem {
+    fn from(error: EngineError) -> Self {
+        let detail = sentence(&error.to_string());
+        match error {
+            EngineError::NotFound(_) => Self::new(ProblemKind::ExperimentNotFound, detail),
+            EngineError::Overloaded => Self::new(ProblemKind::Overloaded, detail),
+            // logged once, by the engine
+            EngineError::Unreadable { .. } => Self::new(ProblemKind::ExperimentUnreadable, detail),
+            EngineError::Store(error) => Self::from(&*error),
+            EngineError::Internal(_) => Self::internal(error),
         }
     }
 }

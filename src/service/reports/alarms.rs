@@ -1,91 +1,91 @@
-//! What looks wrong with an experiment's traffic, with the likely cause and what to do.
+//! Alarms on the traffic of an experiment, with the likely cause and the action to take.
 //!
-//! Every alarm is a rule over counts that are at hand; none looks at the log. Each has an entry in
-//! docs/operations.md.
+//! Each alarm is a rule on counts in memory; none reads the log. `docs/operations.md` describes
+//! each.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::traffic::TrafficSummary;
+use crate::service::reports::traffic_summary::TrafficSummary;
 
-/// With fewer pieces of feedback, or duels, than that a share says nothing.
+/// Fewest pieces of feedback, or duels, for a rule on a share.
 const ENOUGH: u64 = 50;
-/// Standard deviations that the left share of wins may be from one half: 4.4 is passed by chance
-/// once in 100,000 looks.
+/// Standard deviations between the left share of wins and one half that raise an alarm. Chance
+/// alone exceeds 4.4 once in 100,000 checks.
 const SIDES_DEVIATIONS: f64 = 4.4;
-/// Below this rng, answers do not go missing evenly.
+/// Below this p-value, answers are missing unevenly.
 const EVEN_P_VALUE: f64 = 1e-5;
 
 /// A kind of alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlarmKind {
-    /// Names it, here and in docs/operations.md.
+    /// Its name, here and in docs/operations.md.
     pub slug: &'static str,
-    /// What is the matter, in a few words.
+    /// The problem, in a few words.
     pub title: &'static str,
     /// The likely cause.
     pub cause: &'static str,
-    /// What to do.
+    /// The action to take.
     pub action: &'static str,
 }
 
 macro_rules! alarms {
     ($($name:ident: $slug:literal, $title:literal, $cause:literal, $action:literal;)*) => {
         $(const $name: AlarmKind = AlarmKind { slug: $slug, title: $title, cause: $cause, action: $action };)*
-        /// Every kind.
+        /// All kinds.
         pub const KINDS: &[AlarmKind] = &[$($name),*];
     };
 }
 
-// Name: slug, title, likely cause, what to do.
+// Name: slug, title, likely cause, action.
 alarms! {
-    NO_FEEDBACK: "no-feedback", "Duels go out and no answer comes back",
-        "The backend asks for duels but does not send feedback, sends it to another server, or its click queue is stuck.",
-        "Look for calls of the feedback endpoint in the backend's log, and for 4xx answers to them in this server's.";
-    LATE: "late-feedback", "Much feedback comes too late",
-        "The backend sends feedback in batches, or its queue lags: answers come after the duel's time to live and are not counted.",
+    NO_FEEDBACK: "no-feedback", "Duels are issued and no feedback arrives",
+        "The backend requests duels but does not send feedback, sends it to another server, or its click queue is stuck.",
+        "Look for calls of the feedback endpoint in the log of the backend, and for 4xx answers to them in the log of this server.";
+    LATE: "late-feedback", "Much feedback arrives too late",
+        "The backend sends feedback in batches, or its queue lags: feedback arrives after the duel has expired and is not counted.",
         "Send feedback sooner, or create the experiment with a larger `duel_ttl_seconds`.";
-    INVALID: "invalid-feedback", "Feedback names duels that are none of this experiment",
-        "`duel_id` is cut off or mixed up on its way, belongs to another experiment or database, or its signing key was retired.",
+    INVALID: "invalid-feedback", "Feedback names no duel of this experiment",
+        "`duel_id` is truncated or mixed up on its way, belongs to another experiment or database, or its signing key was retired.",
         "Compare a refused `duel_id` with one from next-duel; see `rankduel signing-keys list`.";
-    CONFLICTS: "conflicting-feedback", "Duels are answered twice, differently",
-        "Several processes answer the same duel, or the outcome is computed anew from later clicks.",
+    CONFLICTS: "conflicting-feedback", "Duels get two different answers",
+        "Several processes answer the same duel, or the outcome is computed again from later clicks.",
         "Send one final answer for each duel; the first one stands.";
     REPEATS: "repeated-feedback", "Most feedback is sent more than once",
-        "A client repeats at once, or does not read the answer of the first try. Nothing is counted twice.",
-        "Repeat only what was not answered with 200, and wait between tries.";
+        "A client repeats at once, or does not read the answer to its first attempt. Nothing is counted twice.",
+        "Repeat only requests that were not answered with 200, and wait between attempts.";
     UNANSWERED: "unanswered-duels", "Many duels are never answered",
-        "Pages without a click are not reported, or duels are asked for that are never shown.",
-        "Send `none` for a page without a click. It teaches nothing about the rankers, but shows that all is well.";
-    UNEVEN: "uneven-answers", "Answers go missing for some rankers more than for others",
+        "Pages without a click are not reported, or duels are requested that are never shown.",
+        "Send `none` for a page without a click. It teaches nothing about the rankers, but shows that feedback works.";
+    UNEVEN: "uneven-answers", "Answers are missing for some rankers more often than for others",
         "A ranker fails or times out, so its pages are not shown or not reported. The comparison is then biased: this is the \
          sample-ratio check for adaptive allocation.",
-        "Look at the backend's errors for the rankers of the named pair, mend them, and start a new experiment.";
+        "Look at the errors of the backend for the rankers of the named pair, fix them, and start a new experiment.";
     SIDES: "side-imbalance", "One side of the page wins more often than the other",
-        "Which ranker is left is decided by a coin, so both sides must win equally often. The interleaving favours one side, or \
-         left and right are swapped somewhere.",
-        "Check how pages are made of the two lists and how clicks are credited; interleave here (`/interleave`) if in doubt.";
+        "The side of each ranker is random, so both sides must win equally often. The interleaving favours one side, or left \
+         and right are swapped somewhere.",
+        "Check how the two lists are interleaved and how clicks are credited; if in doubt, use `/interleave`.";
     NO_CLICKS: "few-clicks", "Few pages get a click",
-        "The outcome `none` is sent for most pages: searchers find nothing to click, or clicks are not seen.",
+        "The outcome `none` is sent for most pages: searchers find nothing to click, or clicks are not tracked.",
         "Check the click tracking. Pages without a click teach nothing, so the experiment takes longer.";
-    BATCH_STUCK: "batch-stuck", "The open batch does not go on",
-        "The batch waits for answers, and no duel of it has been answered for several times its time to live.",
-        "See whether duels are asked for and answered at all; lease the rest with `/batch/lease`, or post results.";
+    BATCH_STUCK: "batch-stuck", "The open batch makes no progress",
+        "The batch waits for answers, and none of its duels has been answered for several times their time to live.",
+        "Check whether duels are requested and answered at all; lease the rest with `/batch/lease`, or post results.";
 }
 
 /// An alarm that is on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Alarm {
-    /// Which kind; docs/operations.md has a section on it.
+    /// Its kind; docs/operations.md has a section on each.
     #[schema(example = "late-feedback")]
     pub kind: &'static str,
-    /// What is the matter, in a few words.
+    /// The problem, in a few words.
     pub title: &'static str,
-    /// The numbers that it was raised for.
+    /// The numbers that raised it.
     pub detail: String,
     /// The likely cause.
     pub cause: &'static str,
-    /// What to do.
+    /// The action to take.
     pub action: &'static str,
 }
 
@@ -95,23 +95,23 @@ impl AlarmKind {
     }
 }
 
-/// What the rules look at.
+/// The data that the rules use.
 #[derive(Clone, Copy)]
 pub struct Signs<'a> {
-    /// What passed through this process.
+    /// Traffic through this process.
     pub traffic: &'a TrafficSummary,
-    /// Answers of the whole log by what was shown: left won, right won, tie, no click.
+    /// Answers of the whole log by side of the page: left won, right won, tie, no click.
     pub shown: [u64; 4],
-    /// Whether duels are handed out.
+    /// Whether duels are issued.
     pub running: bool,
-    /// How long a duel lives.
+    /// Time to live of a duel, in milliseconds.
     pub ttl_ms: i64,
     /// Unix milliseconds.
     pub now_ms: i64,
-    /// Unix milliseconds at which the open batch opened or was last answered, where there is one
-    /// that is not complete.
+    /// Unix milliseconds at which the open batch opened or was last answered, if there is one that
+    /// is not complete.
     pub batch_since_ms: Option<i64>,
-    /// Names of the rankers of an index.
+    /// The id of the ranker with an index.
     pub name: &'a dyn Fn(u16) -> String,
 }
 
@@ -131,14 +131,14 @@ pub fn alarms(signs: &Signs<'_>) -> Vec<Alarm> {
         }
     };
     raise(signs.running && traffic.pairs >= 2 * ENOUGH && total == 0, NO_FEEDBACK, &|| {
-        format!("{} duels were handed out here, and no feedback has come.", traffic.pairs)
+        format!("{} duels were issued here, and no feedback has arrived.", traffic.pairs)
     });
     let share =
         |part: u64, whole: u64, at_least: f64| whole >= ENOUGH && percent(part, whole) >= at_least;
     let in_time_or_not = feedback.recorded + feedback.expired;
     raise(share(feedback.expired, in_time_or_not, 5.0), LATE, &|| {
         format!(
-            "{:.0} % of {in_time_or_not} answers came too late.",
+            "{:.0} % of {in_time_or_not} answers arrived too late.",
             percent(feedback.expired, in_time_or_not)
         )
     });
@@ -163,17 +163,14 @@ pub fn alarms(signs: &Signs<'_>) -> Vec<Alarm> {
     if let Some(answered) = traffic.even.answered_share {
         let out = traffic.delay.answers + traffic.unanswered;
         raise(total > 0 && out >= 2 * ENOUGH && answered < 0.5, UNANSWERED, &|| {
-            format!(
-                "{:.0} % of {out} duels had their time and no answer.",
-                100.0 * (1.0 - answered)
-            )
+            format!("{:.0} % of {out} duels expired without an answer.", 100.0 * (1.0 - answered))
         });
     }
     if let Some(test) = traffic.even.test {
         raise(test.p_value < EVEN_P_VALUE, UNEVEN, &|| {
             let (one, other) = ((signs.name)(test.worst.0), (signs.name)(test.worst.1));
             format!(
-                "`{one}` with `{other}`: {:.0} % answered, all together {:.0} % (p = {:.1e}).",
+                "`{one}` with `{other}`: {:.0} % answered, all pairs together {:.0} % (p = {:.1e}).",
                 100.0 * test.worst_share,
                 100.0 * traffic.even.answered_share.unwrap_or_default(),
                 test.p_value
@@ -194,7 +191,7 @@ pub fn alarms(signs: &Signs<'_>) -> Vec<Alarm> {
         raise(
             signs.running && traffic.pairs > 0 && stuck > 5 * signs.ttl_ms.max(60_000),
             BATCH_STUCK,
-            &|| format!("Nothing was answered for {} minutes.", stuck / 60_000),
+            &|| format!("No duel was answered for {} minutes.", stuck / 60_000),
         );
     }
     alarms
@@ -216,7 +213,7 @@ mod tests {
         let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
         fill(&traffic);
         let signs = Signs {
-            traffic: &traffic.summary(0),
+            traffic: &TrafficSummary::of(traffic.counts(), 0),
             shown,
             running: true,
             ttl_ms: 60_000,

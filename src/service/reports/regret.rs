@@ -1,5 +1,4 @@
-//! What exploring has cost, with how sure that is: the plug-in estimate beside the posterior, over
-//! time.
+//! Cost of exploration: regret over time, as a plug-in estimate and with its posterior uncertainty.
 
 use std::sync::Arc;
 
@@ -7,9 +6,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::clock::rfc3339;
-use crate::engine::error::ServiceError;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::service::reports::single_flight::SingleFlight;
 use crate::service::reports::standings::{RegretEstimate, copeland_scores};
 use dueling_bandits::evidence::history::Checkpoint;
 use dueling_bandits::evidence::posterior::window;
@@ -17,26 +17,26 @@ use dueling_bandits::evidence::{Estimate, History, Posterior};
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally, step_rng};
 
-/// Steps that "now" takes at least, where there are so many.
+/// Least number of newest steps that recent regret is estimated from, if there are that many.
 const RECENT_STEPS: u64 = 1000;
-/// Sets these draws apart from whatever else is drawn from an experiment's seed.
+/// Separates these random draws from other uses of the seed of an experiment.
 const REGRET_STREAM: u64 = 0x7265_6772_6574;
 
-/// What exploring has cost: estimates, since nobody knows the true preferences of a live
-/// experiment.
+/// Cost of exploration. All numbers are estimates: the true preferences of a live experiment are
+/// unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RegretReport {
     /// The plug-in estimate.
     #[serde(flatten)]
     pub plug_in: RegretEstimate,
-    /// The same under the posterior of all pairs.
+    /// Copeland regret under the posterior.
     pub posterior: PosteriorRegret,
     /// Condorcet regret.
     pub condorcet: CondorcetRegret,
-    /// What is being lost of late; `null` before the first step.
+    /// Regret of the newest steps; `null` before the first step.
     pub recent: Option<RecentRegret>,
-    /// Cumulative Copeland regret over time, priced with what is known now; at most 129 points, the
-    /// last one is now.
+    /// Cumulative Copeland regret over time, computed with the current estimates. At most 129
+    /// points; the last one is now.
     pub series: Vec<RegretPoint>,
 }
 
@@ -61,52 +61,53 @@ impl Band {
     }
 }
 
-/// Cumulative Copeland regret under the posterior: `Beta(1 + wins, 1 + losses)` for each pair,
-/// apart from the others.
+/// Cumulative Copeland regret under the posterior: independently for each pair,
+/// `Beta(1 + wins, 1 + losses)`.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PosteriorRegret {
-    /// Draws that it was computed from; fewer for many rankers.
+    /// Number of posterior draws; smaller for many rankers.
     pub draws: usize,
-    /// Probability of the intervals.
+    /// Probability content of the intervals.
     #[schema(example = 0.95)]
     pub level: f64,
-    /// What the duels have cost.
+    /// Regret of the duels.
     pub copeland_regret: Band,
-    /// What uniform pairs would have cost over as many steps.
+    /// Regret of uniform pairs over the same number of steps.
     pub uniform_copeland_regret: Band,
 }
 
-/// Cumulative Condorcet regret: over all steps, the mean over both rankers shown of how much more
-/// often than every other time the Condorcet winner would beat them.
+/// Cumulative Condorcet regret: the sum over all steps of the mean, over both rankers shown, of the
+/// probability above 1/2 with which the Condorcet winner beats them.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct CondorcetRegret {
-    /// Id of the ranker that beats all others in today's counts; `null` while none does.
+    /// Id of the ranker that beats all others in the current counts; `null` if none does.
     pub winner: Option<String>,
     /// Plug-in estimate; `null` without a winner.
     pub regret: Option<f64>,
-    /// What uniform pairs would have cost over as many steps; `null` without a winner.
+    /// Plug-in regret of uniform pairs over the same number of steps; `null` without a winner.
     pub uniform_regret: Option<f64>,
     /// Posterior probability that there is a Condorcet winner.
     pub probability: f64,
-    /// Under the posterior, given that there is one; `null` where that is too rare to say.
+    /// Regret under the posterior, given that there is a Condorcet winner; `null` if that is too
+    /// improbable for an estimate.
     pub posterior: Option<CondorcetPosterior>,
-    /// Why something is `null`.
+    /// Why a value is `null`.
     pub reason: Option<String>,
 }
 
 /// Condorcet regret under the posterior, given that there is a Condorcet winner.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct CondorcetPosterior {
-    /// What the duels have cost.
+    /// Regret of the duels.
     pub regret: Band,
-    /// What uniform pairs would have cost over as many steps.
+    /// Regret of uniform pairs over the same number of steps.
     pub uniform_regret: Band,
 }
 
-/// What is being lost of late, as Copeland regret of 1000 steps.
+/// Copeland regret of the newest steps, per 1000 steps.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RecentRegret {
-    /// The newest steps that it was estimated from.
+    /// Number of newest steps that it was estimated from.
     pub steps: u64,
     /// Plug-in estimate.
     pub plug_in: f64,
@@ -116,18 +117,18 @@ pub struct RecentRegret {
     pub low: f64,
     /// Upper end of the 95 % credible interval.
     pub high: f64,
-    /// Posterior mean of what 1000 steps of uniform pairs cost.
+    /// Posterior mean of the regret of 1000 steps of uniform pairs.
     pub uniform: f64,
 }
 
-/// Cumulative Copeland regret up to one moment.
+/// Cumulative Copeland regret up to one point in time.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RegretPoint {
     /// Log position.
     pub position: u64,
     /// Time-steps until then: answered duels and self-duels.
     pub steps: u64,
-    /// When that was.
+    /// Time of this point.
     #[schema(format = DateTime)]
     pub at: String,
     /// Plug-in estimate.
@@ -138,14 +139,14 @@ pub struct RegretPoint {
     pub low: f64,
     /// Upper end of the 95 % credible interval.
     pub high: f64,
-    /// Plug-in estimate of what uniform pairs would have cost.
+    /// Plug-in estimate of the regret of uniform pairs.
     pub uniform_plug_in: f64,
-    /// Posterior mean of what uniform pairs would have cost.
+    /// Posterior mean of the regret of uniform pairs.
     pub uniform_mean: f64,
 }
 
 impl Service {
-    /// What exploring has cost: at the position where the log is now or later. Computed once a
+    /// The cost of exploration at the current log position or later. Computed once for each
     /// position.
     pub async fn regret_report(
         &self,
@@ -155,7 +156,8 @@ impl Service {
         let experiment = Arc::clone(loaded);
         let compute =
             move || experiment.regret_report().map(|report| (report.plug_in.position, report));
-        loaded.estimates.regret.get(|&position| position >= asked_at, compute).await
+        let cache = loaded.extensions().get::<SingleFlight<u64, RegretReport>>();
+        cache.get(|&position| position >= asked_at, compute).await
     }
 }
 
@@ -194,7 +196,7 @@ impl LoadedExperiment {
     }
 }
 
-/// What regret is estimated from.
+/// The data that regret is estimated from.
 #[derive(Clone, Copy)]
 struct Evidence<'a> {
     tally: &'a Tally,
@@ -202,7 +204,8 @@ struct Evidence<'a> {
     history: &'a History,
 }
 
-/// `moments` ascend and end with now; `shown` is what was shown until now.
+/// The report. `moments` are in ascending order and end now; `shown` is the number of appearances
+/// until now.
 fn price(
     plug_in: RegretEstimate,
     Evidence { tally, roster, history }: Evidence<'_>,
@@ -219,7 +222,7 @@ fn price(
     };
     let recent_steps = steps - before.map_or(0, |before| before.steps);
 
-    // everything until now goes last: Condorcet regret is of that
+    // the last one is everything until now: Condorcet regret is computed for it
     let priced: Vec<&[u64]> =
         moments.iter().map(|moment| &*moment.shown).chain([&*recent, shown]).collect();
     let draws = Posterior::draws(tally.rankers());
@@ -285,16 +288,16 @@ fn condorcet(
     let winner =
         active.iter().copied().find(|&i| active.iter().all(|&j| j == i || tally.leads(i, j)));
     let priced = winner.map(|winner| {
-        // one that takes part no more, and that the winner does not beat, costs nothing beside it
+        // a retired ranker that the winner does not beat has no regret
         let loss = |i| {
             if i == winner { 0.0 } else { (tally.mean(winner, i).unwrap_or(0.5) - 0.5).max(0.0) }
         };
         Regret::from_losses((0..tally.rankers()).map(loss).collect()).with_uniform_pairs_of(active)
     });
     let reason = match (winner, &posterior) {
-        (None, Some(_)) => Some("in today's counts no ranker beats all others".into()),
+        (None, Some(_)) => Some("no ranker beats all others in the current counts".into()),
         (_, None) => Some(format!(
-            "a ranker that beats all others has probability {probability:.3}: too little to price it"
+            "the probability that a ranker beats all others is {probability:.3}: too small to estimate its regret"
         )),
         _ => None,
     };

@@ -1,5 +1,5 @@
-//! What if another policy had been in charge: the log folded under it, what it would choose next,
-//! and what it would have cost.
+//! Replaying a log under another policy: its state, the duels it would select next, and the regret
+//! it would have had.
 
 use std::sync::Arc;
 
@@ -7,109 +7,110 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use crate::engine::error::ServiceError;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
+use crate::service::error::ServiceError;
 use crate::service::reports::regret::Band;
 use crate::service::reports::standings::copeland_scores;
-use crate::store::{ExperimentRecord, LogEntry, Store};
+use crate::store::{ExperimentLog, ExperimentRecord, LogEntry};
 use dueling_bandits::evidence::whatif::{self, Answers, Course};
 use dueling_bandits::evidence::{Estimate, Posterior};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{InFlight, PolicySpec, step_rng};
 
-/// Entries read at a time.
-const PAGE: u32 = 20_000;
-/// Longest log that is folded on a request.
+/// Entries of one chunk.
+const CHUNK: u32 = 20_000;
+/// Longest log that a request can replay.
 const ENTRIES_MAX: u64 = 200_000;
-/// Steps of all runs together that are made on a request, for a policy whose step takes K²
-/// operations or less.
+/// Limit of the work of a request: steps of all runs together, for a policy whose step takes at
+/// most K² operations.
 const REQUEST_WORK: u64 = 200_000_000;
-/// Selections from which the next duels are counted.
+/// Selections from which the shares of the next duels are estimated.
 const SELECTIONS: u32 = 200;
-/// Most next duels that are listed.
+/// Most next duels in a report.
 const NEXT_MAX: usize = 10;
-/// Runs of the other policy.
+/// Runs of the policy.
 const RUNS: u64 = 20;
-/// Fewest steps from which a cost is estimated, and fewest for each ranker.
+/// Fewest steps from which regret is estimated, in total and for each ranker.
 const STEPS_MIN: u64 = 100;
 const STEPS_MIN_PER_RANKER: u64 = 10;
-/// Sets these draws apart from whatever else is drawn from an experiment's seed.
+/// Separates these random draws from other uses of the seed of an experiment.
 const REPLAY_STREAM: u64 = 0x7265_706c_6179;
 
-/// An experiment's log under another policy.
+/// The log of an experiment under a policy.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Replay {
     /// The experiment's name.
     pub experiment: String,
-    /// Log position up to which it was folded.
+    /// Log position up to which the log was folded.
     pub position: u64,
     /// The policy, with all parameters.
-    #[schema(value_type = crate::http::schemas::PolicySchema)]
+    #[schema(value_type = crate::schemas::PolicySchema)]
     pub policy: PolicySpec,
-    /// Whether it is the experiment's own, with the same parameters. Then batches and what the
-    /// policy remembers of its selections are taken from the log; else each comparison is one that
-    /// the policy did not ask for.
+    /// Whether it is the current policy of the experiment, with the same parameters. Then batches
+    /// and tickets of selections are taken from the log. Otherwise each comparison is one that the
+    /// policy did not request.
     pub own_policy: bool,
-    /// Digest of the policy's state: equal states have equal digests.
+    /// Digest of the state of the policy: equal states have equal digests.
     #[schema(example = "9f86d081884c7d65")]
     pub state: String,
-    /// Time-steps that it has folded.
+    /// Number of folded time-steps.
     pub steps: u64,
     /// Ids of the rankers with the largest Copeland score in the folded counts.
     pub leaders: Vec<String>,
-    /// Id of the ranker that the policy would recommend if it had to end now.
+    /// Id of the ranker that the policy would recommend now.
     pub champion: String,
-    /// Number of the batch that it would have open; `null` outside batches.
+    /// Number of the batch that would be open; `null` outside batches.
     pub batch: Option<u32>,
-    /// The pairs that it would choose next, out of 200 selections, the most frequent first; at most
-    /// 10.
+    /// The pairs that the policy would select next, the most frequent of 200 selections first; at
+    /// most 10.
     pub next: Vec<NextDuel>,
-    /// What it would have cost from the beginning; `null` where the log does not say.
+    /// Regret that the policy would have had from the beginning; `null` if the log is not enough to
+    /// estimate it.
     pub regret: Option<OtherRegret>,
     /// Why `regret` is `null`.
     pub regret_reason: Option<String>,
 }
 
-/// A pair that a policy would choose next.
+/// A pair that a policy would select next.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct NextDuel {
-    /// Id of the first ranker of the policy's ordered pair.
+    /// Id of the first ranker of the ordered pair.
     pub first: String,
-    /// Id of the second; the same for a self-duel.
+    /// Id of the second ranker; the same for a self-duel.
     pub second: String,
     /// Share of the selections.
     pub share: f64,
 }
 
-/// Cumulative Copeland regret over the first `steps` steps, under the other policy and as it was.
+/// Cumulative Copeland regret over the first `steps` steps: of the replayed policy and of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct OtherRegret {
-    /// How it was estimated: `queue-based`, by runs of the policy that are answered with the log's
-    /// own answers, each used once. As many steps as every run could make before a pair's answers
-    /// were used up.
+    /// Method of the estimate. `queue-based`: runs of the policy get their answers from the log,
+    /// each answer once. All runs have the same number of steps: those that every run can make
+    /// before it has used up the answers of a pair.
     #[schema(example = "queue-based")]
     pub method: &'static str,
-    /// Steps that were priced: what the estimate rests on.
+    /// Number of steps that the estimate is based on.
     pub steps: u64,
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// What the other policy would have cost: mean and 95 % interval over its runs and over the
-    /// posterior of the preferences.
+    /// Regret of the replayed policy: mean and 95 % interval over its runs and over the posterior
+    /// of the preferences.
     pub replayed: Band,
-    /// Standard deviation between runs alone.
+    /// Standard deviation between the runs.
     pub deviation: f64,
-    /// What the experiment has cost over its first so many steps, priced alike; between two moments
-    /// at which it was counted it is taken to rise evenly.
+    /// Regret of the experiment itself over its first `steps` steps, estimated in the same way.
+    /// Between two recorded points it is interpolated.
     pub logged: Band,
-    /// What uniform pairs would have cost over so many steps: posterior mean.
+    /// Regret of uniform pairs over `steps` steps: posterior mean.
     pub uniform: f64,
 }
 
 impl Service {
-    /// Replay an experiment's log under `policy`, which must be valid for its rankers.
+    /// Replay the log of an experiment under `policy`, which must be valid for its rankers.
     pub async fn replay(
         &self,
         loaded: &Arc<LoadedExperiment>,
@@ -119,21 +120,21 @@ impl Service {
         let head = loaded.fold()?.position();
         if head > ENTRIES_MAX {
             return Err(ServiceError::CannotReplay(format!(
-                "the log of experiment `{}` has {head} entries, and a request replays {ENTRIES_MAX} at most; \
+                "the log of experiment `{}` has {head} entries, and a request replays at most {ENTRIES_MAX}; \
                  `rankduel replay {}` has no limit",
                 loaded.name, loaded.name
             )));
         }
         let rankers = loaded.spec.rankers.len() as u64;
         let steps = REQUEST_WORK / (rankers * rankers + 400) / RUNS / 2;
-        replay(&*self.store, &record, &loaded.spec, policy, head, Some(steps)).await
+        replay(&*self.engine.store, &record, &loaded.spec, policy, head, Some(steps)).await
     }
 }
 
-/// Fold the log of `record` up to `head` under `policy`, and run the policy on its answers for as
-/// many steps as there were, but `steps_max` at most.
+/// Fold the log of `record` up to `head` under `policy`, and run the policy on its answers for the
+/// same number of steps, but at most `steps_max`.
 pub async fn replay(
-    store: &dyn Store,
+    store: &dyn ExperimentLog,
     record: &ExperimentRecord,
     spec: &ExperimentSpec,
     policy: PolicySpec,
@@ -142,7 +143,7 @@ pub async fn replay(
 ) -> Result<Replay, ServiceError> {
     if record.pruned_to > 0 {
         return Err(ServiceError::CannotReplay(format!(
-            "the log of experiment `{}` was pruned up to position {}: its beginning is gone",
+            "the log of experiment `{}` was pruned up to position {}: its beginning no longer exists",
             record.name, record.pruned_to
         )));
     }
@@ -150,7 +151,7 @@ pub async fn replay(
         && let Some(why) = policy.description().fixed_rankers
     {
         return Err(ServiceError::CannotReplay(format!(
-            "rankers have come or gone in experiment `{}`, and policy `{}` cannot learn from such a log: {why}",
+            "experiment `{}` has roster changes, and policy `{}` cannot fold a log with them: {why}",
             record.name,
             policy.kind()
         )));
@@ -159,18 +160,18 @@ pub async fn replay(
     let under = ExperimentSpec { policy, ..spec.clone() };
     let mut fold = match own_policy {
         true => Fold::start(&under, record.seed, record.created_at),
-        false => Fold::start_with_anothers_log(&under, record.seed, record.created_at),
+        false => Fold::start_with_foreign_log(&under, record.seed, record.created_at),
     };
     while fold.position() < head {
-        let page = store.read(record.id, fold.position(), PAGE).await?;
-        if page.is_empty() {
-            return Err(ServiceError::Internal(format!(
-                "the log of experiment `{}` ends at {} and should go on to {head}",
+        let chunk = store.read(record.id, fold.position(), CHUNK).await?;
+        if chunk.is_empty() {
+            return Err(ServiceError::internal(format!(
+                "the log of experiment `{}` ends at position {} instead of {head}",
                 record.name,
                 fold.position()
             )));
         }
-        fold = in_background(move || fold_page(fold, &page, head)).await??;
+        fold = in_background(move || fold_chunk(fold, &chunk, head)).await??;
     }
     let (name, seed) = (record.name.clone(), record.seed);
     in_background(move || report(&name, seed, &under, own_policy, &fold, steps_max)).await
@@ -181,12 +182,13 @@ async fn in_background<T: Send + 'static>(
 ) -> Result<T, ServiceError> {
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|error| ServiceError::Internal(format!("a replay failed: {error}")))
+        .map_err(|error| ServiceError::internal(format!("a replay failed: {error}")))
 }
 
-fn fold_page(mut fold: Fold, page: &[LogEntry], head: u64) -> Result<Fold, ServiceError> {
-    fold.apply_page(|folding| {
-        page.iter()
+fn fold_chunk(mut fold: Fold, chunk: &[LogEntry], head: u64) -> Result<Fold, ServiceError> {
+    fold.apply_chunk(|folding| {
+        chunk
+            .iter()
             .take_while(|entry| entry.position <= head)
             .try_for_each(|entry| folding.apply(entry))
     })
@@ -235,7 +237,7 @@ fn next_duels(spec: &ExperimentSpec, seed: u64, fold: &Fold) -> Vec<NextDuel> {
         *counts.entry((duel.first, duel.second)).or_insert(0_u32) += 1;
     }
     let mut counts: Vec<_> = counts.into_iter().collect();
-    // the most frequent first, equals in the order of the rankers
+    // the most frequent first; ties in the order of the rankers
     counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
     counts
         .into_iter()
@@ -248,7 +250,7 @@ fn next_duels(spec: &ExperimentSpec, seed: u64, fold: &Fold) -> Vec<NextDuel> {
         .collect()
 }
 
-/// What the policy of `spec` would have cost, or why that cannot be said.
+/// The regret that the policy of `spec` would have had, or why it cannot be estimated.
 fn other_regret(
     spec: &ExperimentSpec,
     seed: u64,
@@ -258,7 +260,7 @@ fn other_regret(
     let rankers = spec.rankers.len();
     if !spec.roster_changes.is_none() {
         return Err(
-            "rankers have come or gone, and the log's answers are not told apart by who took part"
+            "the experiment has roster changes, and the counted answers do not say which rankers were active"
                 .into(),
         );
     }
@@ -271,11 +273,11 @@ fn other_regret(
     if asked < enough {
         return Err(match steps_max {
             Some(most) if most < enough => format!(
-                "with {rankers} rankers a request can follow {most} steps, and fewer than {enough} say too little; \
+                "with {rankers} rankers a request can replay {most} steps, and fewer than {enough} are not enough; \
                  `rankduel replay` has no limit"
             ),
             _ => format!(
-                "the experiment has made {asked} steps, and fewer than {enough} say too little"
+                "the experiment has made {asked} steps, and fewer than {enough} are not enough"
             ),
         });
     }
@@ -284,8 +286,8 @@ fn other_regret(
         let mut policy = spec.policy.start(Setup { rankers, seed });
         whatif::run(&mut *policy, answers.clone(), spec.ties, seed, steps, &mut step_rng(seed, 0))
     };
-    // how far every run comes; then all of them so far, so that which ones come farther does not
-    // matter
+    // first find the number of steps that every run can make; then repeat all runs with it, so that
+    // longer runs do not weigh more
     let mut shortest = asked;
     let mut used_up = None;
     for run in 0..RUNS {
@@ -298,8 +300,8 @@ fn other_regret(
                 format!(" `{}` and `{}`", spec.rankers[duel.first].id, spec.rankers[duel.second].id)
             });
             return Err(format!(
-                "after {shortest} steps the policy asks for a pair{pair} whose answers in the log are used up, and fewer than \
-                 {enough} steps say too little: the log was made by a policy that asked for other pairs"
+                "after {shortest} steps the policy requests a pair{pair} whose answers in the log are used up, and fewer than \
+                 {enough} steps are not enough: the log was made by a policy that requested other pairs"
             ));
         }
     }
@@ -329,7 +331,7 @@ fn other_regret(
     })
 }
 
-/// Places on pages of each ranker in the first `steps` steps of the log, evenly between two
+/// Appearances of each ranker in the first `steps` steps of the log, interpolated between two
 /// checkpoints.
 fn shown_until(fold: &Fold, steps: u64) -> Vec<u64> {
     let history = fold.history();

@@ -1,43 +1,44 @@
-//! What came of an experiment so far: counts, scores, leaders, and what exploring has cost.
+//! Standings: counts, scores, leaders, and the plug-in estimate of regret.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::error::ServiceError;
 use crate::engine::fold::Fold;
+use crate::engine::fold::counts::PairTotals;
 use crate::engine::loaded::LoadedExperiment;
+use crate::service::error::ServiceError;
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally};
 
-/// An experiment's counts and scores at a log position.
+/// Counts and scores of an experiment at a log position.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Standings {
     /// The experiment's name.
     #[schema(example = "search-ranking")]
     pub experiment: String,
-    /// Log position that everything here is at; the next feedback makes it larger.
+    /// Log position of these standings. It grows with each piece of feedback.
     pub position: u64,
-    /// Duels that were answered, self-duels apart.
+    /// Number of answered duels, without self-duels.
     pub duels: u64,
-    /// Self-duels that were handed out: pages that show one ranker alone.
+    /// Number of issued self-duels: pages that show one ranker alone.
     pub self_duels: u64,
-    /// Answers by what was shown.
+    /// Answers by side of the page.
     pub outcomes: OutcomeCounts,
-    /// Ids of the rankers that lead: the largest Copeland score; more than one when they are level.
+    /// Ids of the rankers with the largest Copeland score; several if they are tied.
     pub leaders: Vec<String>,
-    /// Id of the ranker that the policy would recommend if it had to end now.
+    /// Id of the ranker that the policy would recommend now.
     pub champion: String,
-    /// One row a ranker, in the experiment's order.
+    /// One row for each ranker, in the order of the experiment.
     pub rankers: Vec<RankerStanding>,
     /// `wins[i][j]`: duels that ranker `i` won against ranker `j`, in the order of `rankers`. Ties
-    /// are not in it.
+    /// are not included.
     pub wins: Vec<Vec<u64>>,
     /// `ties[i][j]`: duels of `i` and `j` without a winner; symmetric.
     pub ties: Vec<Vec<u64>>,
 }
 
-/// Answers by what was shown left and right. Batch results that were posted as counts have no sides
-/// and are not in it.
+/// Answers by side of the page. Batch results that were posted as counts have no sides and are not
+/// included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct OutcomeCounts {
     /// The left ranker won.
@@ -50,18 +51,18 @@ pub struct OutcomeCounts {
     pub none: u64,
 }
 
-/// One ranker's counts and scores.
+/// Counts and scores of one ranker.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RankerStanding {
     /// The ranker's id.
     pub id: String,
-    /// Whether it was retired: it is never shown again, and neither leads nor counts in anybody's
-    /// score.
+    /// Whether it is retired: it is never shown again, cannot lead, and does not count in the
+    /// scores of other rankers.
     pub retired: bool,
-    /// Share of the other rankers that take part that it has beaten more often than not, 0 to 1.
+    /// Share of the other active rankers that it beats in the current counts, 0 to 1.
     pub copeland_score: f64,
-    /// Mean of its win rates against each of the others that take part, 0 to 1; a pair that was
-    /// never compared counts 1/2.
+    /// Mean of its win rates against each other active ranker, 0 to 1. A pair without comparisons
+    /// counts as 1/2.
     pub borda_score: f64,
     /// Duels that it won.
     pub wins: u64,
@@ -71,45 +72,44 @@ pub struct RankerStanding {
     pub ties: u64,
     /// Duels whose page got no click.
     pub no_signal: u64,
-    /// Places on pages: one for a duel, two for a self-duel.
+    /// Appearances on pages: one for a duel, two for a self-duel.
     pub appearances: u64,
-    /// Whether it leads.
+    /// Whether it is one of the `leaders`.
     pub leader: bool,
 }
 
-/// What exploring has cost, estimated. Nobody knows the true preferences of a live experiment: this
-/// prices its duels with the scores of today's counts, and early in an experiment it is rough.
+/// Estimated cost of exploration. The true preferences of a live experiment are unknown, so the
+/// estimate uses the scores of the current counts. It is rough early in an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RegretEstimate {
     /// The experiment's name.
     pub experiment: String,
-    /// Log position that it is at.
+    /// Log position of the estimate.
     pub position: u64,
-    /// How it was estimated: `plug-in`, the logged duels priced with the Copeland scores of today's
-    /// win rates.
+    /// Method of the estimate. `plug-in`: the regret of the logged duels, computed with the
+    /// Copeland scores of the current win rates.
     #[schema(example = "plug-in")]
     pub method: &'static str,
-    /// Time-steps that were priced: answered duels and self-duels.
+    /// Number of time-steps: answered duels and self-duels.
     pub steps: u64,
-    /// Cumulative Copeland regret: over all steps, the best score less the mean score of the two
-    /// rankers shown; 0 is a step that showed the best ranker twice, 1 the most that a step can
-    /// cost.
+    /// Cumulative Copeland regret: the sum over all steps of the best score minus the mean score of
+    /// the two rankers shown. A step costs between 0 (both are best rankers) and 1.
     pub copeland_regret: f64,
-    /// What uniform pairs would have cost over as many steps.
+    /// Regret of uniform pairs over the same number of steps.
     pub uniform_copeland_regret: f64,
-    /// `1 - copeland_regret / uniform_copeland_regret`: the part of that cost which the policy has
-    /// saved; `null` while uniform pairs would have cost nothing.
+    /// `1 - copeland_regret / uniform_copeland_regret`: the share of that regret that the policy
+    /// has saved. `null` while the regret of uniform pairs is 0.
     pub saved: Option<f64>,
 }
 
-/// How many of the rankers that take part each ranker has beaten, under the experiment's tie rule.
+/// How many of the active rankers each ranker beats, under the tie rule of the experiment.
 pub(crate) fn copeland_scores(tally: &Tally, roster: &Roster) -> Vec<usize> {
     let beaten =
         |i: usize| roster.active().iter().filter(|&&j| j != i && tally.leads(i, j)).count();
     (0..tally.rankers()).map(beaten).collect()
 }
 
-/// How many others take part, seen from `i`.
+/// Number of active rankers other than `i`.
 fn others(roster: &Roster, i: usize) -> usize {
     roster.active().len() - usize::from(roster.is_active(i))
 }
@@ -148,7 +148,7 @@ impl LoadedExperiment {
                 }
             })
             .collect();
-        let matrix = |cell: fn(crate::engine::fold::counts::PairTotals) -> u64| -> Vec<Vec<u64>> {
+        let matrix = |cell: fn(PairTotals) -> u64| -> Vec<Vec<u64>> {
             let k = scores.len();
             (0..k)
                 .map(|i| (0..k).map(|j| if i == j { 0 } else { cell(counts.pair(i, j)) }).collect())
@@ -169,7 +169,7 @@ impl LoadedExperiment {
         })
     }
 
-    /// What exploring has cost, as the plug-in estimate.
+    /// The cost of exploration, as the plug-in estimate.
     pub fn regret(&self) -> Result<RegretEstimate, ServiceError> {
         Ok(self.plug_in_regret(&*self.fold()?))
     }

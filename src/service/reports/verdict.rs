@@ -1,162 +1,165 @@
-//! Who is best, and how sure that is: the verdict on an experiment.
+//! The verdict: which ranker is best, and with what confidence.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::error::ServiceError;
 use crate::engine::experiment_spec::{CONFIDENCE, ConcludeAt};
 use crate::engine::loaded::LoadedExperiment;
+use crate::events::Status;
 use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::service::reports::single_flight::SingleFlight;
 use crate::service::reports::standings::answered_duels;
-use crate::store::Status;
-use dueling_bandits::evidence::{Certainty, Forecast, History, Posterior, Unknowable, forecast};
+use crate::service::reports::verdict_sentence::{Finding, rounded};
+use dueling_bandits::evidence::{Certainty, History, Posterior, Unknowable, forecast};
 use dueling_bandits::{Tally, step_rng};
 
-/// The confidence of a verdict unless the caller or the experiment says otherwise.
+/// Default confidence of a verdict.
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;
-/// Most deciding pairs that are listed.
+/// Most deciding pairs in a verdict.
 const PAIRS_MAX: usize = 50;
-/// Sets these draws apart from whatever else is drawn from an experiment's seed.
+/// Separates these random draws from other uses of the seed of an experiment.
 const VERDICT_STREAM: u64 = 0x7665_7264_6963;
 
-/// What a kept verdict was made for.
+/// What a cached verdict was computed for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct VerdictKey {
+struct VerdictKey {
     position: u64,
     /// Of the experiment's record.
     version: u64,
     confidence: f64,
 }
 
-/// Who is best, and how sure that is.
+/// Which ranker is best, and with what confidence.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Verdict {
     /// The experiment's name.
     pub experiment: String,
-    /// Log position that this is at.
+    /// Log position of this verdict.
     pub position: u64,
-    /// Duels that were answered, self-duels apart.
+    /// Number of answered duels, without self-duels.
     pub duels: u64,
-    /// `winners` and `possible` are right with this probability: at every moment at once, so one
-    /// may look as often as one likes and stop when one likes.
+    /// Probability with which `winners` and `possible` are correct. It holds at all times at once,
+    /// so you can check as often as you like and stop at any time.
     #[schema(example = 0.95)]
     pub confidence: f64,
-    /// How far it is.
+    /// How far the experiment is.
     pub state: VerdictState,
     /// The verdict in a sentence or two.
     #[schema(example = "`neural` is the best ranker: it beats all 4 others.")]
     pub sentence: String,
-    /// Ids of the rankers that are certainly a Copeland winner; empty while it is open.
+    /// Ids of the rankers that are certainly a Copeland winner; empty while the verdict is open.
     pub winners: Vec<String>,
     /// Ids of the rankers that can still be a Copeland winner; never empty.
     pub possible: Vec<String>,
     /// Id of the ranker that is most probably a Copeland winner.
     pub leader: String,
-    /// One row a ranker, in the experiment's order.
+    /// One row for each ranker, in the order of the experiment.
     pub rankers: Vec<RankerVerdict>,
-    /// The open pairs that can change who wins, at most 50: those that the leader is part of first,
-    /// then those of two rankers that can both win; within these the least settled first.
+    /// Undecided pairs that can change the winner, at most 50: pairs with the leader first, then
+    /// pairs of two possible winners, then others; within these, pairs with the least evidence
+    /// first.
     pub deciding_pairs: Vec<DecidingPair>,
-    /// How many there are.
+    /// Number of all such pairs.
     pub deciding_pairs_total: usize,
-    /// How many more duels it takes at the present rate; `null` where that cannot be said, and 0
-    /// when it is decided.
+    /// Estimated number of further duels until the verdict is decided, at the present rate; 0 if it
+    /// is decided, `null` if there is no estimate.
     pub duels_to_go: Option<DuelsToGo>,
     /// Why `duels_to_go` is `null`.
     pub duels_to_go_reason: Option<String>,
-    /// Draws from the posterior that the probabilities were counted in.
+    /// Number of posterior draws that the probabilities were estimated from.
     pub draws: usize,
     /// When the experiment concludes by itself.
     pub conclude_at: Option<ConcludeAt>,
-    /// How it was concluded; `null` unless it is.
+    /// How the experiment was concluded; `null` if it is not.
     pub concluded: Option<Conclusion>,
 }
 
-/// How far a verdict is.
+/// How far an experiment is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictState {
-    /// No duel has said anything yet.
+    /// No pair has been compared yet.
     NothingKnown,
     /// Several rankers can still be the best.
     Open,
-    /// It is certain, at the stated confidence, who is a Copeland winner.
+    /// A Copeland winner is certain at the stated confidence.
     Decided,
 }
 
-/// What is known of one ranker.
+/// The verdict on one ranker.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RankerVerdict {
     /// Its id.
     pub id: String,
-    /// Whether it was retired: it can no longer win, and nobody's score counts it.
+    /// Whether it is retired: it can no longer win, and does not count in the scores of others.
     pub retired: bool,
     /// Whether it can still be a Copeland winner.
     pub possible: bool,
     /// Whether it is certainly a Copeland winner.
     pub certain: bool,
-    /// How many others it certainly beats.
+    /// Number of other rankers that it certainly beats.
     pub certain_wins: usize,
-    /// How many others it beats at most: all but those that certainly beat it.
+    /// Number of other rankers that it can beat: all except those that certainly beat it.
     pub possible_wins: usize,
-    /// Posterior probability that it is a Copeland winner, alone or level with others.
+    /// Posterior probability that it is a Copeland winner, alone or tied with others.
     pub copeland_probability: f64,
     /// Posterior probability that it beats every other.
     pub condorcet_probability: f64,
 }
 
-/// A pair of which it is not certain who is better, and that can change who wins.
+/// A pair that can change the winner and whose better ranker is not certain.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct DecidingPair {
-    /// Id of one ranker; of the leader, where it is one of the two.
+    /// Id of one ranker: of the leader, if the pair has it.
     pub left: String,
-    /// Id of the other.
+    /// Id of the other ranker.
     pub right: String,
-    /// Duels that the one won, a tie counted as the experiment says.
+    /// Duels that `left` won, with ties counted by the tie rule of the experiment.
     pub wins: f64,
-    /// Duels that it lost.
+    /// Duels that `left` lost.
     pub losses: f64,
-    /// Its share of wins; `null` before the first.
+    /// Share of duels that `left` won; `null` before the first duel.
     pub win_rate: Option<f64>,
-    /// Lower end of the interval of its probability to win: all intervals of the pairs of the
-    /// rankers that the experiment began with hold at every moment, together, at the verdict's
-    /// confidence.
+    /// Lower end of the interval for the probability that `left` wins. The intervals of all pairs
+    /// of initial rankers hold together, at all times at once, at the confidence of the verdict.
     pub low: f64,
     /// Upper end of that interval.
     pub high: f64,
-    /// Posterior probability that it is the better of the two.
+    /// Posterior probability that `left` is the better ranker of the two.
     pub probability: f64,
 }
 
-/// An estimate of how many more time-steps, answered duels and self-duels, it takes until it is
-/// decided: each pair compared as often as of late, preferences drawn from the posterior. Policies
-/// compare less and less what they hold for decided, so it is later rather than sooner.
+/// Estimated number of further time-steps (answered duels and self-duels) until the verdict is
+/// decided. It assumes that each pair is compared as often as recently, with preferences drawn from
+/// the posterior. Policies compare pairs less often the more certain they are, so the true number
+/// tends to be larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DuelsToGo {
-    /// The median.
+    /// Median.
     pub estimate: u64,
-    /// One case in ten is below.
+    /// 10 % quantile.
     pub low: u64,
-    /// One case in ten is above; `null` where those come to no end.
+    /// 90 % quantile; `null` if the verdict is never decided in these cases.
     pub high: Option<u64>,
 }
 
 /// How an experiment was concluded.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Conclusion {
-    /// Id of the winner that it was concluded on.
+    /// Id of the winner.
     pub winner: Option<String>,
-    /// Whether the service did it by itself.
+    /// Whether the service concluded it by itself.
     pub automatic: bool,
-    /// Why, where the service did it.
+    /// Why the service concluded it.
     pub reason: Option<String>,
 }
 
 impl Service {
-    /// The verdict at this confidence, of [`LoadedExperiment::verdict_confidence`], at the position
-    /// where the log is now or later. Computed once a position and confidence.
+    /// The verdict at a confidence from [`LoadedExperiment::verdict_confidence`], at the current
+    /// log position or later. Computed once for each position and confidence.
     pub async fn verdict(
         &self,
         loaded: &Arc<LoadedExperiment>,
@@ -172,13 +175,14 @@ impl Service {
         let good_enough = |key: &VerdictKey| {
             key.confidence == confidence && key.position >= asked_at && key.version >= version
         };
-        loaded.estimates.verdict.get(good_enough, compute).await
+        let cache = loaded.extensions().get::<SingleFlight<VerdictKey, Verdict>>();
+        cache.get(good_enough, compute).await
     }
 }
 
 impl LoadedExperiment {
-    /// The confidence of a verdict: the one asked for, else the experiment's own, else
-    /// [`DEFAULT_CONFIDENCE`]. The error says what is wrong with the one asked for.
+    /// The confidence of a verdict: the requested one, else that of the experiment, else
+    /// [`DEFAULT_CONFIDENCE`]. Returns an error if the requested one is invalid.
     pub fn verdict_confidence(&self, asked: Option<f64>) -> Result<f64, String> {
         let own = self.spec.conclude_at.map(|at| at.confidence);
         let confidence = asked.or(own).unwrap_or(DEFAULT_CONFIDENCE);
@@ -232,14 +236,15 @@ impl LoadedExperiment {
             automatic: by_itself.is_some(),
             reason: by_itself,
         });
-        let sentence = self.sentence(
-            state,
-            &certainty,
-            &chances.copeland,
+        let finding = Finding {
+            certainty: &certainty,
+            compared,
             leader,
-            forecast.as_ref().ok(),
+            leader_probability: chances.copeland[leader],
+            forecast: forecast.as_ref().ok(),
             confidence,
-        );
+        };
+        let sentence = finding.sentence(|ranker| &self.spec.rankers[ranker].id);
         Ok(Verdict {
             experiment: self.name.clone(),
             position,
@@ -325,86 +330,25 @@ impl LoadedExperiment {
         match why {
             Unknowable::NoDuels => "no duel has been counted yet".into(),
             Unknowable::TooManyPairs(pairs) => {
-                format!("{pairs} pairs can still decide it: too early to tell")
+                format!("{pairs} pairs can still decide it: too early for an estimate")
             }
             Unknowable::NotCompared(i, j) => format!(
-                "pairs that would decide it are not compared of late, such as `{}` and `{}`: what the policy does now (step \
-                 {}) would never settle them",
+                "pairs that would decide it were not compared recently, such as `{}` and `{}`: as the policy selects now (step \
+                 {}), they would never be decided",
                 id(i),
                 id(j),
                 history.steps()
             ),
             Unknowable::Even => {
-                "rankers that can still win look so alike that no number of duels may tell them apart".into()
+                "the possible winners are so similar that no number of duels may tell them apart"
+                    .into()
             }
-        }
-    }
-
-    fn sentence(
-        &self,
-        state: VerdictState,
-        certainty: &Certainty,
-        chances: &[f64],
-        leader: usize,
-        forecast: Option<&Forecast>,
-        confidence: f64,
-    ) -> String {
-        let id = |ranker: usize| &self.spec.rankers[ranker].id;
-        let others = certainty.roster().active().len() - 1;
-        let sure = percent(confidence);
-        match (state, &certainty.certain()[..]) {
-            (VerdictState::NothingKnown, _) => {
-                format!(
-                    "Nothing is known yet: none of the {} rankers has been compared.",
-                    others + 1
-                )
-            }
-            (_, &[winner]) if certainty.certain_wins(winner) == others => {
-                format!(
-                    "`{}` is the best ranker: it beats {}. That is {sure} sure.",
-                    id(winner),
-                    all_others(others)
-                )
-            }
-            (_, &[winner]) => format!(
-                "`{}` is the best ranker: it beats at least {} of the {others} others, and no other ranker beats so many. That \
-                 is {sure} sure.",
-                id(winner),
-                certainty.certain_wins(winner)
-            ),
-            (_, &[]) => {
-                let possible = certainty.possible().len();
-                let end = match forecast {
-                    Some(forecast) => {
-                        format!(
-                            "About {} more duels at the present rate will decide it.",
-                            grouped(rounded(forecast.estimate))
-                        )
-                    }
-                    None => "How many more duels it takes cannot be said yet.".into(),
-                };
-                format!(
-                    "`{}` leads and is a best ranker with a probability of about {}, but {possible} of {} rankers can still be \
-                     the best. {end}",
-                    id(leader),
-                    percent(chances[leader]),
-                    others + 1
-                )
-            }
-            (_, winners) => format!(
-                "{} are equally good: none beats more others than they do. Any of them may be chosen. That is {sure} sure.",
-                winners
-                    .iter()
-                    .map(|&winner| format!("`{}`", id(winner)))
-                    .collect::<Vec<_>>()
-                    .join(" and ")
-            ),
         }
     }
 }
 
-/// The most probable Copeland winner: among the certain ones, if there are; between equals the one
-/// that leads the counts.
+/// The most probable Copeland winner, among the certain ones if there are any. If several have the
+/// same probability, the one that leads the counts.
 fn leader(chances: &[f64], tally: &Tally, active: &[usize], certain: &[usize]) -> usize {
     if !certain.is_empty() {
         return tally.copeland_leader_among(certain);
@@ -417,41 +361,5 @@ fn leader(chances: &[f64], tally: &Tally, active: &[usize], certain: &[usize]) -
             let first = tally.copeland_leader_among(active);
             if level.contains(&first) { first } else { level[0] }
         }
-    }
-}
-
-fn all_others(others: usize) -> String {
-    if others == 1 { "the other one".into() } else { format!("all {others} others") }
-}
-
-/// To two digits, as an estimate should be.
-fn rounded(estimate: f64) -> u64 {
-    if estimate < 100.0 {
-        return estimate.ceil() as u64;
-    }
-    let unit = 10_f64.powf(estimate.log10().floor() - 1.0);
-    ((estimate / unit).round() * unit) as u64
-}
-
-/// `12 000` as `12,000`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A share in percent, never rounded up to certainty.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 99.0 && percent < 100.0 {
-        format!("{:.2} %", (percent * 100.0).floor() / 100.0)
-    } else {
-        format!("{percent:.0} %")
     }
 }

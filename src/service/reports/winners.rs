@@ -1,39 +1,40 @@
-//! Who is best under each notion of best, side by side, from the estimated preferences.
+//! The winners under several notions of the best ranker, from the estimated preferences.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::error::ServiceError;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::service::reports::single_flight::SingleFlight;
 use dueling_bandits::Tally;
 use dueling_bandits::preference::PreferenceMatrix;
 
-/// The random walk takes K³ steps: for more rankers than that it is not computed on a request.
+/// Most rankers for which the random walk, which takes K³ steps, is computed on a request.
 const WALK_RANKERS_MAX: usize = 400;
-/// The same for the linear program of the von Neumann winner, whose size is the number of rankers
-/// that nobody outside beats.
+/// Most rankers in the linear program of the von Neumann winner on a request. The program has the
+/// rankers of the Smith set: each beats every ranker outside.
 const PROGRAM_RANKERS_MAX: usize = 60;
 
-/// The winners under five notions, from today's win rates; a pair that was never compared counts as
+/// The winners under five notions, from the current win rates. A pair without comparisons counts as
 /// even.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Winners {
     /// The experiment's name.
     pub experiment: String,
-    /// Log position that this is at.
+    /// Log position of this report.
     pub position: u64,
-    /// Pairs of rankers that take part that were compared at least once.
+    /// Number of pairs of active rankers that were compared at least once.
     pub pairs_compared: usize,
-    /// Pairs that there are.
+    /// Number of pairs of active rankers.
     pub pairs: usize,
-    /// One row a notion.
+    /// One row for each notion.
     pub notions: Vec<Notion>,
-    /// Whether every notion that has a winner names the same.
+    /// Whether all notions that have a winner have the same one.
     pub agree: bool,
-    /// What it means that they agree or do not, in a sentence or two.
+    /// What their agreement or disagreement means, in a sentence or two.
     pub note: String,
 }
 
@@ -43,24 +44,23 @@ pub struct Notion {
     /// `copeland`, `condorcet`, `borda`, `random-walk` or `von-neumann`.
     #[schema(example = "copeland")]
     pub notion: &'static str,
-    /// Who wins under it.
+    /// What a winner does under this notion.
     #[schema(example = "beats the most others")]
     pub meaning: &'static str,
-    /// Ids of the winners: several when they are level, or when the winner is a mixture; none where
-    /// there is none.
+    /// Ids of the winners: several if they are tied or the winner is a mixture; empty if there is
+    /// no winner.
     pub winners: Vec<String>,
-    /// What each ranker has under it, in the experiment's order: the share of the others that it
-    /// beats, its mean win rate, its share of the walk's time, or its weight in the mixture; `null`
-    /// where there is no such number. A retired ranker's is `null`: all of this is of those that
-    /// take part.
+    /// Score of each ranker, in the order of the experiment: the share of the others that it beats,
+    /// its mean win rate, its share of the time of the walk, or its weight in the mixture. `null`
+    /// if the notion has no scores, and for retired rankers.
     pub scores: Option<Vec<Option<f64>>>,
     /// Why there is no winner.
     pub reason: Option<String>,
 }
 
 impl Service {
-    /// The winners under each notion, at the position where the log is now or later. Computed once
-    /// a position.
+    /// The winners under each notion, at the current log position or later. Computed once for each
+    /// position.
     pub async fn winners(
         &self,
         loaded: &Arc<LoadedExperiment>,
@@ -68,7 +68,8 @@ impl Service {
         let asked_at = loaded.fold()?.position();
         let experiment = Arc::clone(loaded);
         let compute = move || experiment.winners().map(|winners| (winners.position, winners));
-        loaded.estimates.winners.get(|&position| position >= asked_at, compute).await
+        let cache = loaded.extensions().get::<SingleFlight<u64, Winners>>();
+        cache.get(|&position| position >= asked_at, compute).await
     }
 }
 
@@ -96,7 +97,7 @@ impl LoadedExperiment {
         })
     }
 
-    /// `matrix` is of the rankers that take part, `active`.
+    /// `matrix` has the preferences of the `active` rankers.
     fn notions(&self, matrix: &PreferenceMatrix, active: &[usize]) -> Vec<Notion> {
         let rankers = matrix.rankers();
         let ids = |winners: Vec<usize>| {
@@ -131,7 +132,7 @@ impl LoadedExperiment {
         let walk = |winners, scores| {
             notion(
                 "random-walk",
-                "is where a walk to ever better rankers spends most time",
+                "is where a random walk to better rankers spends most time",
                 winners,
                 scores,
             )
@@ -139,7 +140,7 @@ impl LoadedExperiment {
         let mixture = |winners, scores| {
             notion(
                 "von-neumann",
-                "mixed in these weights, is beaten by none on average",
+                "as a mixture with these weights, is beaten by no ranker on average",
                 winners,
                 scores,
             )
@@ -148,7 +149,9 @@ impl LoadedExperiment {
         vec![
             notion("copeland", "beats the most others", matrix.copeland_winners(), Some(copeland)),
             match condorcet.winners.is_empty() {
-                true => absent(condorcet, "no ranker beats every other in today's counts".into()),
+                true => {
+                    absent(condorcet, "no ranker beats every other in the current counts".into())
+                }
                 false => condorcet,
             },
             notion(
@@ -172,12 +175,12 @@ impl LoadedExperiment {
                 absent(
                     mixture(Vec::new(), None),
                     format!(
-                        "not computed while more than {PROGRAM_RANKERS_MAX} rankers can be part of it; {program_rankers} can"
+                        "not computed while more than {PROGRAM_RANKERS_MAX} rankers can be part of the mixture; {program_rankers} can"
                     ),
                 )
             } else {
                 match matrix.von_neumann_strategy() {
-                    // below that it is rounding
+                    // smaller weights are rounding errors
                     Ok(weights) => mixture(
                         (0..rankers).filter(|&i| weights[i] > 1e-9).collect(),
                         Some(weights),
@@ -189,7 +192,7 @@ impl LoadedExperiment {
     }
 }
 
-/// Whether all notions that have winners name the same ones, and what that means.
+/// Whether all notions that have winners have the same ones, and what that means.
 fn judge(notions: &[Notion], pairs: usize, pairs_compared: usize) -> (bool, String) {
     let named: Vec<&Notion> = notions.iter().filter(|notion| !notion.winners.is_empty()).collect();
     let first = &named[0].winners;
@@ -197,7 +200,7 @@ fn judge(notions: &[Notion], pairs: usize, pairs_compared: usize) -> (bool, Stri
     if pairs_compared == 0 {
         return (
             agree,
-            "No pair has been compared yet, so all rankers are level under every notion.".into(),
+            "No pair has been compared yet, so all rankers are tied under every notion.".into(),
         );
     }
     let quoted = |ids: &[String]| match ids.len() {
@@ -207,8 +210,8 @@ fn judge(notions: &[Notion], pairs: usize, pairs_compared: usize) -> (bool, Stri
     let unseen = match pairs - pairs_compared {
         0 => String::new(),
         unseen => format!(
-            " {unseen} of {pairs} pairs were never compared and count as even, which matters most to Borda and the \
-             random walk."
+            " {unseen} of {pairs} pairs were never compared and count as even, which affects Borda and the random walk \
+             most."
         ),
     };
     if agree {
@@ -221,17 +224,16 @@ fn judge(notions: &[Notion], pairs: usize, pairs_compared: usize) -> (bool, Stri
     (
         false,
         format!(
-            "The notions disagree: {}. The verdict, the regret and most policies go by Copeland: how many others a ranker \
-             beats, not by how much. Borda favours who wins high against weak rankers.{unseen}",
+            "The notions disagree: {}. The verdict, the regret and most policies use Copeland: how many others a ranker \
+             beats, not by how much. Borda favours rankers that win clearly against weak ones.{unseen}",
             says.join("; ")
         ),
     )
 }
 
-/// `p̂` of every pair of `rankers`, 1/2 where it was never compared.
+/// The estimated preferences among `rankers`, with 1/2 for pairs without comparisons.
 fn estimated_matrix(tally: &Tally, rankers: &[usize]) -> PreferenceMatrix {
     let mean = |i: usize, j: usize| tally.mean(rankers[i], rankers[j]).unwrap_or(0.5);
-    PreferenceMatrix::from_pairs(rankers.len(), mean).expect(
-        "shares of wins are probabilities, and an experiment has a number of rankers that a matrix may have",
-    )
+    PreferenceMatrix::from_pairs(rankers.len(), mean)
+        .expect("shares of wins are probabilities, and the limits of rankers are those of matrices")
 }

@@ -2,7 +2,7 @@
 //! state.
 #![allow(dead_code, reason = "each bench uses its part")]
 
-#[path = "../../tests/reference/mod.rs"]
+#[path = "../../tests/all/reference/mod.rs"]
 mod reference;
 
 use std::hint::black_box;

@@ -1,20 +1,21 @@
-//! A batch's ledger: which comparisons a policy has committed to, and which of them are answered.
+//! The ledger of a batch: the comparisons that a policy has committed to, and which of them are
+//! answered.
 //!
 //! A batch is a multiset of pairs. It is complete when every comparison in it has an outcome, and
-//! only then does the policy adapt. First, second, half and void answer a comparison (a void one
-//! was made and says nothing: a tie that is skipped); a page without a click does not, and the
-//! comparison is asked again.
+//! only then does the policy adapt. First, second, half and void outcomes answer a comparison.
+//! (Void is a skipped tie: the comparison was made, without information.) A page without a click
+//! does not answer it, and the comparison is issued again.
 //!
-//! Surplus comparisons (of another batch, of a pair outside the batch, or more than the pair needs)
-//! answer nothing and hold nothing up. Those of a pair of the open batch still count among the
-//! pair's own wins.
+//! A comparison is surplus if it is of another batch, of a pair outside the batch, or more than the
+//! pair needs. Surplus comparisons answer nothing and delay nothing. Those of a pair of the open
+//! batch still count among the wins of that pair.
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::{BatchPair, Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, Selection};
 
-/// Random places of the open list that are tried before it is scanned.
+/// Number of random positions in the open list to try before scanning it.
 const PROBES: usize = 8;
 
 /// One pair of a batch.
@@ -24,7 +25,7 @@ struct Row {
     second: u16,
     needed: u32,
     answered: u32,
-    /// Of (first, second), since the batch opened, in halves of a win.
+    /// Wins of (first, second) since the batch opened, in halves.
     half_wins: [u32; 2],
 }
 
@@ -53,7 +54,7 @@ impl Rows {
     }
 
     /// Half wins of (`i` over `j`, `j` over `i`) while the batch was open; zeros for a pair outside
-    /// it.
+    /// the batch.
     pub fn half_wins(&self, i: usize, j: usize) -> (u32, u32) {
         match self.position(i, j).map(|at| &self.0[at]) {
             Some(row) if usize::from(row.first) == i => (row.half_wins[0], row.half_wins[1]),
@@ -63,25 +64,26 @@ impl Rows {
     }
 }
 
-/// The open batch of one policy, and how many there were. Starts with no batch open.
+/// The open batch of one policy, and the number of batches so far. Initially no batch is open.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Ledger {
-    /// Batches opened so far; the number of the open one.
+    /// Batches opened so far, which is also the number of the open one.
     opened: u32,
     rows: Rows,
-    /// Rows that still need answers, in no order that means anything.
+    /// Rows that still need answers, in arbitrary order.
     open: Vec<u32>,
-    /// Where in `open` a row stands. Derived from it.
+    /// The position of each row in `open`. Derived from it.
     #[serde(skip)]
     place: Vec<u32>,
 }
 
 impl Ledger {
-    /// Open the next batch: every pair of `duels` (distinct, no self-duels) `each` times, cut so
-    /// that all of them together are at most `budget`. A cut takes equally from every pair, and
-    /// where that leaves a remainder, it goes to pairs at equal distances in the order of the rows.
-    /// Returns the number of comparisons asked for, and what the batch before it had learnt; with
-    /// nothing to ask, no batch is open afterwards.
+    /// Open the next batch: every pair of `duels` (distinct, no self-duels) `each` times, cut to
+    /// `budget` comparisons in total. A cut takes equally from every pair; a remainder goes to
+    /// pairs at equal distances in the order of the rows.
+    ///
+    /// Returns the number of comparisons requested, and the results of the previous batch. If there
+    /// is nothing to compare, no batch is open afterwards.
     pub fn open(&mut self, duels: Vec<Duel>, each: u64, budget: u64) -> (u64, Rows) {
         let pairs = duels.len() as u64;
         let asked = budget.min(pairs.saturating_mul(each));
@@ -111,17 +113,17 @@ impl Ledger {
         (asked, std::mem::replace(&mut self.rows, Rows(rows)))
     }
 
-    /// Number of the open batch, from 1; `None` when none is open.
+    /// The number of the open batch, from 1; `None` if no batch is open.
     pub fn number(&self) -> Option<u32> {
         (!self.open.is_empty()).then_some(self.opened)
     }
 
-    /// What the last batch that was opened has learnt so far.
+    /// The results so far of the most recently opened batch.
     pub fn learnt(&self) -> &Rows {
         &self.rows
     }
 
-    /// The pairs of the open batch; none when no batch is open.
+    /// The pairs of the open batch; empty if no batch is open.
     pub fn pairs(&self) -> Vec<BatchPair> {
         if self.open.is_empty() {
             return Vec::new();
@@ -131,11 +133,11 @@ impl Ledger {
         self.rows.0.iter().map(pair).collect()
     }
 
-    /// A random pair that needs more answers than are in flight; `None` when every comparison left
-    /// is handed out, or when no batch is open.
+    /// A random pair that needs more answers than it has duels in flight; `None` if every remaining
+    /// comparison is issued, or if no batch is open.
     ///
-    /// A few random places are tried first, which is all it takes while most of the batch is not
-    /// handed out yet; then every open pair is looked at, from a random one on.
+    /// First tries a few random positions, which suffices while most of the batch is not issued
+    /// yet. Then scans all open pairs, from a random one on.
     pub fn draw(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Option<Selection> {
         let number = self.number()?;
         let wanted = |place: usize| {
@@ -152,9 +154,9 @@ impl Ledger {
         Some(Selection { duel, batch: Some(number), ticket: 0 })
     }
 
-    /// Fold up to `count` comparisons that all said what `observation` says. Returns how many were
-    /// folded: fewer than `count` only where one of them was the last that its pair needed, so that
-    /// the caller can look whether the batch is complete before it hands in the rest.
+    /// Fold up to `count` comparisons with the outcome of `observation`, and return how many were
+    /// folded. That is fewer than `count` only if one of them was the last that its pair needed:
+    /// the caller can then check whether the batch is complete before it folds the rest.
     pub fn record(&mut self, observation: &Observation, count: u32) -> u32 {
         let duel = observation.duel;
         let Some(at) = self.number().and_then(|_| self.rows.position(duel.first, duel.second))
@@ -189,8 +191,8 @@ impl Ledger {
         }
     }
 
-    /// After reading a saved ledger: check it for an experiment with `rankers` rankers and derive
-    /// what was not saved. `None` when it cannot be a ledger's state.
+    /// Check a decoded ledger for an experiment with `rankers` rankers, and derive the fields that
+    /// are not saved. `None` if it is not a valid state of a ledger.
     pub fn resume(mut self, rankers: usize) -> Option<Self> {
         let rows = &self.rows.0;
         let sound = |row: &Row| usize::from(row.key().1) < rankers && row.first != row.second;
@@ -211,10 +213,10 @@ impl Ledger {
     }
 }
 
-/// Hand `counts` to `fold` as runs of equal outcomes, in the order that
+/// Pass `counts` to `fold` as runs of equal outcomes, in the order that
 /// [`super::Policy::observe_counts`] fixes: first wins, second wins, ties. `steps` is the number of
-/// steps folded before the first of them. Ties cost one call of `tie` each, because what a tie says
-/// may depend on its step; all else is O(1) a run.
+/// steps folded before the first of them. Each tie costs one call of `tie`, because its outcome may
+/// depend on its step; everything else is O(1) per run.
 pub fn runs(
     counts: &PairCounts,
     steps: u64,

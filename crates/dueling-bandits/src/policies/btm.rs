@@ -1,19 +1,20 @@
-//! BTM, Beat the Mean (Yue, Joachims: "Beat the Mean Bandit", ICML 2011), its online form: remove
-//! the ranker that loses most clearly against the mean of those left.
+//! BTM, Beat the Mean (Yue, Joachims: "Beat the Mean Bandit", ICML 2011), in its online form:
+//! remove the ranker that loses most clearly against the mean of the remaining rankers.
 //!
-//! With `A` the rankers left, `n_b` and `w_b` count the comparisons and wins of `b` as first ranker
-//! against those of `A`, `P̂_b = w_b/n_b`. The radius is `c(n) = κ γ² sqrt(ln(1/δ)/n)` with `δ =
-//! 1/(2TK)` and `c(0) = 1`; `κ = 3` is the paper's, which allows `κ = 1` for `γ = 1`.
+//! `A` is the set of remaining rankers. `n_b` and `w_b` are the comparisons and wins of `b` as
+//! first ranker against those of `A`, and `P̂_b = w_b/n_b`. The radius is
+//! `c(n) = κ γ² sqrt(ln(1/δ)/n)` with `δ = 1/(2TK)` and `c(0) = 1`. `κ = 3` is the paper's value;
+//! the paper allows `κ = 1` for `γ = 1`.
 //!
-//! - Select: `b` is the one with the fewest comparisons, duels in flight included, its opponent
-//!   uniform in `A`: the mean bandit contains `b` itself. What is in flight counts half for either
-//!   of a pair, which has no order there.
-//! - Only the first ranker's counts change. An outcome is used if both its rankers are left, else
-//!   it counts in the tally alone. Half a win counts half; a page without a click and a skipped tie
-//!   change nothing.
-//! - A self-duel is one comparison against the mean with a fair coin for an outcome, drawn in the
-//!   fold; with `self_pairs` off, or of a ranker that is out, it is a step that says nothing.
-//! - The horizon only sets the radius; after it the policy goes on as it is.
+//! - Select: `b` is the ranker with the fewest comparisons, including duels in flight. Its opponent
+//!   is uniform in `A`, because the mean bandit contains `b` itself. A duel in flight counts half
+//!   for each ranker of its pair, which is unordered.
+//! - Only the first ranker's counts change. An outcome is used only if both its rankers remain;
+//!   otherwise it counts in the tally only. A half win counts half. A page without a click and a
+//!   skipped tie change nothing.
+//! - A self-duel is one comparison against the mean; its outcome is a fair coin, drawn in the fold.
+//!   If `self_pairs` is off, or the ranker was removed, it is a step without information.
+//! - The horizon only sets the radius; the policy continues unchanged after it.
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -61,37 +62,44 @@ fn default_self_pairs() -> bool {
 
 impl PolicyParameters for BeatTheMean {
     const DESCRIPTION: Description = Description {
-        summary: "Plays every ranker against the mean of those left and removes the worst once that is certain; a \
-                  ranker removed never comes back.",
+        summary: "Compares every ranker with the mean of the remaining ones, and removes the worst \
+                  for good once that is certain.",
         source: "Yue, Joachims, Beat the Mean Bandit (ICML 2011), online form",
-        assumes: "a total order, relaxed stochastic transitivity and the stochastic triangle inequality",
+        assumes: "a total order, relaxed stochastic transitivity and the stochastic triangle \
+                  inequality",
         parameters: &[
             Parameter {
                 name: "horizon",
                 values: Values::Integer,
-                meaning: "how many steps the experiment will have, at least 1; sets how certain a removal must be",
+                meaning: "Expected number of steps of the experiment, at least 1; a longer horizon \
+                          requires more evidence for a removal.",
                 default: None,
             },
             Parameter {
                 name: "gamma",
                 values: Values::Number,
-                meaning: "at least 1: how far transitivity may be relaxed, 1 for not at all",
+                meaning: "How far transitivity may be relaxed, at least 1; 1 means not at all.",
                 default: Some("1.3"),
             },
             Parameter {
                 name: "kappa",
                 values: Values::Number,
-                meaning: "above 0: factor of the radius; 3 is the paper's, 1 the tight one for gamma 1",
+                meaning: "Factor of the radius, above 0; 3 is the paper's value, 1 is the tight \
+                          value for `gamma` 1.",
                 default: Some("3"),
             },
             Parameter {
                 name: "self_pairs",
                 values: Values::Boolean,
-                meaning: "whether a ranker may be its own opponent, as in the mean that it has to beat",
+                meaning: "Whether a ranker may be its own opponent; the mean that it must beat \
+                          contains it.",
                 default: Some("true"),
             },
         ],
-        fixed_rankers: Some("it compares each ranker with the mean of those that it began with"),
+        fixed_rankers: Some(
+            "it compares each ranker with the mean of the initial rankers that \
+                             remain",
+        ),
         not_served: None,
     };
 
@@ -101,9 +109,14 @@ impl PolicyParameters for BeatTheMean {
             self.gamma.is_finite() && self.gamma >= 1.0,
             "gamma",
             self.gamma,
-            "a number of at least 1",
+            "a finite number of at least 1",
         )?;
-        require(self.kappa.is_finite() && self.kappa > 0.0, "kappa", self.kappa, "a number above 0")
+        require(
+            self.kappa.is_finite() && self.kappa > 0.0,
+            "kappa",
+            self.kappa,
+            "a finite number above 0",
+        )
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
@@ -133,14 +146,14 @@ impl PolicyParameters for BeatTheMean {
     }
 }
 
-/// What first rankers have met, and who is left.
+/// The results of first rankers, and which rankers remain.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Counts {
     /// `n[b][b']`, row-major `K × K`, row = first ranker.
     plays: Vec<u64>,
     /// `w[b][b']`, in halves.
     half_wins: Vec<u64>,
-    /// Who is in `A`.
+    /// Whether each ranker is in `A`.
     left: Vec<bool>,
 }
 
@@ -152,7 +165,7 @@ struct Standing {
 }
 
 impl Standing {
-    /// `P̂_b`, 1/2 without comparisons, as a fraction.
+    /// `P̂_b` as a fraction; 1/2 without comparisons.
     fn fraction(self) -> (u128, u128) {
         if self.plays == 0 {
             (1, 2)
@@ -180,7 +193,7 @@ struct MeanBandit {
     log_confidence: f64,
     tally: Tally,
     counts: Counts,
-    /// Of those left, against those left: the sums over the rows of `counts`.
+    /// For each ranker, its results against the remaining ones: sums over the rows of `counts`.
     standings: Vec<Standing>,
     /// `A`, ascending.
     active: Vec<usize>,
@@ -207,7 +220,8 @@ impl MeanBandit {
         kappa * gamma * gamma * (self.log_confidence / plays as f64).sqrt()
     }
 
-    /// One comparison of `first` against the mean, met in `second`; then at most one ranker goes.
+    /// Fold one comparison of `first` against the mean, represented by `second`; then remove at
+    /// most one ranker.
     fn compare(&mut self, first: usize, second: usize, half_win: u64) {
         let cell = first * self.tally.rankers() + second;
         self.counts.plays[cell] += 1;
@@ -287,7 +301,7 @@ impl Policy for MeanBandit {
         }
     }
 
-    /// The largest `P̂`, the first of several.
+    /// The ranker with the largest `P̂`; the first one on a tie.
     fn champion(&self) -> usize {
         let better =
             |a: usize, b: usize| if self.standings[a].is_below(self.standings[b]) { b } else { a };
@@ -315,7 +329,7 @@ mod tests {
     }
 
     fn close(got: f64, wanted: f64) {
-        assert!((got - wanted).abs() < 5e-7, "{got} is not {wanted}");
+        assert!((got - wanted).abs() < 5e-7, "{got}, expected {wanted}");
     }
 
     const PLAYS: [[u64; 3]; 3] = [[300, 310, 290], [295, 305, 300], [310, 290, 300]];

@@ -1,11 +1,11 @@
-//! Picking one of several, with fair ties (`algorithms-comparators.md` §1.5).
+//! Choice of one item among several, with uniform random ties (`algorithms-comparators.md` §1.5).
 
 use rand::RngExt;
 
 use crate::PolicyRng;
 
-/// The item with the largest value, uniformly among exact maximisers; `None` of nothing. Draws only
-/// at ties.
+/// The item with the largest value, chosen uniformly among exact maximisers; `None` if there are no
+/// items. Uses `rng` only for ties.
 pub fn argmax<T, V: PartialOrd>(
     items: impl IntoIterator<Item = (T, V)>,
     rng: &mut PolicyRng,
@@ -30,7 +30,7 @@ pub fn argmax<T, V: PartialOrd>(
     best.map(|(item, _)| item)
 }
 
-/// One of the items, uniformly; `None` of nothing.
+/// One of the items, uniformly; `None` if there are no items.
 pub fn uniform<T>(items: impl IntoIterator<Item = T>, rng: &mut PolicyRng) -> Option<T> {
     argmax(items.into_iter().map(|item| (item, ())), rng)
 }

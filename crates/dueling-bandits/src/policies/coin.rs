@@ -1,15 +1,15 @@
-//! The fair coins that stand for the outcomes of self-duels, in policies that feed a self-duel
-//! back.
+//! Fair coins in place of the outcomes of self-duels, for policies that learn from self-duels.
 
 use rand::Rng;
 
 use crate::step_rng;
 
-/// Sets these coins apart from what else is drawn while folding.
+/// Separates these coins from everything else that is drawn while folding.
 const COIN_STREAM: u64 = 0x636f_696e;
 
-/// Heads among the coins of the `count` steps that follow step `steps`. The coin of a step depends
-/// on seed and step alone, so it does not matter how many self-duels are folded at once.
+/// Number of heads among the coins of the `count` steps that follow step `steps`. The coin of a
+/// step depends only on the seed and the step, so self-duels may be folded one by one or many at
+/// once.
 pub fn heads(seed: u64, steps: u64, count: u64) -> u64 {
     let word = |number: u64| step_rng(seed ^ COIN_STREAM, number).next_u64();
     // one word holds the coins of 64 steps
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn coins_are_fair_and_differ_between_seeds() {
-        // standard deviation sqrt(n)/2 = 500 at n = 10^6; five of them
+        // the standard deviation is sqrt(n)/2 = 500 at n = 10^6; allow five of them
         for seed in 0..4 {
             assert!(heads(seed, 17, 1_000_000).abs_diff(500_000) < 2_500);
         }

@@ -1,10 +1,11 @@
 //! D-TS and D-TS+ (Wu & Liu, "Double Thompson Sampling for Dueling Bandits", NIPS 2016, Algorithm
 //! 1).
 //!
-//! Two Thompson samples: the first picks a candidate among the optimistic Copeland winners, the
-//! second the strongest challenger that has not certainly lost to it. Step numbers are those of
-//! `algorithms.md` §2, whose sign shortcut is used throughout; what it selects has exactly the
-//! distribution of the plain form.
+//! The policy draws two Thompson samples. The first picks a candidate among the optimistic Copeland
+//! winners. The second picks the strongest challenger that has not certainly lost to the candidate.
+//!
+//! Step numbers are those of `algorithms.md` §2. All samples use its sign shortcut, so selections
+//! have exactly the distribution of the reference implementation.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -22,7 +23,7 @@ use crate::{InFlight, MAX_RANKERS, Observation, Policy, PolicyRng, Selection, Ta
 
 const FORMAT: u32 = 1;
 
-/// So many rankers have scores that are quick to clear.
+/// Up to this many rankers, use the small score arrays, which are faster to clear.
 const FEW: usize = 32;
 
 const ALPHA: Parameter = Parameter {
@@ -60,10 +61,10 @@ pub struct DoubleThompsonPlus {
 
 impl PolicyParameters for DoubleThompson {
     const DESCRIPTION: Description = Description {
-        summary: "Double Thompson sampling: low regret with and without a Condorcet winner, and robust to feedback \
-                  that comes late.",
+        summary: "Double Thompson sampling: low regret with and without a Condorcet winner, and \
+                  little affected by late feedback.",
         source: "Wu & Liu, Double Thompson Sampling for Dueling Bandits, NIPS 2016, Algorithm 1",
-        assumes: "no two rankers that are exactly even",
+        assumes: "no two rankers are exactly even",
         parameters: &[ALPHA],
         fixed_rankers: None,
         not_served: None,
@@ -84,10 +85,11 @@ impl PolicyParameters for DoubleThompson {
 
 impl PolicyParameters for DoubleThompsonPlus {
     const DESCRIPTION: Description = Description {
-        summary: "Double Thompson sampling whose first candidate, among equals, is the one that is cheapest to \
-                  explore: better than D-TS where there are several Copeland winners.",
+        summary: "Double Thompson sampling that breaks ties for the first candidate by the \
+                  expected cost of exploration: better than D-TS where there are several Copeland \
+                  winners.",
         source: "Wu & Liu, Double Thompson Sampling for Dueling Bandits, NIPS 2016, D-TS+",
-        assumes: "no two rankers that are exactly even",
+        assumes: "no two rankers are exactly even",
         parameters: &[ALPHA],
         fixed_rankers: None,
         not_served: None,
@@ -106,7 +108,7 @@ impl PolicyParameters for DoubleThompsonPlus {
     }
 }
 
-/// How step 3 chooses among the tied: all that D-TS+ does differently.
+/// How step 3 breaks ties: the only difference between D-TS and D-TS+.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FirstTie {
     AtRandom,
@@ -116,7 +118,7 @@ enum FirstTie {
 #[derive(Debug)]
 struct Sampler {
     bounds: Bounds,
-    /// Follows from the tally.
+    /// Derived from the tally.
     odds: WinProbabilities,
     first_tie: FirstTie,
 }
@@ -143,18 +145,18 @@ impl Sampler {
         Some(Box::new(Self::new(Bounds::from_parts(tally, &retired, alpha)?, first_tie)))
     }
 
-    /// Phase 1, steps 1-3, with room for `N` rankers.
+    /// Phase 1, steps 1-3, with score arrays of length `N`.
     fn first_candidate<const N: usize>(&self, rng: &mut PolicyRng) -> usize {
         let active = self.bounds.active();
-        // step 1: the largest optimistic Copeland score is the fewest certain losses
+        // step 1: the largest optimistic Copeland score belongs to the fewest certain losses
         let least = self.bounds.least_losses();
         let is_candidate = |i: usize| self.bounds.certain_losses(i) == least;
         let draw = PairwiseSample::new(&self.odds, self.tally(), rng);
         let (mut score, mut counted) = ([0; N], [0; N]);
         active.iter().for_each(|&i| counted[i] = 1);
 
-        // step 2, for the pairs with a candidate; each pair is owned by a candidate, by the later
-        // of two
+        // step 2, for the pairs with at least one candidate; of two candidates, the later one owns
+        // the pair
         let outsiders: SmallVec<[u16; MAX_RANKERS]> =
             active.iter().filter(|&&i| !is_candidate(i)).map(|&i| i as u16).collect();
         let candidates = || active.iter().copied().filter(|&i| is_candidate(i));
@@ -173,7 +175,7 @@ impl Sampler {
             return choose::uniform(tied(), rng).unwrap_or(active[0]);
         }
 
-        // D-TS+ prices the tied with everybody's sampled score: step 2 for the other pairs
+        // D-TS+ prices the ties with the sampled scores of all rankers: step 2 for the other pairs
         let mut score_of_all = score;
         candidates().for_each(|i| counted[i] = 0);
         draw.meet_earlier(outsiders.iter().map(|&i| i.into()), &counted, &mut score_of_all);
@@ -183,13 +185,13 @@ impl Sampler {
             let terms = active.iter().filter(|&&j| j != i).map(|&j| {
                 let i_owns = !is_candidate(j) || i > j;
                 let above = if i_owns { own.wins(j) } else { !draw.row(j).wins(i) };
-                // the pair's own generator, so that θ[i][j] = 1 - θ[j][i] when both are tied
+                // use the generator of the pair, so that θ[i][j] = 1 - θ[j][i] when both are tied
                 let theta = if i < j {
                     theta_given_sign(self.tally(), i, j, above, &mut draw.pair_chance(i, j))
                 } else {
                     theta_given_sign(self.tally(), j, i, !above, &mut draw.pair_chance(i, j))
                 };
-                // r̃[i][j], in units of 1 / (2 (K-1)): the argmin does not feel the unit
+                // r̃[i][j], in units of 1 / (2 (K-1)); the unit does not change the argmin
                 let regret = f64::from(2 * highest - score_of_all[i] - score_of_all[j]);
                 let divergence = divergence::from_half(theta);
                 if divergence > 0.0 { regret / divergence } else { 0.0 }
@@ -199,8 +201,9 @@ impl Sampler {
         choose::argmax(regrets, rng).unwrap_or(active[0])
     }
 
-    /// Phase 2, steps 4 and 5. The first candidate is in the race with 1/2, so only a `φ` above 1/2
-    /// can win: signs first, values for the few that are above.
+    /// Phase 2, steps 4 and 5. The first candidate competes with the value 1/2, so only a `φ` above
+    /// 1/2 can win. Therefore draw the sign of each `φ` first, and its value only if it is above
+    /// 1/2.
     fn second_candidate(&self, first: usize, rng: &mut PolicyRng) -> usize {
         let draw = PairwiseSample::new(&self.odds, self.tally(), rng);
         let row = draw.row(first);

@@ -1,22 +1,22 @@
-//! Doubler: in epochs of doubling length, a bandit machine plays against what it played in the
-//! epoch before (Ailon, Karnin, Joachims: "Reducing Dueling Bandits to Cardinal Bandits", ICML
-//! 2014, Algorithm 1).
+//! Doubler: a bandit machine plays in epochs of doubling length, against the arms that it proposed
+//! in the previous epoch (Ailon, Karnin, Joachims: "Reducing Dueling Bandits to Cardinal Bandits",
+//! ICML 2014, Algorithm 1).
 //!
-//! Epoch `i = 1, 2, …` has `2^i` steps. In a step the first ranker is drawn from the multiset `ℒ`
-//! (one arbitrary ranker at first), the second is what the machine proposes, and the second's
-//! reward is fed to the machine. After an epoch the machine is reset, and `ℒ` is the multiset of
-//! what it proposed in that epoch.
+//! Epoch `i = 1, 2, …` has `2^i` steps. In each step, the first ranker is drawn from the multiset
+//! `ℒ` (initially one arbitrary ranker), and the machine proposes the second. The reward of the
+//! second ranker is fed to the machine. After an epoch the machine is reset, and `ℒ` becomes the
+//! multiset of its proposals in that epoch.
 //!
-//! - A selection's ticket is its epoch. The epoch is over when `2^i` outcomes are in.
-//! - An outcome of the epoch before comes too late for the machine, which was reset; its second
-//!   ranker still joins the `ℒ` of its epoch, the one drawn from now. Older ones count in the tally
-//!   alone, as do tickets of epochs to come.
-//! - An outcome without a ticket (0), as counted elsewhere or issued under another policy, belongs
-//!   to the epoch in which it is folded. So does a self-duel, which is a fair coin that is fed back
-//!   and counted.
-//! - A page without a click and a skipped tie change nothing and are no steps of the epoch.
-//! - Duels in flight narrow the machine's radius in proportion to how likely either of the pair was
-//!   the second.
+//! - The ticket of a selection is its epoch. An epoch ends after `2^i` outcomes.
+//! - An outcome of the previous epoch comes too late for the machine, which has been reset. Its
+//!   second ranker still joins the `ℒ` of that epoch, from which the current epoch draws. Outcomes
+//!   of older epochs, and tickets of future epochs, count in the tally only.
+//! - An outcome without a ticket (0) was counted elsewhere or issued under another policy. It
+//!   belongs to the epoch in which it is folded. So does a self-duel, which is a fair coin that is
+//!   fed back and counted.
+//! - A page without a click and a skipped tie change nothing and are not steps of the epoch.
+//! - Duels in flight narrow the machine's radius, in proportion to the probability that each ranker
+//!   of the pair was the second.
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, st
 
 const FORMAT: u32 = 1;
 
-/// An epoch that no experiment reaches the end of.
+/// No experiment reaches the end of this epoch.
 const LAST_EPOCH: u64 = 52;
 
 /// Parameters of Doubler.
@@ -44,12 +44,12 @@ pub struct Doubler {
 
 impl PolicyParameters for Doubler {
     const DESCRIPTION: Description = Description {
-        summary: "A UCB bandit that plays against what it played in the epoch before, and starts afresh when an epoch of \
-                  doubled length begins.",
+        summary: "A UCB bandit that plays against its own proposals of the previous epoch, and \
+                  restarts at each new epoch; epochs double in length.",
         source: "Ailon, Karnin, Joachims, Reducing Dueling Bandits to Cardinal Bandits (ICML 2014), Algorithm 1",
         assumes: "every ranker has a utility, and win probabilities are linear in utilities",
         parameters: &[ucb::ALPHA],
-        fixed_rankers: Some("its bandit chooses among the rankers that it began with"),
+        fixed_rankers: Some("its bandit chooses among the initial rankers"),
         not_served: None,
     };
 
@@ -87,9 +87,9 @@ struct State {
     tally: Tally,
     /// `i`.
     epoch: u64,
-    /// `S`; its plays are the multiset of what it proposed in this epoch.
+    /// `S`; its plays are the multiset of its proposals in this epoch.
     machine: Machine,
-    /// `ℒ`, as the count of each ranker.
+    /// `ℒ`, as one count per ranker.
     pool: Vec<u64>,
 }
 
@@ -108,7 +108,7 @@ impl DoublingMachine {
         Self { alpha, seed: setup.seed, order, state }
     }
 
-    /// `count` steps of this epoch, at most what is left of it.
+    /// Fold `count` steps of this epoch, at most as many as it has left.
     fn feedback(&mut self, second: usize, count: u64, half_rewards: u64) {
         self.state.machine.feedback(second, count, half_rewards);
         if self.left() == 0 && self.state.epoch < LAST_EPOCH {
@@ -120,7 +120,7 @@ impl DoublingMachine {
         }
     }
 
-    /// Outcomes that this epoch still waits for.
+    /// Number of outcomes that this epoch still needs.
     fn left(&self) -> u64 {
         (1 << self.state.epoch) - self.state.machine.total_plays()
     }
@@ -139,7 +139,7 @@ impl Policy for DoublingMachine {
             drawn -= pool[first];
             first += 1;
         }
-        // i is the second of a pair when j was drawn from the pool
+        // i is the second of a pair if j was drawn from the pool
         let is_second = |i: usize, j: usize| match pool[i] + pool[j] {
             0 => 0.5,
             both => pool[j] as f64 / both as f64,
@@ -172,7 +172,7 @@ impl Policy for DoublingMachine {
         }
     }
 
-    /// What the machine played most in the epoch before.
+    /// The ranker that the machine played most often in the previous epoch.
     fn champion(&self) -> usize {
         ucb::most(self.state.pool.iter().copied())
     }

@@ -1,25 +1,25 @@
 //! IF2, Interleaved Filter 2 (Yue, Broder, Kleinberg, Joachims: "The K-armed Dueling Bandits
-//! Problem", JCSS 2012): a candidate meets all rankers left in turn, until some of them are clearly
-//! worse or one is clearly better.
+//! Problem", JCSS 2012): a candidate meets the remaining rankers in turn, until some of them are
+//! clearly worse or one is clearly better.
 //!
-//! `δ = 1/(T K²)`, `c(n) = sqrt(s ln(1/δ)/n)` with `s = 4` (the journal's; the conference version
-//! has 1). After each round-robin, with `P̂_b` the candidate's mean against `b` and `n` the
-//! round-robins completed:
+//! `δ = 1/(T K²)`, `c(n) = sqrt(s ln(1/δ)/n)` with `s = 4` (the journal's value; the conference
+//! version has 1). Let `P̂_b` be the candidate's mean against `b`, and `n` the number of completed
+//! round-robins. After each round-robin:
 //!
-//! 1. every `b` with `P̂_b - c(n) > 1/2` goes;
-//! 2. if some `b'` left has `P̂_b' + c(n) < 1/2`, it becomes the candidate in place of the old one,
-//!    every `b` with `P̂_b > 1/2` goes with it (the pruning that distinguishes IF2 from IF1), and
-//!    all counts start again. Of several `b'` it is the one with the smallest `P̂`, then the lowest
-//!    index.
+//! 1. Every `b` with `P̂_b - c(n) > 1/2` is removed.
+//! 2. If some remaining `b'` has `P̂_b' + c(n) < 1/2`, it replaces the candidate. Every `b` with
+//!    `P̂_b > 1/2` is removed together with the old candidate (the pruning that distinguishes IF2
+//!    from IF1), and all counts restart. Among several `b'`, the one with the smallest `P̂` is
+//!    chosen, then the lowest index.
 //!
-//! - Requests at once get the rankers with the fewest comparisons, duels in flight included: the
-//!   rest of the round-robin, and then the next ones. `n` is the smallest count, `P̂_b` takes each
-//!   ranker's own.
-//! - An outcome is used if it compares the candidate with a ranker left, in either order, else it
-//!   counts in the tally alone. Half a win counts half; a page without a click and a skipped tie
-//!   ask the same duel again.
-//! - A self-duel is a step that says nothing.
-//! - The horizon only sets the radius; after it the policy goes on as it is.
+//! - Concurrent requests get the rankers with the fewest comparisons, including duels in flight:
+//!   first the rest of the round-robin, then the next ones. `n` is the smallest count; `P̂_b` uses
+//!   the count of each ranker.
+//! - An outcome is used only if it compares the candidate with a remaining ranker, in either order.
+//!   Any other outcome counts in the tally only. A half win counts half. After a page without a
+//!   click or a skipped tie, the same duel is issued again.
+//! - A self-duel is a step without information.
+//! - The horizon only sets the radius; the policy continues unchanged after it.
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -50,31 +50,39 @@ fn default_scale() -> f64 {
 
 impl PolicyParameters for InterleavedFilter {
     const DESCRIPTION: Description = Description {
-        summary: "A candidate meets the rankers left in turn; the clearly worse go, a clearly better one becomes the \
-                  candidate; a ranker removed never comes back.",
+        summary: "A candidate meets the remaining rankers in turn. Clearly worse rankers are \
+                  removed for good; a clearly better one becomes the candidate.",
         source: "Yue, Broder, Kleinberg, Joachims, The K-armed Dueling Bandits Problem (JCSS 2012), Interleaved Filter 2",
-        assumes: "a total order, strong stochastic transitivity and the stochastic triangle inequality",
+        assumes: "a total order, strong stochastic transitivity and the stochastic triangle \
+                  inequality",
         parameters: &[
             Parameter {
                 name: "horizon",
                 values: Values::Integer,
-                meaning: "how many steps the experiment will have, at least 1; sets how certain a removal must be",
+                meaning: "Expected number of steps of the experiment, at least 1; a longer horizon \
+                          requires more evidence for a removal.",
                 default: None,
             },
             Parameter {
                 name: "scale",
                 values: Values::Integer,
-                meaning: "above 0: the radius is sqrt(scale ln(T K^2) / n); 4 in the journal, 1 in the conference version",
+                meaning: "Scale of the radius `sqrt(scale ln(T K^2) / n)`, above 0; 4 in the \
+                          journal, 1 in the conference version.",
                 default: Some("4"),
             },
         ],
-        fixed_rankers: Some("its candidate meets the rankers that it began with, in turn"),
+        fixed_rankers: Some("its candidate meets the initial rankers in turn"),
         not_served: None,
     };
 
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
         require(self.horizon >= 1, "horizon", self.horizon, "at least 1 step")?;
-        require(self.scale.is_finite() && self.scale > 0.0, "scale", self.scale, "a number above 0")
+        require(
+            self.scale.is_finite() && self.scale > 0.0,
+            "scale",
+            self.scale,
+            "a finite number above 0",
+        )
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
@@ -106,19 +114,19 @@ impl PolicyParameters for InterleavedFilter {
     }
 }
 
-/// What the candidate knows of another ranker.
+/// The candidate's results against another ranker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Rival {
-    /// Whether it is in `A`.
+    /// Whether the ranker is in `A`.
     left: bool,
-    /// Comparisons with the candidate since that became candidate.
+    /// Comparisons with the current candidate.
     plays: u64,
-    /// The candidate's wins in them, in halves.
+    /// The candidate's wins in these comparisons, in halves.
     half_wins: u64,
 }
 
 impl Rival {
-    /// `P̂_b`; `A` is only judged when every ranker in it was compared.
+    /// `P̂_b`. Meaningful only for rankers in `A`, once each of them was compared.
     fn mean(self) -> f64 {
         self.half_wins as f64 / (2.0 * self.plays as f64)
     }
@@ -129,7 +137,7 @@ struct State {
     tally: Tally,
     /// `b̂`.
     candidate: u16,
-    /// One for each ranker; the candidate's own says nothing.
+    /// One entry per ranker; the candidate's own entry is unused.
     rivals: Vec<Rival>,
     /// `n`.
     rounds: u64,
@@ -158,7 +166,7 @@ impl Filter {
         self.state.rivals.iter().copied().enumerate().filter(|(_, rival)| rival.left)
     }
 
-    /// The end of a round-robin, if this is one.
+    /// Apply the rules at the end of a round-robin, if the newest comparison completed one.
     fn end_round(&mut self) {
         let Some(rounds) = self.rivals_left().map(|(_, rival)| rival.plays).min() else { return };
         if rounds <= self.state.rounds {
@@ -256,7 +264,7 @@ mod tests {
         let filter = filter([0; 3]);
         for (rounds, wanted) in [(100, 0.622265), (200, 0.440008), (250, 0.393555)] {
             let got = filter.radius(rounds);
-            assert!((got - wanted).abs() < 5e-7, "{got} is not {wanted}");
+            assert!((got - wanted).abs() < 5e-7, "{got}, expected {wanted}");
         }
         assert!((filter.spread / 4.0 - 9.680344).abs() < 5e-7);
     }

@@ -1,17 +1,17 @@
-//! MultiSBM: one bandit machine for each ranker as first of the pair (Ailon, Karnin, Joachims:
-//! "Reducing Dueling Bandits to Cardinal Bandits", ICML 2014, Algorithm 2).
+//! MultiSBM: one bandit machine per ranker, for the duels in which that ranker is first (Ailon,
+//! Karnin, Joachims: "Reducing Dueling Bandits to Cardinal Bandits", ICML 2014, Algorithm 2).
 //!
-//! With `x` the second ranker of the duel before (uniform at the start): select `(x, S_x.advance)`;
-//! fold the second ranker's reward into `S_x`, and let it be the next `x`. Each machine has its own
-//! timer.
+//! Let `x` be the second ranker of the previous duel (uniform at the start). Select
+//! `(x, S_x.advance)`; fold the second ranker's reward into `S_x`, and make that ranker the next
+//! `x`. Each machine has its own timer.
 //!
-//! - A self-duel is a fair coin that is fed back and counted, else the machine of the best ranker
-//!   would stand still.
-//! - All requests between two folds share the same `x`; the pair's duels in flight spread them over
-//!   its opponents.
-//! - A late outcome is fed to the machine of its first ranker, whenever it comes, and its second
-//!   ranker is the next `x`.
-//! - A page without a click and a skipped tie change nothing: the same duel is asked again.
+//! - A self-duel is a fair coin that is fed back and counted; otherwise the machine of the best
+//!   ranker would never advance.
+//! - All requests between two folds share the same `x`. The pairs in flight spread these requests
+//!   over the opponents of `x`.
+//! - A late outcome is fed to the machine of its first ranker, no matter when it arrives, and its
+//!   second ranker becomes the next `x`.
+//! - A page without a click and a skipped tie change nothing: the same duel is issued again.
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -29,18 +29,19 @@ const FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MultiSbm {
-    /// Robustness of the machines' indices; the theorem wants `max(3, ln K / ln ln T)`.
+    /// Robustness of the machines' indices; the theorem requires `max(3, ln K / ln ln T)`.
     #[serde(default = "ucb::default_alpha")]
     pub alpha: f64,
 }
 
 impl PolicyParameters for MultiSbm {
     const DESCRIPTION: Description = Description {
-        summary: "One UCB bandit for each ranker: the winner's side of one page meets whom its own bandit proposes.",
+        summary: "One UCB bandit per ranker: the second ranker of one duel is the first of the \
+                  next, and its bandit proposes the opponent.",
         source: "Ailon, Karnin, Joachims, Reducing Dueling Bandits to Cardinal Bandits (ICML 2014), Algorithm 2",
         assumes: "every ranker has a utility, and win probabilities are linear in utilities",
         parameters: &[ucb::ALPHA],
-        fixed_rankers: Some("it has one bandit for each ranker that it began with"),
+        fixed_rankers: Some("it has one bandit for each initial ranker"),
         not_served: None,
     };
 
@@ -83,7 +84,7 @@ struct State {
 struct Machines {
     alpha: f64,
     seed: u64,
-    /// Each machine's order of arms.
+    /// The order of arms of each machine.
     orders: Vec<Vec<u16>>,
     state: State,
 }
@@ -128,7 +129,7 @@ impl Policy for Machines {
         self.state.first = ranker as u16;
     }
 
-    /// The ranker that the machines have proposed most.
+    /// The ranker that the machines have proposed most often.
     fn champion(&self) -> usize {
         let proposed =
             |ranker| self.state.machines.iter().map(|machine| machine.plays()[ranker]).sum();

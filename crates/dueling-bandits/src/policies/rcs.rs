@@ -1,6 +1,6 @@
 //! RCS, Relative Confidence Sampling (Zoghi, Whiteson, de Rijke, Munos, "Relative Confidence
 //! Sampling for Efficient On-Line Ranker Evaluation", WSDM 2014). Step numbers are those of
-//! `algorithms-comparators.md` §4, which also says what is known of the published text.
+//! `algorithms-comparators.md` §4, which also describes what is known of the published text.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,8 @@ pub struct Rcs {
 
 impl PolicyParameters for Rcs {
     const DESCRIPTION: Description = Description {
-        summary: "Relative confidence sampling: a sampled Condorcet winner against its strongest challenger.",
+        summary: "Relative confidence sampling: a sampled Condorcet winner against its strongest \
+                  challenger.",
         source: "Zoghi, Whiteson, de Rijke & Munos, Relative Confidence Sampling for Efficient On-Line Ranker \
                  Evaluation, WSDM 2014",
         assumes: "a Condorcet winner",
@@ -63,9 +64,9 @@ impl PolicyParameters for Rcs {
 #[derive(Debug)]
 struct State {
     bounds: Bounds,
-    /// Follows from the tally.
+    /// Derived from the tally.
     odds: WinProbabilities,
-    /// `champ`: how often each was the first of a folded duel.
+    /// `champ`: how often each ranker was first in a folded duel.
     championships: Vec<u64>,
 }
 
@@ -78,13 +79,13 @@ impl State {
         }
     }
 
-    /// Steps 1 and 2. Of the sampled tournament only the existence of a ranker that beats all
-    /// matters: a pass finds the only one that it can be, a second pass checks it against those
-    /// that it has not met. No pair is drawn twice.
+    /// Steps 1 and 2. Only a ranker that beats all others in the sampled tournament matters. The
+    /// first pass finds the only possible one. The second pass checks it against the rankers that
+    /// it has not met. No pair is drawn twice.
     fn champion_of_sample(&self, rng: &mut PolicyRng) -> Option<usize> {
         let active = self.bounds.active();
         let draw = PairwiseSample::new(&self.odds, self.bounds.tally(), rng);
-        let (mut best, mut beaten) = (0, None); // places in `active`
+        let (mut best, mut beaten) = (0, None); // positions in `active`
         let mut row = draw.row(active[0]);
         for (at, &i) in active.iter().enumerate().skip(1) {
             if !row.wins(i) {

@@ -22,25 +22,26 @@ pub struct Rucb {
     /// Width of the confidence bounds; above 0.5.
     #[serde(default = "default_alpha")]
     pub alpha: f64,
-    /// Which of the two published forms.
+    /// Which of the two published versions to run.
     #[serde(default)]
     pub variant: RucbVariant,
 }
 
-/// The published forms of RUCB.
+/// The published versions of RUCB.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RucbVariant {
-    /// The ICML paper: a hypothesised best ranker is the first of every other duel.
+    /// The ICML paper: the hypothesised best ranker is first in every other duel.
     #[default]
     Icml,
-    /// The earlier report: the first is uniform among the possible winners.
+    /// The earlier arXiv report: the first ranker is uniform among the possible winners.
     Arxiv,
 }
 
 impl PolicyParameters for Rucb {
     const DESCRIPTION: Description = Description {
-        summary: "Relative upper confidence bound: a possible Condorcet winner against its strongest challenger.",
+        summary: "Relative upper confidence bound: a possible Condorcet winner against its \
+                  strongest challenger.",
         source: "Zoghi, Whiteson, Munos & de Rijke, Relative Upper Confidence Bound for the K-Armed Dueling Bandit \
                  Problem, ICML 2014, Algorithm 1",
         assumes: "a Condorcet winner",
@@ -54,8 +55,9 @@ impl PolicyParameters for Rucb {
             Parameter {
                 name: "variant",
                 values: Values::OneOf(&["icml", "arxiv"]),
-                meaning: "`icml`: the published algorithm, which plays its hypothesis every other time; `arxiv`: the \
-                          earlier report, which has none.",
+                meaning: "`icml`: the published algorithm, which selects its hypothesised best \
+                          ranker first in every other duel; `arxiv`: the earlier report, which has \
+                          no such hypothesis.",
                 default: Some("icml"),
             },
         ],
@@ -93,18 +95,18 @@ impl PolicyParameters for Rucb {
 struct State {
     bounds: Bounds,
     variant: RucbVariant,
-    /// `B`; never set in the arXiv form.
+    /// `B`; always `None` in the arXiv version.
     hypothesis: Option<usize>,
 }
 
 impl State {
-    /// `C`: who may still be the Condorcet winner.
+    /// `C`: the rankers that may still be the Condorcet winner.
     fn candidates(&self) -> impl Iterator<Item = usize> {
         self.bounds.active().iter().copied().filter(|&c| self.bounds.certain_losses(c) == 0)
     }
 
-    /// Steps 1-3. Says whether `C` is empty, the only case in which bounds that merely widen can
-    /// change `B` again.
+    /// Steps 1-3. Returns whether `C` is empty: only then can bounds that widen without a new
+    /// comparison change `B` again.
     fn revise(&mut self) -> bool {
         let mut candidates = self.candidates();
         let (first, second) = (candidates.next(), candidates.next());
@@ -123,7 +125,7 @@ impl State {
     /// Step 4.
     fn candidate(&self, rng: &mut PolicyRng) -> usize {
         let chosen = match self.hypothesis {
-            // `B` is in `C`; alone there it is always played
+            // `B` is in `C`; if it is the only member, always select it
             Some(b) if self.candidates().nth(1).is_none() || rng.random::<bool>() => Some(b),
             b => choose::uniform(self.candidates().filter(|&c| Some(c) != b), rng),
         };

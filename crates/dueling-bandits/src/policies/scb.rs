@@ -2,18 +2,19 @@
 //! NIPS 2015, Algorithm 3): for many rankers, with or without a Condorcet winner.
 //!
 //! Round `r` has `T_r = 2^(2^r)` steps. It identifies a Copeland winner from scratch
-//! ([`identification`], Algorithms 2 and 4) with failure probability `ln(T_r)/T_r`, and plays the
-//! winner against itself for what is left of the round. What the paper leaves open is decided so:
+//! ([`identification`], Algorithms 2 and 4) with failure probability `ln(T_r)/T_r`. For the rest of
+//! the round it plays the winner against itself. The paper leaves some choices open; this
+//! implementation makes these:
 //!
-//! - The first round is the first with `T_r ≥ max(K, 256)`: shorter ones cannot learn anything.
-//! - Every step of the experiment is a query of the round, a page without a click too.
-//! - Each ranker left collects its own reward, and the duels in progress take turns: the request
+//! - The first round is the first with `T_r ≥ max(K, 256)`: shorter rounds cannot learn anything.
+//! - Every step of the experiment is a query of the round, including a page without a click.
+//! - Each remaining ranker collects its own reward, and the duels in progress take turns. A request
 //!   that finds `n` steps of the round folded and `m` duels in flight gets number `n + m` of them.
-//!   So requests that are served at once share the work.
-//! - An outcome is evidence in the round in which it is folded, whoever asked for it and whenever,
-//!   as long as its pair is undecided in that round. The outcome of a pair that is decided, or of a
-//!   round whose winner is known, counts in the tally and as a step, and nothing else.
-//! - A self-duel is a step of the round and teaches nothing.
+//!   Therefore concurrent requests share the work.
+//! - An outcome is evidence in the round in which it is folded, no matter who requested it or when,
+//!   as long as its pair is undecided in that round. The outcome of a decided pair, or of a round
+//!   whose winner is known, counts only in the tally and as a step.
+//! - A self-duel is a step of the round without information.
 
 mod identification;
 
@@ -29,15 +30,15 @@ use identification::{Identification, SavedIdentification};
 
 const FORMAT: u32 = 2;
 
-/// The last round: `2^(2^6)` steps are more than are counted.
+/// The last round, because its `2^(2^6)` steps exceed the range of the step counter.
 const LAST_ROUND: u32 = 6;
 
 /// Parameters of SCB.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scb {
-    /// A pair is a tie once it is known that neither wins with a probability above 1/2 plus this.
-    /// 0: never.
+    /// A pair is a tie once both win probabilities are known to be at most 1/2 plus this. With 0
+    /// there are no ties.
     #[serde(default = "default_resolution")]
     pub resolution: f64,
 }
@@ -48,18 +49,20 @@ fn default_resolution() -> f64 {
 
 impl PolicyParameters for Scb {
     const DESCRIPTION: Description = Description {
-        summary: "Identifies a Copeland winner in rounds of squared length from pairs that are played until decided, \
-                  then shows it alone for the rest of the round; cost grows with K, not with K squared.",
+        summary: "Works in rounds of squared length: identifies a Copeland winner from pairs that \
+                  are played until decided, then shows it alone for the rest of the round. Its \
+                  cost grows with K, not with K squared.",
         source: "Zoghi, Karnin, Whiteson, de Rijke, Copeland Dueling Bandits (NIPS 2015), Algorithms 2, 3 and 4",
         assumes: "nothing; pairs of equal strength are ties within the resolution",
         parameters: &[Parameter {
             name: "resolution",
             values: Values::Number,
-            meaning: "a probability from 0 to below 0.5: a pair that is known to be closer to 1/2 than this is a tie; \
-                      0 plays every pair until one wins, as the paper does",
+            meaning: "A probability from 0 to below 0.5: a pair that is known to be closer to 1/2 \
+                      than this is a tie; 0 plays every pair until one ranker wins, as in the \
+                      paper.",
             default: Some("0.005"),
         }],
-        fixed_rankers: Some("its rounds are planned for the rankers that it began with"),
+        fixed_rankers: Some("its rounds are planned for the initial rankers"),
         not_served: None,
     };
 
@@ -102,7 +105,7 @@ impl PolicyParameters for Scb {
     }
 }
 
-/// `T_r = 2^(2^r)`, in steps; the last round is as long as steps can be counted.
+/// `T_r = 2^(2^r)`, in steps; the last round lasts as long as steps can be counted.
 fn length(number: u32) -> u64 {
     1u64.checked_shl(1 << number).unwrap_or(u64::MAX)
 }
@@ -126,7 +129,7 @@ struct ScalableCopeland {
     /// `r`.
     number: u32,
     round: Identification,
-    /// What the latest round before this one that found a winner found.
+    /// The winner found by the latest earlier round that found one.
     previous_answer: Option<usize>,
 }
 
@@ -139,7 +142,7 @@ struct Saved {
 }
 
 impl ScalableCopeland {
-    /// Algorithm 3, lines 1 and 2: a round that is over gives way to the next.
+    /// Algorithm 3, lines 1 and 2: start the next round once the current one is over.
     fn turn_round(&mut self) {
         if self.round.steps() < length(self.number) || self.number == LAST_ROUND {
             return;

@@ -1,15 +1,16 @@
 //! Self-Sparring (Sui, Zhuang, Burdick, Yue: "Multi-dueling Bandits with Dependent Arms", UAI 2017,
-//! with independent arms and duels of two): one Beta posterior a ranker, and no pairwise
+//! with independent arms and duels of two): one Beta posterior per ranker, and no pairwise
 //! statistics.
 //!
-//! Select: two independent samples of all posteriors; the first ranker is the largest of the first
-//! sample, the second of the second. Fold: one more win for the winner, one more loss for the
-//! loser.
+//! Select: draw two independent samples of all posteriors. The first ranker has the largest value
+//! of the first sample, and the second ranker that of the second. Fold: add one win for the winner
+//! and one loss for the loser.
 //!
-//! - Half a win counts half for both; a page without a click and a skipped tie change nothing.
+//! - A half win counts half for both rankers. A page without a click and a skipped tie change
+//!   nothing.
 //! - A self-duel changes nothing.
-//! - Late outcomes count whenever they come. What is in flight is left alone: the samples spread
-//!   requests by themselves.
+//! - Late outcomes count no matter when they arrive. Duels in flight are ignored, because the
+//!   samples already spread requests.
 
 use rand::distr::Distribution;
 use rand_distr::Beta;
@@ -29,13 +30,15 @@ pub struct SelfSparring {}
 
 impl PolicyParameters for SelfSparring {
     const DESCRIPTION: Description = Description {
-        summary: "Thompson sampling with one win count a ranker instead of one a pair: cheap and often the fastest, but \
-                  with a cycle among the rankers it can settle on a wrong one for ever.",
+        summary: "Thompson sampling with one win count per ranker instead of one per pair: cheap \
+                  and often the fastest, but a cycle among the rankers can make it converge to a \
+                  wrong one.",
         source: "Sui, Zhuang, Burdick, Yue, Multi-dueling Bandits with Dependent Arms (UAI 2017), SelfSparring",
         assumes: "a total order, and win probabilities that are nearly linear in utilities",
         parameters: &[],
         fixed_rankers: Some(
-            "it compares how often each ranker has won in all, which says nothing of one that came later",
+            "it compares the total wins of each ranker, which would not be comparable for an added \
+             ranker",
         ),
         not_served: None,
     };
@@ -59,7 +62,7 @@ impl PolicyParameters for SelfSparring {
 #[derive(Debug)]
 struct Posteriors {
     tally: Tally,
-    /// Half wins and half losses of each ranker against all others, from the tally.
+    /// Half wins and half losses of each ranker against all others, derived from the tally.
     records: Vec<(u64, u64)>,
 }
 
@@ -75,12 +78,12 @@ impl Posteriors {
         Self { tally, records }
     }
 
-    /// The largest of one sample of `Beta(a_i, b_i)`.
+    /// The ranker with the largest value in one sample of `Beta(a_i, b_i)`.
     fn sampled_best(&self, rng: &mut PolicyRng) -> usize {
         let mut best = (0, f64::NEG_INFINITY);
         for (ranker, &(won, lost)) in self.records.iter().enumerate() {
             let (a, b) = (1.0 + won as f64 / 2.0, 1.0 + lost as f64 / 2.0);
-            // both are at least 1, so there is always such a distribution
+            // both parameters are at least 1, so the distribution exists
             let sample = Beta::new(a, b).map_or(a / (a + b), |beta| beta.sample(rng));
             if sample > best.1 {
                 best = (ranker, sample);
@@ -118,7 +121,7 @@ impl Policy for Posteriors {
         self.tally.skip(count);
     }
 
-    /// The largest posterior mean `a/(a+b)`, the first of several.
+    /// The largest posterior mean `a/(a+b)`; the first one on a tie.
     fn champion(&self) -> usize {
         let mut best = 0;
         for ranker in 1..self.records.len() {

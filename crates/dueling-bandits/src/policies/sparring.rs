@@ -2,12 +2,13 @@
 //! Dueling Bandits to Cardinal Bandits", ICML 2014, Algorithm 3).
 //!
 //! Select `(L.advance, R.advance)`; fold the left arm's reward into `L` and the right arm's into
-//! `R`. It has no proof and is the best of the paper's three in its experiments and in later ones.
+//! `R`. The algorithm has no proof. It is the best of the paper's three algorithms in the paper's
+//! experiments and in later ones.
 //!
-//! - A self-duel is a fair coin between the two machines, and is fed back and counted like any
-//!   duel; otherwise two machines that agree would stay where they are.
-//! - A late outcome is fed to the machines that proposed its arms, whenever it comes.
-//! - Duels in flight count half for either machine, since pairs in flight have no order.
+//! - A self-duel is a fair coin between the two machines. It is fed back and counted like any duel;
+//!   otherwise two machines that propose the same arm would never change.
+//! - A late outcome is fed to the machines that proposed its arms, no matter when it arrives.
+//! - A duel in flight counts half for each machine, because pairs in flight are unordered.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,11 +32,12 @@ pub struct Sparring {
 
 impl PolicyParameters for Sparring {
     const DESCRIPTION: Description = Description {
-        summary: "Two UCB bandits, one for either side of the page, each rewarded when its ranker wins.",
+        summary: "Two UCB bandits, one for each side of the page; a bandit is rewarded when its \
+                  ranker wins.",
         source: "Ailon, Karnin, Joachims, Reducing Dueling Bandits to Cardinal Bandits (ICML 2014), Algorithm 3",
         assumes: "every ranker has a utility; a heuristic without a proof",
         parameters: &[ucb::ALPHA],
-        fixed_rankers: Some("its two bandits choose among the rankers that they began with"),
+        fixed_rankers: Some("its two bandits choose among the initial rankers"),
         not_served: None,
     };
 
@@ -113,7 +115,7 @@ impl Policy for SparringMachines {
         self.state.right.feedback(ranker, count, 2 * heads);
     }
 
-    /// The ranker that the two machines have played most.
+    /// The ranker that the two machines have played most often.
     fn champion(&self) -> usize {
         ucb::most(self.state.left.plays().iter().zip(self.state.right.plays()).map(|(l, r)| l + r))
     }

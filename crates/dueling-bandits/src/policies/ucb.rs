@@ -1,10 +1,10 @@
-//! The singleton bandit machine: UCB1 with a robustness parameter, from which Sparring, MultiSBM
-//! and Doubler are built (Ailon, Karnin, Joachims: "Reducing Dueling Bandits to Cardinal Bandits",
-//! ICML 2014, section 3).
+//! The singleton bandit machine of Sparring, MultiSBM and Doubler: UCB1 with a robustness parameter
+//! (Ailon, Karnin, Joachims: "Reducing Dueling Bandits to Cardinal Bandits", ICML 2014, section 3).
 //!
-//! Its index of an arm is `mean + sqrt((α+2) ln t / 2n)`, infinite for an arm without feedback; its
-//! timer `t` starts at 1 and advances with every feedback. Exact ties go to the machine's own
-//! random order of arms: two machines with the same order would propose the same arm for ever.
+//! The index of an arm is `mean + sqrt((α+2) ln t / 2n)`, and infinite for an arm without feedback.
+//! The timer `t` starts at 1 and advances with every feedback. Each machine breaks exact ties by
+//! its own random order of arms: two machines with the same order would propose the same arm
+//! forever.
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -13,29 +13,29 @@ use smallvec::{SmallVec, smallvec};
 use crate::parameters::{InvalidPolicy, Parameter, Values, require};
 use crate::{InFlight, MAX_RANKERS, Outcome, step_rng};
 
-/// The parameter `alpha` of every policy made of these machines.
+/// The parameter `alpha` of every policy that is built from these machines.
 pub const ALPHA: Parameter = Parameter {
     name: "alpha",
     values: Values::Number,
-    meaning: "robustness of the index, at least 0: the radius is sqrt((alpha + 2) ln t / 2n)",
+    meaning: "Robustness of the index, at least 0: the radius is `sqrt((alpha + 2) ln t / 2n)`.",
     default: Some("3"),
 };
 
-/// The value of [`ALPHA`] unless one is given: what the experiments of later papers took.
+/// The default of [`ALPHA`], which the experiments of later papers use.
 pub fn default_alpha() -> f64 {
     3.0
 }
 
-/// Refuse an `alpha` without meaning.
+/// Check the range of `alpha`.
 pub fn validate_alpha(alpha: f64) -> Result<(), InvalidPolicy> {
-    require(alpha.is_finite() && alpha >= 0.0, "alpha", alpha, "a number of at least 0")
+    require(alpha.is_finite() && alpha >= 0.0, "alpha", alpha, "a finite number of at least 0")
 }
 
-/// Sets the orders of arms apart from what else is drawn from the seed.
+/// Separates the orders of arms from everything else that is drawn from the seed.
 const ORDER_STREAM: u64 = 0x6f72_6465;
 
-/// The reward of the second ranker in halves, 0, 1 or 2; `None` where nothing was learned. The
-/// first gets what is left of 2.
+/// The reward of the second ranker in halves: 0, 1 or 2. The reward of the first is 2 minus this.
+/// `None` for an outcome without information.
 pub fn second_reward(outcome: Outcome) -> Option<u64> {
     match outcome.half_wins() {
         (0, 0) => None,
@@ -43,14 +43,14 @@ pub fn second_reward(outcome: Outcome) -> Option<u64> {
     }
 }
 
-/// A random order of `rankers` arms, the `number`-th of an experiment.
+/// The `number`-th random order of `rankers` arms in an experiment.
 pub fn order(rankers: usize, seed: u64, number: u64) -> Vec<u16> {
     let mut order: Vec<u16> = (0..rankers as u16).collect();
     order.shuffle(&mut step_rng(seed ^ ORDER_STREAM, number));
     order
 }
 
-/// Feedback of one machine since its last reset.
+/// The feedback of one machine since its last reset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     plays: Vec<u64>,
@@ -59,12 +59,12 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// No feedback yet on `rankers` arms.
+    /// A machine for `rankers` arms without feedback.
     pub fn new(rankers: usize) -> Self {
         Self { plays: vec![0; rankers], half_rewards: vec![0; rankers] }
     }
 
-    /// Whether a decoded machine is one of `rankers` arms that feedback can have led to.
+    /// Whether a decoded machine is a possible state of a machine with `rankers` arms.
     pub fn is_sound(&self, rankers: usize) -> bool {
         let counted = |(&plays, &half): (&u64, &u64)| plays <= 1 << 52 && half <= 2 * plays;
         self.plays.len() == rankers
@@ -72,25 +72,27 @@ impl Machine {
             && self.plays.iter().zip(&self.half_rewards).all(counted)
     }
 
-    /// Feedbacks on each arm.
+    /// Number of feedbacks of each arm.
     pub fn plays(&self) -> &[u64] {
         &self.plays
     }
 
-    /// `t - 1`: all feedbacks.
+    /// `t - 1`: the number of all feedbacks.
     pub fn total_plays(&self) -> u64 {
         self.plays.iter().sum()
     }
 
-    /// `count` feedbacks on `arm` with rewards that sum up to `half_rewards` halves.
+    /// Add `count` feedbacks on `arm`, whose rewards sum to `half_rewards` halves.
     pub fn feedback(&mut self, arm: usize, count: u64, half_rewards: u64) {
         self.plays[arm] += count;
         self.half_rewards[arm] += half_rewards;
     }
 
-    /// The arm with the largest index; the first in `order` of several. `pending[i]` proposals of
-    /// arm `i` wait for their feedback: they narrow the radius and advance the timer as if they had
-    /// come, and leave the mean alone, which is taken as 1 while there is none.
+    /// The arm with the largest index; the first in `order` on a tie.
+    ///
+    /// `pending[i]` is the number of proposals of arm `i` that wait for feedback. They narrow the
+    /// radius and advance the timer as if the feedback had arrived. They do not change the mean,
+    /// which is 1 for an arm without feedback.
     pub fn advance(&self, alpha: f64, order: &[u16], pending: &[f64]) -> usize {
         let timer = 1.0 + self.total_plays() as f64 + pending.iter().sum::<f64>();
         let spread = (alpha + 2.0) * timer.ln() / 2.0;
@@ -115,11 +117,12 @@ impl Machine {
     }
 }
 
-/// A number for each ranker, on the stack: selecting allocates nothing.
+/// One number per ranker, on the stack, so that selecting does not allocate.
 pub type PerRanker = SmallVec<[f64; MAX_RANKERS]>;
 
-/// How many duels in flight have each ranker in one of the two roles, when ranker `i` of a pair
-/// `(i, j)` has it with probability `share(i, j)`: which of the two has it is not known.
+/// For each ranker, the expected number of duels in flight in which it has one of the two roles.
+/// Pairs in flight are unordered: ranker `i` of a pair `(i, j)` has the role with probability
+/// `share(i, j)`.
 pub fn pending(
     in_flight: &InFlight,
     rankers: usize,
@@ -135,7 +138,7 @@ pub fn pending(
     pending
 }
 
-/// The arm with the most plays, the first of several.
+/// The arm with the most plays; the first one on a tie.
 pub fn most(plays: impl IntoIterator<Item = u64>) -> usize {
     let mut best = (0, 0);
     for (arm, plays) in plays.into_iter().enumerate() {
@@ -150,7 +153,7 @@ pub fn most(plays: impl IntoIterator<Item = u64>) -> usize {
 mod tests {
     use super::*;
 
-    /// Indices at α = 3 of arms with these plays and sums of rewards, and the arm proposed.
+    /// The indices of arms with these plays and sums of rewards at α = 3, and the proposed arm.
     fn indices(plays: &[u64], half_rewards: &[u64]) -> (Vec<f64>, usize) {
         let machine = Machine { plays: plays.to_vec(), half_rewards: half_rewards.to_vec() };
         let spread = 2.5 * (1.0 + machine.total_plays() as f64).ln();
@@ -162,7 +165,7 @@ mod tests {
     fn close(got: &[f64], wanted: &[f64]) {
         assert_eq!(got.len(), wanted.len());
         for (got, wanted) in got.iter().zip(wanted) {
-            assert!((got - wanted).abs() < 5e-7, "{got} is not {wanted}");
+            assert!((got - wanted).abs() < 5e-7, "{got}, expected {wanted}");
         }
     }
 

@@ -1,5 +1,4 @@
-//! Uniform pairs: what exploration costs without a policy. Every other policy is measured against
-//! it.
+//! Uniform pairs: the baseline that every other policy is measured against.
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -18,7 +17,8 @@ pub struct Uniform {}
 
 impl PolicyParameters for Uniform {
     const DESCRIPTION: Description = Description {
-        summary: "Both rankers uniformly at random, for ever: the yardstick, not a policy to serve with.",
+        summary: "Selects both rankers uniformly at random and never adapts: a baseline, not a \
+                  policy for a live service.",
         source: "the baseline of every dueling-bandit paper",
         assumes: "nothing",
         parameters: &[],

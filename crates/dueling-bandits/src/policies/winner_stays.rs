@@ -1,22 +1,23 @@
 //! Winner Stays (Chen, Frazier: "Dueling Bandits with Weak Regret", ICML 2017): a tournament in
 //! rounds in which the winner of a duel meets the next challenger.
 //!
-//! WS-W keeps `C[i]`, wins minus losses, and plays the two rankers with the largest: on a tie the
-//! incumbent of the previous duel first, then its challenger, then one at random. Seen from
-//! outside, in round `ℓ` an incumbent meets the other rankers one after another, each until one of
-//! the two has `C = -ℓ`, and the round is over when all rankers but one are there; the winner then
-//! has `C = (K-1)ℓ`. WS-S shows the winner of round `ℓ` alone for `⌊β^ℓ⌋` steps before the next
-//! round.
+//! WS-W keeps `C[i]`, wins minus losses, and selects the two rankers with the largest values. It
+//! breaks ties in favour of the incumbent of the previous duel, then of its challenger, then at
+//! random. As a result, in round `ℓ` an incumbent meets the other rankers one after another. Each
+//! meeting ends when one of the two has `C = -ℓ`. The round ends when all rankers but one have that
+//! value; the winner then has `C = (K-1)ℓ`. WS-S shows the winner of round `ℓ` alone for `⌊β^ℓ⌋`
+//! steps before the next round.
 //!
-//! - Chance is drawn in the fold and the next pair is kept, so that all requests on one state get
-//!   the same pair.
-//! - Only a win counts. A page without a click and a tie leave the tournament as it is, the tie
-//!   rule `half` too: half a win to both moves nobody. With `coin` ties move it on.
-//! - An outcome counts in the tournament only if its pair, in either order, is the one asked now; a
-//!   late one for any other pair, or during a winner's steps, counts in the tally alone. With `D`
-//!   duels in flight most are late.
-//! - A self-duel of the winner is one of its steps; any other self-duel is a step that says
-//!   nothing.
+//! - Random draws happen in the fold, and the state keeps the next pair. Therefore all requests on
+//!   one state get the same pair.
+//! - Only a win counts. A page without a click or a tie does not change the tournament. This
+//!   includes the tie rule `half`: half a win for both rankers moves neither. With `coin`, ties
+//!   move it on.
+//! - An outcome counts in the tournament only if its pair, in either order, is the current pair. A
+//!   late outcome of any other pair, or one that arrives during a winner's steps, counts in the
+//!   tally only. With `D` duels in flight, most outcomes are late.
+//! - A self-duel of the winner is one of its steps; any other self-duel is a step without
+//!   information.
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -30,13 +31,13 @@ use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally,
 
 const FORMAT: u32 = 1;
 
-/// Which regret Winner Stays is to keep small.
+/// The regret that Winner Stays minimises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StaysFor {
-    /// WS-W: no step is bad in which either ranker is the best.
+    /// WS-W: a step costs nothing if either ranker is the best.
     Weak,
-    /// WS-S: a step is as bad as its two rankers, so the winners of rounds are shown alone.
+    /// WS-S: a step costs as much as both of its rankers, so the winner of a round is shown alone.
     #[default]
     Strong,
 }
@@ -48,7 +49,7 @@ pub struct WinnerStays {
     /// WS-W (`weak`) or WS-S (`strong`).
     #[serde(default)]
     pub regret: StaysFor,
-    /// Growth of the winner's steps from round to round, in WS-S.
+    /// In WS-S, the growth of the winner's steps from round to round.
     #[serde(default = "default_beta")]
     pub beta: f64,
 }
@@ -59,33 +60,42 @@ fn default_beta() -> f64 {
 
 impl PolicyParameters for WinnerStays {
     const DESCRIPTION: Description = Description {
-        summary: "A tournament in which the winner stays for the next challenger, and is shown alone between rounds; \
-                  one duel at a time, only wins count: with tie rule half a tie is ignored.",
+        summary: "A tournament in which the winner stays for the next challenger, and is shown \
+                  alone between rounds. It plays one duel at a time, and only wins count: with tie \
+                  rule `half`, ties are ignored.",
         source: "Chen, Frazier, Dueling Bandits with Weak Regret (ICML 2017), WS-W and WS-S",
         assumes: "a Condorcet winner; better with a total order",
         parameters: &[
             Parameter {
                 name: "regret",
                 values: Values::OneOf(&["weak", "strong"]),
-                meaning: "strong (WS-S: winners of rounds are shown alone) or weak (WS-W: they never are)",
+                meaning: "`strong` (WS-S): the winner of a round is shown alone; `weak` (WS-W): it \
+                          is not.",
                 default: Some("strong"),
             },
             Parameter {
                 name: "beta",
                 values: Values::Number,
-                meaning: "above 1: after round l its winner is shown alone for floor(beta^l) steps; large ones gamble \
-                          on early winners, small ones explore for longer; without effect when regret is weak",
+                meaning: "Above 1: the winner of round l is shown alone for `floor(beta^l)` steps. \
+                          Large values gamble on early winners, small values explore for longer; \
+                          no effect with `regret=weak`.",
                 default: Some("1.1"),
             },
         ],
-        fixed_rankers: Some("its tournament is among the rankers that it began with"),
+        fixed_rankers: Some("its tournament is among the initial rankers"),
         not_served: Some(
-            "it asks for one pair at a time: of many duels in flight nearly all outcomes come too late to count",
+            "it requests one pair at a time: with many duels in flight, nearly all outcomes come \
+             too late to count",
         ),
     };
 
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
-        require(self.beta.is_finite() && self.beta > 1.0, "beta", self.beta, "a number above 1")
+        require(
+            self.beta.is_finite() && self.beta > 1.0,
+            "beta",
+            self.beta,
+            "a finite number above 1",
+        )
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
@@ -126,11 +136,11 @@ struct State {
     tally: Tally,
     /// `C`.
     balances: Vec<i64>,
-    /// `ℓ`, of the round under way.
+    /// `ℓ`, the number of the current round.
     round: i64,
-    /// `β` to the power of the rounds that are over.
+    /// `β` to the power of the number of completed rounds.
     power: f64,
-    /// Steps that the winner of the last round is still to be shown alone.
+    /// Steps left in which the winner of the last round is shown alone.
     alone: u64,
     /// `i`, a ranker with the largest balance; between rounds the winner, `Z`.
     incumbent: u16,
@@ -139,13 +149,13 @@ struct State {
 }
 
 impl State {
-    /// The next pair, after the pair `previous`.
+    /// Draw the next pair, given the pair `previous`.
     fn draw_pair(&mut self, previous: Option<(u16, u16)>, rng: &mut PolicyRng) {
         self.incumbent = self.leader(None, previous, rng);
         self.challenger = self.leader(Some(self.incumbent), previous, rng);
     }
 
-    /// A ranker with the largest balance among all but `excluded`.
+    /// A ranker with the largest balance, not `excluded`.
     fn leader(
         &self,
         excluded: Option<u16>,
@@ -181,7 +191,7 @@ impl Tournament {
             state.round += 1;
             if self.parameters.regret == StaysFor::Strong {
                 state.power *= self.parameters.beta;
-                state.alone = state.power as u64; // rounds down, and saturates
+                state.alone = state.power as u64; // the cast rounds down and saturates
             }
         }
         let mut rng = step_rng(self.seed, state.tally.steps());

@@ -1,20 +1,20 @@
-//! How clearly one ranker beats another.
+//! The evidence that one ranker beats another.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Rows, Tally, divergence};
 
-/// When a ranker is clearly beaten.
+/// The rule by which one ranker clearly beats another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Elimination {
     /// `N d(p̂, 1/2) > ln(T K²)`.
     #[default]
     Kl,
-    /// `N d(p̂, 1/2) > ln(K²)`: the only reading of the paper's threshold that gives its figures.
-    /// It errs on about one pair in `K²`.
+    /// `N d(p̂, 1/2) > ln(K²)`: the only reading of the paper's threshold that reproduces its
+    /// figures. It errs on about one pair in `K²`.
     KlPublished,
-    /// `p̂ > 1/2 + γ` and its multiples: the rules that the paper's theorems are about.
+    /// `p̂ > 1/2 + γ` and its multiples: the rules of the paper's theorems.
     Hoeffding,
 }
 
@@ -22,13 +22,13 @@ pub enum Elimination {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimates {
-    /// All of them.
+    /// All comparisons of the pair.
     All,
-    /// Those of the round, as the paper's Equation 1.
+    /// The comparisons of the round, as in the paper's Equation 1.
     Fresh,
 }
 
-/// A pair's counts, measured against a threshold.
+/// Measures the counts of a pair against a threshold.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
     elimination: Elimination,
@@ -55,8 +55,8 @@ impl Rule {
         Self { elimination, log_inverse_delta }
     }
 
-    /// How clearly a ranker with these counts beats the other, as a multiple of what is just clear:
-    /// `(p̂ - 1/2) / γ` with `γ = sqrt(ln(1/δ) / 2N)`, or `N d(p̂, 1/2) / ln(1/δ)`. 0 where it does
+    /// How clearly a ranker with these counts beats the other, as a multiple of the threshold:
+    /// `(p̂ - 1/2) / γ` with `γ = sqrt(ln(1/δ) / 2N)`, or `N d(p̂, 1/2) / ln(1/δ)`. 0 if it does
     /// not lead.
     fn margin(&self, half_wins: u32, half_losses: u32) -> f64 {
         if half_wins <= half_losses {
@@ -73,7 +73,7 @@ impl Rule {
     }
 }
 
-/// The counts that a closed batch is judged by.
+/// The counts that decide what follows from a closed batch.
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
     rule: &'a Rule,
@@ -91,12 +91,12 @@ impl<'a> Evidence<'a> {
         Self { rule, counts: Counts::All(tally) }
     }
 
-    /// What the batches of a round have learnt.
+    /// The results of the batches of one round.
     pub(super) fn of_round(rule: &'a Rule, batches: [&'a Rows; 2]) -> Self {
         Self { rule, counts: Counts::Round(batches) }
     }
 
-    /// How clearly `i` beats `j`, as a multiple of what is just clear; 0 where it does not lead.
+    /// How clearly `i` beats `j`, as a multiple of the threshold; 0 if `i` does not lead.
     pub(super) fn margin(&self, i: usize, j: usize) -> f64 {
         let (half_wins, half_losses) = match self.counts {
             Counts::All(tally) => (tally.half_wins(i, j), tally.half_wins(j, i)),
@@ -108,7 +108,7 @@ impl<'a> Evidence<'a> {
         self.rule.margin(half_wins, half_losses)
     }
 
-    /// Whether the paper's own lines apply, and not their replacement by divergences.
+    /// Whether the paper's own lines apply, rather than their replacement by divergences.
     pub(super) fn is_hoeffding(&self) -> bool {
         self.rule.elimination == Elimination::Hoeffding
     }

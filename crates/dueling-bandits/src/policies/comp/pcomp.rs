@@ -1,4 +1,4 @@
-//! PCOMP: all pairs of the rankers left (Algorithm 1).
+//! PCOMP: compares all pairs of the remaining rankers (Algorithm 1).
 
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +15,10 @@ use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
 pub struct Pcomp {
     /// `T`, in comparisons.
     pub horizon: u64,
-    /// `B`; the logarithm of the horizon to base 2 where it is not given.
+    /// `B`; by default the logarithm of the horizon to base 2.
     #[serde(default)]
     pub batches: Option<u32>,
-    /// When a ranker is clearly beaten.
+    /// The rule by which a ranker is clearly beaten.
     #[serde(default)]
     pub elimination: Elimination,
     /// The comparisons that count as evidence.
@@ -39,12 +39,13 @@ impl Pcomp {
 
 impl PolicyParameters for Pcomp {
     const DESCRIPTION: Description = Description {
-        summary: "In at most B batches: compares all pairs of the rankers left, and drops who is clearly beaten.",
+        summary: "In at most B batches: compares all pairs of the remaining rankers, and removes \
+                  those that are clearly beaten.",
         source: "Agarwal, Ghuge & Nagarajan, Batched Dueling Bandits, ICML 2022, Algorithm 1 (PCOMP)",
         assumes: "a Condorcet winner",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES],
         fixed_rankers: Some(
-            "it commits to batches of pairs, and divides its horizon, for the rankers that it began with",
+            "it commits to batches of pairs, and divides its horizon, for the initial rankers",
         ),
         not_served: None,
     };
@@ -62,7 +63,7 @@ impl PolicyParameters for Pcomp {
     }
 }
 
-/// The scheme of PCOMP, and of the second phase of the other two.
+/// The pair selection of PCOMP, and of the second phase of SCOMP and SCOMP2.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct AllPairs;
 
@@ -72,7 +73,7 @@ impl Scheme for AllPairs {
     }
 
     fn learn(&mut self, field: &mut Field, evidence: &Evidence<'_>) -> Closed {
-        // lines 5-7, and their replacement by divergences
+        // lines 5-7, or their replacement by divergences
         field.eliminate(&field.active.clone(), evidence, 1.0);
         field.round += 1;
         Closed::Round

@@ -1,4 +1,4 @@
-//! SCOMP: a small seed set against all rankers left (Algorithm 2).
+//! SCOMP: compares a small seed set with all remaining rankers (Algorithm 2).
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -20,13 +20,15 @@ seeded_parameters! {
 
 impl PolicyParameters for Scomp {
     const DESCRIPTION: Description = Description {
-        summary: "In at most B + 1 batches: compares a small random seed set with every ranker left, drops who is \
-                  clearly beaten, and compares all pairs of the rest once one beats the whole seed set.",
+        summary: "In at most B + 1 batches: compares a small random seed set with every remaining \
+                  ranker, and removes those that are clearly beaten. Once a ranker beats the whole \
+                  seed set, compares all pairs of the rest.",
         source: "Agarwal, Ghuge & Nagarajan, Batched Dueling Bandits, ICML 2022, Algorithm 2 (SCOMP)",
-        assumes: "a total order with strong stochastic transitivity and the stochastic triangle inequality",
+        assumes: "a total order with strong stochastic transitivity and the stochastic triangle \
+                  inequality",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES, SEED_EXPONENT],
         fixed_rankers: Some(
-            "it commits to batches of pairs, and divides its horizon, for the rankers that it began with",
+            "it commits to batches of pairs, and divides its horizon, for the initial rankers",
         ),
         not_served: None,
     };
@@ -49,8 +51,8 @@ impl PolicyParameters for Scomp {
     }
 }
 
-/// Line 3 of Algorithms 2 and 3: `S`, each ranker with probability `K^-exponent`, ascending; drawn
-/// again while empty.
+/// Line 3 of Algorithms 2 and 3: `S` contains each ranker with probability `K^-exponent`, in
+/// ascending order. An empty set is drawn again.
 pub(super) fn draw_seeds(exponent: f64, setup: Setup) -> Vec<usize> {
     let probability = libm::pow(setup.rankers as f64, -exponent);
     let mut rng = step_rng(setup.seed, 0);
@@ -63,16 +65,16 @@ pub(super) fn draw_seeds(exponent: f64, setup: Setup) -> Vec<usize> {
     }
 }
 
-/// Whether `seeds` can be a seed set of `rankers` rankers.
+/// Whether `seeds` is a valid seed set of `rankers` rankers.
 pub(super) fn are_seeds(seeds: &[usize], rankers: usize) -> bool {
     seeds.windows(2).all(|pair| pair[0] < pair[1])
         && seeds.last().is_some_and(|&last| last < rankers)
 }
 
-/// The scheme of SCOMP.
+/// The pair selection of SCOMP.
 #[derive(Debug, Serialize, Deserialize)]
 enum SeedsAgainstAll {
-    /// The first phase: `S`, not empty.
+    /// The first phase, with `S`, which is not empty.
     Seeds(Vec<usize>),
     /// The second phase.
     AllPairs,
@@ -81,7 +83,7 @@ enum SeedsAgainstAll {
 impl Scheme for SeedsAgainstAll {
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         let Self::Seeds(seeds) = self else { return AllPairs.pairs(field) };
-        // line 5; a pair inside S once, with its lower ranker first
+        // line 5; a pair inside S occurs once, with its lower ranker first
         let is_new = |i: usize, j: usize| i != j && (i < j || seeds.binary_search(&j).is_err());
         let against = |&i: &usize| {
             field.active.iter().filter(move |&&j| is_new(i, j)).map(move |&j| Duel::new(i, j))
@@ -98,7 +100,7 @@ impl Scheme for SeedsAgainstAll {
             seeds.retain(|seed| field.active.contains(seed));
         }
 
-        // lines 9-12; with no seed left every ranker beats them all, and A* is A
+        // lines 9-12; if no seed is left, every ranker beats all of them, and A* is A
         let beats_seeds = |j: &usize, by: f64| seeds.iter().all(|&i| evidence.margin(*j, i) > by);
         if field.active.iter().any(|j| beats_seeds(j, clear)) {
             let a_star = field.active.iter().copied().filter(|j| beats_seeds(j, better)).collect();

@@ -1,4 +1,4 @@
-//! SCOMP2: the best of a small seed set against all rankers left (Algorithm 3).
+//! SCOMP2: compares the best of a small seed set with all remaining rankers (Algorithm 3).
 
 use serde::{Deserialize, Serialize};
 
@@ -19,13 +19,15 @@ seeded_parameters! {
 
 impl PolicyParameters for Scomp2 {
     const DESCRIPTION: Description = Description {
-        summary: "In at most 2B + 1 batches: finds the best of a small random seed set, compares it with every \
-                  ranker left, drops who is clearly beaten, and compares all pairs of the rest once one beats it.",
+        summary: "In at most 2B + 1 batches: finds the best of a small random seed set, compares \
+                  it with every remaining ranker, and removes those that are clearly beaten. Once \
+                  a ranker beats this seed, compares all pairs of the rest.",
         source: "Agarwal, Ghuge & Nagarajan, Batched Dueling Bandits, ICML 2022, Algorithm 3 (SCOMP2)",
-        assumes: "a total order with strong stochastic transitivity and the stochastic triangle inequality",
+        assumes: "a total order with strong stochastic transitivity and the stochastic triangle \
+                  inequality",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES, SEED_EXPONENT],
         fixed_rankers: Some(
-            "it commits to batches of pairs, and divides its horizon, for the rankers that it began with",
+            "it commits to batches of pairs, and divides its horizon, for the initial rankers",
         ),
         not_served: None,
     };
@@ -49,7 +51,7 @@ impl PolicyParameters for Scomp2 {
     }
 }
 
-/// The scheme of SCOMP2.
+/// The pair selection of SCOMP2.
 #[derive(Debug, Serialize, Deserialize)]
 struct BestSeedAgainstAll {
     /// `S`; not empty in the first phase.
@@ -59,16 +61,16 @@ struct BestSeedAgainstAll {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
-    /// First phase, batch r(1): the seeds among themselves.
+    /// First phase, batch r(1): all pairs of seeds.
     Seeds,
-    /// First phase, batch r(2): `i*` against all.
+    /// First phase, batch r(2): `i*` against all other rankers.
     Candidate(usize),
     /// The second phase.
     AllPairs,
 }
 
 impl Stage {
-    /// How a round of the first phase begins; a single seed is the candidate without r(1).
+    /// The first stage of a round of the first phase; a single seed is the candidate without r(1).
     fn of_round(seeds: &[usize]) -> Self {
         match seeds {
             &[only] => Self::Candidate(only),
@@ -78,8 +80,8 @@ impl Stage {
 }
 
 impl BestSeedAgainstAll {
-    /// Line 6: "any" undefeated seed. This one is the seed whose clearest defeat by another is the
-    /// least clear, ties by lowest index; it is undefeated if any is.
+    /// Line 6: "any" undefeated seed. This chooses the seed whose clearest defeat by another seed
+    /// is the least clear, ties by lowest index. It is undefeated if any seed is.
     fn candidate(&self, evidence: &Evidence<'_>) -> usize {
         let clearest_defeat =
             |&i: &usize| self.seeds.iter().map(|&j| evidence.margin(j, i)).fold(0.0, f64::max);

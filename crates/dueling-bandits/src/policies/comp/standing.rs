@@ -1,14 +1,14 @@
-//! Who leads among the rankers still in the race, kept up to date in O(1) a comparison.
+//! The leader among the active rankers, updated in O(1) per comparison.
 
 use super::{Observation, Tally};
 
-/// The champion is the active ranker that the fewest active rankers lead (a pair that was never
-/// compared counts for nobody), then the one with the largest share of all its comparisons won (1/2
-/// where it has none), then the lowest index. Exact: all of it is counts.
+/// Determines the champion: the active ranker that the fewest active rankers lead. A pair without
+/// comparisons has no leader. Ties go to the largest share of comparisons won (1/2 without
+/// comparisons), then to the lowest index. The result is exact, because it uses only counts.
 #[derive(Debug)]
 pub(super) struct Standing {
     active: Vec<bool>,
-    /// Active rankers that lead this one.
+    /// Number of active rankers that lead this one.
     led_by: Vec<u32>,
     half_wins: Vec<u64>,
     half_plays: Vec<u64>,
@@ -34,7 +34,7 @@ impl Standing {
         standing
     }
 
-    /// Record `count` comparisons in the tally and here.
+    /// Record `count` comparisons in the tally and in this standing.
     pub(super) fn record(&mut self, tally: &mut Tally, observation: &Observation, count: u32) {
         let (i, j) = (observation.duel.first, observation.duel.second);
         let lead = |tally: &Tally, a: usize, b: usize| u32::from(tally.leads(a, b));
@@ -56,7 +56,7 @@ impl Standing {
         }
     }
 
-    /// The champion among `active`, the rankers this was built with.
+    /// The champion among `active`, which must be the rankers passed to [`Standing::new`].
     pub(super) fn champion(&self, active: &[usize]) -> usize {
         let share = |i: usize| match self.half_plays[i] {
             0 => (1, 2),

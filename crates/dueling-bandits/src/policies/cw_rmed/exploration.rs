@@ -1,26 +1,26 @@
-//! How often each pair must be compared to be sure of a Copeland winner: the optima of CW-RMED and
-//! ECW-RMED (`algorithms-comparators.md` §7).
+//! How often each pair must be compared to be certain of a Copeland winner: the optima of CW-RMED
+//! and ECW-RMED (`algorithms-comparators.md` §7).
 //!
-//! Amounts are `x[i][j] = q[i][j] d(ν[i][j])` in `[0, 1]`: 1 is as much evidence as ever is needed
-//! to know who of the two is the better.
+//! Amounts are `x[i][j] = q[i][j] d(ν[i][j])` in `[0, 1]`. An amount of 1 is the most evidence that
+//! is ever needed to decide which ranker of the pair is better.
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem, SolveOptions, Variable};
 
-/// A tournament: who beats whom, by how much, and what a duel costs.
+/// A tournament: which ranker beats which, by how much, and the cost of each duel.
 #[derive(Debug)]
 pub struct Tournament {
     rankers: usize,
-    /// `d(ν[i][j])`, row-major and symmetric; 0 where nobody of the two is better.
+    /// `d(ν[i][j])`, row-major and symmetric; 0 if neither ranker is better.
     divergence: Vec<f64>,
-    /// `S_i`: who beats `i`.
+    /// `S_i`: the rankers that beat `i`.
     superiors: Vec<Vec<usize>>,
-    /// `I_i`: whom `i` beats.
+    /// `I_i`: the rankers that `i` beats.
     inferiors: Vec<Vec<usize>>,
-    /// `L(1)` and `L(2)`: the two smallest numbers of superiors, of two rankers.
+    /// `L(1)` and `L(2)`: the smallest and second smallest number of superiors over all rankers.
     least: (usize, usize),
 }
 
-/// How much to compare each pair, and what that costs.
+/// How often to compare each pair, and the cost.
 #[derive(Debug, Clone)]
 pub struct Plan {
     rankers: usize,
@@ -47,7 +47,7 @@ impl Plan {
     }
 }
 
-/// One constraint of the CW feasible set: the sum of these pairs' `x` is at least 1.
+/// One constraint of the CW feasible set: the `x` of these pairs sum to at least 1.
 #[derive(Debug, Clone, PartialEq)]
 struct Constraint {
     sum: f64,
@@ -97,14 +97,14 @@ impl Tournament {
         lost as f64 / (2 * (self.rankers - 1)) as f64
     }
 
-    /// The smallest constraint of `R_{i1}` at `x`: `x` is in `R_{i1}` iff it is at least 1. 1 where
-    /// there is none.
+    /// The smallest constraint sum of `R_{i1}` at `x`; 1 if there are no constraints. `x` is in
+    /// `R_{i1}` iff the result is at least 1.
     pub fn least_evidence(&self, i1: usize, x: impl Fn(usize, usize) -> f64) -> f64 {
         self.binding(i1, x).map_or(1.0, |constraint| constraint.sum)
     }
 
-    /// The constraint of `R_{i1}` with the smallest sum, found from the smallest amounts that it
-    /// can hold.
+    /// The constraint of `R_{i1}` with the smallest sum, built from the smallest amounts that it
+    /// can contain.
     fn binding(&self, i1: usize, x: impl Fn(usize, usize) -> f64) -> Option<Constraint> {
         let sorted = |i: usize, others: &[usize], without: usize| -> Vec<(f64, (usize, usize))> {
             let amounts = others.iter().filter(|&&j| j != without).map(|&j| (x(i, j), (i, j)));
@@ -177,9 +177,9 @@ impl Tournament {
         plan
     }
 
-    /// `C*_{i1}`: the optimum of CW-RMED, a linear program whose constraints are found as they are
-    /// violated. Should the solver fail, the plan of [`Tournament::efficient_plan`], which meets
-    /// all constraints at a higher cost.
+    /// `C*_{i1}`: the optimum of CW-RMED. It is a linear program; constraints are added when they
+    /// are violated. If the solver fails, returns the plan of [`Tournament::efficient_plan`], which
+    /// meets all constraints at a higher cost.
     pub fn optimal_plan(&self, i1: usize) -> Plan {
         self.solve(i1).unwrap_or_else(|| self.efficient_plan(i1))
     }
@@ -201,7 +201,7 @@ impl Tournament {
             if violated.sum >= 1.0 - 1e-8 {
                 break;
             }
-            // one that comes again is met as well as the solver can
+            // a repeated constraint is met as well as the solver can
             if known.iter().any(|constraint| constraint.pairs == violated.pairs) {
                 return None;
             }
@@ -222,7 +222,7 @@ impl Tournament {
         Some(plan)
     }
 
-    /// The pairs `i > j` of which one is better.
+    /// The pairs `i > j` in which one ranker is better.
     fn decided_pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         let pairs = (0..self.rankers).flat_map(|i| (0..i).map(move |j| (i, j)));
         pairs.filter(|&(i, j)| self.divergence(i, j) > 0.0)
@@ -242,7 +242,7 @@ mod tests {
     fn assert_close(found: f64, expected: f64) {
         assert!(
             (found - expected).abs() <= 2e-7 * expected.abs().max(1.0),
-            "{found} is not {expected}"
+            "{found}, expected {expected}"
         );
     }
 
@@ -257,7 +257,7 @@ mod tests {
                 let found = plan.comparisons(i, j);
                 assert!(
                     (found - comparisons).abs() < 1e-4,
-                    "q[{i}][{j}] is {found}, not {comparisons}"
+                    "q[{i}][{j}] is {found}, expected {comparisons}"
                 );
             }
         }
@@ -344,7 +344,7 @@ mod tests {
         for (i1, cost) in [(0, 727.127847), (1, 261.954469), (2, 9114.374982)] {
             assert_close(mslr.efficient_plan(i1).cost, cost);
             let optimum = mslr.optimal_plan(i1).cost;
-            assert!((optimum - cost).abs() < 1e-5 * cost, "{optimum} is not {cost}");
+            assert!((optimum - cost).abs() < 1e-5 * cost, "{optimum}, expected {cost}");
         }
         assert_plan(
             &mslr.efficient_plan(1),
@@ -353,7 +353,7 @@ mod tests {
         );
     }
 
-    /// Every constraint of the feasible set, written out.
+    /// The smallest constraint of the feasible set, by enumeration of all constraints.
     fn smallest_by_enumeration(tournament: &Tournament, i1: usize, x: &[Vec<f64>]) -> Option<f64> {
         let subsets = |set: Vec<usize>, size: usize| -> Vec<Vec<usize>> {
             (0..1_u32 << set.len())
@@ -410,7 +410,7 @@ mod tests {
                     (Some(found), Some(expected)) => assert!((found - expected).abs() < 1e-12),
                     (found, expected) => assert_eq!(found, expected),
                 }
-                // and both plans meet all of them, the optimum at no higher cost
+                // both plans meet all constraints, and the optimum costs no more
                 let (efficient, optimal) =
                     (tournament.efficient_plan(i1), tournament.optimal_plan(i1));
                 for plan in [&efficient, &optimal] {

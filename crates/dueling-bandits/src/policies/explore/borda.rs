@@ -1,4 +1,4 @@
-//! SAVAGE for the Borda winner with one unknown a ranker: its mean against a random other
+//! SAVAGE for the Borda winner with one unknown per ranker: its mean against a random opponent
 //! (`algorithms-comparators.md` §11.2).
 
 use rand::RngExt;
@@ -9,8 +9,8 @@ use super::{
     Duel, Exploration, InFlight, LargestOther, Observation, PolicyRng, Radius, RoundRobin, Tally,
 };
 
-/// The exploration. The ranker whose unknown is sampled is a duel's first; its opponent's
-/// statistics stay as they are.
+/// The exploration. A duel samples the unknown of its first ranker; the statistics of its opponent
+/// do not change.
 #[derive(Debug)]
 pub(super) struct BordaArms {
     rankers: usize,
@@ -18,7 +18,7 @@ pub(super) struct BordaArms {
     intersect: bool,
 }
 
-/// The active rankers with their turns, and what is known of each.
+/// The active rankers with their turns, and the statistics of each ranker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct BordaState {
     turns: RoundRobin,
@@ -65,7 +65,7 @@ impl Exploration for BordaArms {
         Some(BordaState { turns: state.turns.resume(self.rankers)?, arms: state.arms })
     }
 
-    /// A ranker whose turn it is, at random, which also spreads what is in flight; and any other.
+    /// A random ranker whose turn it is, which also spreads duels in flight, and any other ranker.
     fn ask(&self, state: &BordaState, _in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
         let first = state.turns.draw(|_| 0, rng).unwrap_or(0) as usize;
         let second = rng.random_range(0..self.rankers - 1);
@@ -88,7 +88,7 @@ impl Exploration for BordaArms {
             let radius = self.radius.after(arm.half_plays as f64 / 2.0);
             arm.interval = arm.interval.narrowed((arm.mean(), radius), self.intersect);
         }
-        // i is independent once b_i ≤ a_j for some other j, or b_k ≤ a_i for all others
+        // i is independent once b_i ≤ a_j for some other j, or b_k ≤ a_i for all other k
         let arms = &state.arms;
         let lows = LargestOther::of(arms.iter().map(|arm| arm.interval.low));
         let highs = LargestOther::of(arms.iter().map(|arm| arm.interval.high));

@@ -1,15 +1,15 @@
-//! Confidence intervals of the pairs, and what they decide (`algorithms-comparators.md` §11.1 and
-//! §11.2).
+//! Confidence intervals of the pairs, and the decisions that follow from them
+//! (`algorithms-comparators.md` §11.1 and §11.2).
 
 use serde::{Deserialize, Serialize};
 
 use super::{Duel, Pairs, Tally};
 
-/// The radius of a confidence interval, `c(n) = sqrt(ln(η(n) / δ) / 2n)`, with the logarithm kept
-/// as a sum: the product overflows.
+/// The radius of a confidence interval, `c(n) = sqrt(ln(η(n) / δ) / 2n)`. The logarithm is kept as
+/// a sum, because the product overflows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Radius {
-    /// What does not depend on `n`.
+    /// The part that does not depend on `n`.
     constant: f64,
     /// The factor of `ln n`.
     slope: f64,
@@ -23,14 +23,14 @@ impl Radius {
         Self { constant, slope: 0.0 }
     }
 
-    /// `η(n) = π² N n² / 3`: at every time at once.
+    /// `η(n) = π² N n² / 3`: valid at all times simultaneously.
     pub(super) fn anytime(parameters: usize, delta: f64) -> Self {
         let pi = core::f64::consts::PI;
         let constant = libm::log(pi * pi / 3.0) + libm::log(parameters as f64) - libm::log(delta);
         Self { constant, slope: 2.0 }
     }
 
-    /// `c(n)` after `n` comparisons that said something; infinite before the first.
+    /// `c(n)` after `n` comparisons with information; infinite before the first.
     pub(super) fn after(&self, comparisons: f64) -> f64 {
         if comparisons <= 0.0 {
             return f64::INFINITY;
@@ -39,14 +39,14 @@ impl Radius {
         ((self.constant + slope) / (2.0 * comparisons)).sqrt()
     }
 
-    /// The pair `duel` in the tally: `p̂[i][j]` and its radius.
+    /// The mean `p̂[i][j]` of the pair `duel` in the tally, and its radius.
     pub(super) fn of(&self, tally: &Tally, duel: Duel) -> (f64, f64) {
         let Duel { first, second } = duel;
         (tally.mean(first, second).unwrap_or(0.5), self.after(tally.plays(first, second)))
     }
 }
 
-/// An interval of a parameter in [0, 1], narrowed by what is learnt of it.
+/// An interval for a parameter in [0, 1], narrowed by comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Interval {
     pub(super) low: f64,
@@ -54,11 +54,12 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// Nothing known.
+    /// The interval before any comparison.
     pub(super) const UNIT: Self = Self { low: 0.0, high: 1.0 };
 
-    /// `mean ± radius`, met with what was known before where `intersect` says so. Where the two do
-    /// not meet (the event that the confidence excludes) the mean alone is left, and so decides.
+    /// `mean ± radius`, intersected with the previous interval if `intersect` is set. If the
+    /// intersection is empty (the event that the confidence excludes), the result is the mean
+    /// alone, which decides the pair.
     pub(super) fn narrowed(self, (mean, radius): (f64, f64), intersect: bool) -> Self {
         let latest = Self { low: mean - radius, high: mean + radius };
         if !intersect {
@@ -68,7 +69,8 @@ impl Interval {
         if met.low > met.high { Self { low: mean, high: mean } } else { met }
     }
 
-    /// Whether it is certain on which side of 1/2 the parameter lies, and on which: `true` above.
+    /// The side of 1/2 on which the parameter certainly lies: `true` for above, `None` if
+    /// uncertain.
     pub(super) fn verdict(self) -> Option<bool> {
         match (self.low > 0.5, self.high < 0.5) {
             (true, _) => Some(true),
@@ -82,13 +84,13 @@ impl Interval {
     }
 }
 
-/// The intervals of all pairs, and for each ranker how many others it surely beats and surely loses
-/// to.
+/// The intervals of all pairs, and for each ranker the numbers of others that it certainly beats
+/// and certainly loses to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Intervals {
-    /// `P[i][j]` of every pair, by its number.
+    /// `P[i][j]` of every pair, by pair number.
     of: Vec<Interval>,
-    /// Derived, as are the losses.
+    /// Derived from the intervals, as are the losses.
     #[serde(skip)]
     wins: Vec<usize>,
     #[serde(skip)]
@@ -96,18 +98,18 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
-    /// Nothing known.
+    /// The intervals before any comparison.
     pub(super) fn new(pairs: Pairs) -> Self {
         let none = vec![0; pairs.rankers];
         Self { of: vec![Interval::UNIT; pairs.count()], wins: none.clone(), losses: none }
     }
 
-    /// The interval of a pair, as the probability that its lower ranker wins.
+    /// The interval of a pair, for the probability that its lower ranker wins.
     pub(super) fn get(&self, number: u32) -> Interval {
         self.of[number as usize]
     }
 
-    /// Replace the interval of a pair; whether that changed what is sure.
+    /// Replace the interval of a pair. Returns whether the decision on the pair changed.
     pub(super) fn set(&mut self, pairs: Pairs, number: u32, interval: Interval) -> bool {
         let before = std::mem::replace(&mut self.of[number as usize], interval).verdict();
         let after = interval.verdict();
@@ -127,8 +129,8 @@ impl Intervals {
         true
     }
 
-    /// Narrow the interval of a pair to what the tally says of it; whether that changed what is
-    /// sure. A pair whose comparisons all said nothing keeps its interval.
+    /// Narrow the interval of a pair by its counts in the tally. Returns whether the decision on
+    /// the pair changed. A pair keeps its interval if no comparison of it had information.
     pub(super) fn learn(
         &mut self,
         pairs: Pairs,
@@ -144,12 +146,12 @@ impl Intervals {
         }
     }
 
-    /// `lower_i`: rankers that `i` surely beats.
+    /// `lower_i`: the number of rankers that `i` certainly beats.
     pub(super) fn lower(&self, i: usize) -> usize {
         self.wins[i]
     }
 
-    /// `upper_i`: rankers that do not surely beat `i`.
+    /// `upper_i`: the number of rankers that do not certainly beat `i`.
     pub(super) fn upper(&self, i: usize) -> usize {
         self.wins.len() - 1 - self.losses[i]
     }
@@ -159,7 +161,8 @@ impl Intervals {
         self.wins.iter().copied().max().unwrap_or(0)
     }
 
-    /// After reading: check them and derive what was not saved.
+    /// Check decoded intervals and derive the fields that are not saved; `None` if they are
+    /// invalid.
     pub(super) fn resume(self, pairs: Pairs) -> Option<Self> {
         let sound =
             self.of.len() == pairs.count() && self.of.iter().all(|interval| interval.is_sound());
@@ -176,7 +179,8 @@ impl Intervals {
 pub(super) mod tests {
     use super::*;
 
-    /// Intervals that say what `rows` say: `1` surely wins, `0` surely loses, `?` open.
+    /// Intervals that correspond to `rows`: `1` is a certain win, `0` a certain loss, `?`
+    /// undecided.
     pub(crate) fn sure(rows: &[&str]) -> (Pairs, Intervals) {
         let pairs = Pairs { rankers: rows.len() };
         let mut intervals = Intervals::new(pairs);
@@ -186,7 +190,7 @@ pub(super) mod tests {
                 ("1", "0") => Interval { low: 0.9, high: 1.0 },
                 ("0", "1") => Interval { low: 0.0, high: 0.1 },
                 ("?", "?") => Interval::UNIT,
-                other => panic!("{other:?} is no pair"),
+                other => panic!("{other:?} is not a pair"),
             };
             intervals.set(pairs, pairs.number(duel.first, duel.second), interval);
         }
@@ -203,7 +207,7 @@ pub(super) mod tests {
 
     #[track_caller]
     fn is_close(value: f64, expected: f64) {
-        assert!((value - expected).abs() < 5e-7, "{value} is not {expected}");
+        assert!((value - expected).abs() < 5e-7, "{value}, expected {expected}");
     }
 
     #[test]
@@ -218,7 +222,7 @@ pub(super) mod tests {
             is_close(anytime.after(n), radius);
         }
         assert_eq!(finite.after(0.0), f64::INFINITY);
-        // where the product 2 N T / δ would overflow 64 bits
+        // here the product 2 N T / δ would overflow 64 bits
         assert!(Radius::finite(523_776, 2_000_000_000, 5e-10).after(1e9) < 1e-3);
     }
 

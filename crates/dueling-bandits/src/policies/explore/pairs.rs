@@ -1,4 +1,4 @@
-//! Unordered pairs as numbers.
+//! Unordered pairs of rankers, numbered.
 
 use super::Duel;
 
@@ -9,7 +9,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// How many there are.
+    /// The number of pairs.
     pub(super) fn count(self) -> usize {
         self.rankers * (self.rankers - 1) / 2
     }
@@ -21,7 +21,7 @@ impl Pairs {
         (self.row(low) + high - low - 1) as u32
     }
 
-    /// The pair with this number, the lower ranker first.
+    /// The pair with this number, with its lower ranker first.
     pub(super) fn pair(self, number: u32) -> Duel {
         let number = number as usize;
         let (mut low, mut above) = (0, self.rankers - 1);
@@ -32,7 +32,7 @@ impl Pairs {
         Duel::new(low, low + 1 + number - self.row(low))
     }
 
-    /// Every pair.
+    /// All pairs, in the order of their numbers.
     pub(super) fn all(self) -> impl Iterator<Item = Duel> {
         (0..self.rankers).flat_map(move |i| (i + 1..self.rankers).map(move |j| Duel::new(i, j)))
     }

@@ -1,8 +1,9 @@
 //! Copeland PBR: preference-based racing (Busa-Fekete, Szörényi, Weng, Cheng & Hüllermeier, ICML
-//! 2013), as a dueling bandit by the explore-then-exploit wrapper. `algorithms-comparators.md` §12.
+//! 2013), used as a dueling bandit through the explore-then-exploit wrapper. See
+//! `algorithms-comparators.md` §12.
 //!
-//! A pair that has left the race keeps the verdict it left with; what is still heard of it goes to
-//! the tally alone.
+//! A pair that has left the race keeps its decision. Later outcomes of the pair count in the tally
+//! only.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +16,14 @@ use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
 
-/// Who is selected and who is discarded.
+/// The rule by which rankers are selected and discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SelectionRule {
-    /// As soon as the verdicts leave no other possibility.
+    /// A ranker is selected or discarded as soon as the decisions leave no other possibility.
     #[default]
     Corrected,
-    /// As in print, which is stricter by one in two places: for `κ = 1` it never selects.
+    /// As printed, which is stricter by one in two places: for `κ = 1` it never selects a ranker.
     Printed,
 }
 
@@ -41,7 +42,7 @@ pub struct Pbr {
     /// `n_max`.
     #[serde(default)]
     pub most_comparisons: Option<u64>,
-    /// Who is selected and who is discarded.
+    /// The rule by which rankers are selected and discarded.
     #[serde(default)]
     pub rule: SelectionRule,
 }
@@ -71,8 +72,8 @@ impl Pbr {
 
 impl PolicyParameters for Pbr {
     const DESCRIPTION: Description = Description {
-        summary: "Compares every pair that is still raced once a round, until the best ranker is selected or all \
-                  others are discarded, then shows it alone.",
+        summary: "Compares every pair in the race once per round, until the best ranker is \
+                  selected or all others are discarded, then shows it alone.",
         source: "Busa-Fekete, Szörényi, Weng, Cheng & Hüllermeier, Top-k Selection based on Adaptive Sampling of Noisy \
                  Preferences, ICML 2013 (PBR, Copeland)",
         assumes: "no pair with probability 1/2",
@@ -80,33 +81,35 @@ impl PolicyParameters for Pbr {
             Parameter {
                 name: "horizon",
                 values: Values::Integer,
-                meaning: "T: steps after which the best empirical ranker is shown alone if none was accepted \
-                          before, from the number of rankers to 2 000 000 000",
+                meaning: "T: the number of steps after which the best empirical ranker is shown \
+                          alone, if none was accepted earlier; from the number of rankers to 2 000 \
+                          000 000.",
                 default: None,
             },
             Parameter { default: Some("1 / horizon"), ..DELTA },
             Parameter {
                 name: "kappa",
                 values: Values::Integer,
-                meaning: "rankers that the race looks for, from 1 to one less than there are; the first of them is \
-                          shown alone",
+                meaning: "Number of rankers that the race selects, from 1 to one less than the \
+                          number of rankers; the first of them is shown alone.",
                 default: Some("1"),
             },
             Parameter {
                 name: "most_comparisons",
                 values: Values::Integer,
-                meaning: "comparisons of one pair after which the race is stopped, from 1 to 2 000 000 000",
+                meaning: "Comparisons of one pair after which the race stops, from 1 to 2 000 000 \
+                          000.",
                 default: Some("the horizon"),
             },
             Parameter {
                 name: "rule",
                 values: Values::OneOf(&["corrected", "printed"]),
-                meaning: "who is selected and discarded: `corrected`, or `printed` as in the paper, which takes \
-                          longer",
+                meaning: "The rule that selects and discards rankers: `corrected`, or `printed`, \
+                          the paper's rule, which takes longer.",
                 default: Some("corrected"),
             },
         ],
-        fixed_rankers: Some("it plans its comparisons for the rankers that it began with"),
+        fixed_rankers: Some("it plans its comparisons for the initial rankers"),
         not_served: None,
     };
 
@@ -139,24 +142,24 @@ struct Race {
     rule: SelectionRule,
 }
 
-/// `𝒜` with its turns, and the verdicts.
+/// `𝒜` with its turns, and the decisions.
 #[derive(Debug, Serialize, Deserialize)]
 struct RaceState {
     turns: RoundRobin,
     verdicts: Vec<Verdicts>,
 }
 
-/// What is sure of one ranker.
+/// The decided pairs of one ranker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Verdicts {
-    /// `w_i`: rankers that it surely beats.
+    /// `w_i`: the number of rankers that it certainly beats.
     won: usize,
-    /// `z_i`: rankers that surely beat it.
+    /// `z_i`: the number of rankers that certainly beat it.
     lost: usize,
 }
 
 impl Race {
-    /// `𝒞`: surely among the `κ` best.
+    /// `𝒞`: the ranker is certainly among the `κ` best.
     fn is_selected(&self, of: &[Verdicts], i: usize) -> bool {
         let k = self.pairs.rankers;
         let others = || of.iter().enumerate().filter(move |&(j, _)| j != i).map(|(_, other)| other);
@@ -170,7 +173,7 @@ impl Race {
         }
     }
 
-    /// `𝒟`: surely not among the `κ` best.
+    /// `𝒟`: the ranker is certainly not among the `κ` best.
     fn is_discarded(&self, of: &[Verdicts], i: usize) -> bool {
         let k = self.pairs.rankers;
         let others = || of.iter().enumerate().filter(move |&(j, _)| j != i).map(|(_, other)| other);
@@ -186,7 +189,7 @@ impl Race {
 
     /// Steps 1 to 3, at the end of a round.
     fn judge(&self, state: &mut RaceState, tally: &Tally) {
-        // step 1: only pairs of the race have changed
+        // step 1: only pairs in the race have changed
         let mut is_changed = false;
         let verdicts = &mut state.verdicts;
         state.turns.retain(|number| {
@@ -255,7 +258,7 @@ impl Exploration for Race {
         is_over.then(|| self.guess(state, tally))
     }
 
-    /// The first of the `κ` rankers with most `p̂ > 1/2` in their row, ties by lowest index.
+    /// The first of the `κ` rankers with the most `p̂ > 1/2` in their row, ties by lowest index.
     fn guess(&self, _state: &RaceState, tally: &Tally) -> usize {
         let scores: Vec<usize> = (0..tally.rankers()).map(|i| tally.copeland_score(i)).collect();
         (1..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
@@ -267,7 +270,7 @@ mod tests {
     use super::super::confidence::tests::sure;
     use super::*;
 
-    /// (`𝒞`, `𝒟`) when the verdicts are those of `rows`.
+    /// (`𝒞`, `𝒟`) if the decided pairs are those of `rows`.
     fn sets(rows: &[&str], kappa: usize, rule: SelectionRule) -> (Vec<usize>, Vec<usize>) {
         let (pairs, intervals) = sure(rows);
         let k = pairs.rankers;

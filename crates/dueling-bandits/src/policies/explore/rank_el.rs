@@ -1,7 +1,8 @@
-//! RankEl for Copeland: eliciting the ranking by Copeland score, after Busa-Fekete, Szörényi &
-//! Hüllermeier (AAAI 2014). **A reconstruction**: the sampling order, the constants and the
-//! stopping rule are those of `algorithms-comparators.md` §13, and sound, but they are not known to
-//! be the paper's. As a dueling bandit by the explore-then-exploit wrapper.
+//! RankEl for Copeland: elicits the ranking by Copeland score, after Busa-Fekete, Szörényi &
+//! Hüllermeier (AAAI 2014), used as a dueling bandit through the explore-then-exploit wrapper.
+//!
+//! **This is a reconstruction.** The sampling order, the constants and the stopping rule are those
+//! of `algorithms-comparators.md` §13. They are sound, but not known to be the paper's.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,14 +15,14 @@ use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
 
-/// How far two rankings are apart.
+/// The distance between two rankings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
-    /// Pairs that the two order differently.
+    /// The number of pairs that the two rankings order differently.
     #[default]
     Ndp,
-    /// The largest difference of a ranker's ranks.
+    /// The largest difference between the two ranks of a ranker.
     Mrd,
 }
 
@@ -33,7 +34,7 @@ pub struct RankEl {
     pub horizon: Option<u64>,
     /// `δ`.
     pub delta: Option<f64>,
-    /// How far two rankings are apart.
+    /// The distance between two rankings.
     pub distance: Distance,
     /// `ρ`.
     pub tolerance: usize,
@@ -53,8 +54,8 @@ impl RankEl {
 
 impl PolicyParameters for RankEl {
     const DESCRIPTION: Description = Description {
-        summary: "Compares pairs in rounds until the ranking by Copeland score is known, then shows its first \
-                  ranker alone (our reconstruction of RankEl).",
+        summary: "Compares pairs in rounds until the ranking by Copeland score is known, then \
+                  shows its first ranker alone. A reconstruction of RankEl.",
         source: "after Busa-Fekete, Szörényi & Hüllermeier, PAC Rank Elicitation through Adaptive Sampling of Stochastic \
                  Pairwise Preferences, AAAI 2014; reconstructed from its abstract",
         assumes: "no pair with probability 1/2",
@@ -64,19 +65,20 @@ impl PolicyParameters for RankEl {
             Parameter {
                 name: "distance",
                 values: Values::OneOf(&["ndp", "mrd"]),
-                meaning: "between rankings: `ndp` (pairs ordered differently) or `mrd` (largest difference of \
-                          ranks, which true ties keep above 0)",
+                meaning: "Distance between rankings: `ndp`, the number of pairs ordered \
+                          differently, or `mrd`, the largest difference of ranks, which true ties \
+                          keep above 0.",
                 default: Some("ndp"),
             },
             Parameter {
                 name: "tolerance",
                 values: Values::Integer,
-                meaning: "rho: the distance from the true ranking at which exploring stops, up to the number of \
-                          pairs",
+                meaning: "rho: the distance from the true ranking at which exploration stops, at \
+                          most the number of pairs.",
                 default: Some("0"),
             },
         ],
-        fixed_rankers: Some("it plans its comparisons for the rankers that it began with"),
+        fixed_rankers: Some("it plans its comparisons for the initial rankers"),
         not_served: None,
     };
 
@@ -87,7 +89,7 @@ impl PolicyParameters for RankEl {
             self.tolerance <= most,
             "tolerance",
             self.tolerance,
-            &format!("at most {most}, the pairs"),
+            &format!("at most {most}, the number of pairs"),
         )
     }
 
@@ -110,19 +112,19 @@ struct Elicitation {
     tolerance: usize,
 }
 
-/// The pairs that are still asked for with their turns, and the intervals of all.
+/// The pairs still to be compared with their turns, and the intervals of all pairs.
 #[derive(Debug, Serialize, Deserialize)]
 struct ElicitationState {
     turns: RoundRobin,
     intervals: Intervals,
-    /// Whether something became sure since the end of the last round, or the first has not ended
-    /// yet.
+    /// Whether a pair was decided since the end of the last round; also true until the end of the
+    /// first round.
     is_news: bool,
 }
 
 impl Elicitation {
-    /// `τ`: by `low_i + up_i` descending, ties by rankers beaten more often than not, then by
-    /// index.
+    /// `τ`: by `low_i + up_i` descending, ties by the number of rankers beaten more often than not,
+    /// then by index.
     fn ranking(&self, intervals: &Intervals, tally: &Tally) -> Vec<usize> {
         let mut ranking: Vec<usize> = (0..self.pairs.rankers).collect();
         ranking.sort_by_cached_key(|&i| {
@@ -131,7 +133,7 @@ impl Elicitation {
         ranking
     }
 
-    /// The most that `ranking` can be away from the true one.
+    /// An upper bound on the distance of `ranking` from the true one.
     fn distance_bound(&self, intervals: &Intervals, ranking: &[usize]) -> usize {
         let (low, up) = (|i: usize| intervals.lower(i), |i: usize| intervals.upper(i));
         match self.distance {
@@ -153,7 +155,7 @@ impl Elicitation {
         }
     }
 
-    /// Whether the order of `i` and some other is not certain yet.
+    /// Whether the order of `i` and some other ranker is still uncertain.
     fn is_ambiguous(&self, intervals: &Intervals, i: usize) -> bool {
         let (low, up) = (|i: usize| intervals.lower(i), |i: usize| intervals.upper(i));
         (0..self.pairs.rankers).filter(|&k| k != i).any(|k| {
@@ -162,7 +164,7 @@ impl Elicitation {
         })
     }
 
-    /// Choose the pairs of the next round: undecided ones with an ambiguous ranker.
+    /// Choose the pairs of the next round: the undecided ones with an ambiguous ranker.
     fn choose_pairs(&self, state: &mut ElicitationState) {
         let intervals = &state.intervals;
         let ambiguous: Vec<bool> =
@@ -240,7 +242,7 @@ mod tests {
             let ambiguous: Vec<usize> =
                 (0..4).filter(|&i| rank_el.is_ambiguous(&intervals, i)).collect();
             assert_eq!(ambiguous, [1, 2]);
-            // (0, 3) is open, but touches no ambiguous ranker
+            // (0, 3) is open, but contains no ambiguous ranker
             let mut state = rank_el.start();
             state.intervals = intervals.clone();
             rank_el.choose_pairs(&mut state);

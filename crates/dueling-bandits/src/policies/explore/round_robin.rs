@@ -1,52 +1,54 @@
-//! Whose turn it is: the least compared of the items that are still open.
+//! Round-robin over open items: the least compared ones have their turn first.
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::{Duel, InFlight, Pairs, PolicyRng};
 
-/// Places that one draw looks at, at most.
+/// Largest number of positions that one draw examines.
 const LOOKS: usize = 64;
 
-/// Where a closed item stands.
+/// The position of a closed item.
 const CLOSED: u32 = u32::MAX;
 
-/// Items `0..n` (pairs, or rankers) that are compared in turns. A pass is over when every open item
-/// has been compared once more than the least compared ones had been when it began. An item's turn
-/// counts answered comparisons, whatever they said, so that a pair of equals whose ties are skipped
-/// does not hold up the others.
+/// Items `0..n` (pairs, or rankers) that are compared in turns. At the start of a pass, the least
+/// compared items have their turn. The pass ends when each of them that is still open has been
+/// compared once more.
+///
+/// Turns count all answered comparisons, with or without information. Otherwise a pair of equals
+/// whose ties are skipped would delay the others.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RoundRobin {
-    /// Answered comparisons of each item.
+    /// Number of answered comparisons of each item.
     compared: Vec<u32>,
     /// The open items. Those whose turn it is come first.
     open: Vec<u32>,
-    /// How many of `open` have their turn.
+    /// Number of items in `open` whose turn it is.
     turn: usize,
-    /// Where in `open` an item stands. Derived from it.
+    /// The position of each item in `open`. Derived from it.
     #[serde(skip)]
     place: Vec<u32>,
 }
 
 impl RoundRobin {
-    /// All of `items` open, none compared.
+    /// All `items` are open, and none is compared.
     pub(super) fn new(items: usize) -> Self {
         // at most MAX_RANKERS² / 2
         let open: Vec<u32> = (0..items as u32).collect();
         Self { compared: vec![0; items], place: open.clone(), open, turn: items }
     }
 
-    /// The open items, in no order that means anything.
+    /// The open items, in arbitrary order.
     pub(super) fn open(&self) -> &[u32] {
         &self.open
     }
 
-    /// Answered comparisons of `item`.
+    /// Number of answered comparisons of `item`.
     pub(super) fn compared(&self, item: u32) -> u32 {
         self.compared[item as usize]
     }
 
-    /// One more answered comparison of `item`; whether it ended a pass.
+    /// Record an answered comparison of `item`. Returns whether it ended a pass.
     pub(super) fn record(&mut self, item: u32) -> bool {
         let compared = &mut self.compared[item as usize];
         *compared = compared.saturating_add(1);
@@ -59,7 +61,7 @@ impl RoundRobin {
         self.begin_pass_if_over()
     }
 
-    /// Close `item`, which may be closed already.
+    /// Close `item`; no effect if it is closed already.
     pub(super) fn close(&mut self, item: u32) {
         let place = self.place[item as usize];
         if place == CLOSED {
@@ -77,7 +79,7 @@ impl RoundRobin {
         self.begin_pass_if_over();
     }
 
-    /// Close every open item that `keep` does not want.
+    /// Close every open item for which `keep` returns false.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
         let closed: Vec<u32> = self.open.iter().copied().filter(|&item| !keep(item)).collect();
         for item in closed {
@@ -85,10 +87,11 @@ impl RoundRobin {
         }
     }
 
-    /// A random item whose turn it is and of which nothing is in flight; where there is none, the
-    /// least compared of some, comparisons in flight counted. `None` when all items are closed.
+    /// A random item whose turn it is and that is not in flight. If there is none, the item of a
+    /// sample with the fewest comparisons, including those in flight. `None` if all items are
+    /// closed.
     ///
-    /// Looks at no more than a fixed number of places, from a random one on.
+    /// Examines at most a fixed number of positions, from a random one on.
     pub(super) fn draw(&self, in_flight: impl Fn(u32) -> u32, rng: &mut PolicyRng) -> Option<u32> {
         let mut from_random = |places: usize| {
             let start = if places > 1 { rng.random_range(0..places) } else { 0 };
@@ -101,7 +104,7 @@ impl RoundRobin {
         })
     }
 
-    /// [`RoundRobin::draw`] where the items are pairs.
+    /// [`RoundRobin::draw`] for items that are pairs.
     pub(super) fn draw_pair(
         &self,
         pairs: Pairs,
@@ -136,8 +139,8 @@ impl RoundRobin {
         }
     }
 
-    /// After reading: check it for `items` items and derive what was not saved. `None` when it
-    /// cannot be one.
+    /// Check a decoded value for `items` items, and derive the fields that are not saved. `None` if
+    /// it is invalid.
     pub(super) fn resume(mut self, items: usize) -> Option<Self> {
         let sound = self.compared.len() == items
             && self.turn <= self.open.len()

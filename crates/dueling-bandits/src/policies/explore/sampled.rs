@@ -1,16 +1,16 @@
 //! SAVAGE's sampled independence predicate ("SAVAGE Sampling", `algorithms-comparators.md` §11.3),
-//! for the set of Copeland winners. Every matrix is feasible, so that a redraw never fails.
+//! for the set of Copeland winners. Every matrix is feasible, so a redraw never fails.
 
 use rand::RngExt;
 
 use super::{Duel, Intervals, Pairs, PolicyRng};
 use crate::step_rng;
 
-/// `m` random matrices within the intervals, with `M` changes tried on each.
+/// Samples `m` random matrices within the intervals, and tries `M` changes on each.
 #[derive(Debug)]
 pub(super) struct Sampler {
     pub(super) pairs: Pairs,
-    /// Of the experiment.
+    /// The seed of the experiment.
     pub(super) seed: u64,
     /// `m`.
     pub(super) starts: u32,
@@ -19,8 +19,8 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// The pairs of `active` that changed the set of Copeland winners, by their number. Only on
-    /// which side of 1/2 an entry lies matters, and so only that is drawn.
+    /// For each pair number: whether a change of that pair, one of `active`, changed the set of
+    /// Copeland winners. Only the side of 1/2 of an entry matters, so only that is drawn.
     pub(super) fn relevant(&self, intervals: &Intervals, active: &[u32], step: u64) -> Vec<bool> {
         let mut rng = step_rng(self.seed, step);
         let mut relevant = vec![false; self.pairs.count()];
@@ -51,7 +51,7 @@ impl Sampler {
     }
 }
 
-/// A preference matrix, as far as Copeland scores see it.
+/// The part of a preference matrix that determines Copeland scores.
 struct Matrix {
     low_wins: Vec<bool>,
     scores: Vec<usize>,
@@ -69,7 +69,7 @@ impl Matrix {
         Self { low_wins, scores }
     }
 
-    /// Turn a pair to a side; whether it lay on the other.
+    /// Set the side of a pair. Returns whether the side changed.
     fn turn(&mut self, pairs: Pairs, number: u32, low_wins: bool) -> bool {
         let before = std::mem::replace(&mut self.low_wins[number as usize], low_wins);
         if before == low_wins {
@@ -88,7 +88,7 @@ impl Matrix {
     }
 }
 
-/// Whether a value drawn uniformly from the pair's interval lies above 1/2.
+/// Whether a uniform value from the interval of the pair lies above 1/2.
 fn draw_side(intervals: &Intervals, number: u32, rng: &mut PolicyRng) -> bool {
     let interval = intervals.get(number);
     let (low, high) = (interval.low.max(0.0), interval.high.min(1.0));

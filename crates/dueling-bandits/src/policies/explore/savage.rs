@@ -1,5 +1,5 @@
 //! SAVAGE: sensitivity analysis of variables for generic exploration (Urvoy, Clérot, Féraud &
-//! Naamane, ICML 2013), as a dueling bandit by the explore-then-exploit wrapper.
+//! Naamane, ICML 2013), used as a dueling bandit through the explore-then-exploit wrapper. See
 //! `algorithms-comparators.md` §11.
 
 use serde::{Deserialize, Serialize};
@@ -15,22 +15,22 @@ use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
 
-/// The winner that is looked for.
+/// The kind of winner to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Winner {
-    /// Who beats the most others.
+    /// The ranker that beats the most others.
     #[default]
     Copeland,
-    /// Who beats all others; there must be one.
+    /// The ranker that beats all others; it must exist.
     Condorcet,
-    /// Who wins most often against a random other; one unknown a ranker.
+    /// The ranker that wins most often against a random opponent; one unknown per ranker.
     Borda,
-    /// The same; one unknown a pair.
+    /// The same winner as `Borda`, with one unknown per pair.
     BordaPairs,
 }
 
-/// How it is found that a pair does not matter any more.
+/// The test for whether a pair can still change the winner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Predicate {
@@ -49,11 +49,11 @@ pub struct Savage {
     pub horizon: Option<u64>,
     /// `δ`.
     pub delta: Option<f64>,
-    /// The winner that is looked for.
+    /// The kind of winner to find.
     pub winner: Winner,
-    /// Whether an interval is met with those before it.
+    /// Whether each new interval is intersected with the previous one.
     pub intersect: bool,
-    /// How it is found that a pair does not matter.
+    /// The test for whether a pair can still change the winner.
     pub predicate: Predicate,
     /// `m` of the sampled predicate.
     pub sample_starts: u32,
@@ -75,7 +75,8 @@ impl Default for Savage {
     }
 }
 
-/// Most rankers of the sampled predicate, which looks at whole matrices at every step.
+/// Largest number of rankers for the sampled predicate, which examines whole matrices at every
+/// step.
 const MOST_SAMPLED_RANKERS: usize = 50;
 
 impl Savage {
@@ -108,8 +109,8 @@ impl Savage {
 
 impl PolicyParameters for Savage {
     const DESCRIPTION: Description = Description {
-        summary: "Compares pairs in turns, drops those that cannot change the winner any more, then shows the \
-                  winner alone.",
+        summary: "Compares pairs in turns, drops those that can no longer change the winner, then \
+                  shows the winner alone.",
         source: "Urvoy, Clérot, Féraud & Naamane, Generic Exploration and K-armed Voting Bandits, ICML 2013 (SAVAGE)",
         assumes: "nothing; a Condorcet winner with winner=condorcet",
         parameters: &[
@@ -118,38 +119,42 @@ impl PolicyParameters for Savage {
             Parameter {
                 name: "winner",
                 values: Values::OneOf(&["copeland", "condorcet", "borda", "borda-pairs"]),
-                meaning: "the winner to find: `copeland`, `condorcet`, `borda` (one unknown a ranker, duelled \
-                          against random others) or `borda-pairs` (one unknown a pair)",
+                meaning: "The winner to find: `copeland`, `condorcet`, `borda` (one unknown per \
+                          ranker, which duels random opponents) or `borda-pairs` (one unknown per \
+                          pair).",
                 default: Some("copeland"),
             },
             Parameter {
                 name: "intersect",
                 values: Values::Boolean,
-                meaning: "whether an interval is met with those before it, as in the paper; otherwise the latest \
-                          counts alone",
+                meaning: "Whether each new interval is intersected with the previous one, as in \
+                          the paper; otherwise only the latest interval counts.",
                 default: Some("true"),
             },
             Parameter {
                 name: "predicate",
                 values: Values::OneOf(&["exact", "sampled"]),
-                meaning: "`exact`, or `sampled` (with winner=copeland and at most 50 rankers): by random matrices, \
-                          slow and less sure, for simulations",
+                meaning: "`exact`, or `sampled`: by random matrices, which is slow and less \
+                          certain, for simulations. `sampled` requires `winner=copeland` and at \
+                          most 50 rankers.",
                 default: Some("exact"),
             },
             Parameter {
                 name: "sample_starts",
                 values: Values::Integer,
-                meaning: "with predicate=sampled: random matrices a step, from 1 to 1000",
+                meaning: "With `predicate=sampled`: number of random matrices per step, from 1 to \
+                          1000.",
                 default: Some("10"),
             },
             Parameter {
                 name: "sample_steps",
                 values: Values::Integer,
-                meaning: "with predicate=sampled: changes tried on each, from 1 to 100 000",
+                meaning: "With `predicate=sampled`: number of changes tried on each matrix, from 1 \
+                          to 100 000.",
                 default: Some("1000"),
             },
         ],
-        fixed_rankers: Some("it plans its comparisons for the rankers that it began with"),
+        fixed_rankers: Some("it plans its comparisons for the initial rankers"),
         not_served: None,
     };
 
@@ -159,12 +164,13 @@ impl PolicyParameters for Savage {
             if self.winner != Winner::Copeland {
                 return Err(InvalidPolicy::new(
                     "predicate",
-                    "`predicate` sampled needs winner=copeland",
+                    "`predicate=sampled` requires `winner=copeland`",
                 ));
             }
             if rankers > MOST_SAMPLED_RANKERS {
                 let detail = format!(
-                    "`predicate` sampled takes at most {MOST_SAMPLED_RANKERS} rankers; this experiment has {rankers}"
+                    "`predicate=sampled` allows at most {MOST_SAMPLED_RANKERS} rankers; this \
+                     experiment has {rankers}"
                 );
                 return Err(InvalidPolicy::new("predicate", detail));
             }
@@ -191,7 +197,7 @@ impl PolicyParameters for Savage {
     }
 }
 
-/// SAVAGE with one unknown a pair.
+/// SAVAGE with one unknown per pair.
 #[derive(Debug)]
 struct SavagePairs {
     pairs: Pairs,
@@ -200,31 +206,31 @@ struct SavagePairs {
     test: IndependenceTest,
 }
 
-/// `IndepTest(f, H, ·)`: which pairs cannot change the winner any more.
+/// `IndepTest(f, H, ·)`: the test for pairs that can no longer change the winner.
 ///
-/// The exact tests are all made of rankers that are *out*: a pair is independent once it is
+/// The exact tests first determine which rankers are *out*. A pair is independent once it is
 /// decided, once both its rankers are out (Copeland, Borda), or once one of them is (Condorcet).
 #[derive(Debug)]
 enum IndependenceTest {
-    /// Out: `upper_i < max lower`. A decided pair is independent too.
+    /// A ranker is out if `upper_i < max lower`. A decided pair is independent too.
     Copeland,
-    /// Out: `upper_i < K - 1`.
+    /// A ranker is out if `upper_i < K - 1`.
     Condorcet,
-    /// Out: `B_i ≤ A_k` for some other `k`. Once all rankers but one are out, every pair is
-    /// independent.
+    /// A ranker is out if `B_i ≤ A_k` for some other `k`. Once all rankers but one are out, every
+    /// pair is independent.
     Borda,
     /// Copeland, by random matrices.
     Sampled(Sampler),
 }
 
-/// The active set `𝒲` with its turns, the box `H`, and who is out.
+/// The active set `𝒲` with its turns, the box `H`, and which rankers are out.
 #[derive(Debug, Serialize, Deserialize)]
 struct SavageState {
     turns: RoundRobin,
     intervals: Intervals,
     out: Vec<bool>,
-    /// `[A_i, B_i]`: bounds of the Borda sums. Derived; each is a sum in the order of the rankers
-    /// whenever it is computed, so that a restored state has the same to the last bit.
+    /// `[A_i, B_i]`: bounds of the Borda sums. Derived. Each is always summed in the order of the
+    /// rankers, so a restored state is identical to the last bit.
     #[serde(skip)]
     borda: Vec<(f64, f64)>,
 }
@@ -243,7 +249,8 @@ impl SavagePairs {
         })
     }
 
-    /// Put the rankers out that `is_out` names, and close the pairs that this makes independent.
+    /// Mark the rankers for which `is_out` holds as out, and close the pairs that become
+    /// independent.
     fn put_out(
         &self,
         state: &mut SavageState,
@@ -263,8 +270,8 @@ impl SavagePairs {
         }
     }
 
-    /// Step 4 of the algorithm, after the pair `number` was learnt from; `sure_changed` says
-    /// whether the pair was decided by it.
+    /// Step 4 of the algorithm, after an outcome of the pair `number`; `sure_changed` is whether
+    /// the outcome changed the decision on the pair.
     fn test(&self, state: &mut SavageState, number: u32, sure_changed: bool, tally: &Tally) {
         match &self.test {
             IndependenceTest::Copeland if sure_changed => {
@@ -298,7 +305,7 @@ impl SavagePairs {
         }
     }
 
-    /// The ranker that is accepted, once one is.
+    /// The accepted ranker, if there is one.
     fn accepted(&self, state: &SavageState, tally: &Tally) -> Option<usize> {
         state.turns.open().is_empty().then(|| match self.test {
             IndependenceTest::Borda => borda_leader(tally),
@@ -311,7 +318,7 @@ impl SavagePairs {
     }
 }
 
-/// The ranker with the largest mean `p̂` over the others (1/2 where never compared), ties by lowest
+/// The ranker with the largest mean `p̂` over the others (1/2 without comparisons), ties by lowest
 /// index.
 fn borda_leader(tally: &Tally) -> usize {
     let rankers = tally.rankers();
@@ -342,7 +349,7 @@ impl Exploration for SavagePairs {
         Some(SavageState { turns, intervals, out: state.out, borda })
     }
 
-    /// Step 1: `argmin t_i` over `𝒲`, at random among the least, comparisons in flight counted.
+    /// Step 1: a random pair of `𝒲` among those with `argmin t_i`, including comparisons in flight.
     fn ask(&self, state: &SavageState, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
         state.turns.draw_pair(self.pairs, in_flight, rng)
     }
@@ -381,7 +388,7 @@ mod tests {
         SavagePairs { pairs, radius: Radius::finite(pairs.count(), 10_000, 1e-4), intersect, test }
     }
 
-    /// The pairs that matter when all that is known are these intervals.
+    /// The pairs that still matter if only these intervals are known.
     fn open_pairs(
         (pairs, intervals): (Pairs, Intervals),
         test: IndependenceTest,
@@ -407,8 +414,8 @@ mod tests {
     #[test]
     fn supplement_b3_leaves_one_pair() {
         assert_eq!(open_pairs(supplement_b3(), IndependenceTest::Copeland), (vec![(2, 4)], None));
-        // nobody can have four wins: all is removed, and one of those with most possible wins is
-        // answered
+        // no ranker can have four wins: every pair is closed, and a ranker with the most possible
+        // wins is accepted
         assert_eq!(open_pairs(supplement_b3(), IndependenceTest::Condorcet), (vec![], Some(0)));
         for seed in 0..20 {
             let sampler = Sampler { pairs: Pairs { rankers: 5 }, seed, starts: 20, steps: 200 };

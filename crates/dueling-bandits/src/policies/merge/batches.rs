@@ -1,4 +1,4 @@
-//! The batches of rankers of MergeRUCB and MergeDTS: drawn, pruned, merged.
+//! The batches of rankers of MergeRUCB and MergeDTS: draw, prune and merge them.
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 use crate::policies::choose;
 use crate::{Duel, PolicyRng};
 
-/// The rankers that are left, in batches.
+/// The remaining rankers, in batches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batches {
     batches: Vec<Vec<u16>>,
     /// `S`, from 1.
     stage: u32,
-    /// `m`: whose turn it is.
+    /// `m`: the batch whose turn it is.
     turn: u64,
-    /// By ranker: whether nobody of its batch loses to another, but for what the next duel of the
-    /// batch shows. Found anew where it is not known.
+    /// For each ranker: whether its batch is known to contain no losers, except for the effect of
+    /// the next duel of the batch. Recomputed where unknown.
     #[serde(skip)]
     pruned: Vec<bool>,
 }
 
 impl Batches {
-    /// `rankers` in random order, cut into batches of `size`; the last may be shorter.
+    /// `rankers` in random order, split into batches of `size`; the last may be shorter.
     pub fn new(rankers: usize, size: usize, rng: &mut PolicyRng) -> Self {
         let mut order: Vec<u16> = (0..rankers as u16).collect();
         order.shuffle(rng);
@@ -33,7 +33,8 @@ impl Batches {
         }
     }
 
-    /// Whether these can be batches of `rankers`: none empty, nobody twice, somebody left.
+    /// Whether these are valid batches of `rankers`: no empty batch, no ranker twice, at least one
+    /// ranker.
     pub fn fits(&self, rankers: usize) -> bool {
         let mut seen = vec![false; rankers];
         let new = |&i: &u16| {
@@ -45,7 +46,7 @@ impl Batches {
             && (1..64).contains(&self.stage)
     }
 
-    /// Everybody who is left, ascending.
+    /// All remaining rankers, ascending.
     pub fn survivors(&self) -> Vec<usize> {
         let mut survivors: Vec<_> =
             self.batches.iter().flatten().map(|&i| usize::from(i)).collect();
@@ -53,8 +54,8 @@ impl Batches {
         survivors
     }
 
-    /// Step 1: the batch to duel in, in turn or at random, of those with two or more; the last one
-    /// left otherwise.
+    /// Step 1: the batch to duel in, in turn or at random, among those with two or more rankers; if
+    /// there is none, the last remaining batch.
     pub fn current(&self, in_turn: bool, rng: &mut PolicyRng) -> &[u16] {
         let several = |batch: &&Vec<u16>| batch.len() > 1;
         let found = if in_turn {
@@ -66,18 +67,18 @@ impl Batches {
         found.unwrap_or(&self.batches[0])
     }
 
-    /// Which batch both are in.
+    /// The index of the batch that contains both rankers.
     pub fn common(&self, i: usize, j: usize) -> Option<usize> {
         let (i, j) = (i as u16, j as u16);
         self.batches.iter().position(|batch| batch.contains(&i) && batch.contains(&j))
     }
 
-    /// Step 4, after an outcome of `duel` in batch `at`: while two or more are in it and some are
-    /// `beaten(i, by)` by another, remove one of those at random. One at a time, so that a cycle
-    /// cannot empty the batch.
+    /// Step 4, after an outcome of `duel` in batch `at`: while the batch has two or more rankers
+    /// and some are `beaten(i, by)` by another, remove one of these at random. Removing one at a
+    /// time keeps a cycle from emptying the batch.
     ///
-    /// A bound that no outcome moves only rises, so once a batch was looked through, only the two
-    /// who met can be beaten anew.
+    /// Without an outcome of its pair, a bound only rises. So once a batch was checked in full,
+    /// only the two rankers of the newest duel can have become losers.
     pub fn prune(
         &mut self,
         at: usize,
@@ -111,7 +112,7 @@ impl Batches {
         }
     }
 
-    /// MergeDTS, point 1: a ranker alone joins the next batch.
+    /// MergeDTS, point 1: a ranker that is alone joins the next batch.
     pub fn join_singletons(&mut self) {
         while self.batches.len() > 1
             && let Some(at) = self.batches.iter().position(|batch| batch.len() == 1)
@@ -128,7 +129,7 @@ impl Batches {
         self.turn = self.turn.wrapping_add(steps);
     }
 
-    /// Step 6: where few enough of `rankers` are left, merge once, or twice if a batch is still
+    /// Step 6: if few enough of `rankers` remain, merge once, and a second time if a batch is still
     /// small.
     pub fn merge(&mut self, rankers: usize, size: usize, rng: &mut PolicyRng) {
         let left: usize = self.batches.iter().map(Vec::len).sum();
@@ -144,7 +145,7 @@ impl Batches {
         self.stage += 1;
     }
 
-    /// The largest batches take in the smallest, unless that makes more than `1.5 size`.
+    /// Merge the largest batches with the smallest, unless the result exceeds `1.5 size`.
     fn merge_once(&mut self, size: usize, rng: &mut PolicyRng) {
         self.batches.shuffle(rng);
         self.batches.sort_by_key(Vec::len);
@@ -175,7 +176,7 @@ mod tests {
         }
     }
 
-    /// The sets of rankers that are together.
+    /// The batches as sorted sets.
     fn sets(batches: &Batches) -> Vec<Vec<u16>> {
         let sorted = |batch: &Vec<u16>| {
             let mut batch = batch.clone();
@@ -191,16 +192,16 @@ mod tests {
     fn worked_merges() {
         for seed in 0..20 {
             let mut rng = PolicyRng::seed_from_u64(seed);
-            // K = 12, p = 4: the second pass joins what the first has left
+            // K = 12, p = 4: the second pass merges the result of the first
             let mut merged = batches(&[&[0], &[1, 2], &[3, 4, 5]]);
             merged.merge(12, 4, &mut rng);
             assert_eq!(sets(&merged), [[0, 1, 2, 3, 4, 5]]);
             assert_eq!(merged.stage, 2);
-            // seven of twelve are too many
+            // seven of twelve rankers are too many to merge
             let mut unmerged = batches(&[&[0, 6], &[1, 2], &[3, 4, 5]]);
             unmerged.merge(12, 4, &mut rng);
             assert_eq!(unmerged, batches(&[&[0, 6], &[1, 2], &[3, 4, 5]]));
-            // sizes 1, 1, 2, 4: which of the two single ones goes where is a matter of the shuffle
+            // sizes 1, 1, 2, 4: the shuffle decides where each single ranker goes
             let mut once = batches(&[&[0], &[1], &[2, 3], &[4, 5, 6, 7]]);
             once.merge_once(4, &mut rng);
             let sets = sets(&once);
@@ -222,7 +223,7 @@ mod tests {
     fn a_cycle_does_not_empty_a_batch() {
         for seed in 0..20 {
             let mut cycle = batches(&[&[0, 1, 2], &[3]]);
-            // each is beaten by the next; once one is gone, one of the others is left unbeaten
+            // each ranker is beaten by the next; once one is removed, one of the others is unbeaten
             let duel = Duel::new(0, 1);
             cycle.prune(0, duel, |i, j| (i + 1) % 3 == j, &mut PolicyRng::seed_from_u64(seed));
             assert_eq!(cycle.batches[0].len(), 1);

@@ -1,29 +1,30 @@
-//! Pairs that RMED has to draw whatever it believes.
+//! Pairs that RMED must draw regardless of its estimates.
 
 use rand::RngExt;
 
 use crate::{Duel, InFlight, PolicyRng, Tally};
 
-/// The initial phase: every unordered pair a number of times, in rounds.
+/// The initial phase: draws every unordered pair a fixed number of times, in rounds.
 #[derive(Debug)]
 pub struct InitialQueue {
     rankers: usize,
     draws: u16,
     /// Draws of each pair so far, at most `draws`; pairs in lexicographic order.
     drawn: Vec<u16>,
-    /// Pairs before this one have been drawn more often than `round`.
+    /// All pairs before this index have more than `round` draws.
     at: usize,
-    /// The least number of draws of a pair.
+    /// The smallest number of draws of any pair.
     round: u16,
 }
 
 impl InitialQueue {
-    /// Every pair of `rankers` `draws` times, at least once.
+    /// A queue that draws every pair of `rankers` `draws` times; `draws` is at least 1.
     pub fn new(rankers: usize, draws: u16) -> Self {
         Self { rankers, draws, drawn: vec![0; rankers * (rankers - 1) / 2], at: 0, round: 0 }
     }
 
-    /// A queue that is not empty, from [`InitialQueue::drawn`].
+    /// The queue with these counts, as saved from [`InitialQueue::drawn`]; `None` if they are
+    /// invalid or the queue is empty.
     pub fn restore(rankers: usize, draws: u16, drawn: Vec<u16>) -> Option<Self> {
         let fits = drawn.len() == rankers * (rankers - 1) / 2 && drawn.iter().all(|&n| n <= draws);
         fits.then_some(())?;
@@ -38,12 +39,12 @@ impl InitialQueue {
         &self.drawn
     }
 
-    /// Whether every pair was drawn often enough.
+    /// Whether every pair has all its draws.
     pub fn is_empty(&self) -> bool {
         self.round == self.draws
     }
 
-    /// One draw of a pair; of one that is no longer queued it counts as nothing.
+    /// Record one draw of a pair; a draw of a pair that is no longer queued has no effect.
     pub fn draw(&mut self, duel: Duel) {
         let (low, high) = (duel.first.min(duel.second), duel.first.max(duel.second));
         let pair = low * (2 * self.rankers - low - 1) / 2 + high - low - 1;
@@ -64,8 +65,8 @@ impl InitialQueue {
         }
     }
 
-    /// The first pair of the round; with duels in flight, one of the round from a random place on
-    /// that is not.
+    /// The first pair of the round. With duels in flight: a pair of the round that is not in
+    /// flight, searched from a random position.
     pub fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
         if in_flight.total() == 0 {
             return self.pair(self.at);
@@ -77,13 +78,13 @@ impl InitialQueue {
                 self.drawn[at] < wanted && u32::from(wanted - self.drawn[at]) > on_the_way
             })
         };
-        // when all that is left is in flight, ask for it again: some of it may be lost
+        // if everything left is in flight, request it again: some of it may be lost
         let waiting = || self.pairs_from(start).find(|&(at, _)| self.drawn[at] < self.draws);
         let found = open(self.round + 1).or_else(|| open(self.draws)).or_else(waiting);
         found.map_or_else(|| self.pair(self.at), |(_, pair)| pair)
     }
 
-    /// All pairs with their places, once around from `start` on.
+    /// All pairs with their indices, in one cycle from `start`.
     fn pairs_from(&self, start: usize) -> impl Iterator<Item = (usize, Duel)> {
         let mut next = self.pair(start);
         (start..self.drawn.len()).chain(0..start).map(move |at| {
@@ -99,7 +100,7 @@ impl InitialQueue {
         })
     }
 
-    /// The pair at a lexicographic place.
+    /// The pair at a lexicographic index.
     fn pair(&self, at: usize) -> Duel {
         let (mut first, mut rest) = (0, at);
         while rest >= self.rankers - 1 - first {
@@ -110,13 +111,14 @@ impl InitialQueue {
     }
 }
 
-/// RMED2's step 2: the pairs with `N < α ln ln t`. Only the first of them is kept; as comparisons
-/// are never taken back, the pairs before it need no second look until the bound passes the next
-/// half.
+/// RMED2's step 2: the pairs with `N < α ln ln t`.
+///
+/// Only the first of them is kept. Comparisons are never taken back, so earlier pairs need no check
+/// until the bound passes the next half.
 #[derive(Debug)]
 pub struct Scarce {
     alpha: f64,
-    /// Comparisons a pair must have, in halves.
+    /// Required comparisons of a pair, in halves.
     needed: u64,
     first: Option<Duel>,
 }
@@ -129,7 +131,7 @@ impl Scarce {
         scarce
     }
 
-    /// A step was folded.
+    /// Update after a folded step.
     pub fn follow(&mut self, tally: &Tally) {
         let t = tally.steps() as f64 + 1.0;
         let bound = if t >= 3.0 { self.alpha * libm::log(libm::log(t)) } else { 0.0 };
@@ -142,14 +144,14 @@ impl Scarce {
         }
     }
 
-    /// The pair to draw; one whose missing comparisons are all in flight is passed over.
+    /// The pair to draw; skips pairs whose missing comparisons are all in flight.
     pub fn select(&self, tally: &Tally, in_flight: &InFlight) -> Option<Duel> {
         let first = self.first?;
         self.find(tally, first, |pair| 2 * u64::from(in_flight.of(pair.first, pair.second)))
     }
 
-    /// The first pair from `from` on that has too few comparisons, those `on_the_way` (in halves)
-    /// included.
+    /// The first pair from `from` on with too few comparisons, including those `on_the_way` (in
+    /// halves).
     fn find(&self, tally: &Tally, from: Duel, on_the_way: impl Fn(Duel) -> u64) -> Option<Duel> {
         let k = tally.rankers();
         let row = (from.second..k).map(|j| Duel::new(from.first, j));

@@ -1,23 +1,24 @@
-//! One round of SCB: which ranker is a Copeland winner (Algorithm 2, with Algorithm 4 as its
+//! One round of SCB: identification of a Copeland winner (Algorithm 2, with Algorithm 4 as its
 //! bandit, `ε = 0`).
 //!
-//! `reward(i)`: draw an opponent `j ≠ i`, compare until it is decided which of the two wins, and be
-//! rewarded with 1 for a win. The paper gives no test, and asks for one that errs with probability
-//! `δ/K²` at most; this one stops as soon as the evidence against 1/2 ([`mixture`]) reaches
-//! `ln(K²/δ)`, which promises just that, whenever one looks. A pair decided once is not compared
-//! again in the round: its answer is reused.
+//! `reward(i)`: draw an opponent `j ≠ i`, compare the two until one of them is the decided winner,
+//! and return reward 1 for a win of `i`. The paper gives no test; it requires one with error
+//! probability at most `δ/K²`. This implementation stops as soon as the evidence against 1/2
+//! ([`mixture`]) reaches `ln(K²/δ)`, which guarantees that error probability at all times
+//! simultaneously. A decided pair is not compared again in the round: its result is reused.
 //!
-//! A pair that is known to be closer to 1/2 than the resolution `ρ`, by as much evidence against
-//! `1/2 + ρ` and against `1/2 - ρ`, is a tie, rewarded with 1/2 to both. Taken literally, Algorithm
-//! 4 collects one reward after another, and a single pair of equal rankers would swallow the round;
-//! here every ranker left collects its rewards on its own, with its own `t` in its interval.
+//! A pair is a tie, with reward 1/2 for both, if it is known to be closer to 1/2 than the
+//! resolution `ρ`. That requires the same evidence against `1/2 + ρ` and against `1/2 - ρ`. Taken
+//! literally, Algorithm 4 collects one reward after another, so a single pair of equal rankers
+//! would use up the round. Here every remaining ranker collects its rewards independently, with its
+//! own `t` in its interval.
 //!
-//! A Copeland score is a multiple of `1/(K-1)`, or of half of that where ties count, so intervals
-//! are kept as the lowest and highest *multiple* that a ranker can still have, in half points from
-//! 0 to `2(K-1)`. What is decided already bounds them too: a ranker with `n` decided wins has at
-//! least `n` points, however few rewards it has drawn. With both, "one ranker left", "the ratio of
-//! line 8 is at most 1", "all left have one and the same score" and "all scores are known" are one
-//! rule: the best certain score is the best possible score.
+//! A Copeland score is a multiple of `1/(K-1)`, or of half of that with ties. Intervals are
+//! therefore kept as the lowest and highest *multiple* that a ranker can still have, in half points
+//! from 0 to `2(K-1)`. Decided pairs bound them too: a ranker with `n` decided wins has at least
+//! `n` points, however few rewards it has drawn. With both bounds, four conditions become one: "one
+//! ranker left", "the ratio of line 8 is at most 1", "all left have one and the same score" and
+//! "all scores are known". Each means that the best certain score is the best possible score.
 
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ use crate::math::divergence;
 use crate::math::mixture;
 use crate::{Duel, Outcome, Tally};
 
-/// How a pair ended in this round, seen from the first of the two.
+/// The result of a pair in this round, from the point of view of its first ranker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Open,
@@ -54,29 +55,29 @@ impl Verdict {
     }
 }
 
-/// One arm of the bandit that Algorithm 4 plays.
+/// One arm of the bandit in Algorithm 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Arm {
-    /// Whether it is still in `B`.
+    /// Whether the arm is still in `B`.
     left: bool,
-    /// `t`, rewards so far.
+    /// `t`, the number of rewards so far.
     rewards: u64,
     /// `S_i`, in half points.
     half_points: u64,
-    /// Against whom the reward in progress is played.
+    /// The opponent in the reward in progress.
     opponent: u16,
 }
 
-/// What is known of an arm's score from the pairs decided, and the scores it can still have.
+/// An arm's score according to the decided pairs, and the scores that it can still have.
 #[derive(Debug, Clone, Copy, Default)]
 struct Standing {
-    /// Opponents it is decided against.
+    /// Number of opponents against which the arm is decided.
     decided: u32,
-    /// Half points from those.
+    /// Half points from the decided opponents.
     half_points: u32,
-    /// Least score in the interval, in half points.
+    /// The lowest score in the interval, in half points.
     low: u32,
-    /// Greatest score in the interval, in half points.
+    /// The highest score in the interval, in half points.
     high: u32,
 }
 
@@ -88,20 +89,21 @@ pub(super) struct Identification {
     resolution: f64,
     /// `ln(K²/δ)`, the evidence that decides a pair.
     wanted: f64,
-    /// `d(1/2, 1/2 + ρ)`; 0 where there are no ties.
+    /// `d(1/2, 1/2 + ρ)`; 0 if there are no ties.
     tie_exponent: f64,
-    /// The comparisons of undecided pairs in this round; its steps are all steps of the round.
+    /// The comparisons of undecided pairs in this round; its step count covers all steps of the
+    /// round.
     evidence: Tally,
     /// Row-major `K × K`.
     verdicts: Vec<Verdict>,
     arms: Vec<Arm>,
     standings: Vec<Standing>,
-    /// The arms left whose reward in progress needs comparisons, ascending.
+    /// The remaining arms whose reward in progress needs comparisons, ascending.
     asking: Vec<u16>,
     answer: Option<usize>,
 }
 
-/// An [`Identification`] without what follows from the rest.
+/// The fields of an [`Identification`] that cannot be derived.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SavedIdentification {
     evidence: Tally,
@@ -110,8 +112,8 @@ pub(super) struct SavedIdentification {
 }
 
 impl Identification {
-    /// Before the first query. `chance` draws every arm's first opponent, in ascending order of the
-    /// arms.
+    /// The state before the first query. `rng` draws the first opponent of every arm, in ascending
+    /// order of the arms.
     pub fn new(rankers: usize, failure: f64, resolution: f64, rng: &mut impl Rng) -> Self {
         let arm = |i| Arm {
             left: true,
@@ -123,7 +125,7 @@ impl Identification {
         Self::with(Tally::new(rankers), arms, None, failure, resolution)
     }
 
-    /// As [`Identification::save`] left it; `None` for what no round can have come to.
+    /// The inverse of [`Identification::save`]; `None` if the state is not a possible one.
     pub fn restore(
         saved: SavedIdentification,
         k: usize,
@@ -136,7 +138,7 @@ impl Identification {
             && arms.iter().enumerate().all(|(i, arm)| {
                 usize::from(arm.opponent) < k
                     && usize::from(arm.opponent) != i
-                    && arm.rewards <= u64::MAX >> 2 // twice it is still a number
+                    && arm.rewards <= u64::MAX >> 2 // twice this still fits
                     && arm.half_points <= 2 * arm.rewards
             })
             && answer.is_none_or(|answer| usize::from(answer) < k);
@@ -203,20 +205,21 @@ impl Identification {
         self.answer
     }
 
-    /// The pair to compare next when `ahead` duels are asked and not answered: arm and opponent.
-    /// Only while there is no answer.
+    /// The next pair to compare, as arm and opponent, when `ahead` duels are in flight. Requires
+    /// that there is no answer yet.
     pub fn asked(&self, ahead: u64) -> (usize, usize) {
         let turn = self.steps().wrapping_add(ahead) % self.asking.len() as u64;
         let arm = usize::from(self.asking[turn as usize]);
         (arm, usize::from(self.arms[arm].opponent))
     }
 
-    /// Steps without a comparison.
+    /// Fold `count` steps without a comparison.
     pub fn skip(&mut self, count: u64) {
         self.evidence.skip(count);
     }
 
-    /// One comparison. `chance` gives the generator that draws new opponents, should any be needed.
+    /// Fold one comparison. `rng` returns the generator for new opponents; it is called only if one
+    /// is needed.
     pub fn observe<R: Rng>(&mut self, duel: Duel, outcome: Outcome, rng: impl FnOnce() -> R) {
         let (i, j) = (duel.first.min(duel.second), duel.first.max(duel.second));
         if self.answer.is_some() || self.verdict(i, j) != Verdict::Open {
@@ -255,13 +258,13 @@ impl Identification {
         let plays = wins + losses;
         let gap = wins - losses;
         let wanted = self.wanted;
-        // n d(p̂, 1/2) <= 4 n (p̂ - 1/2)², and no mixture is likelier than p̂: mostly no logarithm
-        // is needed
+        // n d(p̂, 1/2) <= 4 n (p̂ - 1/2)², and no mixture is likelier than p̂, so most calls need
+        // no logarithm
         let may_win = gap * gap >= wanted * plays;
         if may_win && mixture::evidence_against_half(wins, losses) >= wanted {
             return if gap > 0.0 { Verdict::Win } else { Verdict::Loss };
         }
-        // the likeliest ratio of 1/2 to 1/2 ± ρ has this exponent a comparison
+        // per comparison, the largest likelihood ratio of 1/2 to 1/2 ± ρ has this exponent
         let may_tie = plays * self.tie_exponent >= wanted;
         let edges = [0.5 - self.resolution, 0.5 + self.resolution];
         if may_tie
@@ -281,8 +284,8 @@ impl Identification {
         }
     }
 
-    /// Algorithm 4, line 9, for one arm: take the reward in progress, and every further one whose
-    /// pair is decided already, until a pair has to be compared (or there is none left to compare).
+    /// Algorithm 4, line 9, for one arm: take the reward in progress, and each further reward whose
+    /// pair is already decided, until a pair needs comparisons or none is left to compare.
     fn collect(&mut self, i: usize, rng: &mut impl Rng) {
         let k = self.rankers();
         loop {
@@ -300,12 +303,12 @@ impl Identification {
         }
     }
 
-    /// Line 10: the interval of arm `i`, as the multiples in it, within what the decided pairs
-    /// leave possible.
+    /// Line 10: the interval of arm `i`, as the multiples in it that the decided pairs leave
+    /// possible.
     fn narrow(&mut self, i: usize) {
         let k = self.rankers();
         let arm = self.arms[i];
-        // without ties a score is a whole number of points
+        // without ties, a score is a whole number of points
         let grid = if self.resolution > 0.0 { 1 } else { 2 };
         let steps = 2 * (k as u64 - 1) / grid;
         let (mut low, mut high) = (0, steps);
@@ -318,7 +321,7 @@ impl Identification {
             let inside = |multiple: u64| {
                 t * divergence::between(mean, multiple as f64 / steps as f64) <= budget
             };
-            // S_i/t in multiples, rounded down and up: the interval always keeps its neighbours
+            // S_i/t in multiples, rounded down and up: the interval always contains both neighbours
             let at = u128::from(arm.half_points) * u128::from(steps);
             let whole = 2 * u128::from(arm.rewards);
             let (below, above) = ((at / whole) as u64, at.div_ceil(whole) as u64);
@@ -356,13 +359,14 @@ impl Identification {
     }
 }
 
-/// An opponent of `i`, uniformly.
+/// A uniform opponent of `i`.
 fn draw_other(rankers: usize, i: usize, rng: &mut impl Rng) -> u16 {
     let j = rng.random_range(0..rankers - 1);
     (if j < i { j } else { j + 1 }) as u16
 }
 
-/// The first of `from..to` that `holds`, `to` if none does; `holds` must stay true once it is.
+/// The first number in `from..to` for which `holds` is true; `to` if there is none. `holds` must be
+/// monotone.
 fn first_where(from: u64, to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut from, mut to) = (from, to);
     while from < to {

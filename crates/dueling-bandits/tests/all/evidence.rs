@@ -1,0 +1,566 @@
+//! Conclusions from counts: known results, and properties that hold for all counts.
+
+use dueling_bandits::evidence::history::CHECKPOINTS_MAX;
+use dueling_bandits::evidence::whatif::{self, Answers};
+use dueling_bandits::evidence::{
+    Certainty, History, Posterior, Sequence, Sequences, SmallCounts, Unknowable, forecast,
+};
+use dueling_bandits::math::mixture::evidence_against_half;
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::preference::{PreferenceMatrix, Regret};
+use dueling_bandits::{Duel, Observation, Outcome, PolicyRng, PolicySpec, Roster, Tally, TieRule};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+
+/// A tally with these wins of (row, column).
+fn tally(wins: &[&[u32]]) -> Tally {
+    let mut tally = Tally::new(wins.len());
+    for (i, row) in wins.iter().enumerate() {
+        for (j, &count) in row.iter().enumerate() {
+            tally.record_run(Duel::new(i, j), Outcome::First, count);
+        }
+    }
+    tally
+}
+
+fn rng() -> PolicyRng {
+    PolicyRng::seed_from_u64(5)
+}
+
+#[test]
+fn evidence_and_intervals_have_their_known_values() {
+    // B(2, 2) · 4 = 2/3, and B(11, 1) · 2^10 = 1024/11
+    assert!((evidence_against_half(1.0, 1.0) - (2.0_f64 / 3.0).ln()).abs() < 1e-12);
+    assert!((evidence_against_half(10.0, 0.0) - (1024.0_f64 / 11.0).ln()).abs() < 1e-12);
+    let sequence = Sequence::of_level(0.05);
+    assert_eq!(sequence.interval(0.0, 0.0), (0.0, 1.0));
+    // 1/11 = 20 p^10
+    let (low, high) = sequence.interval(10.0, 0.0);
+    assert!((low - (1.0_f64 / 220.0).powf(0.1)).abs() < 1e-12 && high == 1.0, "{low} {high}");
+    assert!(sequence.excludes_half(10.0, 0.0) && !sequence.excludes_half(5.0, 0.0));
+    // one of 3 pairs at 1 - δ = 0.85 has α = 0.05
+    assert!((Sequence::for_pairs(3, 0.85).threshold() - 20.0_f64.ln()).abs() < 1e-12);
+}
+
+/// `Σ_k Binomial(n, 1/2)(k) M_k(1/2) = 1`, so the sequence is a martingale.
+#[test]
+fn under_the_truth_the_evidence_is_a_martingale() {
+    for plays in [1_u32, 2, 7, 40] {
+        let mut binomial = 0.5_f64.powi(plays as i32);
+        let mut mean = 0.0;
+        for wins in 0..=plays {
+            mean +=
+                binomial * evidence_against_half(f64::from(wins), f64::from(plays - wins)).exp();
+            binomial *= f64::from(plays - wins) / f64::from(wins + 1);
+        }
+        assert!((mean - 1.0).abs() < 1e-9, "{plays}: {mean}");
+    }
+}
+
+/// Checks 400 even pairs after each of 1500 duels: at most 5 % may ever be called uneven. Four
+/// deviations above that is 9.4 %.
+#[test]
+fn an_even_pair_is_seldom_ever_called_uneven() {
+    let sequence = Sequence::of_level(0.05);
+    let mut rng = rng();
+    let ever = |rng: &mut PolicyRng| {
+        let mut wins = [0.0; 2];
+        (0..1500).any(|_| {
+            wins[usize::from(rng.random::<bool>())] += 1.0;
+            sequence.excludes_half(wins[0], wins[1])
+        })
+    };
+    let wrong = (0..400).filter(|_| ever(&mut rng)).count();
+    assert!((1..=37).contains(&wrong), "{wrong} of 400");
+}
+
+/// The bound that pays for added rankers. For an even pair, the worst case, one side is decided
+/// with probability at most α / (2 - α), regardless of how often the result is checked. The test is
+/// exact, over all sequences of 600 duels.
+#[test]
+fn one_side_is_wrong_with_half_of_the_error() {
+    for alpha in [0.4, 0.05, 0.005] {
+        let sequence = Sequence::of_level(alpha);
+        let mut open = vec![1.0];
+        let mut wrong = 0.0;
+        for plays in 1..=600_usize {
+            let mut next = vec![0.0; plays + 1];
+            for (wins, probability) in open.iter().enumerate() {
+                next[wins] += probability / 2.0;
+                next[wins + 1] += probability / 2.0;
+            }
+            for (wins, probability) in next.iter_mut().enumerate() {
+                let losses = plays - wins;
+                if sequence.excludes_half(wins as f64, losses as f64) {
+                    wrong += if wins > losses { *probability } else { 0.0 };
+                    *probability = 0.0;
+                }
+            }
+            open = next;
+        }
+        let bound = alpha / (2.0 - alpha);
+        assert!(wrong <= bound && wrong > bound / 4.0, "{alpha}: {wrong} of {bound}");
+    }
+}
+
+#[test]
+fn the_error_of_all_pairs_that_ever_are_stays_within_the_confidence() {
+    for (initial_rankers, rankers) in [(2, 2), (2, 3), (2, 300), (5, 8), (40, 1024)] {
+        for confidence in [0.5, 0.95, 0.9999] {
+            let sequences = Sequences::new(initial_rankers, rankers, confidence);
+            let level = |i: usize, j: usize| (-sequences.of(i, j).threshold()).exp();
+            let one_side = |alpha: f64| alpha / (2.0 - alpha);
+            let total: f64 =
+                (0..rankers).map(|j| (0..j).map(|i| one_side(level(i, j))).sum::<f64>()).sum();
+            let error = 1.0 - confidence;
+            assert!(
+                total <= error * (1.0 + 1e-9),
+                "{initial_rankers} then {rankers}: {total} of {error}"
+            );
+            // initial pairs have the same level as without added rankers
+            assert_eq!(sequences.of(1, 0), Sequence::for_pairs(initial_rankers, confidence));
+            assert_eq!(sequences, Sequences::new(initial_rankers, rankers, confidence));
+            if rankers > initial_rankers {
+                assert!(total > error / 2.0);
+                assert_eq!(
+                    sequences.of(0, initial_rankers),
+                    sequences.of(initial_rankers, 1),
+                    "in either order"
+                );
+                assert_eq!(
+                    sequences.of(0, initial_rankers),
+                    Sequences::new(initial_rankers, initial_rankers + 1, confidence)
+                        .of(0, initial_rankers),
+                    "independent of later rankers"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn who_has_gone_is_in_no_score_and_wins_nothing() {
+    // 0 beats all, 1 beats 2 and 3, 2 beats 3; then 0 is retired
+    let counts = tally(&[&[0, 90, 90, 90], &[0, 0, 90, 90], &[0, 0, 0, 90], &[0, 0, 0, 0]]);
+    let mut roster = Roster::new(4);
+    roster.retire(0).unwrap();
+    let certainty = Certainty::among(&counts, &roster, 4, 0.95);
+    assert_eq!((certainty.certain(), certainty.possible()), (vec![1], vec![1]));
+    assert_eq!([0, 1, 2, 3].map(|i| certainty.certain_wins(i)), [0, 2, 1, 0]);
+    assert_eq!([0, 1, 2, 3].map(|i| certainty.possible_wins(i)), [0, 2, 1, 0]);
+    assert!(!certainty.is_settled(0, 1) && certainty.is_settled(1, 2));
+    assert_eq!(Certainty::of(&counts, 0.95).certain(), [0]);
+    // the levels of the remaining rankers do not change
+    assert_eq!(certainty.sequence(1, 2), Certainty::of(&counts, 0.95).sequence(1, 2));
+    let nothing = Certainty::among(&Tally::new(4), &roster, 4, 0.95);
+    assert_eq!((nothing.certain(), nothing.possible()), (vec![], vec![1, 2, 3]));
+    assert_eq!(nothing.deciding_pairs(), [(1, 2), (1, 3), (2, 3)]);
+
+    let posterior = Posterior::among(&counts, &roster);
+    let chances = posterior.chances(500, &mut rng());
+    assert_eq!(
+        (&chances.copeland, &chances.condorcet),
+        (&vec![0.0, 1.0, 0.0, 0.0], &vec![0.0, 1.0, 0.0, 0.0])
+    );
+    // shares of the active rankers that each ranker beats: 0 beats all of them, 1 both others, 2
+    // one of two, 3 none
+    let drawn = posterior.regret(&[&[8, 8, 8, 8]], 200, &mut rng());
+    assert_eq!((drawn.copeland[0].low, drawn.copeland[0].high), (6.0, 6.0));
+    assert_eq!(drawn.uniform_step.mean, 0.5, "a mean over 1, 2 and 3");
+    let draws = posterior.regret_draws(&[&[8, 0, 8, 0]], 50, &mut rng());
+    assert!(draws[0].iter().all(|regret| *regret == 2.0), "{draws:?}");
+    // a ranker that loses to some active ones
+    let mut roster = Roster::new(4);
+    roster.retire(2).unwrap();
+    let drawn = Posterior::among(&counts, &roster).regret(&[&[0, 0, 6, 0]], 200, &mut rng());
+    assert!((drawn.copeland[0].mean - 3.0 * (1.0 - 1.0 / 3.0)).abs() < 1e-9, "{drawn:?}");
+    let (condorcet, _) = drawn.condorcet.unwrap();
+    assert!((condorcet.mean - 1.5).abs() < 0.1, "{condorcet:?}");
+}
+
+proptest! {
+    #[test]
+    fn an_interval_holds_the_share_of_wins_and_agrees_with_the_decision(
+        wins in 0..4000_u32, losses in 0..4000_u32, level in 1e-6..0.5_f64,
+    ) {
+        let sequence = Sequence::of_level(level);
+        // half wins, as ties can give
+        let (wins, losses) = (f64::from(wins) / 2.0, f64::from(losses) / 2.0);
+        let (low, high) = sequence.interval(wins, losses);
+        prop_assert!((0.0..=1.0).contains(&low) && (low..=1.0).contains(&high));
+        if wins + losses > 0.0 {
+            let share = wins / (wins + losses);
+            prop_assert!((low..=high).contains(&share), "{share} is not in {low} to {high}");
+        }
+        prop_assert_eq!(sequence.excludes_half(wins, losses), low >= 0.5 || high <= 0.5);
+        let (mirrored_low, mirrored_high) = sequence.interval(losses, wins);
+        prop_assert!((mirrored_low - (1.0 - high)).abs() < 1e-9 && (mirrored_high - (1.0 - low)).abs() < 1e-9);
+        let (wider_low, wider_high) = Sequence::of_level(level / 10.0).interval(wins, losses);
+        prop_assert!(wider_low <= low && high <= wider_high);
+    }
+
+    /// Each pair of four rankers is decided one way, the other way, or open. Certain winners win
+    /// for every result of the open pairs; possible winners include all that win for some result.
+    #[test]
+    fn certain_and_possible_are_what_all_completions_say(pairs in vec(0..3_u8, 6)) {
+        let rankers = 4;
+        let mut counts = Tally::new(rankers);
+        let all: Vec<(usize, usize)> = (1..rankers).flat_map(|j| (0..j).map(move |i| (i, j))).collect();
+        let mut certainty = Certainty::of(&counts, 0.95);
+        for (&(i, j), &side) in all.iter().zip(&pairs) {
+            let (first, second) = if side == 1 { (i, j) } else { (j, i) };
+            counts.record_run(Duel::new(first, second), Outcome::First, if side == 0 { 1 } else { 60 });
+            certainty.update(&counts, i, j);
+        }
+        prop_assert_eq!(&certainty, &Certainty::of(&counts, 0.95), "incrementally or at once");
+        let open: Vec<usize> = (0..6).filter(|&at| pairs[at] == 0).collect();
+        let (mut always, mut ever) = (vec![true; rankers], vec![false; rankers]);
+        for completion in 0..1_u32 << open.len() {
+            let mut scores = vec![0; rankers];
+            for (at, &(i, j)) in all.iter().enumerate() {
+                let first = match open.iter().position(|&open| open == at) {
+                    Some(bit) => completion >> bit & 1 == 1,
+                    None => pairs[at] == 1,
+                };
+                scores[if first { i } else { j }] += 1;
+            }
+            let best = *scores.iter().max().unwrap();
+            for i in 0..rankers {
+                always[i] &= scores[i] == best;
+                ever[i] |= scores[i] == best;
+            }
+        }
+        let certain: Vec<usize> = (0..rankers).filter(|&i| always[i]).collect();
+        prop_assert_eq!(certainty.certain(), certain);
+        let possible = certainty.possible();
+        prop_assert!((0..rankers).all(|i| !ever[i] || possible.contains(&i)), "{:?}", possible);
+        for (i, j) in certainty.deciding_pairs() {
+            prop_assert!(!certainty.is_settled(i, j) && (possible.contains(&i) || possible.contains(&j)));
+        }
+    }
+
+    /// For any steps in portions of any size: a checkpoint states what was true at its position.
+    #[test]
+    fn checkpoints_are_bounded_and_right(
+        entries in vec((0..4_usize, 0..4_usize, 1..40_u64), 1..700),
+    ) {
+        let mut history = History::new(4);
+        let mut shown = vec![0_u64; 4];
+        let mut moments = Vec::new();
+        let mut steps = 0;
+        for (at, &(i, j, count)) in entries.iter().enumerate() {
+            if i == j {
+                history.shown_alone(i, count);
+            } else {
+                history.compared(Duel::new(i, j), count);
+            }
+            shown[i] += count;
+            shown[j] += count;
+            steps += count;
+            history.counted(at as u64 + 1, at as i64);
+            moments.push((steps, shown.clone()));
+        }
+        let checkpoints = history.checkpoints();
+        prop_assert!(checkpoints.len() < CHECKPOINTS_MAX && !checkpoints.is_empty());
+        prop_assert!(history.is_sound(4) && !history.is_sound(5));
+        for checkpoint in &checkpoints {
+            let (steps, shown) = &moments[checkpoint.position as usize - 1];
+            prop_assert_eq!((checkpoint.steps, &checkpoint.shown), (*steps, shown));
+            prop_assert_eq!(checkpoint.recorded_at + 1, checkpoint.position as i64);
+        }
+        prop_assert_eq!(history.steps(), steps);
+        let rates: f64 = (1..4).flat_map(|j| (0..j).map(move |i| (i, j))).map(|(i, j)| history.rate(i, j)).sum();
+        prop_assert!((0.0..=1.0 + 1e-9).contains(&rates), "{rates}");
+    }
+}
+
+#[test]
+fn the_posterior_of_two_rankers_is_one_coin() {
+    // Pr(Beta(4, 2) > 1/2) = 26/32
+    let counts = tally(&[&[0, 3], &[1, 0]]);
+    let posterior = Posterior::new(&counts);
+    assert!((posterior.probability_above_half(0, 1) - 26.0 / 32.0).abs() < 1e-9);
+    let draws = 4000;
+    let error = 5.0 * (26.0 / 32.0 * 6.0 / 32.0 / f64::from(draws)).sqrt();
+    let chances = posterior.chances(draws as usize, &mut rng());
+    assert!((chances.copeland[0] - 26.0 / 32.0).abs() < error, "{chances:?}");
+    assert_eq!(chances.copeland, chances.condorcet, "of two rankers, one beats all others");
+    let drawn = posterior.regret(&[&[3, 1], &[7, 1]], draws as usize, &mut rng());
+    // each of the two places of a step costs 1 if its ranker is the worse one
+    let expected = (7.0 * 6.0 + 1.0 * 26.0) / 32.0 / 2.0;
+    assert!((drawn.copeland[1].mean - expected).abs() < 3.0 * error, "{drawn:?}");
+    assert_eq!((drawn.copeland[1].low, drawn.copeland[1].high), (0.5, 3.5));
+    assert!((drawn.uniform_step.mean - 0.5).abs() < 1e-12);
+    assert_eq!(drawn.condorcet_probability, 1.0);
+}
+
+#[test]
+fn what_is_settled_has_no_spread() {
+    let counts = tally(&[&[0, 900, 900], &[0, 0, 900], &[0, 0, 0]]);
+    let drawn = Posterior::new(&counts).regret(&[&[10, 20, 30]], 200, &mut rng());
+    // scores 2, 1, 0 of 2
+    assert_eq!(
+        (drawn.copeland[0].low, drawn.copeland[0].mean, drawn.copeland[0].high),
+        (20.0, 20.0, 20.0)
+    );
+    // the winner's lead over both is nearly 1/2
+    let (condorcet, _) = drawn.condorcet.unwrap();
+    assert!((condorcet.mean - 12.5).abs() < 0.1, "{condorcet:?}");
+}
+
+#[test]
+fn forecasts_of_clear_cases() {
+    let history = |pairs: &[(usize, usize, u64)], rankers: usize| {
+        let mut history = History::new(rankers);
+        pairs.iter().for_each(|&(i, j, count)| history.compared(Duel::new(i, j), count));
+        history
+    };
+    let ask = |counts: &Tally, history: &History| {
+        forecast(counts, &Certainty::of(counts, 0.95), history, &mut rng())
+    };
+    let nothing = Tally::new(3);
+    assert_eq!(ask(&nothing, &History::new(3)), Err(Unknowable::NoDuels));
+
+    let decided = tally(&[&[0, 90], &[0, 0]]);
+    assert_eq!(ask(&decided, &history(&[(0, 1, 90)], 2)).unwrap().estimate, 0.0);
+
+    // 70 of 100: at 0.7, each comparison adds 0.082 nats; evidence of about 20 takes ln 20 nats, after
+    // the first ln(√(100/2π · 1/0.21))
+    let close = tally(&[&[0, 63], &[40, 0]]);
+    let found = ask(&close, &history(&[(0, 1, 103)], 2)).unwrap();
+    assert!(
+        found.low < found.estimate && found.high.is_none_or(|high| found.estimate < high),
+        "{found:?}"
+    );
+    assert!((20.0..400.0).contains(&found.estimate), "{found:?}");
+    // a pair that is compared half as often takes twice as long
+    let slower = ask(&close, &{
+        let mut slower = history(&[(0, 1, 103)], 2);
+        slower.shown_alone(0, 103);
+        slower
+    });
+    let ratio = slower.unwrap().estimate / found.estimate;
+    assert!((ratio - 2.0).abs() < 1e-9, "{ratio}");
+
+    // 1 and 2 are undecided, and no duel compares them
+    let stuck = tally(&[&[0, 0, 0], &[90, 0, 3], &[90, 4, 0]]);
+    assert_eq!(
+        ask(&stuck, &history(&[(0, 1, 90), (0, 2, 90)], 3)),
+        Err(Unknowable::NotCompared(1, 2))
+    );
+
+    let many = Tally::new(200);
+    let seen = history(&[(0, 1, 5)], 200);
+    assert!(matches!(ask(&many, &seen), Err(Unknowable::TooManyPairs(19_900))));
+}
+
+/// If preferences follow an order, the compared pairs predict those that were not compared. If they
+/// form a cycle, they do not.
+#[test]
+fn an_order_among_the_pairs_is_noticed_and_a_circle_is_none() {
+    let rankers = 6;
+    let chances = |win: &dyn Fn(usize, usize) -> bool| {
+        let mut counts = Tally::new(rankers);
+        for j in 1..rankers {
+            for i in 0..j {
+                // the first and the last were never compared
+                let plays = if (i, j) == (0, rankers - 1) { 0 } else { 12 };
+                let (better, worse) = if win(i, j) { (i, j) } else { (j, i) };
+                counts.record_run(Duel::new(better, worse), Outcome::First, plays * 3 / 4);
+                counts.record_run(Duel::new(worse, better), Outcome::First, plays / 4);
+            }
+        }
+        Posterior::new(&counts).chances(4000, &mut rng()).condorcet[0]
+    };
+    let ordered = chances(&|_, _| true);
+    let circle = chances(&|i, j| (j - i) % 2 == 1);
+    // alone, each of four pairs is won with Pr(Beta(10, 4) > 1/2) = 0.954 and the fifth is a coin:
+    // 0.41
+    assert!(ordered > 0.6, "{ordered}");
+    assert!(circle < 0.1, "{circle}");
+}
+
+/// The cost of a policy, estimated from a log of uniform pairs, matches its cost on the true
+/// matrix.
+#[test]
+fn what_another_policy_would_cost_is_what_it_costs() {
+    let matrix = PreferenceMatrix::from_pairs(4, |i, j| 0.5 + 0.1 * (j - i) as f64).unwrap();
+    let regret = Regret::copeland(&matrix);
+    let spec = PolicySpec::from_text("d-ts").unwrap();
+    let start = |seed| spec.start(Setup { rankers: 4, seed });
+    let (steps, runs) = (300, 150);
+    let (mut real, mut replayed) = (Vec::new(), Vec::new());
+    for run in 0..runs {
+        let mut rng = PolicyRng::seed_from_u64(run);
+        let mut policy = start(run);
+        let mut shown = vec![0; 4];
+        for _ in 0..steps {
+            let duel = policy.select(&dueling_bandits::InFlight::new(), &mut rng).duel;
+            shown[duel.first] += 1;
+            shown[duel.second] += 1;
+            if duel.is_self() {
+                policy.observe_self_duels(duel.first, 1);
+                continue;
+            }
+            let first = rng.random::<f64>() < matrix.win_probability(duel.first, duel.second);
+            let outcome = if first { Outcome::First } else { Outcome::Second };
+            policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
+        }
+        real.push(regret.of_appearances(&shown));
+
+        let mut log = std::collections::HashMap::new();
+        for j in 1..4 {
+            for i in 0..j {
+                let wins =
+                    (0..400).filter(|_| rng.random::<f64>() < matrix.win_probability(i, j)).count();
+                log.insert((i, j), [wins as u64, 400 - wins as u64, 0, 0]);
+            }
+        }
+        let answers = Answers::new(4, |low, high| log[&(low, high)]);
+        assert_eq!((answers.rankers(), answers.total()), (4, 2400));
+        let course = whatif::run(&mut *start(run), answers, TieRule::Skip, run, steps, &mut rng);
+        assert_eq!((course.steps, course.used_up), (steps, None));
+        assert_eq!(course.shown.iter().sum::<u64>(), 2 * steps);
+        replayed.push(regret.of_appearances(&course.shown));
+    }
+    let mean = |costs: &[f64]| costs.iter().sum::<f64>() / costs.len() as f64;
+    let error = |costs: &[f64]| {
+        let mean = mean(costs);
+        (costs.iter().map(|cost| (cost - mean).powi(2)).sum::<f64>()
+            / (costs.len() * costs.len()) as f64)
+            .sqrt()
+    };
+    let off = (mean(&real) - mean(&replayed)).abs();
+    assert!(
+        off < 4.0 * error(&real).hypot(error(&replayed)),
+        "{} and {}",
+        mean(&real),
+        mean(&replayed)
+    );
+}
+
+#[test]
+fn answers_are_used_once() {
+    let answers = || Answers::new(2, |_, _| [3, 2, 1, 1]);
+    let spec = PolicySpec::from_text("pcomp:horizon=1000,batches=1").unwrap();
+    let mut policy = spec.start(Setup { rankers: 2, seed: 1 });
+    let course = whatif::run(&mut *policy, answers(), TieRule::Skip, 1, 50, &mut rng());
+    assert_eq!((course.steps, course.used_up.is_some()), (7, true));
+    assert_eq!((policy.tally().half_wins(0, 1), policy.tally().half_wins(1, 0)), (6, 4));
+    assert_eq!(course.shown, [7, 7]);
+}
+
+/// Counts alone reproduce a policy that observed the comparisons.
+#[test]
+fn a_policy_from_counts_is_the_one_that_saw_them() {
+    let wins = vec![vec![0, 7, 2], vec![3, 0, 9], vec![2, 1, 0]];
+    for kind in ["uniform", "d-ts", "d-ts-plus", "self-sparring"] {
+        let spec = PolicySpec::from_text(kind).unwrap();
+        let mut seen = spec.start(Setup { rankers: 3, seed: 0 });
+        for (i, row) in wins.iter().enumerate() {
+            for (j, &count) in row.iter().enumerate() {
+                for _ in 0..count {
+                    let (duel, outcome) = (Duel::new(i, j), Outcome::First);
+                    seen.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
+                }
+            }
+        }
+        seen.observe_self_duels(1, 6);
+        assert_eq!(spec.from_counts(&wins, Some(30)).unwrap().save(), seen.save(), "{kind}");
+    }
+    for kind in ["rucb", "rcs", "sparring", "scb", "scomp2:horizon=100"] {
+        assert!(PolicySpec::from_text(kind).unwrap().from_counts(&wins, None).is_err(), "{kind}");
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Change {
+    /// Add to the count at the first number, modulo the number of counts.
+    Add(usize, u32),
+    Halve,
+    Enlist,
+}
+
+/// Amounts around the limits of two-byte and four-byte counts.
+fn amount() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        0..4_u32,
+        32_700..32_800_u32,
+        65_500..65_600_u32,
+        any::<u32>(),
+        u32::MAX - 70_000..=u32::MAX
+    ]
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        12 => (any::<usize>(), amount()).prop_map(|(at, more)| Change::Add(at, more)),
+        2 => Just(Change::Halve),
+        1 => Just(Change::Enlist),
+    ]
+}
+
+proptest! {
+    /// Counts of pairs of rankers: for both orders, row by row, and for one order.
+    #[test]
+    fn small_counts_are_plain_counts(initial_rankers in 1..4_usize, changes in vec(change(), 0..60)) {
+        let mut rankers = initial_rankers;
+        let mut reference = [vec![0_u32; rankers * rankers], vec![0; rankers * (rankers - 1) / 2]];
+        let mut small = [SmallCounts::new(reference[0].len()), SmallCounts::new(reference[1].len())];
+        for change in changes {
+            match change {
+                Change::Add(at, more) => {
+                    for (reference, small) in reference.iter_mut().zip(&mut small).filter(|(reference, _)| !reference.is_empty()) {
+                        let at = at % reference.len();
+                        reference[at] = reference[at].saturating_add(more);
+                        small.add(at, more);
+                    }
+                }
+                Change::Halve => {
+                    reference.iter_mut().flatten().for_each(|count| *count /= 2);
+                    small.iter_mut().for_each(SmallCounts::halve);
+                }
+                Change::Enlist => {
+                    let cell = |at: usize| (at / (rankers + 1), at % (rankers + 1));
+                    let old = |at| match cell(at) {
+                        (i, j) if i.max(j) < rankers => reference[0][i * rankers + j],
+                        _ => 0,
+                    };
+                    reference[0] = (0..(rankers + 1) * (rankers + 1)).map(old).collect();
+                    reference[1].extend(std::iter::repeat_n(0, rankers));
+                    small[0].widen(rankers);
+                    small[1].extend_by(rankers);
+                    rankers += 1;
+                }
+            }
+            for (reference, small) in reference.iter().zip(&small) {
+                prop_assert_eq!(small.iter().collect::<Vec<_>>(), reference.clone());
+            }
+        }
+        for (reference, small) in reference.iter().zip(&small) {
+            let bytes = postcard::to_stdvec(small).unwrap();
+            prop_assert_eq!(&bytes, &postcard::to_stdvec(reference).unwrap());
+            prop_assert_eq!(&postcard::from_bytes::<SmallCounts>(&bytes).unwrap(), small);
+        }
+    }
+}
+
+/// An added ranker is equivalent to one that was never shown, no matter when it is added.
+#[test]
+fn a_history_of_one_ranker_more_is_the_same_but_for_it() {
+    let (mut early, mut late) = (History::new(3), History::new(2));
+    early.compared(Duel::new(0, 1), 1);
+    late.compared(Duel::new(0, 1), 1);
+    for position in 0..400 {
+        for history in [&mut early, &mut late] {
+            history.compared(Duel::new(0, 1), 2);
+            history.counted(position, position as i64);
+        }
+    }
+    late.enlist();
+    assert_eq!(late, early);
+    assert!(late.is_sound(3));
+    late.compared(Duel::new(2, 0), 5);
+    assert!(late.rate(0, 2) > 0.0);
+}

@@ -1,0 +1,13 @@
+//! The tests of the crate in one binary. One module per topic:
+//!
+//! - [`policies`]: what each policy promises, and the promises that all policies share
+//! - [`pins`]: states and selections that must never change
+//! - [`preference`]: preference matrices and their files
+//! - [`evidence`]: posteriors, confidence sequences, forecasts
+//! - [`reference`]: the policies as their papers print them, to compare with
+
+mod evidence;
+mod pins;
+mod policies;
+mod preference;
+mod reference;

@@ -1,0 +1,326 @@
+//! Properties that hold for all outcomes, in any order, late or missing.
+
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::{
+    BatchPair, Duel, InFlight, Observation, Outcome, PairCounts, Policy, PolicyRng, Selection,
+};
+use proptest::prelude::*;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+
+use super::super::arena::start;
+use super::{ELIMINATIONS, KINDS, answer_batch, arms, needed, spec};
+
+#[derive(Debug, Clone)]
+struct Case {
+    text: String,
+    kind: &'static str,
+    rankers: usize,
+    horizon: u64,
+    batches: u32,
+    seed: u64,
+}
+
+impl Case {
+    fn start(&self) -> Box<dyn Policy> {
+        start(&self.text, self.rankers, self.seed)
+    }
+
+    /// "At most B rounds", "at most B + 1" and "at most 2B + 1".
+    fn most_batches(&self) -> u32 {
+        match self.kind {
+            "pcomp" => self.batches,
+            "scomp" => self.batches + 1,
+            _ => 2 * self.batches + 1,
+        }
+    }
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let kind = prop::sample::select(KINDS.to_vec());
+    let elimination = prop::sample::select(ELIMINATIONS.to_vec());
+    let estimates = prop::sample::select(vec!["all", "fresh"]);
+    (kind, elimination, estimates, 2..9usize, 0..1500u64, 1..8u32, any::<u64>()).prop_map(
+        |(kind, elimination, estimates, rankers, extra, batches, seed)| {
+            let horizon = rankers as u64 + extra;
+            let batches = batches.min(rankers as u32);
+            let text = format!(
+                "{kind}:horizon={horizon},batches={batches},elimination={elimination},estimates={estimates}"
+            );
+            Case { text, kind, rankers, horizon, batches, seed }
+        },
+    )
+}
+
+/// Whether a batch contains every remaining ranker, as far as its pairs show. r(1) of SCOMP2
+/// contains only the seeds, and the cut of the last batch may omit rankers. `asked` includes the
+/// batch itself.
+fn names_all(case: &Case, pairs: &[BatchPair], asked: u64) -> bool {
+    let from_one =
+        pairs.len() > 1 && pairs.iter().all(|pair| pair.duel.first == pairs[0].duel.first);
+    asked < case.horizon && (case.kind != "scomp2" || from_one)
+}
+
+/// One observation: of a pair, in the open batch or outside it.
+#[derive(Debug, Clone)]
+struct Step {
+    i: usize,
+    j: usize,
+    outcome: Outcome,
+    in_batch: bool,
+}
+
+fn outcomes() -> impl Strategy<Value = Outcome> {
+    prop::sample::select(vec![
+        Outcome::First,
+        Outcome::Second,
+        Outcome::Half,
+        Outcome::Void,
+        Outcome::None,
+    ])
+}
+
+fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+    let step = (
+        any::<prop::sample::Index>(),
+        any::<prop::sample::Index>(),
+        outcomes(),
+        prop::bool::weighted(0.8),
+    )
+        .prop_map(|(i, j, outcome, in_batch)| Step {
+            i: i.index(1 << 20),
+            j: j.index(1 << 20),
+            outcome,
+            in_batch,
+        });
+    prop::collection::vec(step, 0..most)
+}
+
+/// The observation that `step` stands for in the current state of the policy: usually a pair of the
+/// open batch, in either order.
+fn observation(policy: &dyn Policy, step: &Step) -> Observation {
+    let rankers = policy.tally().rankers();
+    let pairs = policy.batch_pairs();
+    let duel = if step.in_batch && !pairs.is_empty() {
+        let duel = pairs[step.i % pairs.len()].duel;
+        if step.j.is_multiple_of(2) { duel } else { Duel::new(duel.second, duel.first) }
+    } else {
+        let i = step.i % rankers;
+        Duel::new(i, (i + 1 + step.j % (rankers - 1)) % rankers)
+    };
+    let batch = if step.in_batch { policy.batch() } else { policy.batch().map(|batch| batch - 1) };
+    Observation { duel, outcome: step.outcome, batch, ticket: 0 }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// For all outcomes, late, lost, tied or without a click: all batches finish within the horizon
+    /// and within the bound on their number, and a removed ranker never returns.
+    #[test]
+    fn batches_finish_within_the_horizon(case in cases(), half in any::<bool>(), delay in 1..200usize) {
+        let mut policy = case.start();
+        let mut rng = PolicyRng::seed_from_u64(case.seed);
+        let strength: Vec<f64> = (0..case.rankers).map(|_| rng.random::<f64>()).collect();
+        let mut on_their_way: Vec<Selection> = Vec::new();
+        let mut in_flight = InFlight::new();
+        let mut asked = 0;
+        let mut batch = None;
+        let mut still_in: Vec<usize> = (0..case.rankers).collect();
+        for _ in 0..60_000 {
+            if policy.batch() != batch {
+                prop_assert!(policy.batch().is_none_or(|number| number == batch.unwrap_or(0) + 1));
+                let Some(number) = policy.batch() else { break };
+                batch = Some(number);
+                in_flight.clear();
+                let pairs = policy.batch_pairs();
+                asked += needed(&pairs);
+                let named = arms(&pairs);
+                prop_assert!(named.iter().all(|arm| still_in.contains(arm)), "batch {number}: {named:?}");
+                if names_all(&case, &pairs, asked) {
+                    still_in = named;
+                }
+            }
+            let selection = policy.select(&in_flight, &mut rng);
+            if selection.batch.is_some() {
+                in_flight.add(selection.duel.first, selection.duel.second, 1);
+                on_their_way.push(selection);
+            } else {
+                prop_assert_eq!(selection.duel, Duel::new(policy.champion(), policy.champion()));
+            }
+            if on_their_way.len() >= delay || selection.batch.is_none() {
+                let at = rng.random_range(0..on_their_way.len());
+                let Selection { duel, batch, ticket } = on_their_way.swap_remove(at);
+                if batch == policy.batch() {
+                    in_flight.remove(duel.first, duel.second, 1);
+                }
+                let wins = rng.random::<f64>() < 0.5 + (strength[duel.first] - strength[duel.second]) / 2.0;
+                let outcome = match rng.random_range(0..10) {
+                    0 => continue, // lost: it expires and is issued again
+                    1 => Outcome::None,
+                    2 if half => Outcome::Half,
+                    2 => Outcome::Void,
+                    _ if wins => Outcome::First,
+                    _ => Outcome::Second,
+                };
+                policy.observe(&Observation { duel, outcome, batch, ticket });
+            }
+        }
+        prop_assert!(policy.batch().is_none(), "batch {:?} never finished", policy.batch());
+        prop_assert!(asked <= case.horizon, "{asked} comparisons requested");
+        prop_assert!(batch.unwrap_or(0) <= case.most_batches(), "{batch:?} batches");
+        prop_assert!(still_in.contains(&policy.champion()));
+    }
+
+    /// Without a cycle, the whole horizon is used unless one ranker remains.
+    #[test]
+    fn even_rankers_are_compared_to_the_horizon(case in cases()) {
+        let mut policy = case.start();
+        while policy.batch().is_some() {
+            let batch = policy.batch();
+            for pair in policy.batch_pairs() {
+                let counts = PairCounts { duel: pair.duel, first_wins: 0, second_wins: 0, ties: pair.needed };
+                policy.observe_counts(&counts, batch, &mut |_| Outcome::Half);
+            }
+        }
+        prop_assert_eq!(policy.tally().steps(), case.horizon);
+    }
+
+    /// With outcomes in proportion to their probabilities (rounded in favour of the stronger
+    /// ranker), the best ranker of a chain of strengths is never removed.
+    #[test]
+    fn exact_feedback_never_removes_the_condorcet_winner(case in cases(), raw in prop::collection::vec(0u32..400, 9)) {
+        let mut strength: Vec<u32> = raw[..case.rankers].to_vec();
+        let winner = (case.seed % case.rankers as u64) as usize;
+        strength[winner] = 500;
+        let mut policy = case.start();
+        let mut asked = 0;
+        while policy.batch().is_some() {
+            let pairs = policy.batch_pairs();
+            asked += needed(&pairs);
+            if names_all(&case, &pairs, asked) {
+                prop_assert!(arms(&pairs).contains(&winner));
+            }
+            answer_batch(policy.as_mut(), |pair| {
+                let (i, j) = (strength[pair.duel.first], strength[pair.duel.second]);
+                let share = |edge: u32| (u64::from(pair.needed) * u64::from(500 + edge)).div_ceil(1000) as u32;
+                if i >= j { share(i - j) } else { pair.needed - share(j - i) }
+            });
+        }
+        let champion = policy.champion();
+        let one_is_left = asked < case.horizon;
+        prop_assert!(champion == winner || !one_is_left, "{champion} remains, expected {winner}");
+        if (0..case.rankers).all(|j| j == winner || policy.tally().leads(winner, j)) {
+            prop_assert_eq!(champion, winner);
+        }
+    }
+
+    /// The state does not depend on the order of the outcomes of a batch.
+    #[test]
+    fn the_order_within_a_batch_does_not_matter(case in cases(), shuffle in any::<u64>()) {
+        let mut rng = PolicyRng::seed_from_u64(shuffle);
+        let (mut one, mut other) = (case.start(), case.start());
+        for _ in 0..4 {
+            let Some(batch) = one.batch() else { break };
+            let mut answers: Vec<Observation> = Vec::new();
+            for pair in one.batch_pairs() {
+                for _ in 0..pair.needed {
+                    let outcome = match rng.random_range(0..8) {
+                        0 => Outcome::Half,
+                        1 => Outcome::Void,
+                        2 => Outcome::Second,
+                        _ => Outcome::First,
+                    };
+                    answers.push(Observation { duel: pair.duel, outcome, batch: Some(batch), ticket: 0 });
+                }
+            }
+            answers.iter().for_each(|answer| one.observe(answer));
+            answers.shuffle(&mut rng);
+            answers.iter().for_each(|answer| other.observe(answer));
+            prop_assert_eq!(one.save(), other.save());
+        }
+    }
+
+    /// Counts have the same effect as their comparisons one by one, wherever a batch ends among
+    /// them.
+    #[test]
+    fn counts_equal_one_by_one(
+        case in cases(),
+        posts in prop::collection::vec((steps(2), 0..60u32, 0..60u32, 0..20u32), 0..30),
+        tie in prop::collection::vec(outcomes(), 1..4),
+    ) {
+        let (mut counted, mut single) = (case.start(), case.start());
+        for (step, first_wins, second_wins, ties) in posts {
+            let Some(step) = step.first() else { continue };
+            let Observation { duel, batch, .. } = observation(counted.as_ref(), step);
+            let mut tie = |at: u64| tie[at as usize % tie.len()];
+            counted.observe_counts(&PairCounts { duel, first_wins, second_wins, ties }, batch, &mut tie);
+            let wins = std::iter::repeat_n(Outcome::First, first_wins as usize);
+            let losses = std::iter::repeat_n(Outcome::Second, second_wins as usize);
+            for outcome in wins.chain(losses) {
+                single.observe(&Observation { duel, outcome, batch, ticket: 0 });
+            }
+            for _ in 0..ties {
+                let outcome = tie(single.tally().steps());
+                single.observe(&Observation { duel, outcome, batch, ticket: 0 });
+            }
+            prop_assert_eq!(counted.save(), single.save());
+            prop_assert_eq!(counted.champion(), single.champion());
+        }
+    }
+
+    /// A restored state continues like the original: same selections, same states.
+    #[test]
+    fn a_saved_state_goes_on_the_same(case in cases(), before in steps(600), after in steps(300)) {
+        let spec = spec(&case.text, case.rankers);
+        let setup = Setup { rankers: case.rankers, seed: case.seed };
+        let mut policy = spec.start(setup);
+        for step in &before {
+            let observation = observation(policy.as_ref(), step);
+            policy.observe(&observation);
+        }
+        let saved = policy.save();
+        let mut restored = spec.restore(setup, policy.format(), &saved).expect("its own state");
+        prop_assert_eq!(restored.save(), saved.clone());
+
+        let mut chances = [PolicyRng::seed_from_u64(1), PolicyRng::seed_from_u64(1)];
+        for step in &after {
+            let selected = policy.select(&InFlight::new(), &mut chances[0]);
+            prop_assert_eq!(selected, restored.select(&InFlight::new(), &mut chances[1]));
+            let observation = observation(policy.as_ref(), step);
+            policy.observe(&observation);
+            restored.observe(&observation);
+        }
+        prop_assert_eq!(policy.champion(), restored.champion());
+        prop_assert_eq!(policy.save(), restored.save());
+
+        prop_assert!(spec.restore(setup, policy.format() + 1, &saved).is_none());
+        prop_assert!(spec.restore(setup, policy.format(), &saved[..saved.len() - 1]).is_none());
+        let other = Setup { rankers: case.rankers + 1, ..setup };
+        prop_assert!(spec.restore(other, policy.format(), &saved).is_none());
+    }
+
+    /// Arbitrary bytes are refused or read, without a panic, and a state that is read can continue.
+    #[test]
+    fn damaged_states_do_not_panic(
+        case in cases(), before in steps(200), at in any::<prop::sample::Index>(), byte in any::<u8>(), after in steps(50),
+    ) {
+        let spec = spec(&case.text, case.rankers);
+        let setup = Setup { rankers: case.rankers, seed: case.seed };
+        let mut policy = spec.start(setup);
+        for step in &before {
+            let observation = observation(policy.as_ref(), step);
+            policy.observe(&observation);
+        }
+        let mut saved = policy.save();
+        let at = at.index(saved.len());
+        saved[at] = byte;
+        if let Some(mut read) = spec.restore(setup, policy.format(), &saved) {
+            for step in &after {
+                let observation = observation(read.as_ref(), step);
+                read.observe(&observation);
+                read.select(&InFlight::new(), &mut PolicyRng::seed_from_u64(1));
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! D-TS and D-TS+ against their reference implementation, which follows the paper.
+
+use dueling_bandits::{Outcome, Policy};
+
+use super::support::{
+    A, B, C, D, Reference, ReferencePolicy, answer, assert_same_distribution, feed, frequencies,
+    rng, selections, start,
+};
+use crate::reference::double_thompson::ReferenceDoubleThompson;
+
+fn assert_selects_like_plain_form(
+    policy: &dyn Policy,
+    reference: &Reference,
+    plus: bool,
+    what: &str,
+) {
+    const DRAWS: usize = 12_000;
+    let k = reference.wins.len();
+    let mut rng = rng(21);
+    let form = ReferenceDoubleThompson { reference: reference.clone(), plus };
+    let expected = frequencies(k, DRAWS, || form.select(&mut rng));
+    assert_same_distribution(&expected, &selections(policy, DRAWS, 22), what);
+}
+
+#[test]
+fn selects_like_the_plain_form() {
+    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
+        for (name, (counts, self_duels)) in [("A", A), ("B", B), ("C", C), ("D", D)] {
+            let mut policy = start(kind, counts.len(), 1);
+            feed(policy.as_mut(), counts, self_duels);
+            let reference = Reference::of(policy.as_ref(), 0.51);
+            assert_selects_like_plain_form(
+                policy.as_ref(),
+                &reference,
+                plus,
+                &format!("{kind} on {name}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn selects_like_the_plain_form_with_nothing_known() {
+    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
+        let policy = start(kind, 5, 1);
+        assert_selects_like_plain_form(policy.as_ref(), &Reference::new(5, 0.51), plus, kind);
+    }
+}
+
+/// A cycle with decided pairs, so that some rankers are not candidates, ties are common, and one
+/// sign is rare.
+#[test]
+fn selects_like_the_plain_form_in_a_cycle_with_outsiders() {
+    let counts: &[&[u32]] = &[
+        &[0, 40, 8, 25, 40],
+        &[8, 0, 40, 28, 41],
+        &[40, 8, 0, 22, 45],
+        &[5, 4, 6, 0, 9],
+        &[1, 2, 1, 7, 0],
+    ];
+    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
+        let mut policy = start(kind, 5, 1);
+        feed(policy.as_mut(), counts, 0);
+        let reference = Reference::of(policy.as_ref(), 0.51);
+        assert_selects_like_plain_form(policy.as_ref(), &reference, plus, kind);
+    }
+}
+
+#[test]
+fn selects_like_the_plain_form_with_half_wins_and_a_retired_ranker() {
+    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
+        let mut policy = start(&format!("{kind}:alpha=0.7"), 5, 1);
+        let (counts, self_duels) = D;
+        feed(policy.as_mut(), counts, self_duels);
+        for (i, j) in [(0, 1), (0, 4), (4, 2), (3, 4), (4, 3), (0, 4), (0, 2)] {
+            policy.observe(&answer(i, j, Outcome::Half));
+            policy.observe(&answer(j, i, Outcome::Void));
+        }
+        policy.retire(2).unwrap();
+        let mut reference = Reference::of(policy.as_ref(), 0.7);
+        reference.retired[2] = true;
+        assert_selects_like_plain_form(policy.as_ref(), &reference, plus, kind);
+    }
+}
+
+/// D-TS+ is not D-TS: where the two reference implementations differ, the test above can
+/// distinguish them.
+#[test]
+#[should_panic(expected = "chi-square")]
+fn the_comparison_tells_the_two_apart() {
+    let (counts, self_duels) = D;
+    let mut policy = start("d-ts", counts.len(), 1);
+    feed(policy.as_mut(), counts, self_duels);
+    let reference = Reference::of(policy.as_ref(), 0.51);
+    assert_selects_like_plain_form(policy.as_ref(), &reference, true, "D-TS against D-TS+");
+}
+
+#[test]
+fn a_settled_winner_duels_itself() {
+    let mut policy = start("d-ts", 3, 1);
+    feed(policy.as_mut(), &[&[0, 500, 500], &[0, 0, 20], &[0, 20, 0]], 0);
+    let counts = selections(policy.as_ref(), 200, 5);
+    assert_eq!(counts[0], 200);
+    assert_eq!(policy.champion(), 0);
+}

@@ -1,0 +1,179 @@
+//! Saving and restoring, for every policy kind.
+
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
+use rand::RngExt;
+
+use super::arena::{fold, rng};
+
+/// Every kind with its defaults, and with 2000 steps where it requires a horizon.
+fn specs() -> impl Iterator<Item = PolicySpec> {
+    PolicySpec::KINDS.iter().map(|(kind, description)| {
+        let wants_horizon =
+            description.parameters.iter().any(|parameter| parameter.name == "horizon");
+        let text = if wants_horizon { format!("{kind}:horizon=2000") } else { (*kind).to_string() };
+        PolicySpec::from_text(&text).expect("a policy")
+    })
+}
+
+/// Requests as a live service receives them, `steps` in all: some in flight at once, outcomes of
+/// all kinds, late outcomes, and self-duels counted together.
+fn live(policy: &mut dyn Policy, steps: usize, rng: &mut PolicyRng) {
+    let mut in_flight = InFlight::new();
+    let mut waiting = Vec::new();
+    let mut shown_alone = vec![0; policy.tally().rankers()];
+    for _ in 0..steps {
+        let selection = policy.select(&in_flight, rng);
+        let duel = selection.duel;
+        if duel.is_self() {
+            shown_alone[duel.first] += 1;
+        } else {
+            in_flight.add(duel.first, duel.second, 1);
+            waiting.push(selection);
+        }
+        if rng.random_bool(0.05) {
+            for (ranker, count) in
+                shown_alone.iter_mut().enumerate().filter(|(_, count)| **count > 0)
+            {
+                policy.observe_self_duels(ranker, *count);
+                *count = 0;
+            }
+        }
+        while waiting.len() > 5 {
+            let selection = waiting.swap_remove(rng.random_range(0..waiting.len()));
+            in_flight.remove(selection.duel.first, selection.duel.second, 1);
+            let outcome = match rng.random_range(0..10) {
+                0 => Outcome::None,
+                1 => Outcome::Void,
+                2 => Outcome::Half,
+                3 => Outcome::Second,
+                4 => continue, // never answered
+                _ => Outcome::First,
+            };
+            fold(policy, selection, outcome);
+        }
+    }
+}
+
+#[test]
+fn a_restored_policy_goes_on_as_if_nothing_had_happened() {
+    for spec in specs() {
+        for (rankers, seed) in [(2, 1), (5, 2), (9, 3)] {
+            let setup = Setup { rankers, seed };
+            let mut policy = spec.start(setup);
+            let mut requests = rng(seed);
+            for stretch in [0, 1, 40, 300, 1500] {
+                live(&mut *policy, stretch, &mut requests);
+                let bytes = policy.save();
+                let mut restored =
+                    spec.restore(setup, policy.format(), &bytes).expect("its own layout");
+                assert_eq!(restored.save(), bytes, "{}", spec.kind());
+                let mut same_requests = requests.clone();
+                let mut original =
+                    spec.restore(setup, policy.format(), &bytes).expect("its own layout");
+                std::mem::swap(&mut original, &mut policy);
+                live(&mut *original, 200, &mut requests);
+                live(&mut *restored, 200, &mut same_requests);
+                assert_eq!(
+                    restored.save(),
+                    original.save(),
+                    "{} after {stretch} steps",
+                    spec.kind()
+                );
+                assert_eq!(restored.champion(), original.champion(), "{}", spec.kind());
+                assert_eq!(restored.tally(), original.tally(), "{}", spec.kind());
+                policy = original;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_state_is_refused_or_still_plays() {
+    for spec in specs() {
+        let setup = Setup { rankers: 4, seed: 8 };
+        let mut policy = spec.start(setup);
+        let mut requests = rng(8);
+        live(&mut *policy, 150, &mut requests);
+        let bytes = policy.save();
+        assert!(spec.restore(setup, policy.format() + 1, &bytes).is_none(), "{}", spec.kind());
+        let others = Setup { rankers: 5, seed: 8 };
+        assert!(
+            spec.restore(others, policy.format(), &bytes).is_none(),
+            "{}: restored with 5 rankers",
+            spec.kind()
+        );
+        for length in 0..bytes.len() {
+            assert!(
+                spec.restore(setup, policy.format(), &bytes[..length]).is_none(),
+                "{}",
+                spec.kind()
+            );
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        assert!(
+            spec.restore(setup, policy.format(), &longer).is_none(),
+            "{}: one extra byte",
+            spec.kind()
+        );
+        for at in 0..bytes.len() {
+            for flip in [1, 2, 4, 8, 0x10, 0x40, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= flip;
+                if let Some(mut survivor) = spec.restore(setup, policy.format(), &damaged) {
+                    live(&mut *survivor, 12, &mut rng(u64::from(flip)));
+                    survivor.champion();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn selecting_changes_nothing() {
+    for spec in specs() {
+        let mut policy = spec.start(Setup { rankers: 6, seed: 4 });
+        let mut requests = rng(4);
+        live(&mut *policy, 100, &mut requests);
+        let before = policy.save();
+        let mut in_flight = InFlight::new();
+        for _ in 0..50 {
+            let duel = policy.select(&in_flight, &mut requests).duel;
+            assert!(duel.first < 6 && duel.second < 6);
+            in_flight.add(duel.first, duel.second, 1);
+        }
+        assert_eq!(policy.save(), before, "{}", spec.kind());
+    }
+}
+
+#[test]
+fn every_step_is_counted_whatever_it_says() {
+    for spec in specs() {
+        let mut policy = spec.start(Setup { rankers: 3, seed: 5 });
+        let mut requests = rng(5);
+        for _ in 0..200 {
+            let duel = dueling_bandits::Duel::new(
+                requests.random_range(0..3),
+                requests.random_range(0..3),
+            );
+            let before = policy.tally().clone();
+            if duel.is_self() {
+                policy.observe_self_duels(duel.first, 3);
+                assert_eq!(policy.tally().steps(), before.steps() + 3, "{}", spec.kind());
+                continue;
+            }
+            let outcome = [Outcome::First, Outcome::Half, Outcome::Void, Outcome::None]
+                [requests.random_range(0..4)];
+            // a ticket of some other policy, as when a log is replayed
+            let ticket = requests.random();
+            policy.observe(&Observation { duel, outcome, batch: None, ticket });
+            assert_eq!(policy.tally().steps(), before.steps() + 1, "{}", spec.kind());
+            let (first, second) = outcome.half_wins();
+            let won = |i, j| policy.tally().half_wins(i, j) - before.half_wins(i, j);
+            assert_eq!(
+                (won(duel.first, duel.second), won(duel.second, duel.first)),
+                (first, second)
+            );
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The tests of the crate in one binary: the conformance vectors, the properties of each method
+//! over every sequence of coin flips, hostile input, and the click models.
+
+mod click_models;
+mod exact;
+mod hostile;
+mod properties;
+mod specs;
+mod vectors;

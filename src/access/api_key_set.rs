@@ -1,0 +1,151 @@
+//! API keys and what they allow, in memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use super::key::{ApiKeys, Digest, KeyId};
+use super::scope::{Scope, Scopes};
+
+/// The time of a key's last use is kept to the minute.
+const USE_GRAIN_MS: i64 = 60_000;
+
+/// A key and what it allows.
+#[derive(Debug)]
+pub struct KnownKey {
+    id: KeyId,
+    digest: Digest,
+    scopes: Scopes,
+    /// Names of the experiments that it is valid for; `None`: all.
+    experiments: Option<Vec<String>>,
+    /// Unix milliseconds from which on it is refused: expired or revoked.
+    ends_at: i64,
+    /// Unix milliseconds of about the last use, shared by all reads of the key.
+    used_at: Arc<AtomicI64>,
+}
+
+impl KnownKey {
+    pub(super) fn new(
+        id: KeyId,
+        digest: Digest,
+        scopes: Scopes,
+        experiments: Option<Vec<String>>,
+        ends_at: i64,
+        used_at: Arc<AtomicI64>,
+    ) -> Self {
+        Self { id, digest, scopes, experiments, ends_at, used_at }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> &KeyId {
+        &self.id
+    }
+
+    /// Its digest.
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    /// Whether it allows an action that needs `scope`.
+    pub fn allows(&self, scope: Scope) -> bool {
+        self.scopes.allow(scope)
+    }
+
+    /// Names of the experiments that it is valid for; `None`: all.
+    pub fn experiments(&self) -> Option<&[String]> {
+        self.experiments.as_deref()
+    }
+
+    /// Whether it is valid at this time. Records the use.
+    pub fn use_at(&self, now_ms: i64) -> bool {
+        let valid = now_ms < self.ends_at;
+        // concurrent reads are cheap; concurrent writes are not
+        if valid && now_ms - self.used_at.load(Ordering::Relaxed) >= USE_GRAIN_MS {
+            self.used_at.store(now_ms, Ordering::Relaxed);
+        }
+        valid
+    }
+
+    pub(super) fn used_at(&self) -> i64 {
+        self.used_at.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn shared_used_at(&self) -> Arc<AtomicI64> {
+        Arc::clone(&self.used_at)
+    }
+}
+
+/// Keys by digest and by name.
+#[derive(Debug, Default)]
+pub struct ApiKeySet {
+    by_digest: HashMap<Digest, Arc<KnownKey>>,
+    by_id: HashMap<KeyId, Arc<KnownKey>>,
+}
+
+impl FromIterator<KnownKey> for ApiKeySet {
+    fn from_iter<I: IntoIterator<Item = KnownKey>>(keys: I) -> Self {
+        let mut set = Self::default();
+        for key in keys.into_iter().map(Arc::new) {
+            set.by_id.insert(key.id.clone(), Arc::clone(&key));
+            set.by_digest.insert(key.digest, key);
+        }
+        set
+    }
+}
+
+impl ApiKeySet {
+    /// The keys that a server was started with: each allows everything and never expires.
+    pub fn of_given(keys: &ApiKeys) -> Self {
+        let known = |(digest, id): &(Digest, KeyId)| {
+            let scopes = Scopes::from_iter([Scope::Admin]);
+            KnownKey::new(id.clone(), *digest, scopes, None, i64::MAX, Arc::default())
+        };
+        keys.iter().map(known).collect()
+    }
+
+    /// Whether there is no key at all, expired and revoked ones included.
+    pub fn is_empty(&self) -> bool {
+        self.by_digest.is_empty()
+    }
+
+    /// The key with this digest.
+    pub fn find(&self, digest: &Digest) -> Option<Arc<KnownKey>> {
+        self.by_digest.get(digest).cloned()
+    }
+
+    /// The key with this name.
+    pub fn named(&self, id: &str) -> Option<Arc<KnownKey>> {
+        self.by_id.get(&KeyId::from(id)).cloned()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &KnownKey> {
+        self.by_id.values().map(|key| &**key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::key::digest_of;
+    use super::*;
+
+    #[test]
+    fn each_given_key_has_its_own_name_and_no_other_text_is_a_key() {
+        let keys = ApiKeySet::of_given(
+            &ApiKeys::parse("first-key-0123456789, second-key-0123456789").unwrap(),
+        );
+        let first = keys.find(&digest_of(b"first-key-0123456789")).unwrap();
+        let second = keys.find(&digest_of(b"second-key-0123456789")).unwrap();
+        assert_ne!(first.id(), second.id());
+        assert!(
+            first.allows(Scope::Decide)
+                && first.use_at(i64::MAX - 1)
+                && first.experiments().is_none()
+        );
+        assert_eq!(keys.named(first.id().as_str()).unwrap().digest(), first.digest());
+        for other in
+            [&b""[..], b"first-key-012345678", b"first-key-01234567890", b"first-key-0123456789, "]
+        {
+            assert!(keys.find(&digest_of(other)).is_none());
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What an experiment is: its spec, and the rules that a spec must satisfy.
+
+mod field_error;
+pub mod page_rules;
+mod ranker;
+mod spec;
+
+pub use field_error::{FieldError, pointer_part};
+pub use ranker::Ranker;
+pub use spec::{
+    CONFIDENCE, ConcludeAt, DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_DUEL_TTL_SECONDS,
+    MAX_POLICIES, RosterChanges, name_error,
+};

@@ -1,0 +1,246 @@
+//! The spec of an experiment, and how it is validated.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::field_error::FieldError;
+use super::page_rules::PageRules;
+use super::ranker::Ranker;
+use dueling_bandits::{MAX_RANKERS, MIN_RANKERS, PolicySpec, Roster, TieRule};
+
+/// Default time to live of a duel.
+pub const DEFAULT_DUEL_TTL_SECONDS: u32 = 3600;
+/// Longest time to live of a duel: 30 days.
+pub const MAX_DUEL_TTL_SECONDS: u32 = 30 * 24 * 3600;
+const MAX_NAME_BYTES: usize = 64;
+
+/// An experiment as requested, with defaults filled in. Two requests for one name are repeats of
+/// each other if their specs are equal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExperimentSpec {
+    /// 2 to 1024 rankers: all that the experiment has ever had, in the order they were added.
+    pub rankers: Vec<Ranker>,
+    /// The current policy.
+    pub policy: PolicySpec,
+    /// How a tie is counted.
+    pub ties: TieRule,
+    /// Time to live of a duel: feedback after it is refused.
+    pub duel_ttl_seconds: u32,
+    /// The requested seed; without one, the service draws it.
+    pub seed: Option<u64>,
+    /// When the service concludes the experiment by itself; without it, never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conclude_at: Option<ConcludeAt>,
+    /// The policies before the current one, oldest first: one for each policy change in the log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_policies: Vec<PolicySpec>,
+    /// How `rankers` has changed since the creation: one change for each such entry of the log.
+    #[serde(default, rename = "comings", skip_serializing_if = "RosterChanges::is_none")]
+    pub roster_changes: RosterChanges,
+    /// Rules for its pages.
+    #[serde(default)]
+    pub pages: PageRules,
+}
+
+/// How the rankers of an experiment differ from its initial rankers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RosterChanges {
+    /// How many rankers were added. They are the last ones.
+    pub enlisted: u16,
+    /// Indices of the retired rankers, in the order of their retirement.
+    pub retired: Vec<u16>,
+}
+
+impl RosterChanges {
+    /// Whether the rankers are the initial ones.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Number of changes.
+    pub fn changes(&self) -> usize {
+        usize::from(self.enlisted) + self.retired.len()
+    }
+}
+
+/// Most policies that one experiment can have had.
+pub const MAX_POLICIES: usize = 100;
+
+/// When an experiment concludes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConcludeAt {
+    /// Conclude as soon as a Copeland winner is certain at this confidence, 0.5 to 0.9999. The
+    /// probability to conclude on another ranker is at most one minus this, however long the
+    /// experiment runs.
+    #[schema(minimum = 0.5, maximum = 0.9999, example = 0.95)]
+    pub confidence: f64,
+}
+
+/// Valid confidences of a verdict.
+pub const CONFIDENCE: std::ops::RangeInclusive<f64> = 0.5..=0.9999;
+
+/// Why a name is not valid for an experiment; `None` if it is valid.
+pub fn name_error(name: &str) -> Option<FieldError> {
+    let starts = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let valid = name.len() <= MAX_NAME_BYTES
+        && name.starts_with(starts)
+        && name.chars().all(|c| starts(c) || matches!(c, '.' | '_' | '-'));
+    (!valid).then(|| {
+        FieldError::new(
+            "/name",
+            "an experiment's name is 1 to 64 of a-z, 0-9, `.`, `_`, `-`, and starts with a letter or digit",
+        )
+    })
+}
+
+impl ExperimentSpec {
+    /// Read a spec from a record. Another version of this program may have written it; the error
+    /// says what this version cannot read.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let spec: Self = serde_json::from_str(text).map_err(|error| {
+            format!(
+                "this version cannot read its spec ({error}); was it created by a newer version?"
+            )
+        })?;
+        let count = spec.rankers.len();
+        if !(MIN_RANKERS..=MAX_RANKERS).contains(&count) {
+            return Err(format!(
+                "it has {count} rankers, and this version supports {MIN_RANKERS} to {MAX_RANKERS}"
+            ));
+        }
+        spec.policy.validate(count).map_err(|error| format!("its policy cannot run: {error}"))?;
+        let initial_rankers = count.checked_sub(spec.roster_changes.enlisted.into());
+        if initial_rankers.is_none_or(|initial_rankers| initial_rankers < MIN_RANKERS)
+            || spec.roster().is_none()
+        {
+            return Err("its lists of enlisted and retired rankers are inconsistent".into());
+        }
+        Ok(spec)
+    }
+
+    /// The spec as the record keeps it.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("strings, numbers and lists always serialise")
+    }
+
+    /// All errors; empty if the experiment can be created.
+    pub fn errors(&self) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let count = self.rankers.len();
+        if !(MIN_RANKERS..=MAX_RANKERS).contains(&count) {
+            errors.push(FieldError::new(
+                "/rankers",
+                format!(
+                    "an experiment has {MIN_RANKERS} to {MAX_RANKERS} rankers; this one has {count}"
+                ),
+            ));
+        }
+        let mut seen = HashMap::new();
+        for (index, ranker) in self.rankers.iter().enumerate() {
+            let pointer = format!("/rankers/{index}");
+            errors.extend(ranker.id_error(&pointer));
+            if let Some(earlier) = seen.insert(ranker.id.as_str(), index) {
+                errors.push(FieldError::new(
+                    &pointer,
+                    format!(
+                        "ranker `{}` is listed twice; it is also at index {earlier}",
+                        ranker.id
+                    ),
+                ));
+            }
+            errors.extend(ranker.description_error(&pointer));
+        }
+        if let Err(error) = self.policy.validate(count) {
+            let pointer = match error.parameter.as_str() {
+                "" => "/policy".to_string(),
+                parameter => format!("/policy/{parameter}"),
+            };
+            errors.push(FieldError::new(pointer, error.detail));
+        }
+        if let Some(reason) = self.policy.description().not_served {
+            errors.push(FieldError::new(
+                "/policy/kind",
+                format!("policy `{}` cannot serve an experiment: {reason}", self.policy.kind()),
+            ));
+        }
+        if let Some(ConcludeAt { confidence }) = self.conclude_at
+            && !CONFIDENCE.contains(&confidence)
+        {
+            errors.push(FieldError::new(
+                "/conclude_at/confidence",
+                format!(
+                    "`confidence` is {confidence}; it must be {} to {}",
+                    CONFIDENCE.start(),
+                    CONFIDENCE.end()
+                ),
+            ));
+        }
+        if !(1..=MAX_DUEL_TTL_SECONDS).contains(&self.duel_ttl_seconds) {
+            errors.push(FieldError::new(
+                "/duel_ttl_seconds",
+                format!(
+                    "`duel_ttl_seconds` is {}; it must be 1 to {MAX_DUEL_TTL_SECONDS}",
+                    self.duel_ttl_seconds
+                ),
+            ));
+        }
+        errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
+        errors
+    }
+
+    /// The spec with another policy.
+    pub fn under(&self, policy: PolicySpec) -> Self {
+        let mut changed = self.clone();
+        changed.former_policies.push(std::mem::replace(&mut changed.policy, policy));
+        changed
+    }
+
+    /// The spec with one more ranker.
+    pub fn with_enlisted(&self, ranker: Ranker) -> Self {
+        let mut changed = self.clone();
+        changed.rankers.push(ranker);
+        changed.roster_changes.enlisted += 1;
+        changed
+    }
+
+    /// The spec with `ranker` retired.
+    pub fn with_retired(&self, ranker: usize) -> Self {
+        let mut changed = self.clone();
+        changed.roster_changes.retired.push(ranker as u16);
+        changed
+    }
+
+    /// The spec that the experiment was created from.
+    pub fn as_created(&self) -> Self {
+        let policy = self.former_policies.first().unwrap_or(&self.policy).clone();
+        let rankers = self.rankers[..self.initial_rankers()].to_vec();
+        let roster_changes = RosterChanges::default();
+        Self { rankers, policy, former_policies: Vec::new(), roster_changes, ..self.clone() }
+    }
+
+    /// How many rankers the experiment was created with.
+    pub fn initial_rankers(&self) -> usize {
+        self.rankers.len() - usize::from(self.roster_changes.enlisted)
+    }
+
+    /// The roster; `None` if the list of retired rankers is invalid.
+    pub fn roster(&self) -> Option<Roster> {
+        let mut retired = self.roster_changes.retired.clone();
+        retired.sort_unstable();
+        Roster::with_retired(self.rankers.len(), &retired)
+    }
+
+    /// Whether this ranker is retired.
+    pub fn is_retired(&self, ranker: usize) -> bool {
+        self.roster_changes.retired.iter().any(|&retired| usize::from(retired) == ranker)
+    }
+
+    /// Index of the ranker with this id.
+    pub fn ranker_index(&self, id: &str) -> Option<usize> {
+        self.rankers.iter().position(|ranker| ranker.id == id)
+    }
+}

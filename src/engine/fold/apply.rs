@@ -1,0 +1,297 @@
+//! How an entry of the log changes the state.
+
+use super::Fold;
+use super::methods::MethodVersion;
+use crate::engine::fold::open_pages::ClickedPage;
+use crate::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
+use crate::store::{LogEntry, Nonce};
+use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts};
+
+/// A duel that an entry answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// First ranker of the ordered pair.
+    pub first: u16,
+    /// Second ranker.
+    pub second: u16,
+    /// The batch it was selected in.
+    pub batch: Option<u32>,
+    /// Unix milliseconds at which it was issued.
+    pub issued_at: i64,
+}
+
+/// A log entry that cannot be folded: this program did not write this log for this experiment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("log entry {position}: {detail}")]
+pub struct FoldError {
+    /// Position of the entry.
+    pub position: u64,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+/// A [`Fold`] while a chunk of the log is applied to it. No policy selects from it until the chunk
+/// ends.
+#[derive(Debug)]
+pub struct Chunk<'a>(&'a mut Fold);
+
+impl Chunk<'_> {
+    /// Fold the next entry. On an error nothing has changed.
+    pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
+        self.answer(entry).map(drop)
+    }
+
+    /// Fold the next entry and return the duel that it answered. On an error nothing has changed.
+    pub fn answer(&mut self, entry: &LogEntry) -> Result<Option<Answered>, FoldError> {
+        self.0.apply_entry(entry)
+    }
+
+    /// Position of the newest folded entry.
+    pub fn position(&self) -> u64 {
+        self.0.position
+    }
+
+    /// How many policy changes were folded.
+    pub fn policy_changes_seen(&self) -> usize {
+        self.0.policy_changes_seen
+    }
+
+    /// How many roster changes were folded.
+    pub fn roster_changes_seen(&self) -> usize {
+        self.0.roster.rankers() - self.0.initial_rankers + self.0.retired.len()
+    }
+
+    /// Number of the open batch, for a policy that runs in batches.
+    pub fn batch(&self) -> Option<u32> {
+        self.0.policy.batch()
+    }
+}
+
+impl Fold {
+    /// Fold the next entry. On an error nothing has changed.
+    pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
+        self.apply_chunk(|chunk| chunk.apply(entry))
+    }
+
+    /// Fold the entries that `fold` applies. Values that only a selection needs are computed once,
+    /// at the end.
+    pub fn apply_chunk<T>(&mut self, fold: impl FnOnce(&mut Chunk<'_>) -> T) -> T {
+        let result = fold(&mut Chunk(self));
+        self.policy.settle();
+        result
+    }
+
+    fn apply_entry(&mut self, entry: &LogEntry) -> Result<Option<Answered>, FoldError> {
+        let refuse = |detail: String| FoldError { position: entry.position, detail };
+        if entry.position != self.position + 1 {
+            return Err(refuse(format!("it cannot follow position {}", self.position)));
+        }
+        let batch_before = self.policy.batch();
+        let mut answered = None;
+        match &entry.event {
+            Event::Outcome(outcome) => {
+                answered = Some(self.apply_outcome(outcome).map_err(refuse)?);
+                // a reported outcome replaces the clicks
+                self.open_pages.take(entry.nonce);
+            }
+            Event::Control(ControlEvent::Clicks(clicks)) => {
+                answered = self.apply_clicks(entry.nonce, clicks).map_err(refuse)?;
+            }
+            Event::Control(ControlEvent::Settled {}) => {
+                let page = self.open_pages.pages().get(&entry.nonce).cloned();
+                let page =
+                    page.ok_or_else(|| refuse("it settles a duel that has no clicks".into()))?;
+                answered = Some(self.settle(entry.nonce, &page).map_err(refuse)?);
+            }
+            Event::Control(ControlEvent::Interleaving { version, method }) => {
+                let next = self.methods.len() as u32 + 1;
+                if *version != next {
+                    return Err(refuse(format!(
+                        "it introduces version {version} of the method instead of version {next}"
+                    )));
+                }
+                self.methods.push(MethodVersion { since: entry.position, method: *method });
+            }
+            Event::Control(ControlEvent::Policy { .. }) => {
+                self.policy_changes_seen += 1;
+                self.policy_since = entry.position;
+            }
+            Event::Control(ControlEvent::RankerEnlisted { ranker, .. }) => {
+                self.enlist(*ranker).map_err(refuse)?;
+            }
+            Event::Control(ControlEvent::RankerRetired { ranker }) => {
+                self.retire(*ranker).map_err(refuse)?
+            }
+            Event::Control(ControlEvent::SelfDuels { counts }) => {
+                for &(ranker, _) in counts {
+                    self.check_ranker(ranker).map_err(refuse)?;
+                }
+                for &(ranker, count) in counts {
+                    self.counts.record_self_duels(ranker.into(), count);
+                    self.history.shown_alone(ranker.into(), count);
+                    self.policy.observe_self_duels(ranker.into(), count);
+                }
+            }
+            Event::Control(ControlEvent::BatchResults { batch, results }) => {
+                for result in results {
+                    self.check_pair(result.first, result.second).map_err(refuse)?;
+                }
+                for result in results {
+                    self.apply_result(*batch, result);
+                }
+            }
+            Event::Control(ControlEvent::Status { reason, .. }) => {
+                if reason.is_some() {
+                    self.concluded_by_itself.clone_from(reason);
+                }
+            }
+        }
+        if self.policy.batch() != batch_before {
+            self.batch_opened_at = entry.recorded_at;
+        }
+        self.position = entry.position;
+        self.recorded_at = entry.recorded_at;
+        self.history.counted(entry.position, entry.recorded_at);
+        Ok(answered)
+    }
+
+    fn enlist(&mut self, ranker: u16) -> Result<(), String> {
+        let next = self.roster.rankers();
+        if usize::from(ranker) != next {
+            return Err(format!("it enlists ranker {ranker} instead of ranker {next}"));
+        }
+        let mut roster = self.roster.clone();
+        roster.enlist().map_err(|why| why.to_string())?;
+        self.policy.enlist().map_err(|why| why.to_string())?;
+        self.roster = roster;
+        self.counts.enlist();
+        self.history.enlist();
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: u16) -> Result<(), String> {
+        self.check_ranker(ranker)?;
+        if !self.roster.is_active(ranker.into()) {
+            return Err(format!("ranker {ranker} is already retired"));
+        }
+        if self.roster.active().len() <= MIN_RANKERS {
+            return Err(format!(
+                "without ranker {ranker}, fewer than {MIN_RANKERS} rankers would be left"
+            ));
+        }
+        self.policy.retire(ranker.into()).map_err(|why| why.to_string())?;
+        self.roster.retire(ranker.into()).map_err(|why| why.to_string())?;
+        self.retired.push(ranker);
+        Ok(())
+    }
+
+    /// Clicks under the nonce of the duel settle it; clicks under another nonce are kept.
+    fn apply_clicks(
+        &mut self,
+        nonce: Nonce,
+        event: &ClicksEvent,
+    ) -> Result<Option<Answered>, String> {
+        self.check_ranker(event.first)?;
+        self.check_ranker(event.second)?;
+        if self.method(event.method).is_none() {
+            return Err(format!("there is no version {} of the method", event.method));
+        }
+        let clicks = ClickedPage::read(event)?;
+        let duel = event.duel.as_u128();
+        if nonce != duel {
+            self.open_pages.add(duel, clicks);
+            return Ok(None);
+        }
+        let page = match self.open_pages.pages().get(&duel) {
+            Some(before) => {
+                let mut page = before.clone();
+                page.add(clicks);
+                page
+            }
+            None => clicks,
+        };
+        self.settle(duel, &page).map(Some)
+    }
+
+    /// Settle a duel: turn the clicks on its page into its outcome.
+    fn settle(&mut self, nonce: Nonce, page: &ClickedPage) -> Result<Answered, String> {
+        let method = self.method(page.method).ok_or("its method is unknown")?;
+        let credit = page.credit(&method, self.seed, nonce)?;
+        let outcome = page.answered(credit.verdict);
+        let answered = self.apply_outcome(&outcome)?;
+        if outcome.first != outcome.second {
+            self.page_counts.record(page.method, &outcome, &page.sheet, &credit);
+        }
+        self.open_pages.take(nonce);
+        Ok(answered)
+    }
+
+    fn apply_outcome(&mut self, outcome: &OutcomeEvent) -> Result<Answered, String> {
+        self.check_ranker(outcome.first)?;
+        self.check_ranker(outcome.second)?;
+        let OutcomeEvent { first, second, batch, issued_at, .. } = *outcome;
+        let answered = Answered { first, second, batch, issued_at };
+        let duel = Duel::new(first.into(), second.into());
+        if duel.is_self() {
+            // its step was counted when it was issued; its answer teaches nothing
+            return Ok(answered);
+        }
+        let foreign = self.chosen_by_another_policy(outcome.chosen_at);
+        self.counts.record(duel, outcome.answer, outcome.first_left);
+        self.history.compared(duel, 1);
+        let observation = Observation {
+            duel,
+            outcome: self.ties.resolve(outcome.answer, self.seed, self.policy.tally().steps()),
+            batch: if foreign { self.policy.batch() } else { outcome.batch },
+            ticket: if foreign { 0 } else { outcome.ticket },
+        };
+        self.policy.observe_unsettled(&observation);
+        Ok(answered)
+    }
+
+    /// Whether another policy selected the duels of this position. Its tickets and batch numbers
+    /// are then ignored: each comparison goes to the open batch if that batch needs it.
+    fn chosen_by_another_policy(&self, chosen_at: u64) -> bool {
+        self.foreign_log
+            || self.policy_changes_seen < self.policy_changes
+            || chosen_at < self.policy_since
+    }
+
+    fn apply_result(&mut self, batch: u32, result: &PairResult) {
+        let duel = Duel::new(result.first.into(), result.second.into());
+        self.counts.add(duel, Answer::First, result.first_wins);
+        self.counts.add(duel, Answer::Second, result.second_wins);
+        self.counts.add(duel, Answer::Tie, result.ties);
+        let answers = [result.first_wins, result.second_wins, result.ties];
+        self.history.compared(duel, answers.into_iter().map(u64::from).sum());
+        let counts = PairCounts {
+            duel,
+            first_wins: result.first_wins,
+            second_wins: result.second_wins,
+            ties: result.ties,
+        };
+        let (ties, seed) = (self.ties, self.seed);
+        let batch = if self.chosen_by_another_policy(self.position) {
+            self.policy.batch()
+        } else {
+            Some(batch)
+        };
+        self.policy
+            .observe_counts(&counts, batch, &mut |step| ties.resolve(Answer::Tie, seed, step));
+    }
+
+    fn check_ranker(&self, ranker: u16) -> Result<(), String> {
+        let rankers = self.roster.rankers();
+        if usize::from(ranker) < rankers {
+            Ok(())
+        } else {
+            Err(format!("ranker {ranker} is out of range: the experiment has {rankers} rankers"))
+        }
+    }
+
+    fn check_pair(&self, first: u16, second: u16) -> Result<(), String> {
+        self.check_ranker(first)?;
+        self.check_ranker(second)?;
+        if first == second { Err(format!("ranker {first} is paired with itself")) } else { Ok(()) }
+    }
+}

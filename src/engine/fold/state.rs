@@ -1,0 +1,171 @@
+//! The state that a log folds to.
+
+use super::methods::{MethodVersion, method_of};
+use crate::engine::experiment_spec::{ExperimentSpec, RosterChanges};
+use crate::engine::fold::counts::Counts;
+use crate::engine::fold::open_pages::OpenPages;
+use crate::engine::fold::page_counts::PageCounts;
+use dueling_bandits::evidence::History;
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::{Policy, PolicySpec, Roster, TieRule};
+
+/// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
+/// the `format` of a snapshot.
+const FORMAT: u32 = 5;
+
+/// The state of an experiment at a log position.
+#[derive(Debug)]
+pub struct Fold {
+    pub(super) position: u64,
+    /// The policy as JSON.
+    pub(super) policy_text: String,
+    pub(super) ties: TieRule,
+    pub(super) seed: u64,
+    pub(super) policy: Box<dyn Policy>,
+    pub(super) counts: Counts,
+    pub(super) history: History,
+    /// Why the service concluded the experiment by itself, if it did.
+    pub(super) concluded_by_itself: Option<String>,
+    /// Unix milliseconds at which the newest entry was recorded.
+    pub(super) recorded_at: i64,
+    /// Unix milliseconds at which the open batch opened: when the entry that closed the previous
+    /// batch was recorded.
+    pub(super) batch_opened_at: i64,
+    /// Version 1 first.
+    pub(super) methods: Vec<MethodVersion>,
+    pub(super) open_pages: OpenPages,
+    pub(super) page_counts: PageCounts,
+    /// Whether another policy made the whole log.
+    pub(super) foreign_log: bool,
+    /// Policy changes in the log before the current policy selects.
+    pub(super) policy_changes: usize,
+    /// How many of them were folded.
+    pub(super) policy_changes_seen: usize,
+    /// Position of the newest folded one; 0 before the first.
+    pub(super) policy_since: u64,
+    pub(super) initial_rankers: usize,
+    pub(super) roster: Roster,
+    /// Retired rankers, in the order of their retirement.
+    pub(super) retired: Vec<u16>,
+}
+
+impl Fold {
+    /// The state before the first log entry.
+    pub fn start(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
+        let rankers = spec.initial_rankers();
+        Self {
+            position: 0,
+            policy_text: policy_text(&spec.policy),
+            ties: spec.ties,
+            seed,
+            policy: spec.policy.start(Setup { rankers, seed }),
+            counts: Counts::new(rankers),
+            history: History::new(rankers),
+            concluded_by_itself: None,
+            recorded_at: created_at,
+            batch_opened_at: created_at,
+            methods: vec![MethodVersion { since: 0, method: spec.pages.interleaving }],
+            open_pages: OpenPages::default(),
+            page_counts: PageCounts::default(),
+            foreign_log: false,
+            policy_changes: spec.former_policies.len(),
+            policy_changes_seen: 0,
+            policy_since: 0,
+            initial_rankers: rankers,
+            roster: Roster::new(rankers),
+            retired: Vec::new(),
+        }
+    }
+
+    /// As [`Fold::start`], for a log that another policy made.
+    pub fn start_with_foreign_log(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
+        Self { foreign_log: true, ..Self::start(spec, seed, created_at) }
+    }
+
+    /// Number of the layout that [`Fold::save`] writes.
+    pub fn format(&self) -> u32 {
+        FORMAT << 16 | self.policy.format()
+    }
+
+    /// Position of the newest folded entry.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The policy at this position.
+    pub fn policy(&self) -> &dyn Policy {
+        &*self.policy
+    }
+
+    /// Raw counts up to this position.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The counts over time.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Unix milliseconds at which the newest entry was recorded; before the first entry, those of
+    /// the creation.
+    pub fn recorded_at(&self) -> i64 {
+        self.recorded_at
+    }
+
+    /// Why the service concluded the experiment by itself, if it did.
+    pub fn concluded_by_itself(&self) -> Option<&str> {
+        self.concluded_by_itself.as_deref()
+    }
+
+    /// Unix milliseconds at which the open batch opened.
+    pub fn batch_opened_at(&self) -> i64 {
+        self.batch_opened_at
+    }
+
+    /// The interleaving methods, version 1 first.
+    pub fn methods(&self) -> &[MethodVersion] {
+        &self.methods
+    }
+
+    /// Version and method for a duel that was selected at this log position.
+    pub fn method_at(&self, chosen_at: u64) -> (u32, interleaving::Spec) {
+        let version = self.methods.partition_point(|version| version.since <= chosen_at).max(1);
+        (version as u32, self.methods[version - 1].method)
+    }
+
+    /// The method with this version number.
+    pub fn method(&self, version: u32) -> Option<interleaving::Spec> {
+        method_of(&self.methods, version)
+    }
+
+    /// Duels that have clicks and are not settled.
+    pub fn open_pages(&self) -> &OpenPages {
+        &self.open_pages
+    }
+
+    /// Counts of settled pages.
+    pub fn page_counts(&self) -> &PageCounts {
+        &self.page_counts
+    }
+
+    /// The rankers, active and retired.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// How many rankers the experiment was created with.
+    pub fn initial_rankers(&self) -> usize {
+        self.initial_rankers
+    }
+
+    /// Changes of the roster since the experiment was created.
+    pub fn roster_changes(&self) -> RosterChanges {
+        let enlisted = (self.roster.rankers() - self.initial_rankers) as u16; // at most 1024
+        RosterChanges { enlisted, retired: self.retired.clone() }
+    }
+}
+
+pub(super) fn policy_text(policy: &PolicySpec) -> String {
+    serde_json::to_string(policy).expect("numbers and names always serialise")
+}

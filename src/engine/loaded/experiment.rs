@@ -1,0 +1,201 @@
+//! The loaded experiment, and what can be read of it.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use crate::engine::condition::{Condition, ConditionCell};
+use crate::engine::error::EngineError;
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::extensions::Extensions;
+use crate::engine::fold::Fold;
+use crate::engine::log_regression;
+use crate::engine::outstanding::Outstanding;
+use crate::engine::self_duels::SelfDuels;
+use crate::engine::traffic::Traffic;
+use crate::store::{ExperimentId, ExperimentRecord, Nonce, Snapshot};
+use crate::telemetry::metrics::Metrics;
+
+/// An experiment that this process serves.
+#[derive(Debug)]
+pub struct LoadedExperiment {
+    /// Its number in the store.
+    pub id: ExperimentId,
+    /// Its name.
+    pub name: String,
+    /// Its spec when it was loaded.
+    pub spec: ExperimentSpec,
+    pub(super) record: RwLock<ExperimentRecord>,
+    pub(super) fold: RwLock<Fold>,
+    pub(super) outstanding: Mutex<Outstanding>,
+    pub(super) self_duels: SelfDuels,
+    /// Held while the log is read and folded.
+    pub(super) catching_up: Arc<tokio::sync::Mutex<()>>,
+    /// High half of the nonces of this process. It tells which answers belong to duels that this
+    /// process issued.
+    pub(super) process: u64,
+    pub(super) condition: ConditionCell,
+    pub(super) traffic: Traffic,
+    pub(super) extensions: Extensions,
+    /// Batches whose end was folded here and may be missing in the audit log.
+    pub(super) ended_batches: Mutex<Vec<EndedBatch>>,
+    pub(super) snapshot_position: AtomicU64,
+    /// Unix milliseconds of about the last request.
+    pub(super) last_used_ms: AtomicI64,
+}
+
+/// A batch that was closed by a log entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedBatch {
+    /// Its number.
+    pub batch: u32,
+    /// Position of the entry that closed it.
+    pub position: u64,
+    /// Unix milliseconds at which that entry was recorded.
+    pub at: i64,
+}
+
+impl LoadedExperiment {
+    /// The current fold.
+    pub fn fold(&self) -> Result<RwLockReadGuard<'_, Fold>, EngineError> {
+        self.fold.read().map_err(|_| self.panicked())
+    }
+
+    /// The position of the newest folded entry; 0 if a panic destroyed the fold.
+    pub(crate) fn position(&self) -> u64 {
+        self.fold.read().map_or(0, |fold| fold.position())
+    }
+
+    /// A copy of the newest known record.
+    pub fn record(&self) -> ExperimentRecord {
+        self.with_record(ExperimentRecord::clone)
+    }
+
+    /// Read the newest known record without copying it.
+    pub fn with_record<T>(&self, read: impl FnOnce(&ExperimentRecord) -> T) -> T {
+        read(&self.record.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replace the record, unless a newer one is known.
+    pub fn set_record(&self, record: ExperimentRecord) {
+        let mut current = self.record.write().unwrap_or_else(PoisonError::into_inner);
+        if record.version >= current.version {
+            *current = record;
+        }
+    }
+
+    /// Note a request for the experiment.
+    pub fn touch(&self, now_ms: i64) {
+        // many threads can read one value cheaply, but not write it
+        if self.last_used_ms.load(Ordering::Relaxed) != now_ms {
+            self.last_used_ms.store(now_ms, Ordering::Relaxed);
+        }
+    }
+
+    /// Unix milliseconds of about the last request.
+    pub fn last_used_ms(&self) -> i64 {
+        self.last_used_ms.load(Ordering::Relaxed)
+    }
+
+    /// Estimated bytes in memory: a constant, 1 KiB for each ranker (counts over time), 34 for each
+    /// ordered pair of rankers, and the clicks of unsettled duels.
+    pub fn bytes(&self) -> u64 {
+        let rankers = self.spec.rankers.len() as u64;
+        let open = self.fold.read().map_or(0, |fold| fold.open_pages().bytes() as u64);
+        16 * 1024 + 1024 * rankers + 34 * rankers * rankers + open
+    }
+
+    /// Batches whose end must be noted in the audit log.
+    pub fn ended_batches(&self) -> Vec<EndedBatch> {
+        self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The audit log has the end of these batches.
+    pub fn ends_noted(&self, noted: &[EndedBatch]) {
+        let mut ended = self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.retain(|batch| !noted.contains(batch));
+    }
+
+    /// Whether duels have clicks and are not settled.
+    pub fn has_open_pages(&self) -> bool {
+        self.fold().is_ok_and(|fold| !fold.open_pages().pages().is_empty())
+    }
+
+    /// Duels whose time to collect clicks is over, at most `limit`.
+    pub fn pages_to_settle(&self, now_ms: i64, limit: usize) -> Result<Vec<Nonce>, EngineError> {
+        let window = self.spec.pages.settle_after_seconds(self.spec.duel_ttl_seconds);
+        let until = now_ms - i64::from(window) * 1000;
+        Ok(self.fold()?.open_pages().issued_until(until).take(limit).collect())
+    }
+
+    /// Traffic of this process.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    /// Values that other layers keep with the experiment.
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
+    }
+
+    /// Whether the state in memory can be used.
+    pub fn condition(&self) -> Condition {
+        self.condition.get()
+    }
+
+    /// Whether the experiment must be loaded again.
+    pub fn is_broken(&self) -> bool {
+        self.condition() != Condition::Serving
+    }
+
+    /// The log in the database ends at `position`, although the log that was folded here had
+    /// reached `was_at_least`. Reported once; the experiment is loaded again.
+    pub(crate) fn report_log_regression(
+        &self,
+        metrics: &Metrics,
+        position: u64,
+        was_at_least: u64,
+    ) {
+        if self.condition.worsen_to(Condition::LogRegressed) {
+            let sign = "the log is shorter than the one that was folded";
+            log_regression::report(metrics, &self.name, position, was_at_least, sign);
+        }
+    }
+
+    pub(super) fn panicked(&self) -> EngineError {
+        self.condition.worsen_to(Condition::Broken);
+        EngineError::Internal(format!(
+            "the state of experiment `{}` is lost because folding it panicked; it is folded again",
+            self.name
+        ))
+    }
+
+    pub(super) fn unreadable(&self, why: &dyn std::fmt::Display) -> EngineError {
+        self.condition.worsen_to(Condition::Broken);
+        EngineError::Unreadable { name: self.name.clone(), why: why.to_string() }
+    }
+
+    /// A snapshot, if `every` entries or more were folded since the last one.
+    pub fn snapshot_if_due(
+        &self,
+        every: u64,
+        now_ms: i64,
+    ) -> Result<Option<Snapshot>, EngineError> {
+        let fold = self.fold()?;
+        let position = fold.position();
+        if position < self.snapshot_position.load(Ordering::Relaxed) + every {
+            return Ok(None);
+        }
+        Ok(Some(Snapshot {
+            experiment: self.id,
+            position,
+            format: fold.format(),
+            state: fold.save(),
+            created_at: now_ms,
+        }))
+    }
+
+    /// The store has a snapshot at this position.
+    pub fn snapshot_saved(&self, position: u64) {
+        self.snapshot_position.fetch_max(position, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,8 @@
+//! One experiment in memory: its record, the fold of its log, and its open duels.
+
+mod duels;
+mod experiment;
+mod folding;
+mod open;
+
+pub use experiment::{EndedBatch, LoadedExperiment};

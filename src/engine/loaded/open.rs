@@ -1,0 +1,103 @@
+//! How an experiment is loaded: the newest readable snapshot, then the log from there.
+
+use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::{Arc, Mutex, RwLock};
+
+use super::LoadedExperiment;
+use crate::engine::condition::ConditionCell;
+use crate::engine::error::EngineError;
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::extensions::Extensions;
+use crate::engine::fold::Fold;
+use crate::engine::log_regression;
+use crate::engine::outstanding::Outstanding;
+use crate::engine::self_duels::SelfDuels;
+use crate::engine::traffic::Traffic;
+use crate::store::{ExperimentRecord, Store, in_time};
+use crate::telemetry::metrics::Metrics;
+
+impl LoadedExperiment {
+    /// Load an experiment. A snapshot beyond the end of the log shows that the log has regressed;
+    /// it is replaced.
+    pub async fn open(
+        store: &dyn Store,
+        record: ExperimentRecord,
+        process: u64,
+        metrics: &Metrics,
+        now_ms: i64,
+    ) -> Result<Arc<Self>, EngineError> {
+        let unreadable = |why| EngineError::Unreadable { name: record.name.clone(), why };
+        let spec = ExperimentSpec::read(&record.spec).map_err(unreadable)?;
+        let (fold, log_regressed) = newest_state(store, &record, &spec, metrics).await?;
+        if fold.position() < record.pruned_to {
+            return Err(unreadable(format!(
+                "its log was pruned up to position {}, and there is no later snapshot in the layout \
+                 that this version reads ({})",
+                record.pruned_to,
+                fold.format()
+            )));
+        }
+        let loaded = Arc::new(Self {
+            id: record.id,
+            name: record.name.clone(),
+            outstanding: Mutex::new(Outstanding::new(i64::from(spec.duel_ttl_seconds) * 1000)),
+            self_duels: SelfDuels::new(spec.rankers.len()),
+            catching_up: Arc::default(),
+            process,
+            condition: ConditionCell::serving(),
+            traffic: Traffic::new(now_ms, metrics.feedback_delay_seconds.clone()),
+            extensions: Extensions::default(),
+            ended_batches: Mutex::default(),
+            snapshot_position: AtomicU64::new(fold.position()),
+            last_used_ms: AtomicI64::new(i64::MIN),
+            record: RwLock::new(record),
+            fold: RwLock::new(fold),
+            spec,
+        });
+        loaded.catch_up(store).await?;
+        if loaded.fold()?.roster_changes() != loaded.spec.roster_changes {
+            return Err(loaded.unreadable(&"its log and its record have different roster changes"));
+        }
+        if log_regressed
+            && let Some(snapshot) =
+                loaded.snapshot_if_due(0, loaded.with_record(|record| record.updated_at))?
+        {
+            in_time(store.save_snapshot(&snapshot)).await?;
+        }
+        Ok(loaded)
+    }
+}
+
+/// The state to start folding from, and whether a snapshot shows that the log has regressed.
+async fn newest_state(
+    store: &dyn Store,
+    record: &ExperimentRecord,
+    spec: &ExperimentSpec,
+    metrics: &Metrics,
+) -> Result<(Fold, bool), EngineError> {
+    let start = Fold::start(spec, record.seed, record.created_at);
+    let Some(snapshot) = in_time(store.newest_snapshot(record.id, start.format())).await? else {
+        return Ok((start, false));
+    };
+    if snapshot.position > record.head {
+        // the log may have grown since the record was read
+        let heads = in_time(store.heads(&[record.id])).await?;
+        let head = heads.first().map_or(0, |head| head.head);
+        if snapshot.position > head {
+            let sign = "the log is shorter than a snapshot of it";
+            log_regression::report(metrics, &record.name, head, snapshot.position, sign);
+            return Ok((start, true));
+        }
+    }
+    match Fold::restore(spec, record.seed, &snapshot.state) {
+        Some(restored) if restored.position() == snapshot.position => Ok((restored, false)),
+        _ => {
+            tracing::warn!(
+                experiment = record.name,
+                position = snapshot.position,
+                "snapshot cannot be read; folding the log from the start"
+            );
+            Ok((start, false))
+        }
+    }
+}

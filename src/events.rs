@@ -1,0 +1,171 @@
+//! The events of an experiment's log, as plain data.
+//!
+//! The engine and the service make events, the store keeps them, and the engine folds them. This
+//! module is beneath all of them: it names the types of the policy and interleaving crates, and
+//! nothing of a database or of a loaded experiment.
+//!
+//! Logs outlive programs. A change here must keep the JSON of every event that exists: new kinds
+//! and new optional fields are fine, and nothing else is.
+
+use dueling_bandits::{Answer, PolicySpec};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// Whether an experiment issues duels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Duels are issued and feedback counts.
+    Running,
+    /// No duels are issued; feedback of duels issued before still counts.
+    Paused,
+    /// Decided: the winner is shown, alone.
+    Concluded,
+}
+
+/// What can happen to an experiment. Two events with one nonce are the same when they are equal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A duel was answered.
+    Outcome(OutcomeEvent),
+    /// A rarer event, kept as JSON.
+    Control(ControlEvent),
+}
+
+/// A duel and its answer. Every field but the answer comes from the duel's token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutcomeEvent {
+    /// First ranker of the ordered pair that the policy chose.
+    pub first: u16,
+    /// Second ranker; equal to `first` for a self-duel, which teaches nothing.
+    pub second: u16,
+    /// Whether the first ranker was shown left.
+    pub first_left: bool,
+    /// The searcher's answer.
+    pub answer: Answer,
+    /// The batch it was selected in.
+    pub batch: Option<u32>,
+    /// The policy's note on its selection.
+    pub ticket: u64,
+    /// Log position at which it was selected.
+    pub chosen_at: u64,
+    /// Unix milliseconds at which it was issued.
+    pub issued_at: i64,
+}
+
+/// The rarer events. New kinds and new optional fields may be added; a program refuses a log with a
+/// kind it does not know rather than fold it wrongly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ControlEvent {
+    /// Self-duels that were issued since the last event of this kind.
+    SelfDuels {
+        /// `[ranker, count]`, each ranker once, in ascending order.
+        counts: Vec<(u16, u64)>,
+    },
+    /// The results of a whole batch that was run elsewhere.
+    BatchResults {
+        /// Number of the batch.
+        batch: u32,
+        /// One row for each pair of the batch.
+        results: Vec<PairResult>,
+    },
+    /// The experiment's record changed.
+    Status {
+        /// Status from here on.
+        status: Status,
+        /// Winner, when concluded.
+        winner: Option<u16>,
+        /// Whether this change archived the experiment.
+        archived: bool,
+        /// Why the service made the change by itself; `None` if somebody requested it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Another policy chooses from here on. Its state is the fold of the whole log so far.
+    Policy {
+        /// The policy.
+        policy: PolicySpec,
+    },
+    /// One more ranker takes part from here on.
+    RankerEnlisted {
+        /// Its index, the next one.
+        ranker: u16,
+        /// Its id.
+        id: String,
+    },
+    /// A ranker stops taking part: no duel that is selected from here on shows it.
+    RankerRetired {
+        /// Its index, which is never reused.
+        ranker: u16,
+    },
+    /// Rankings are interleaved with another method from here on.
+    Interleaving {
+        /// Version of the method. The one that the experiment was created with is 1.
+        version: u32,
+        /// The method.
+        method: interleaving::Spec,
+    },
+    /// Clicks on an interleaved page. Under the duel's nonce they settle the duel, together with
+    /// the clicks recorded before; under another nonce they wait until the duel is settled.
+    Clicks(Box<ClicksEvent>),
+    /// Under a duel's nonce: the clicks recorded before settle the duel.
+    Settled {},
+}
+
+impl ControlEvent {
+    /// The event as the store keeps it.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("numbers, lists and names always serialise")
+    }
+
+    /// The way back of [`ControlEvent::to_json`].
+    pub fn from_json(json: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(json)
+    }
+}
+
+/// Clicks on the page of a duel. Every field but the clicks comes from the duel's token.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClicksEvent {
+    /// The duel's nonce.
+    pub duel: Uuid,
+    /// First ranker of the ordered pair that the policy chose.
+    pub first: u16,
+    /// Second ranker.
+    pub second: u16,
+    /// Whether the first ranker was shown left.
+    pub first_left: bool,
+    /// The batch it was selected in.
+    pub batch: Option<u32>,
+    /// The policy's note on its selection.
+    pub ticket: u64,
+    /// Log position at which it was selected.
+    pub chosen_at: u64,
+    /// Unix milliseconds at which it was issued.
+    pub issued_at: i64,
+    /// Version of the method that interleaved the page.
+    pub method: u32,
+    /// The page's credit sheet, as text.
+    pub sheet: String,
+    /// Positions and weights, each position once, in ascending order.
+    pub clicks: Vec<(u16, u8)>,
+}
+
+/// Counts of one pair of a batch that was run elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairResult {
+    /// First ranker of the batch's ordered pair.
+    pub first: u16,
+    /// Second ranker.
+    pub second: u16,
+    /// Comparisons that the first ranker won.
+    pub first_wins: u32,
+    /// Comparisons that the second ranker won.
+    pub second_wins: u32,
+    /// Comparisons without a winner.
+    pub ties: u32,
+}

@@ -1,0 +1,96 @@
+//! The schema of a policy, made from the registry of policies. Requests and reports share it.
+
+use std::borrow::Cow;
+
+use dueling_bandits::PolicySpec;
+use dueling_bandits::parameters::{Description, Parameter, Values};
+use serde_json::Value;
+use utoipa::openapi::schema::{AdditionalProperties, KnownFormat, SchemaFormat, SchemaType};
+use utoipa::openapi::{Object, ObjectBuilder, OneOfBuilder, Ref, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+/// Schema of a policy: one component for each kind, with exactly its parameters.
+pub(crate) struct PolicySchema;
+
+impl PartialSchema for PolicySchema {
+    fn schema() -> RefOr<Schema> {
+        let kinds = PolicySpec::KINDS.iter().fold(OneOfBuilder::new(), |kinds, (kind, _)| {
+            kinds.item(RefOr::Ref(Ref::from_schema_name(component_name(kind))))
+        });
+        kinds
+            .description(Some(
+                "A policy: its kind, and parameters where they differ from their defaults.",
+            ))
+            .into()
+    }
+}
+
+impl ToSchema for PolicySchema {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("PolicySpec")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.extend(
+            PolicySpec::KINDS
+                .iter()
+                .map(|(kind, about)| (component_name(kind), policy(kind, about).into())),
+        );
+    }
+}
+
+/// The component of `d-ts-plus` is `DTsPlusPolicy`.
+fn component_name(kind: &str) -> String {
+    let capitalised = kind.split('-').map(|part| {
+        let (first, rest) = part.split_at(1);
+        first.to_uppercase() + rest
+    });
+    capitalised.collect::<String>() + "Policy"
+}
+
+fn policy(kind: &str, about: &Description) -> Object {
+    let tag = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([kind]));
+    let start = ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .description(Some(about.summary))
+        .property("kind", tag)
+        .required("kind")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
+    let described = about.parameters.iter().fold(start, |policy, parameter| {
+        let policy = policy.property(parameter.name, value_of(parameter));
+        if parameter.default.is_none() { policy.required(parameter.name) } else { policy }
+    });
+    described.build()
+}
+
+/// The schema of a parameter. A default in words depends on other parameters; such a parameter can
+/// also be `null`.
+fn value_of(parameter: &Parameter) -> Object {
+    let computed = |text: &str| serde_json::from_str::<Value>(text).is_err();
+    let (kind, format, names) = match parameter.values {
+        Values::Number => (Type::Number, Some(KnownFormat::Double), None),
+        Values::Integer => (Type::Integer, Some(KnownFormat::Int64), None),
+        Values::Boolean => (Type::Boolean, None, None),
+        Values::OneOf(names) => (Type::String, None, Some(names)),
+    };
+    let default = match (parameter.default, names) {
+        (Some(text), Some(names)) if names.contains(&text) => Some(Value::from(text)),
+        (Some(text), None) if !computed(text) => serde_json::from_str(text).ok(),
+        _ => None,
+    };
+    let or_null = parameter.default.is_some() && default.is_none();
+    let types =
+        if or_null { SchemaType::from_iter([kind, Type::Null]) } else { SchemaType::new(kind) };
+    let names = names.map(|names| {
+        let null = or_null.then_some(Value::Null);
+        names.iter().map(|name| Value::from(*name)).chain(null).collect::<Vec<_>>()
+    });
+    ObjectBuilder::new()
+        .schema_type(types)
+        .format(format.map(SchemaFormat::KnownFormat))
+        .description(Some(parameter.meaning))
+        .minimum((parameter.values == Values::Integer).then_some(0))
+        .default(default)
+        .enum_values(names)
+        .build()
+}

@@ -1,0 +1,138 @@
+//! The service: how it starts and stops, and how it finds experiments.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::access::AccessKeys;
+use crate::clock::SharedClock;
+use crate::engine::Engine;
+use crate::engine::error::EngineError;
+use crate::engine::experiment_spec::name_error;
+use crate::engine::loaded::LoadedExperiment;
+use crate::engine::maintenance::{PeriodicTasks, TaskError};
+use crate::engine::settings::EngineSettings;
+use crate::entropy;
+use crate::service::error::ServiceError;
+use crate::store::{AuditRecord, SharedStore};
+use crate::telemetry::metrics::Metrics;
+use interleaving::PlanCache;
+
+/// Linear programs whose solutions are cached. Each takes some kilobytes.
+const PLANS_KEPT: usize = 1000;
+
+/// Everything the API does, without HTTP.
+pub struct Service {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) access: Arc<AccessKeys>,
+    /// Seed of the random choices of selections.
+    pub(super) selection_seed: u64,
+    /// Solved linear programs of optimized interleaving.
+    pub(super) plans: Arc<PlanCache>,
+}
+
+impl Service {
+    /// Start serving from `store`, whose schema must be current. Starts the background tasks on the
+    /// running tokio runtime.
+    pub async fn start(
+        store: SharedStore,
+        clock: SharedClock,
+        metrics: Arc<Metrics>,
+        settings: EngineSettings,
+    ) -> Result<Arc<Self>, ServiceError> {
+        let engine = Engine::start(Arc::clone(&store), clock, metrics, settings).await?;
+        let service = Arc::new(Self {
+            engine,
+            access: Arc::new(AccessKeys::load(store).await?),
+            selection_seed: entropy::number().map_err(EngineError::from)?,
+            plans: Arc::new(PlanCache::new(PLANS_KEPT)),
+        });
+        let tasks: Arc<dyn PeriodicTasks> = Arc::<Self>::clone(&service);
+        service.engine.start_background(Arc::downgrade(&tasks));
+        Ok(service)
+    }
+
+    /// Whether the database answers and has the schema of this program.
+    pub async fn check(&self) -> Result<(), ServiceError> {
+        Ok(self.engine.store.check().await?)
+    }
+
+    /// Write what is only in memory, then close the store. No request may be running.
+    pub async fn shutdown(self: &Arc<Self>) {
+        self.engine.stop_background().await;
+        if let Err(error) = self.access.note_uses().await {
+            tracing::warn!(%error, "the last uses of keys are not recorded");
+        }
+        self.engine.close().await;
+    }
+
+    /// The API keys of the database.
+    pub fn access(&self) -> &Arc<AccessKeys> {
+        &self.access
+    }
+
+    /// Unix milliseconds.
+    pub fn now_ms(&self) -> i64 {
+        self.engine.now_ms()
+    }
+
+    /// A browser session as text that every replica can open.
+    pub fn seal_session(&self, content: &[u8]) -> String {
+        self.engine.signing_keys.seal_session(content, self.now_ms())
+    }
+
+    /// The content of a session that [`Service::seal_session`] made; `None` for any other text.
+    pub fn open_session(&self, text: &str) -> Option<Vec<u8>> {
+        self.engine.signing_keys.open_session(text)
+    }
+
+    /// Entries of the audit log before entry `before`, newest first.
+    pub async fn audit_log(
+        &self,
+        experiment: Option<&str>,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<AuditRecord>, ServiceError> {
+        Ok(self.engine.store.audit(experiment, before, limit).await?)
+    }
+
+    /// Number of requested experiments that this program cannot read.
+    pub fn refused(&self) -> usize {
+        self.engine.registry.refused()
+    }
+
+    /// The experiments in memory, by name.
+    pub fn loaded(&self) -> Vec<Arc<LoadedExperiment>> {
+        self.engine.registry.all()
+    }
+
+    /// The experiment with this name, if it is in memory. Does not keep it there.
+    pub fn peek(&self, name: &str) -> Option<Arc<LoadedExperiment>> {
+        self.engine.registry.peek(name)
+    }
+
+    /// The experiment with this name, if it is in memory.
+    pub fn in_memory(&self, name: &str) -> Option<Arc<LoadedExperiment>> {
+        self.engine.registry.in_memory(name)
+    }
+
+    /// The experiment with this name, loaded if necessary.
+    pub async fn experiment(&self, name: &str) -> Result<Arc<LoadedExperiment>, ServiceError> {
+        if name_error(name).is_some() {
+            return Err(ServiceError::not_found(name));
+        }
+        Ok(self.engine.registry.get(name).await?)
+    }
+}
+
+#[async_trait]
+impl PeriodicTasks for Service {
+    async fn refresh_keys(&self) -> Result<(), TaskError> {
+        self.access.refresh().await?;
+        Ok(self.access.note_uses().await?)
+    }
+
+    async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError> {
+        Ok(self.conclude_if_certain(loaded).await?)
+    }
+}

@@ -1,0 +1,44 @@
+//! How a `duel_id` of a request is checked.
+
+use crate::engine::error::EngineError;
+use crate::engine::loaded::LoadedExperiment;
+use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::telemetry::trace;
+use crate::tokens::duel_token::{DuelId, TokenError};
+
+impl Service {
+    /// Read the signing keys again, because another process may have added the one that a
+    /// `duel_id` names.
+    pub(super) async fn refresh_signing_keys(&self) -> Result<(), ServiceError> {
+        let refreshed = self.engine.signing_keys.refresh_for_unknown().await;
+        Ok(refreshed.map_err(EngineError::from)?)
+    }
+
+    /// The duel of this experiment that `duel_id` names.
+    pub(super) async fn open_duel_id(
+        &self,
+        loaded: &LoadedExperiment,
+        duel_id: &str,
+    ) -> Result<DuelId, ServiceError> {
+        let mut opened = self.engine.signing_keys.open(duel_id);
+        if opened == Err(TokenError::UnknownKey) {
+            self.refresh_signing_keys().await?;
+            opened = self.engine.signing_keys.open(duel_id);
+        }
+        let id = opened.map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
+        if id.duel.experiment == loaded.id {
+            trace::about(id.duel.nonce);
+            Ok(id)
+        } else {
+            Err(ServiceError::InvalidDuel(OTHER_EXPERIMENT.into()))
+        }
+    }
+}
+
+/// Why a valid `duel_id` is refused.
+pub(super) const OTHER_EXPERIMENT: &str = "`duel_id` belongs to another experiment";
+
+pub(super) fn not_valid(error: TokenError) -> String {
+    format!("`duel_id` is not valid: {error}")
+}

@@ -1,0 +1,127 @@
+//! Issuing duels.
+
+use rand::RngExt;
+
+use crate::engine::loaded::LoadedExperiment;
+use crate::events::Status;
+use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::telemetry::metrics::DuelKind;
+use crate::telemetry::trace;
+use crate::tokens::duel_token::DuelToken;
+use dueling_bandits::{PolicyRng, Selection, step_rng};
+
+/// An issued duel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssuedDuel {
+    /// Its signed token.
+    pub duel_id: String,
+    /// Id of the ranker to show on the left.
+    pub left: String,
+    /// Id of the ranker to show on the right.
+    pub right: String,
+    /// Whether both are the same ranker.
+    pub self_duel: bool,
+    /// Unix milliseconds.
+    pub expires_at: i64,
+    /// Log position that it was selected at.
+    pub chosen_at: u64,
+    /// The batch it belongs to.
+    pub batch: Option<u32>,
+}
+
+impl Service {
+    /// Issue a duel. Reads only memory once the experiment is loaded.
+    pub async fn next_duel(&self, name: &str) -> Result<IssuedDuel, ServiceError> {
+        let loaded = self.experiment(name).await?;
+        self.choose(&loaded)
+    }
+
+    /// Issue a duel of an experiment that is in memory.
+    pub fn choose(&self, loaded: &LoadedExperiment) -> Result<IssuedDuel, ServiceError> {
+        let name = &loaded.name;
+        let (status, winner, archived) = loaded
+            .with_record(|record| (record.status, record.winner, record.archived_at.is_some()));
+        if archived {
+            return Err(ServiceError::Archived(name.clone()));
+        }
+        if status == Status::Paused {
+            return Err(ServiceError::Paused(name.clone()));
+        }
+        let (mut rng, step) = self.selection_rng();
+        let now = self.now_ms();
+        let (selection, chosen_at) = match (status, winner) {
+            (Status::Concluded, Some(winner)) => {
+                (Selection::of(winner.into(), winner.into()), loaded.fold()?.position())
+            }
+            _ => {
+                let (selection, chosen_at) = loaded.select(&mut rng, now)?;
+                if selection.duel.is_self() {
+                    loaded.count_self_duel(selection.duel.first);
+                }
+                (selection, chosen_at)
+            }
+        };
+        Ok(self.issue(loaded, &selection, chosen_at, step, &mut rng, now))
+    }
+
+    /// Sign a selection.
+    pub(super) fn issue(
+        &self,
+        loaded: &LoadedExperiment,
+        selection: &Selection,
+        chosen_at: u64,
+        step: u64,
+        rng: &mut PolicyRng,
+        now: i64,
+    ) -> IssuedDuel {
+        let duel = selection.duel;
+        let first_left = rng.random::<bool>();
+        let expires_at = now + i64::from(loaded.spec.duel_ttl_seconds) * 1000;
+        let token = DuelToken {
+            experiment: loaded.id,
+            first: duel.first as u16,
+            second: duel.second as u16,
+            first_left,
+            batch: selection.batch,
+            ticket: selection.ticket,
+            chosen_at,
+            issued_at: now,
+            expires_at,
+            nonce: self.engine.nonce(step),
+        };
+        trace::issued(token.nonce);
+        let (left, right) =
+            if first_left { (duel.first, duel.second) } else { (duel.second, duel.first) };
+        if duel.is_self() {
+            loaded.traffic().issued_self_duel();
+        } else {
+            loaded.traffic().issued();
+        }
+        self.engine.metrics.duel(match (duel.is_self(), selection.batch) {
+            (true, _) => DuelKind::SelfDuel,
+            (false, Some(_)) => DuelKind::Batch,
+            (false, None) => DuelKind::Pair,
+        });
+        IssuedDuel {
+            duel_id: self.engine.signing_keys.sign(&token),
+            left: loaded.spec.rankers[left].id.clone(),
+            right: loaded.spec.rankers[right].id.clone(),
+            self_duel: duel.is_self(),
+            expires_at,
+            chosen_at,
+            batch: selection.batch,
+        }
+    }
+
+    /// The random generator of a selection, and its number.
+    pub(super) fn selection_rng(&self) -> (PolicyRng, u64) {
+        let step = self.engine.next_step();
+        (step_rng(self.selection_seed, step), step)
+    }
+
+    /// Duels of an experiment that this process issued and that are neither answered nor expired.
+    pub fn in_flight(&self, loaded: &LoadedExperiment) -> Result<u64, ServiceError> {
+        Ok(loaded.outstanding(self.now_ms(), |in_flight| in_flight.total())?)
+    }
+}

@@ -1,0 +1,7 @@
+//! Feedback: from what a searcher did on a page to an event in the log, exactly once.
+
+mod clicks;
+mod content;
+mod receive;
+
+pub use content::{Clicked, Feedback, FeedbackContent, PageEvent, Received, ShownOutcome};

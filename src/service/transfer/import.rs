@@ -1,0 +1,169 @@
+//! Importing an experiment.
+
+use std::io::BufRead;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use super::format::{FORMAT, Head, SnapshotLine};
+use super::reader::Reader;
+use crate::access::Actor;
+use crate::engine::experiment_spec::{ExperimentSpec, name_error};
+use crate::engine::fold::Fold;
+use crate::store::{AuditNote, ExperimentRecord, Imported, Snapshot, Store};
+
+/// Result of an import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Import {
+    /// The experiment was imported.
+    New {
+        /// Number of imported log entries.
+        entries: u64,
+    },
+    /// The experiment existed already. Its log may have grown since it was exported.
+    Same,
+}
+
+/// Import a file that `export` wrote, under its own name or another one. Nothing is stored unless
+/// the whole file can be read and folded. With `by`, the audit log gets an entry with this actor
+/// and time (unix milliseconds).
+pub async fn import(
+    store: &dyn Store,
+    file: &mut (dyn BufRead + Send),
+    name: Option<&str>,
+    by: Option<(&Actor, i64)>,
+) -> Result<Import, anyhow::Error> {
+    let mut reader = Reader::new(file);
+    let first = reader.next()?.ok_or_else(|| anyhow::anyhow!("the file is empty"))?;
+    let head: Head = reader.parse(&first)?;
+    anyhow::ensure!(
+        head.rankduel_export == FORMAT,
+        "the file has format {}, and this version reads format {FORMAT}",
+        head.rankduel_export
+    );
+    let name = name.unwrap_or(&head.name).to_owned();
+    if let Some(error) = name_error(&name) {
+        anyhow::bail!("{}", error.detail);
+    }
+    let text = serde_json::to_string(&head.spec)?;
+    let spec = ExperimentSpec::read(&text).map_err(|why| reader.wrong(why))?;
+    let mut record = ExperimentRecord {
+        id: 0,
+        name: name.clone(),
+        spec: text,
+        seed: head.seed,
+        status: head.status,
+        winner: head.winner,
+        version: head.version,
+        head: head.head,
+        created_at: head.created_at,
+        updated_at: head.updated_at,
+        archived_at: head.archived_at,
+        pruned_to: 0,
+        interleaving: head.interleaving,
+    };
+    let mut fold = Fold::start(&spec, record.seed, record.created_at);
+    let mut base = None;
+    if head.pruned_to > 0 {
+        let line =
+            reader.next()?.ok_or_else(|| anyhow::anyhow!("the file ends after its first line"))?;
+        let SnapshotLine { snapshot } = reader.parse(&line)?;
+        let state = STANDARD.decode(&snapshot.state).map_err(|error| reader.wrong(error))?;
+        fold = Fold::restore(&spec, record.seed, &state)
+            .filter(|fold| fold.position() == snapshot.position && fold.format() == snapshot.format)
+            .ok_or_else(|| {
+                reader.wrong(
+                    "the snapshot is damaged or has a layout that this version does not read",
+                )
+            })?;
+        record.pruned_to = snapshot.position;
+        base = Some(Snapshot {
+            experiment: 0,
+            position: snapshot.position,
+            format: snapshot.format,
+            state,
+            created_at: snapshot.created_at,
+        });
+    }
+    let first_position = fold.position();
+    if let Some(existing) = store.experiment(&name).await? {
+        let created = spec.as_created();
+        let same_spec = ExperimentSpec::read(&existing.spec)
+            .is_ok_and(|existing| existing.as_created() == created);
+        return compare(store, &existing, &record, same_spec, fold, reader).await;
+    }
+    let mut failure = None;
+    let mut chunks = std::iter::from_fn(|| match reader.chunk(&mut fold, head.head) {
+        Ok(chunk) if chunk.is_empty() && fold.roster_changes() == spec.roster_changes => None,
+        Ok(chunk) if chunk.is_empty() => {
+            let why = "the first line of the file and its log have different roster changes";
+            failure = Some(anyhow::anyhow!(why));
+            Some(Err(why.into()))
+        }
+        Ok(chunk) => Some(Ok(chunk)),
+        Err(error) => {
+            let why = error.to_string();
+            failure = Some(error);
+            Some(Err(why))
+        }
+    });
+    let entries = head.head - first_position;
+    let note = by.map(|(by, at)| {
+        AuditNote::of_experiment(by, "experiment-imported", &name, at)
+            .changed(None, Some(json!({"log_entries": entries})))
+    });
+    let imported = store.import(&record, base.as_ref(), &mut chunks, note.as_ref()).await;
+    match (failure, imported) {
+        (Some(failure), _) => Err(failure),
+        (None, Err(error)) => Err(error.into()),
+        (None, Ok(Imported::New(_))) => Ok(Import::New { entries }),
+        (None, Ok(Imported::Taken(_))) => {
+            Err(anyhow::anyhow!("experiment `{name}` was created meanwhile; import again"))
+        }
+    }
+}
+
+/// Check that the existing experiment is the one in the file, entry by entry.
+async fn compare(
+    store: &dyn Store,
+    existing: &ExperimentRecord,
+    record: &ExperimentRecord,
+    same_spec: bool,
+    mut fold: Fold,
+    mut reader: Reader<'_>,
+) -> Result<Import, anyhow::Error> {
+    let name = &record.name;
+    let other = |what: String| {
+        anyhow::anyhow!(
+            "experiment `{name}` exists and is a different one: {what}. Nothing was changed; `--as NAME` imports under \
+             another name"
+        )
+    };
+    anyhow::ensure!(same_spec, other("it was created from a different spec".into()));
+    anyhow::ensure!(existing.seed == record.seed, other("it has a different seed".into()));
+    anyhow::ensure!(
+        existing.head >= record.head,
+        other(format!("it has {} of the {} log entries", existing.head, record.head))
+    );
+    loop {
+        let chunk = reader.chunk(&mut fold, record.head)?;
+        let (Some(first), Some(last)) = (chunk.first(), chunk.last()) else {
+            return Ok(Import::Same);
+        };
+        let unpruned: Vec<_> =
+            chunk.iter().filter(|entry| entry.position > existing.pruned_to).cloned().collect();
+        if last.position > existing.pruned_to {
+            let after = existing.pruned_to.max(first.position - 1);
+            let kept = store.read(existing.id, after, unpruned.len() as u32).await?;
+            let mut pairs = unpruned.iter().zip(&kept);
+            if let Some((entry, _)) = pairs.find(|(entry, kept)| entry != kept) {
+                return Err(other(format!("log entry {} differs", entry.position)));
+            }
+            anyhow::ensure!(
+                unpruned.len() == kept.len(),
+                other(format!("its log ends before {}", last.position))
+            );
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! An experiment as a file: JSON lines, the same from either database, for archiving and for moving
+//! it to another database.
+//!
+//! The first line describes the experiment. If the log was pruned, the next line is the snapshot
+//! that replaces the pruned entries. Then there is one line for each log entry, in order. The last
+//! line has the number of entries and the SHA-256 of all lines before it, which shows whether the
+//! file was truncated or changed.
+
+mod export;
+mod format;
+mod import;
+mod reader;
+
+pub use export::export;
+pub use import::{Import, import};

@@ -1,0 +1,190 @@
+//! Strategy of appends.
+//!
+//! Nearly all appended events are new, and an append is optimistic: it assumes that all of its
+//! events are. One statement writes a few entries and moves the heads; a copy writes many. If the
+//! assumption is wrong (a repeat, an archived experiment), nothing is kept, and the append runs
+//! again with a check against the logs.
+
+use std::collections::{BTreeMap, HashSet};
+
+use sqlx::pool::PoolConnection;
+use sqlx::{Connection as _, PgPool, Postgres};
+
+use super::entries::{
+    COPY_FROM, append_new, copy_entries, known_entries, lock_heads, write_entries,
+};
+use super::store::PostgresStore;
+use crate::store::append_plan::{AppendPlan, nonces_of, plan};
+use crate::store::sql::rows::ascending;
+use crate::store::{Appended, ExperimentId, NewEvent, StoreError};
+
+/// Most events, and most experiments, of an append in one statement, which joins the one to the
+/// other.
+const ONE_STATEMENT_EVENTS: usize = 512;
+const ONE_STATEMENT_EXPERIMENTS: usize = 16;
+
+impl PostgresStore {
+    /// Append, and notify other processes.
+    pub(super) async fn append_events(
+        &self,
+        events: &[(ExperimentId, NewEvent)],
+        recorded_at: i64,
+    ) -> Result<Vec<Appended>, StoreError> {
+        let results = self.append_quietly(events, recorded_at).await?;
+        // positions ascend: the last one of each experiment is its head
+        let mut heads = BTreeMap::new();
+        for ((experiment, _), result) in events.iter().zip(&results) {
+            if let Appended::Recorded(position) = result {
+                heads.insert(*experiment, *position);
+            }
+        }
+        heads.into_iter().for_each(|(experiment, head)| self.announce(experiment, head));
+        Ok(results)
+    }
+
+    async fn append_quietly(
+        &self,
+        events: &[(ExperimentId, NewEvent)],
+        recorded_at: i64,
+    ) -> Result<Vec<Appended>, StoreError> {
+        if !self.repeat_guard.is_raised() {
+            let results = match OneStatement::of(events) {
+                Some(one) => append_at_once(&self.appending, events, &one, recorded_at).await,
+                None => in_transaction(&self.appending, events, recorded_at, Check::Skip).await,
+            };
+            match results {
+                Ok(Some(results)) => return Ok(results),
+                Ok(None) => {}
+                Err(error) if is_repeat(&error) => {}
+                Err(error) => return Err(error),
+            }
+            self.repeat_guard.raise();
+        }
+        let results = in_transaction(&self.appending, events, recorded_at, Check::First).await?;
+        results.ok_or_else(|| StoreError::Corrupt("a checked append has no result".into()))
+    }
+}
+
+/// Events that one statement can append, if all of them are new.
+struct OneStatement {
+    /// The number of events of each experiment.
+    added: BTreeMap<ExperimentId, i64>,
+    /// For each event, its rank among the events of its experiment, from 1.
+    ordinals: Vec<i64>,
+}
+
+impl OneStatement {
+    fn of(events: &[(ExperimentId, NewEvent)]) -> Option<Self> {
+        if events.len() > ONE_STATEMENT_EVENTS {
+            return None;
+        }
+        let mut added = BTreeMap::new();
+        let mut ordinals = Vec::with_capacity(events.len());
+        let mut nonces = HashSet::with_capacity(events.len());
+        for (experiment, new) in events {
+            if new.superseded_by.is_some() || !nonces.insert((experiment, new.nonce)) {
+                return None;
+            }
+            let entries = added.entry(*experiment).or_default();
+            *entries += 1;
+            ordinals.push(*entries);
+        }
+        (added.len() <= ONE_STATEMENT_EXPERIMENTS).then_some(Self { added, ordinals })
+    }
+}
+
+/// Append events that are assumed to be new. `None`: one of their experiments does not exist or is
+/// archived, and nothing was written.
+async fn append_at_once(
+    pool: &PgPool,
+    events: &[(ExperimentId, NewEvent)],
+    OneStatement { added, ordinals }: &OneStatement,
+    recorded_at: i64,
+) -> Result<Option<Vec<Appended>>, StoreError> {
+    let heads = append_new(pool, events, ordinals.clone(), added, recorded_at).await?;
+    if heads.is_empty() {
+        return Ok(None);
+    }
+    let position = |((experiment, _), ordinal): (&(ExperimentId, NewEvent), &i64)| {
+        let head = heads.get(experiment).ok_or_else(|| {
+            StoreError::Corrupt(format!("an append returned no head of experiment {experiment}"))
+        })?;
+        u64::try_from(head - added[experiment] + ordinal)
+            .map(Appended::Recorded)
+            .map_err(|_| StoreError::Corrupt(format!("head of experiment {experiment} is {head}")))
+    };
+    events.iter().zip(ordinals).map(position).collect::<Result<_, _>>().map(Some)
+}
+
+/// Whether an append looks up the nonces of its events before it writes, or lets the database's
+/// unique constraint find repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Check {
+    First,
+    Skip,
+}
+
+/// Append in a transaction of several statements. `None`: the results need a check, and nothing was
+/// written.
+async fn in_transaction(
+    pool: &PgPool,
+    events: &[(ExperimentId, NewEvent)],
+    recorded_at: i64,
+    check: Check,
+) -> Result<Option<Vec<Appended>>, StoreError> {
+    let mut borrowed = Borrowed(Some(pool.acquire().await?));
+    let Some(connection) = borrowed.0.as_deref_mut() else { return Ok(None) };
+    let mut transaction = connection.begin().await?;
+    let ids = ascending(events.iter().map(|(experiment, _)| *experiment));
+    let heads = lock_heads(&mut transaction, ids).await?;
+    if check == Check::Skip
+        && (heads.iter().any(|head| head.archived)
+            || events.iter().any(|(_, new)| new.superseded_by.is_some()))
+    {
+        transaction.rollback().await?;
+        borrowed.give_back();
+        return Ok(None);
+    }
+    let known = match check {
+        // after taking the locks, so that commits of other writers are visible
+        Check::First => known_entries(&mut transaction, nonces_of(events)).await?,
+        Check::Skip => Vec::new(),
+    };
+    let AppendPlan { entries, heads, results } = plan(events, heads, &known);
+    match entries.len() {
+        0 => {}
+        few if few < COPY_FROM => {
+            write_entries(&mut transaction, &entries, &heads, recorded_at).await?
+        }
+        _ => copy_entries(&mut transaction, &entries, &heads, recorded_at).await?,
+    }
+    // A repeat, too, is only answered once it has reached every server that a commit waits for: the
+    // first commit may have been cut short while it waited. The log is flushed and sent in order.
+    transaction.commit().await?;
+    borrowed.give_back();
+    Ok(Some(results))
+}
+
+/// A connection that is closed unless it is given back: an interrupted copy leaves its protocol out
+/// of step.
+struct Borrowed(Option<PoolConnection<Postgres>>);
+
+impl Borrowed {
+    fn give_back(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(connection.detach());
+        }
+    }
+}
+
+/// Whether the log already has an entry under one of the nonces.
+fn is_repeat(error: &StoreError) -> bool {
+    let StoreError::Refused(sqlx::Error::Database(error)) = error else { return false };
+    error.is_unique_violation()
+}

@@ -1,0 +1,25 @@
+//! The store in PostgreSQL, 14 or later. Any number of processes share one database.
+//!
+//! Appending locks the rows of its experiments, in ascending order so that two appends cannot
+//! deadlock. Positions are taken under these locks, so each log is dense and totally ordered
+//! whichever process appends. After a commit, listeners on the channel [`notifier::CHANNEL`] are
+//! notified of the logs that have grown. A notification can be lost, so a replica must also poll
+//! ([`ExperimentLog::heads`](super::ExperimentLog::heads)).
+//!
+//! Sessions are set up so that a commit is durable whatever the server's default, and so that every
+//! wait ends: for a lock, for a statement, and for a server that no longer responds. A connection
+//! pooler between rankduel and the server must keep a session together (PgBouncer:
+//! `pool_mode = session`).
+
+mod append;
+mod copy;
+mod database;
+mod entries;
+mod listener;
+mod notifier;
+mod repeat_guard;
+mod sessions;
+mod store;
+mod traits;
+
+pub(super) use store::PostgresStore;

@@ -1,0 +1,37 @@
+//! The SQL that both databases share: statements, rows, and the traits of a store.
+//!
+//! The traits are implemented by macros, once for both databases. Generic code would need a bound
+//! for each type that a statement binds or a row holds, and the affected rows of a statement have
+//! no trait in sqlx.
+//!
+//! A database invokes the macros in one module (`sqlite/traits.rs`, `postgres/traits.rs`) and
+//! provides what differs. Methods of its store:
+//!
+//! | method | does |
+//! | --- | --- |
+//! | `attempt` | runs a unit of work, again if the database asks for it |
+//! | `begin` | begins a transaction that writes |
+//! | `readers`, `writers` | the pools for single statements |
+//! | `read_heads`, `read_bulk`, `find_entries`, `append_events` | the log, in the database's own SQL |
+//! | `open_listener`, `announce` | receive and send notices |
+//!
+//! Names in that module:
+//!
+//! | name | is |
+//! | --- | --- |
+//! | `LOCK_EXPERIMENT` | the statement that reads and locks the row of an experiment |
+//! | `insert_entries` | writes log entries, within the caller's transaction |
+//! | `lock_signing_keys` | makes concurrent first signing keys wait, within the caller's transaction |
+
+mod audit_log;
+pub(super) mod experiment_log;
+mod key_store;
+pub(super) mod log_row;
+pub(super) mod numbers;
+pub(super) mod rows;
+pub(super) mod statements;
+mod table_row;
+
+pub(super) use audit_log::implement_audit_log;
+pub(super) use experiment_log::implement_experiment_log;
+pub(super) use key_store::implement_key_store;

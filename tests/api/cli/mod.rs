@@ -1,0 +1,18 @@
+//! Commands that need no running server, run as processes.
+
+mod bench;
+mod estimate;
+mod figures;
+mod health;
+mod policies;
+mod simulate;
+
+use std::process::{Command, Output};
+
+/// Run the program to its end.
+fn rankduel(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rankduel"))
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}

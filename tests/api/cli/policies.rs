@@ -1,0 +1,61 @@
+//! `rankduel policies`: every kind and its parameters.
+
+use dueling_bandits::PolicySpec;
+use serde_json::Value;
+
+use super::rankduel;
+
+#[test]
+fn every_kind_is_listed_with_its_parameters() {
+    let output = rankduel(&["policies", "--format", "json"]);
+    assert!(output.status.success());
+    let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let text = String::from_utf8(rankduel(&["policies"]).stdout).unwrap();
+    assert_eq!(list.len(), PolicySpec::KINDS.len());
+    for (told, (kind, description)) in list.iter().zip(PolicySpec::KINDS) {
+        assert_eq!(told["kind"], *kind);
+        assert_eq!(told["summary"], description.summary);
+        assert_eq!(told["assumes"], description.assumes);
+        assert_eq!(told["fixed_rankers"].as_str(), description.fixed_rankers, "{kind}");
+        assert!(
+            text.contains(&format!("{kind}\n  {}\n", description.summary)),
+            "{kind} in:\n{text}"
+        );
+        let parameters = told["parameters"].as_array().unwrap();
+        assert_eq!(parameters.len(), description.parameters.len());
+        for (told, parameter) in parameters.iter().zip(description.parameters) {
+            assert_eq!(told["name"], parameter.name);
+            assert_eq!(told["default"].as_str(), parameter.default);
+            assert!(text.contains(parameter.meaning), "{} of {kind}", parameter.name);
+        }
+    }
+}
+
+#[test]
+fn the_list_says_which_kinds_allow_roster_changes() {
+    let text = |kind: &str| String::from_utf8(rankduel(&["policies", kind]).stdout).unwrap();
+    assert!(
+        text("d-ts-plus").contains("  rankers: may come and go in mid-run\n"),
+        "{}",
+        text("d-ts-plus")
+    );
+    assert!(text("scb").contains("  rankers: stay as they are: its rounds"), "{}", text("scb"));
+    let open =
+        PolicySpec::KINDS.iter().filter(|(_, description)| description.fixed_rankers.is_none());
+    let open: Vec<_> = open.map(|(kind, _)| *kind).collect();
+    assert_eq!(open, ["uniform", "d-ts", "d-ts-plus", "ccb", "rucb", "rcs"]);
+}
+
+#[test]
+fn kinds_can_be_chosen() {
+    let output = rankduel(&["policies", "uniform", "--format", "json"]);
+    let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(list.len(), 1);
+    assert_eq!(list[0]["kind"], "uniform");
+    let unknown = rankduel(&["policies", "bogus"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&unknown.stderr)
+            .contains("there is no policy `bogus`; choose among: uniform")
+    );
+}

@@ -1,0 +1,455 @@
+//! `rankduel simulate`: its output, its refusals, and the correctness of its numbers.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use super::rankduel;
+
+fn simulate(arguments: &[&str]) -> Output {
+    rankduel(&[&["simulate"], arguments].concat())
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = simulate(&[arguments, &["--format", "json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    serde_json::from_slice(&output.stdout).expect("standard output is JSON alone")
+}
+
+/// Refused with exit code 2, an empty standard output, and a message that contains `expected`.
+#[track_caller]
+fn refused(arguments: &[&str], expected: &str) {
+    let output = simulate(arguments);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+    assert!(output.stdout.is_empty());
+    assert!(message.contains(expected), "{arguments:?} said: {message}");
+}
+
+fn last(report: &Value, policy: usize) -> (f64, f64) {
+    let point = report["policies"][policy]["checkpoints"].as_array().unwrap().last().unwrap();
+    assert_eq!(point["step"], report["horizon"]);
+    (point["mean"].as_f64().unwrap(), point["standard_error"].as_f64().unwrap())
+}
+
+fn without_times(mut report: Value) -> Value {
+    for policy in report["policies"].as_array_mut().unwrap() {
+        let time = policy.as_object_mut().unwrap().remove("microseconds_per_step").unwrap();
+        assert!(time.as_f64().unwrap() > 0.0);
+    }
+    report
+}
+
+#[test]
+fn the_report_has_its_documented_shape() {
+    let report = json(&[
+        "--policy",
+        "uniform",
+        "--preferences",
+        "arxiv-6",
+        "--horizon",
+        "2_500",
+        "--runs",
+        "3",
+    ]);
+    assert_eq!(report["matrix"], "arxiv-6");
+    assert_eq!(report["horizon"], 2500);
+    assert_eq!(report["runs"], 3);
+    assert_eq!(report["regret"], "copeland");
+    assert_eq!(report["policies"][0]["policy"], "uniform");
+    let points = report["policies"][0]["checkpoints"].as_array().unwrap();
+    let steps: Vec<u64> = points.iter().map(|point| point["step"].as_u64().unwrap()).collect();
+    for step in [1, 10, 100, 1000, 2500] {
+        assert!(steps.contains(&step), "{step} in {steps:?}");
+    }
+    let means: Vec<f64> = points.iter().map(|point| point["mean"].as_f64().unwrap()).collect();
+    assert!(means.windows(2).all(|pair| pair[0] <= pair[1]));
+    for point in points {
+        let (error, deviation) = (&point["standard_error"], &point["standard_deviation"]);
+        let ratio = deviation.as_f64().unwrap() / 3.0_f64.sqrt() - error.as_f64().unwrap();
+        assert!(ratio.abs() < 1e-9);
+    }
+}
+
+#[test]
+fn several_matrices_give_an_array_in_their_order() {
+    let reports = json(&[
+        "--policy",
+        "uniform",
+        "--preferences",
+        "cyclic-4",
+        "--preferences",
+        "btl:5:1",
+        "--horizon",
+        "10",
+        "--runs",
+        "2",
+    ]);
+    let names: Vec<&Value> =
+        reports.as_array().unwrap().iter().map(|report| &report["matrix"]).collect();
+    assert_eq!(names, ["cyclic-4", "btl:5:1"]);
+}
+
+#[test]
+fn a_seed_gives_the_same_numbers_on_any_number_of_threads() {
+    let run = |threads: &str, seed: &str| {
+        let mut arguments = vec!["--preferences", "arxiv-6", "--horizon", "3000", "--runs", "7"];
+        for policy in ["uniform", "d-ts", "d-ts-plus", "ccb", "scb", "sparring", "scomp2"] {
+            arguments.extend(["--policy", policy]);
+        }
+        arguments.extend([
+            "--ties",
+            "0.1",
+            "--delay",
+            "geometric:5",
+            "--threads",
+            threads,
+            "--seed",
+            seed,
+        ]);
+        without_times(json(&arguments))
+    };
+    let one = run("1", "3");
+    assert_eq!(one, run("2", "3"));
+    assert_eq!(one, run("1", "3"));
+    assert_ne!(one, run("1", "4"));
+}
+
+/// Regret of `policy` on six rankers after 2000 steps, with its standard error, over 30 runs.
+fn after_2000(policy: &str, more: &[&str]) -> (f64, f64) {
+    let common =
+        ["--policy", policy, "--preferences", "arxiv-6", "--horizon", "2000", "--runs", "30"];
+    last(&json(&[&common, more].concat()), 0)
+}
+
+#[test]
+fn without_useful_feedback_policies_cost_as_much_as_uniform_pairs() {
+    // By symmetry, shuffled rankers that cannot be told apart appear equally often: 16/30 a step.
+    let expected = 2000.0 * 16.0 / 30.0;
+    let without_effect: [&[&str]; 7] = [
+        &["--loss", "1"],
+        &["--no-click", "1"],
+        &["--ties", "1"],
+        &["--ties", "1", "--tie-rule", "half"],
+        &["--ties", "1", "--tie-rule", "coin"],
+        &["--delay", "2000"],
+        &["--feedback-batch", "2001"],
+    ];
+    for more in without_effect {
+        let (mean, error) = after_2000("d-ts", more);
+        assert!(error > 0.0 && (mean - expected).abs() < 4.0 * error, "{more:?}: {mean} ± {error}");
+    }
+    let (mean, error) = after_2000("d-ts", &[]);
+    assert!(mean < expected / 1.5 && mean + 10.0 * error < expected, "{mean} ± {error}");
+}
+
+#[test]
+fn worse_feedback_costs_more() {
+    let (mean, error) = after_2000("d-ts", &[]);
+    let worse: [&[&str]; 6] = [
+        &["--loss", "0.8"],
+        &["--no-click", "0.8"],
+        &["--ties", "0.8"],
+        &["--delay", "700"],
+        &["--in-flight", "700"],
+        &["--feedback-batch", "900"],
+    ];
+    for more in worse {
+        let (worse, its_error) = after_2000("d-ts", more);
+        let four_errors = 4.0 * (error * error + its_error * its_error).sqrt();
+        assert!(
+            worse > mean + four_errors,
+            "{more:?}: {worse} ± {its_error}, not over {mean} ± {error}"
+        );
+    }
+}
+
+#[test]
+fn neutral_settings_change_nothing() {
+    let reference = after_2000("d-ts", &[]);
+    for more in
+        [["--delay", "0"], ["--in-flight", "1"], ["--feedback-batch", "1"], ["--tie-rule", "coin"]]
+    {
+        assert_eq!(reference, after_2000("d-ts", &more), "{more:?}");
+    }
+}
+
+#[test]
+fn horizon_and_alpha_reach_the_policies_that_accept_them() {
+    assert_eq!(after_2000("pcomp", &[]), after_2000("pcomp:horizon=2000", &[]));
+    assert_ne!(after_2000("pcomp", &[]), after_2000("pcomp:horizon=100000", &[]));
+    assert_eq!(after_2000("d-ts", &["--alpha", "3"]), after_2000("d-ts:alpha=3", &[]));
+    assert_ne!(after_2000("d-ts", &["--alpha", "3"]), after_2000("d-ts", &[]));
+    assert_eq!(after_2000("d-ts:alpha=0.6", &["--alpha", "3"]), after_2000("d-ts:alpha=0.6", &[]));
+    refused(
+        &["--policy", "d-ts", "--alpha", "0", "--preferences", "arxiv-6"],
+        "--policy d-ts on `arxiv-6` (6 rankers): `alpha` is 0",
+    );
+}
+
+#[test]
+fn the_cost_of_uniform_pairs_matches_its_closed_form() {
+    // arxiv-6: scores are 5 4 3 1 1 0 of 5, so a uniform step loses 1 - 14/30. The winner's margins
+    // are 0 .05 .05 .04 .11 .11, so it loses 0.36/6.
+    for (regret, a_step) in [("copeland", 16.0 / 30.0), ("condorcet", 0.06)] {
+        let report = json(&[
+            "--policy",
+            "uniform",
+            "--preferences",
+            "arxiv-6",
+            "--horizon",
+            "1e4",
+            "--runs",
+            "100",
+            "--regret",
+            regret,
+        ]);
+        assert_eq!(report["regret"], regret);
+        let (mean, error) = last(&report, 0);
+        let expected = a_step * 1e4;
+        assert!(
+            error > 0.0 && (mean - expected).abs() < 4.0 * error,
+            "{mean} ± {error}, not {expected}"
+        );
+    }
+}
+
+#[test]
+fn the_uniform_policy_ignores_feedback() {
+    let run = |more: &[&str]| {
+        let common =
+            ["--policy", "uniform", "--preferences", "arxiv-6", "--horizon", "1000", "--runs", "5"];
+        without_times(json(&[&common, more].concat()))
+    };
+    let reference = run(&[]);
+    let settings: [&[&str]; 7] = [
+        &["--loss", "1"],
+        &["--ties", "0.5", "--tie-rule", "coin"],
+        &["--no-click", "0.9"],
+        &["--delay", "100"],
+        &["--delay", "geometric:30"],
+        &["--in-flight", "64"],
+        &["--feedback-batch", "250"],
+    ];
+    for more in settings {
+        assert_eq!(reference, run(more), "{more:?}");
+    }
+}
+
+#[test]
+fn rankers_are_shuffled_by_default() {
+    let run = |shuffle: &str| {
+        without_times(json(&[
+            "--policy",
+            "uniform",
+            "--preferences",
+            "arxiv-6",
+            "--horizon",
+            "500",
+            "--runs",
+            "4",
+            "--shuffle-arms",
+            shuffle,
+        ]))
+    };
+    assert_ne!(run("true"), run("false"));
+}
+
+#[test]
+fn the_table_is_labelled() {
+    let output = simulate(&["--policy", "uniform", "--preferences", "arxiv-6", "--horizon", "1e3"]);
+    assert!(output.status.success());
+    let table = String::from_utf8(output.stdout).unwrap();
+    for expected in
+        ["arxiv-6", "Copeland regret", "20 runs", "t = 100", "t = 1000", "uniform", "µs/step"]
+    {
+        assert!(table.contains(expected), "{expected} in:\n{table}");
+    }
+}
+
+#[test]
+fn a_folder_of_results_has_curves_plots_and_the_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("new/results");
+    let out = folder.to_str().unwrap();
+    let arguments = [
+        "--policy",
+        "uniform",
+        "--preferences",
+        "arxiv-6",
+        "--preferences",
+        "btl:5:1",
+        "--horizon",
+        "1000",
+        "--runs",
+        "3",
+        "--log-regret",
+        "--out",
+        out,
+    ];
+    let reports = json(&arguments);
+    let curves = std::fs::read_to_string(folder.join("curves.csv")).unwrap();
+    let mut lines = curves.lines();
+    assert_eq!(lines.next(), Some("matrix,policy,step,mean,standard_error,standard_deviation"));
+    let mut rows = lines.map(|line| line.split(',').map(String::from).collect::<Vec<_>>());
+    for report in reports.as_array().unwrap() {
+        for point in report["policies"][0]["checkpoints"].as_array().unwrap() {
+            let row = rows.next().unwrap();
+            assert_eq!(
+                (row[0].as_str(), row[1].as_str()),
+                (report["matrix"].as_str().unwrap(), "uniform")
+            );
+            for (at, name) in
+                ["step", "mean", "standard_error", "standard_deviation"].iter().enumerate()
+            {
+                // The JSON reader of this test may be off by the last digit.
+                let (written, told) =
+                    (row[2 + at].parse::<f64>().unwrap(), point[name].as_f64().unwrap());
+                assert!((written - told).abs() <= 1e-12 * told, "{name}: {written}, {told}");
+            }
+        }
+    }
+    assert_eq!(rows.next(), None);
+    for plot in ["regret-arxiv-6.svg", "regret-btl-5-1.svg"] {
+        let svg = std::fs::read_to_string(folder.join(plot)).unwrap();
+        assert!(svg.starts_with("<?xml") && svg.contains("cumulative Copeland regret"), "{svg}");
+        assert!(svg.contains(">uniform</text>") && svg.contains("mean of 3 runs"));
+    }
+    let command = std::fs::read_to_string(folder.join("command.txt")).unwrap();
+    let expected = format!("rankduel simulate {} --format json", arguments.join(" "));
+    assert_eq!(command.lines().nth(1), Some(expected.as_str()));
+}
+
+#[test]
+fn each_malformed_matrix_is_refused_with_its_name_and_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let cases = [
+        ("empty", "", "it is empty"),
+        ("one", "0.5\n", "one ranker"),
+        ("tall", "0.5,0.6\n0.4,0.5\n0.1,0.2\n", "not square"),
+        ("ragged", "0.5,0.6\n0.4\n", "row 2 has 1 columns"),
+        ("range", "0.5,1.6\n-0.6,0.5\n", "row 1, column 2 is 1.6"),
+        ("sum", "0.5,0.6\n0.5,0.5\n", "must add up to 1"),
+        ("diagonal", "0.4,0.6\n0.4,0.5\n", "row 1, column 1 is 0.4"),
+        ("nan", "0.5,NaN\nNaN,0.5\n", "row 1, column 2 is NaN"),
+        ("word", "0.5,half\n0.4,0.5\n", "row 1, column 2 (line 1) is `half`"),
+    ];
+    for (name, text, expected) in cases {
+        let path = directory.path().join(format!("{name}.csv"));
+        std::fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        refused(&["--policy", "uniform", "--preferences", path], expected);
+        refused(&["--policy", "uniform", "--preferences", path], path);
+    }
+    let wide = directory.path().join("wide.csv");
+    std::fs::write(&wide, vec!["0.5"; 1025].join(",")).unwrap();
+    refused(
+        &["--policy", "uniform", "--preferences", wide.to_str().unwrap()],
+        "more than 1024 columns",
+    );
+    refused(&["--policy", "uniform", "--preferences", "absent.csv"], "cannot open");
+    refused(&["--policy", "uniform", "--preferences", "btl:1:1"], "`1` is not a number of rankers");
+}
+
+#[test]
+fn a_matrix_file_equals_the_named_matrix() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cyclic.csv");
+    std::fs::write(&path, "0.5,0.6,0.6,0.6\n0.4,0.5,0.9,0.1\n0.4,0.1,0.5,0.9\n0.4,0.9,0.1,0.5\n")
+        .unwrap();
+    let run = |preferences: &str| {
+        let mut report = without_times(json(&[
+            "--policy",
+            "uniform",
+            "--preferences",
+            preferences,
+            "--horizon",
+            "300",
+            "--runs",
+            "2",
+        ]));
+        assert_eq!(report["matrix"], preferences);
+        report["matrix"].take();
+        report
+    };
+    assert_eq!(run(path.to_str().unwrap()), run("cyclic-4"));
+}
+
+#[test]
+fn condorcet_regret_needs_a_condorcet_winner() {
+    refused(
+        &["--policy", "uniform", "--preferences", "cycle:5:1", "--regret", "condorcet"],
+        "cycle:5:1: it has no Condorcet winner",
+    );
+}
+
+#[test]
+fn invalid_arguments_are_refused() {
+    let with = |more: &'static [&'static str]| {
+        [&["--policy", "uniform", "--preferences", "arxiv-6"], more].concat()
+    };
+    refused(&["--policy", "uniform"], "--preferences");
+    refused(&["--preferences", "arxiv-6"], "--policy");
+    refused(&["--policy", "no-such", "--preferences", "arxiv-6"], "there is no policy `no-such`");
+    refused(
+        &["--policy", "uniform:alpha=1", "--preferences", "arxiv-6"],
+        "has no parameter `alpha`",
+    );
+    refused(&with(&["--horizon", "0"]), "whole number from 1");
+    refused(&with(&["--horizon", "1.5"]), "whole number from 1");
+    refused(&with(&["--runs", "0"]), "whole number from 1");
+    refused(&with(&["--threads", "0"]), "--threads");
+    refused(&with(&["--ties", "1.1"]), "probability from 0 to 1");
+    refused(&with(&["--loss", "NaN"]), "probability from 0 to 1");
+    refused(&with(&["--delay", "geometric:-1"]), "the mean `-1`");
+    refused(&with(&["--in-flight", "0"]), "whole number from 1");
+    refused(&with(&["--in-flight", "5", "--delay", "5"]), "cannot be used with");
+    refused(&with(&["--regret", "borda"]), "copeland");
+    refused(&with(&["--tie-rule", "win"]), "half");
+    refused(&with(&["--log-regret"]), "--out");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_reports_the_completed_runs() {
+    use std::fs::read_to_string;
+    use std::process::Stdio;
+
+    let child = Command::new(env!("CARGO_BIN_EXE_rankduel"))
+        .args(["simulate", "--policy", "uniform", "--preferences", "arxiv-6", "--format", "json"])
+        .args(["--horizon", "1e12", "--runs", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    // Wait until it handles SIGINT (the second bit of the mask of caught signals) and has worked
+    // for 50 ms.
+    loop {
+        let status = read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        let handled = u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0;
+        let stat = read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        // After the name in parentheses, user time is the twelfth field, in hundredths of a second.
+        let ticks: u64 =
+            stat.rsplit(')').next().unwrap().split_whitespace().nth(11).unwrap().parse().unwrap();
+        if handled && ticks >= 5 {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    assert!(
+        Command::new("sh").args(["-c", &format!("kill -INT {pid}")]).status().unwrap().success()
+    );
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("interrupted: `arxiv-6` has 1 of 1 runs of"), "{told}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let horizon = report["horizon"].as_u64().unwrap();
+    assert!((1..1_000_000_000_000).contains(&horizon));
+    let points = report["policies"][0]["checkpoints"].as_array().unwrap();
+    assert_eq!(points.last().unwrap()["step"], horizon);
+    assert_eq!(points[0]["standard_error"], Value::Null);
+}

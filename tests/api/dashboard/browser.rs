@@ -1,0 +1,252 @@
+//! The dashboard's pages in a browser.
+
+use serde_json::{Value, json};
+
+use super::scene;
+use crate::support::client::eventually;
+use crate::support::service::Server;
+use crate::support::webdriver::Browser;
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+/// The experiments of the scene.
+pub const EXPERIMENTS: [&str; 7] = ["checkout", "two", "ten", "many", "nightly", "merged", "fresh"];
+
+/// A server with experiments to show, and a browser.
+async fn stage() -> (TestDatabase, Server, Browser) {
+    let database = fresh_database(Kind::Sqlite).await;
+    let server = scene::server(&database).await;
+    (database, server, Browser::start().await)
+}
+
+/// JavaScript: texts whose contrast with their background is below 4.5 (WCAG 2.2, 1.4.3).
+const PALE: &str = r#"
+    const channel = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+    const parse = (text) => { const n = text.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+    const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+    const behind = (element) => {
+      for (let e = element; e; e = e.parentElement) {
+        const color = parse(getComputedStyle(e).backgroundColor);
+        if (color[3] === 1) return color;
+      }
+      return parse(getComputedStyle(document.documentElement).colorScheme.includes("dark") ? "rgb(18,18,18)" : "rgb(255,255,255)");
+    };
+    const pale = [];
+    for (const element of document.querySelectorAll("body *")) {
+      const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+      if (!own || element.closest(".sr, .skip, svg, script, select") || element.offsetParent === null) continue;
+      const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
+      const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      if (contrast < 4.5) pale.push(element.tagName + "." + element.className + " " + element.textContent.slice(0, 30) + " " + contrast.toFixed(2));
+    }
+    return pale.slice(0, 5);
+"#;
+
+/// A number as the page formats it.
+fn count(text: &str) -> u64 {
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or_else(|_| panic!("no count: {text}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_match_the_api_and_log_no_errors() {
+    let (_database, server, browser) = stage().await;
+    let base = server.base().to_owned();
+    browser.open(&base).await;
+    let listed = browser
+        .run("return [...document.querySelectorAll('tbody th a')].map((a) => a.textContent)")
+        .await;
+    let mut names = EXPERIMENTS;
+    names.sort_unstable();
+    assert_eq!(listed, json!(names));
+
+    for name in EXPERIMENTS {
+        browser.open(&format!("{base}/experiments/{name}")).await;
+        let standings = server.standings(name).await;
+        let traffic = server.get(&format!("/v1/experiments/{name}/traffic")).await.json(200);
+        assert_eq!(json!(count(&browser.text("#duels").await)), standings["duels"], "{name}");
+        assert_eq!(json!(count(&browser.text("#in-flight").await)), traffic["in_flight"], "{name}");
+
+        // Every cell of the table has the pair's counts from the API.
+        let cells = browser
+            .run(
+                "return [...document.querySelectorAll('table.heat tbody tr')].map((row) => \
+                 [row.querySelector('th').textContent, ...[...row.querySelectorAll('td')].map((cell) => \
+                 cell.querySelector('.small:last-child') ? cell.querySelector('.small:last-child').textContent : '')])",
+            )
+            .await;
+        let ids: Vec<&str> = standings["rankers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["id"].as_str().unwrap())
+            .collect();
+        let index = |id: &str| ids.iter().position(|own| *own == id).expect("a ranker");
+        let rows = cells.as_array().unwrap();
+        assert_eq!(rows.len(), if ids.len() > 16 { 0 } else { ids.len() }, "{name}");
+        let order: Vec<usize> = rows.iter().map(|row| index(row[0].as_str().unwrap())).collect();
+        for (row, &i) in rows.iter().zip(&order) {
+            for (cell, &j) in row.as_array().unwrap()[1..].iter().zip(&order) {
+                let cell = cell.as_str().unwrap();
+                let (wins, losses) = (&standings["wins"][i][j], &standings["wins"][j][i]);
+                match cell.split_once(':') {
+                    None => assert_eq!((wins, losses), (&json!(0), &json!(0)), "{name} {i} {j}"),
+                    Some((left, right)) => {
+                        let right = right.split('(').next().unwrap();
+                        assert_eq!(
+                            (json!(count(left)), json!(count(right))),
+                            (wins.clone(), losses.clone()),
+                            "{name} {i} {j}"
+                        );
+                    }
+                }
+            }
+        }
+        // The chosen ranker's row.
+        let against = browser.run("return [...document.querySelectorAll('#against tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent))").await;
+        let chosen = browser.run("return document.querySelector('#ranker').value").await;
+        let i = index(chosen.as_str().unwrap());
+        for row in against.as_array().unwrap() {
+            let j = index(row[0].as_str().unwrap());
+            assert_eq!(json!(count(row[1].as_str().unwrap())), standings["wins"][i][j], "{name}");
+            assert_eq!(json!(count(row[2].as_str().unwrap())), standings["wins"][j][i], "{name}");
+        }
+        let statistics = server.get(&format!("/v1/experiments/{name}/statistics")).await.json(200);
+        pairs_are_those_of_the_api(&browser, &standings, &statistics, name).await;
+        let foreign = browser
+            .run("return performance.getEntriesByType('resource').map((one) => one.name).filter((url) => !url.startsWith(location.origin) && !url.startsWith('data:'))")
+            .await;
+        assert_eq!(foreign, json!([]), "{name} loads from other hosts");
+        assert_eq!(browser.console().await, [""; 0], "{name}");
+    }
+}
+
+/// The tables of compared pairs and of interleaved pages match the API.
+async fn pairs_are_those_of_the_api(
+    browser: &Browser,
+    standings: &Value,
+    statistics: &Value,
+    name: &str,
+) {
+    let rows = |title: &str| {
+        format!(
+            "return [...document.querySelectorAll('section[aria-labelledby={title}] tbody tr')].map((row) => \
+             [...row.children].map((cell) => cell.textContent))"
+        )
+    };
+    let met = browser.run(&rows("pairs-title")).await;
+    let decided: u64 = ["left", "right", "tie"]
+        .iter()
+        .map(|key| standings["outcomes"][key].as_u64().unwrap())
+        .sum();
+    let shown: u64 =
+        met.as_array().unwrap().iter().map(|row| count(row[1].as_str().unwrap())).sum();
+    assert_eq!(shown, decided, "{name}: duels with a result");
+
+    let pages = browser.run(&rows("interleaved-title")).await;
+    let of_version = |one: &&Value| !one["version"].is_null();
+    let expected: Vec<&Value> =
+        statistics["versions"].as_array().unwrap().iter().filter(of_version).collect();
+    let expected: usize = expected.iter().map(|one| one["pairs"].as_array().unwrap().len()).sum();
+    assert_eq!(pages.as_array().unwrap().len(), expected, "{name}: one row per pair");
+    for row in pages.as_array().unwrap() {
+        let pairs = statistics["versions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|one| one["pairs"].as_array().unwrap());
+        let is_row = |pair: &&Value| {
+            row[0]
+                == format!(
+                    "{} : {}",
+                    pair["ranker"].as_str().unwrap(),
+                    pair["against"].as_str().unwrap()
+                )
+        };
+        let pair = pairs.clone().find(is_row).expect("a pair of the API");
+        let delta = row[1].as_str().unwrap().replace('−', "-").parse::<f64>().unwrap();
+        assert!((delta - pair["delta"].as_f64().unwrap()).abs() < 0.0006, "{name}: {row} {pair}");
+        let won = format!("{}:{} ({})", pair["wins"], pair["losses"], pair["ties"]);
+        assert_eq!(row[3], won, "{name}");
+    }
+    let canary = browser
+        .run("return document.body.textContent.includes('The canary, two ids of one ranker')")
+        .await;
+    assert_eq!(canary, json!(!statistics["canary"].is_null()), "{name}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_fit_every_width_and_are_readable_in_both_themes() {
+    let (_database, server, browser) = stage().await;
+    let base = server.base().to_owned();
+    let mut pages = vec![base.clone()];
+    pages.extend(EXPERIMENTS.map(|name| format!("{base}/experiments/{name}")));
+    for page in &pages {
+        for (width, theme) in [(360, "light"), (768, "dark"), (1280, "light"), (360, "dark")] {
+            browser.appear(width, 800, theme).await;
+            browser.open(page).await;
+            let wide = browser.run("return document.documentElement.scrollWidth").await;
+            assert!(
+                wide.as_u64().is_some_and(|wide| wide <= u64::from(width)),
+                "{page} at {width}: {wide} wide"
+            );
+            assert_eq!(browser.run(PALE).await, json!([]), "{page} {theme}");
+        }
+    }
+    // The keyboard reaches every control and every scrolling region, and each has a name.
+    browser.open(&pages[1]).await;
+    let nameless = browser
+        .run(
+            "return [...document.querySelectorAll('a, button, select, input, summary, [tabindex=\"0\"]')].filter((one) => \
+             !(one.textContent.trim() || one.getAttribute('aria-label') || one.getAttribute('aria-labelledby') || \
+             (one.labels && one.labels.length))).map((one) => one.outerHTML.slice(0, 80))",
+        )
+        .await;
+    assert_eq!(nameless, json!([]));
+    let unnamed = browser
+        .run("return [...document.querySelectorAll('svg')].filter((svg) => !svg.getAttribute('aria-label') && svg.getAttribute('aria-hidden') !== 'true').length")
+        .await;
+    assert_eq!(unnamed, json!(0), "images without alternative text");
+    browser.press("\u{e004}").await; // Tab
+    assert_eq!(
+        browser.run("return document.activeElement.textContent").await,
+        "Skip to the content"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_updates_itself_and_needs_no_script() {
+    let (_database, server, browser) = stage().await;
+    let page = format!("{}/experiments/two?ranker=neural", server.base());
+    browser.open(&page).await;
+    let before = count(&browser.text("#duels").await);
+    browser
+        .run("document.getElementById('words').open = true; document.getElementById('pause').focus()")
+        .await;
+    let duel = server.pair("two").await;
+    server.answer("two", &duel, "left").await;
+    eventually("the new duel on the page", async || {
+        (count(&browser.text("#duels").await) == before + 1).then_some(())
+    })
+    .await;
+    assert_eq!(
+        browser
+            .run("return [document.getElementById('words').open, document.activeElement.id]")
+            .await,
+        json!([true, "pause"])
+    );
+    assert_eq!(browser.run("return document.querySelector('#ranker').value").await, "neural");
+    // A paused page stays as it is; the status is announced to screen readers, too.
+    browser.press("\u{e007}").await; // Enter
+    eventually("the pause", async || (browser.text("#updated").await == "Paused").then_some(()))
+        .await;
+    assert_eq!(browser.console().await, [""; 0]);
+
+    browser.devtools("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;
+    browser.open(&page).await;
+    browser.devtools("Emulation.setScriptExecutionDisabled", json!({"value": false})).await;
+    assert_eq!(count(&browser.text("#duels").await), before + 1);
+    assert_eq!(
+        browser.run("return document.getElementById('updates').hidden").await,
+        Value::Bool(true)
+    );
+}

@@ -1,0 +1,257 @@
+//! Logging in to the dashboard: sessions, cookies, and the allowed origins of forms.
+
+use rankduel::access::ApiKeys;
+use rankduel::access::{Actor, NewKey, Scope};
+use rankduel::http::ShellSettings;
+use rankduel::store::{ApiKeyRecord, AuditNote, SharedStore};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response};
+use serde_json::json;
+
+use crate::support::client::JSON;
+use crate::support::service::{START_MS, Server, Settings};
+use crate::support::webdriver::Browser;
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+on_both_databases! {
+    a_session_is_valid_at_every_server_until_it_or_its_key_ends
+}
+
+const ADMIN: &str = "given-at-the-start-0123456789";
+
+async fn key(
+    store: &SharedStore,
+    scope: Scope,
+    experiments: Option<Vec<String>>,
+) -> (String, String) {
+    let key = NewKey::generate().expect("randomness");
+    let id = key.id.as_str().to_owned();
+    let record = ApiKeyRecord {
+        id: id.clone(),
+        digest: key.digest,
+        name: "of a test".into(),
+        scopes: scope.name().into(),
+        experiments,
+        replaces: None,
+        created_at: START_MS,
+        expires_at: None,
+        revoked_at: None,
+        last_used_at: None,
+    };
+    let note = AuditNote::new(&Actor::command_line(), "key-created", &id, START_MS);
+    store.add_api_key(&record, None, &note).await.expect("a key");
+    (key.text, id)
+}
+
+async fn serve(store: SharedStore) -> Server {
+    let shell =
+        ShellSettings { keys: ApiKeys::parse(ADMIN).expect("a key"), ..ShellSettings::default() };
+    Server::with(store, Settings { shell, ..Settings::default() }).await
+}
+
+fn client() -> Client {
+    Client::builder().no_proxy().redirect(Policy::none()).build().expect("a client")
+}
+
+async fn log_in(server: &Server, key: &str, headers: &[(&'static str, &str)]) -> Response {
+    let form: String = form_urlencoded::Serializer::new(String::new())
+        .append_pair("key", key)
+        .append_pair("next", "/experiments/search")
+        .finish();
+    let mut request = client().post(format!("{}/login", server.base())).body(form);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.send().await.expect("an answer")
+}
+
+/// The `NAME=VALUE` and the attributes of the cookie that a response sets.
+fn cookie(response: &Response) -> (String, String) {
+    let cookie = response.headers()["set-cookie"].to_str().expect("ASCII");
+    let (pair, attributes) = cookie.split_once(';').expect("attributes");
+    (pair.to_owned(), attributes.trim().to_owned())
+}
+
+async fn page(server: &Server, path: &str, cookie: &str) -> Response {
+    client()
+        .get(format!("{}{path}", server.base()))
+        .header("cookie", cookie)
+        .send()
+        .await
+        .expect("an answer")
+}
+
+async fn create(server: &Server, name: &str) {
+    let bearer = format!("Bearer {ADMIN}");
+    let body = json!({"name": name, "rankers": ["a", "b"]}).to_string().into_bytes();
+    let answer =
+        server.send("POST", "/v1/experiments", &[JSON, ("authorization", &bearer)], body).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+}
+
+async fn a_session_is_valid_at_every_server_until_it_or_its_key_ends(database: TestDatabase) {
+    let store = database.store().await;
+    let (reader, id) = key(&store, Scope::Read, None).await;
+    let (one, other) =
+        (serve(database.connect().await).await, serve(database.connect().await).await);
+    create(&one, "search").await;
+    let asked = page(&one, "/experiments/search?ranker=b", "").await;
+    assert_eq!(
+        (asked.status(), &asked.headers()["location"]),
+        (
+            303.try_into().unwrap(),
+            &"/login?next=%2Fexperiments%2Fsearch%3Franker%3Db".parse().unwrap()
+        )
+    );
+
+    let answer = log_in(&one, &reader, &[]).await;
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["location"]),
+        (303, &"/experiments/search".parse().unwrap())
+    );
+    let (session, attributes) = cookie(&answer);
+    assert_eq!(attributes, "Path=/; HttpOnly; SameSite=Strict; Max-Age=43200");
+    assert!(!session.contains(&reader));
+    for server in [&one, &other] {
+        let shown = page(server, "/experiments/search", &format!("theme=x; {session}")).await;
+        assert_eq!(shown.status(), 200);
+        let policy = shown.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+        assert_eq!(page(server, "/", &session).await.status(), 200);
+        assert_eq!(
+            page(server, "/no-such", &session).await.status(),
+            401,
+            "a session gives access to pages only"
+        );
+        assert_eq!(page(server, "/v1/experiments", &session).await.status(), 401);
+        let missing = page(server, "/experiments/missing", &session).await;
+        assert_eq!(missing.status(), 404);
+        assert!(missing.text().await.unwrap().contains("No such experiment"));
+    }
+    for changed in [
+        session.replace('=', "=A"),
+        session[..session.len() - 1].to_owned(),
+        "rankduel-session=".to_owned(),
+    ] {
+        assert_eq!(page(&one, "/", &changed).await.status(), 303, "{changed}");
+    }
+    // The session expires.
+    one.clock.advance_ms(12 * 3600 * 1000);
+    assert_eq!(page(&one, "/", &session).await.status(), 303);
+    // The session's key is revoked.
+    let note = AuditNote::new(&Actor::command_line(), "key-revoked", &id, START_MS);
+    assert!(store.revoke_api_key(&id, START_MS, &note).await.unwrap());
+    key(&store, Scope::Read, None).await;
+    assert_eq!(log_in(&other, "an-unknown-key-lets-it-look", &[]).await.status(), 401);
+    assert_eq!(page(&other, "/", &session).await.status(), 303);
+}
+
+#[tokio::test]
+async fn login_needs_a_key_that_may_read_and_the_same_origin() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let store = database.store().await;
+    let (decide, _) = key(&store, Scope::Decide, None).await;
+    let (one, _) = key(&store, Scope::Read, Some(vec!["search".into()])).await;
+    let server = serve(store).await;
+    for name in ["search", "other"] {
+        create(&server, name).await;
+    }
+    for wrong in ["", "wrong-key-wrong-key", &decide] {
+        let answer = log_in(&server, wrong, &[]).await;
+        assert_eq!(answer.status(), 401);
+        assert!(!answer.headers().contains_key("set-cookie"));
+        assert!(answer.text().await.unwrap().contains("may not read"));
+    }
+    // A key for one experiment shows only that experiment.
+    let (session, _) = cookie(&log_in(&server, &one, &[]).await);
+    assert_eq!(page(&server, "/experiments/search", &session).await.status(), 200);
+    let refused = page(&server, "/experiments/other", &session).await;
+    assert_eq!(refused.status(), 403);
+    assert_eq!(refused.headers()["content-type"], "text/html; charset=utf-8");
+    let list = page(&server, "/", &session).await.text().await.unwrap();
+    assert!(list.contains("/experiments/search") && !list.contains("/experiments/other"));
+    // An API key also gives access to pages, for scripts.
+    let bearer = format!("Bearer {ADMIN}");
+    let answer =
+        server.send("GET", "/experiments/other", &[("authorization", &bearer)], Vec::new()).await;
+    assert_eq!(answer.status, 200);
+
+    // Forms from other origins are refused, whatever their key.
+    let origin = server.base().to_owned();
+    for (headers, status) in [
+        (vec![("origin", &*origin)], 303),
+        (vec![("sec-fetch-site", "same-origin")], 303),
+        (vec![("origin", "https://evil.example")], 403),
+        (vec![("origin", "null")], 403),
+        (vec![("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")], 403),
+        (vec![("sec-fetch-site", "same-site")], 403),
+    ] {
+        assert_eq!(log_in(&server, ADMIN, &headers).await.status(), status, "{headers:?}");
+    }
+    // Behind a proxy that terminates TLS, and on other hosts, the cookie is restricted to TLS.
+    for headers in [[("host", "rankduel.example")], [("x-forwarded-proto", "https")]] {
+        let (session, attributes) = cookie(&log_in(&server, ADMIN, &headers).await);
+        assert!(
+            session.starts_with("__Host-rankduel-session=") && attributes.ends_with("; Secure"),
+            "{attributes}"
+        );
+    }
+    // Logging out deletes the cookie.
+    let out =
+        client().post(format!("{origin}/logout")).header("cookie", &session).send().await.unwrap();
+    assert_eq!(
+        (out.status().as_u16(), &out.headers()["location"]),
+        (303, &"/login".parse().unwrap())
+    );
+    assert!(cookie(&out).1.contains("Max-Age=0"));
+    // An open server has no login.
+    let open = Server::start(fresh_database(Kind::Sqlite).await.store().await).await;
+    let login = page(&open, "/login?next=//evil.example", "").await;
+    assert_eq!(
+        (login.status().as_u16(), &login.headers()["location"]),
+        (303, &"/".parse().unwrap())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_logs_in_and_out() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let server = serve(database.store().await).await;
+    create(&server, "search").await;
+    let browser = Browser::start().await;
+    browser.open(&format!("{}/experiments/search", server.base())).await;
+    let place = async || browser.run("return location.pathname + location.search").await;
+    assert_eq!(place().await, "/login?next=%2Fexperiments%2Fsearch");
+    let submit = async |key: &str| {
+        browser.run("document.getElementById('key').focus()").await;
+        browser.press(key).await;
+        browser.press("\u{e007}").await; // Enter
+    };
+    submit("wrong-key").await;
+    let wrong = crate::support::client::eventually("the error message", async || {
+        let text = browser
+            .run(
+                "const wrong = document.getElementById('wrong'); return wrong && wrong.textContent",
+            )
+            .await;
+        text.as_str().map(str::to_owned)
+    })
+    .await;
+    assert!(wrong.contains("may not read"), "{wrong}");
+    // The browser logs the expected 401 to its console.
+    drop(browser.console().await);
+    submit(ADMIN).await;
+    crate::support::client::eventually("the page", async || {
+        (place().await == "/experiments/search").then_some(())
+    })
+    .await;
+    assert_eq!(browser.run("return document.cookie").await, "", "scripts cannot read the session");
+    browser.run("document.querySelector('form[action=\"/logout\"] button').click()").await;
+    crate::support::client::eventually("the login page", async || {
+        (place().await == "/login").then_some(())
+    })
+    .await;
+    browser.open(&format!("{}/", server.base())).await;
+    assert_eq!(place().await, "/login");
+    assert_eq!(browser.console().await, [""; 0]);
+}

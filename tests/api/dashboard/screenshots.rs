@@ -1,0 +1,37 @@
+//! Screenshots for the documentation: `scripts/screenshots`.
+
+use std::path::Path;
+
+use super::scene;
+use crate::support::webdriver::Browser;
+use crate::support::{Kind, fresh_database};
+
+/// Pages, and the names of their screenshots.
+const PAGES: [(&str, &str); 5] = [
+    ("/", "list"),
+    ("/experiments/checkout", "experiment"),
+    ("/experiments/many", "136-rankers"),
+    ("/experiments/nightly", "batch"),
+    ("/experiments/merged", "interleaved"),
+];
+const WIDTHS: [u32; 3] = [360, 768, 1280];
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "makes docs/screenshots: run scripts/screenshots"]
+async fn pictures_of_every_page() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/screenshots");
+    std::fs::create_dir_all(&folder).expect("the folder");
+    let database = fresh_database(Kind::Sqlite).await;
+    let server = scene::server(&database).await;
+    let browser = Browser::start().await;
+    for (path, name) in PAGES {
+        for width in WIDTHS {
+            for theme in ["light", "dark"] {
+                browser.appear(width, 900, theme).await;
+                browser.open(&format!("{}{path}", server.base())).await;
+                let file = folder.join(format!("{name}-{width}-{theme}.png"));
+                std::fs::write(&file, browser.picture().await).expect("a file");
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The log, and everything that is computed from it: stores, folds, several servers on one
+//! database, restarts, retention.
+
+#[macro_use]
+#[path = "../support/mod.rs"]
+mod support;
+
+mod fixture;
+mod fold;
+mod pins;
+mod replicas;
+mod restart;
+mod retention;
+mod simulation;
+mod store_contract;

@@ -1,0 +1,28 @@
+//! Several servers on one database: replication, eviction, key rotation, and stops.
+
+mod archived;
+mod batches;
+mod capacity;
+mod gone_back;
+mod keys;
+mod lame_duck;
+mod pieces;
+mod rankers;
+mod replication;
+mod versions;
+
+use crate::support::TestDatabase;
+use crate::support::client::Client;
+use crate::support::server::{Process, rankduel};
+
+/// The program on this database with these flags, and a client of it.
+fn serve(database: &TestDatabase, flags: &[&str]) -> (Process, Client) {
+    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
+    command.args(flags).env("RANKDUEL_DATABASE_URL", &database.url);
+    let process = Process::start(command);
+    let client = Client::new(&process.url);
+    (process, client)
+}
+
+/// Flags of a server that never polls within a test.
+const NEVER_LOOKS: [&str; 4] = ["--poll-milliseconds", "3600000", "--log", "warn"];

@@ -1,0 +1,76 @@
+//! Each process reads the entries of the others, after a notification or by polling.
+
+use super::{NEVER_LOOKS, serve};
+use crate::support::client::{Client, eventually, steady};
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+on_both_databases! {
+    polling_alone_suffices
+}
+
+/// Each server answers duels of the other, and reads the entries that the other appends.
+async fn both_follow(database: &TestDatabase, flags: &[&str]) {
+    let ((_one, one), (_other, other)) = (serve(database, flags), serve(database, flags));
+    one.create(&steady("search", &["a", "b", "c"])).await;
+    assert_eq!(other.position("search").await, 0, "the other has it in memory");
+    let arrives = async |at: &Client, position| {
+        eventually("the entries of the other server", async || {
+            (at.position("search").await >= position).then_some(())
+        })
+        .await;
+    };
+    for position in (1..=20).step_by(2) {
+        let duel = one.next_duel("search").await;
+        assert_eq!(other.answer("search", &duel, "left").await, position);
+        arrives(&one, position).await;
+        let duel = other.next_duel("search").await;
+        assert_eq!(one.answer("search", &duel, "right").await, position + 1);
+        arrives(&other, position + 1).await;
+    }
+    one.patch("search", &serde_json::json!({"status": "paused"})).await.json(200);
+    eventually("the change at the other server", async || {
+        let experiment = other.get("/v1/experiments/search").await.json(200);
+        (experiment["status"] == "paused").then(|| assert_eq!(experiment["version"], 2))
+    })
+    .await;
+    assert_eq!(one.standings("search").await, other.standings("search").await);
+    let tags = [&one, &other].map(|client| client.get("/v1/experiments/search"));
+    let [first, second] = tags;
+    assert_eq!(first.await.json(200), second.await.json(200));
+}
+
+async fn polling_alone_suffices(database: TestDatabase) {
+    both_follow(&database, &["--no-listen", "--poll-milliseconds", "20"]).await;
+}
+
+/// The servers poll once an hour.
+#[tokio::test(flavor = "multi_thread")]
+async fn notifications_alone_suffice_on_postgresql() {
+    let database = fresh_database(Kind::Postgres).await;
+    both_follow(&database, &NEVER_LOOKS).await;
+}
+
+/// The listening connection is cut repeatedly; after it is restored, the server polls for entries
+/// whose notifications it missed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_listening_connection_is_restored() {
+    let database = fresh_database(Kind::Postgres).await;
+    let ((_one, one), (_other, other)) =
+        (serve(&database, &NEVER_LOOKS), serve(&database, &NEVER_LOOKS));
+    one.create(&steady("search", &["a", "b"])).await;
+    assert_eq!(other.position("search").await, 0);
+    for position in 1..=3 {
+        database
+            .execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity
+                 where datname = current_database() and query ilike 'listen%'",
+            )
+            .await;
+        let duel = one.next_duel("search").await;
+        assert_eq!(one.answer("search", &duel, "left").await, position);
+        eventually("entries whose notification was lost", async || {
+            (other.position("search").await == position).then_some(())
+        })
+        .await;
+    }
+}

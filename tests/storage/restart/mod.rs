@@ -1,0 +1,63 @@
+//! The program is killed or stopped under load; after a restart, everything that it acknowledged is
+//! there.
+
+mod kill;
+mod pieces;
+mod policies;
+mod snapshots;
+mod storm;
+mod terminate;
+
+use crate::support::TestDatabase;
+use crate::support::client::Client;
+use crate::support::server::{Process, rankduel};
+use serde_json::Value;
+
+/// The program on this database, serving on a free port, and a client of it.
+fn serve(database: &TestDatabase) -> (Process, Client) {
+    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "warn"]);
+    command.env("RANKDUEL_DATABASE_URL", &database.url);
+    let process = Process::start(command);
+    let client = Client::new(&process.url);
+    (process, client)
+}
+
+/// Stop it cleanly.
+fn stop(process: Process) {
+    process.signal("TERM");
+    let (code, log) = process.wait();
+    assert_eq!(code, Some(0), "{log}");
+}
+
+/// Answer enough duels of an experiment for a snapshot: 11 000, in requests of 1000.
+async fn answer_many(client: &Client, name: &str) {
+    for round in 0..11 {
+        let lease = serde_json::json!({"count": 1000});
+        let leased =
+            client.post(&format!("/v1/experiments/{name}/batch/lease"), &lease).await.json(200);
+        let items: Vec<_> = leased["duels"]
+            .as_array()
+            .expect("duels")
+            .iter()
+            .enumerate()
+            .map(|(number, duel)| {
+                let outcome = ["left", "right", "left", "none", "tie"][(number + round) % 5];
+                serde_json::json!({"duel_id": duel["duel_id"], "outcome": outcome})
+            })
+            .collect();
+        let receipts =
+            client.feedback(name, &serde_json::json!({"feedback": items})).await.json(200);
+        for receipt in receipts["results"].as_array().expect("results") {
+            assert_eq!(receipt["status"], "recorded");
+        }
+    }
+}
+
+/// The standings of a process that starts without snapshots and folds the log from its start.
+async fn folded_from_the_start(database: &TestDatabase, name: &str) -> Value {
+    database.execute("delete from snapshot").await;
+    let (process, client) = serve(database);
+    let standings = client.standings(name).await;
+    stop(process);
+    standings
+}

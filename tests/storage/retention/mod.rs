@@ -1,0 +1,97 @@
+//! The maintenance commands of a database: export, import, prune, verify. Each runs as a process.
+
+mod pruning;
+mod transfer;
+mod verifying;
+
+use crate::support::TestDatabase;
+use crate::support::client::steady;
+use crate::support::server::{outcome, rankduel};
+use crate::support::service::Server;
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
+use rankduel::store::Snapshot;
+use serde_json::{Value, json};
+
+/// A time at which every issued duel has expired by now: 2020-01-01.
+const LONG_AGO_MS: i64 = 1_577_836_800_000;
+
+/// The exit code, standard output and standard error of a command.
+fn run(database: &TestDatabase, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = rankduel(arguments);
+    command.env("RANKDUEL_DATABASE_URL", &database.url);
+    outcome(command)
+}
+
+/// Run a command that must succeed, and return its standard output.
+#[track_caller]
+fn succeed(database: &TestDatabase, arguments: &[&str]) -> String {
+    let (code, stdout, stderr) = run(database, arguments);
+    assert_eq!(code, Some(0), "{arguments:?}: {stdout}{stderr}");
+    stdout
+}
+
+/// A database with two experiments, `search` (concluded) and `young` (running), whose logs contain
+/// events of every kind, and a snapshot in the middle of `search`. Returns the last standings of
+/// `search`.
+async fn filled(database: &TestDatabase) -> Value {
+    let server = Server::start(database.store().await).await;
+    server.clock.advance_ms(LONG_AGO_MS - crate::support::service::START_MS);
+    server
+        .create(&json!({"name": "search", "rankers": ["a", "b", "c"], "ties": "half", "seed": 7,
+        "policy": {"kind": "pcomp", "horizon": 400, "batches": 3}}))
+        .await;
+    server.create(&steady("young", &["a", "b"])).await;
+    for number in 0..60 {
+        let duel = server.pair("search").await;
+        let outcome = ["left", "right", "tie", "left", "none"][number % 5];
+        server.answer("search", &duel, outcome).await;
+        server.clock.advance_ms(number as i64 % 3);
+    }
+    let batch = server.get("/v1/experiments/search/batch").await.json(200);
+    let results: Vec<_> = batch["pairs"]
+        .as_array()
+        .expect("pairs")
+        .iter()
+        .filter(|row| row["needed"] != row["answered"])
+        .map(|row| {
+            let open = row["needed"].as_u64().expect("a count") - row["answered"].as_u64().expect("a count");
+            json!({"left": row["left"], "right": row["right"], "left_wins": open, "right_wins": 0, "ties": 0})
+        })
+        .collect();
+    let body = json!({"batch": batch["number"], "results": results});
+    let posted = server.post("/v1/experiments/search/batch/results", &body).await;
+    assert!(posted.status < 300, "{}", posted.text());
+    server.patch("search", &json!({"status": "paused"})).await.json(200);
+    server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
+    let duel = server.pair("young").await;
+    server.answer("young", &duel, "left").await;
+    let standings = server.standings("search").await;
+    server.stop().await;
+
+    let store = database.connect().await;
+    let record = store.experiment("search").await.expect("a store").expect("an experiment");
+    let spec = ExperimentSpec::read(&record.spec).expect("a spec");
+    let mut fold = Fold::start(&spec, record.seed, record.created_at);
+    for entry in store.read(record.id, 0, 30).await.expect("the log") {
+        fold.apply(&entry).expect("an entry that follows");
+    }
+    let snapshot = Snapshot {
+        experiment: record.id,
+        position: 30,
+        format: fold.format(),
+        state: fold.save(),
+        created_at: LONG_AGO_MS,
+    };
+    store.save_snapshot(&snapshot).await.expect("a snapshot");
+    store.close().await;
+    standings
+}
+
+/// The standings of `search` at a newly started server.
+async fn standings(database: &TestDatabase) -> Value {
+    let server = Server::start(database.connect().await).await;
+    let standings = server.standings("search").await;
+    server.stop().await;
+    standings
+}

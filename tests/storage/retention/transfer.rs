@@ -1,0 +1,121 @@
+//! An experiment is exported from one database and imported unchanged into another.
+
+use std::fs;
+
+use super::{filled, run, standings, succeed};
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+on_both_databases! {
+    an_export_is_imported_unchanged
+    a_damaged_file_imports_nothing
+}
+
+/// An empty database of the other kind.
+async fn other_database(database: &TestDatabase) -> TestDatabase {
+    let other = fresh_database(match database.kind {
+        Kind::Sqlite => Kind::Postgres,
+        Kind::Postgres => Kind::Sqlite,
+    })
+    .await;
+    succeed(&other, &["migrate"]);
+    other
+}
+
+async fn an_export_is_imported_unchanged(database: TestDatabase) {
+    let before = filled(&database).await;
+    let other = other_database(&database).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("search.jsonl");
+    let file = file.to_str().expect("a path");
+    succeed(&database, &["export", "search", "--out", file]);
+    let (code, _, error) = run(&database, &["export", "search", "--out", file]);
+    assert_eq!(code, Some(1), "an existing file is not overwritten: {error}");
+    let text = fs::read_to_string(file).expect("the file");
+    assert_eq!(text.lines().count() as u64, before["position"].as_u64().expect("a position") + 2);
+    assert_eq!(succeed(&database, &["export", "search"]), text);
+
+    succeed(&other, &["import", file]);
+    assert_eq!(standings(&other).await, before);
+    assert_eq!(succeed(&other, &["export", "search"]), text, "the second export equals the first");
+    succeed(&other, &["verify"]);
+
+    // A second import changes nothing, also in the original database.
+    for database in [&database, &other] {
+        let (code, _, said) = run(database, &["import", file]);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("nothing was changed"), "{said}");
+        assert_eq!(succeed(database, &["export", "search"]), text);
+    }
+    // Under another name, it is another experiment.
+    succeed(&other, &["import", file, "--as", "search-2026"]);
+    assert_eq!(other.count("select count(*) from experiment").await, 2);
+    // An experiment with the same name and other contents is kept.
+    for (statement, what) in [
+        (
+            "update log set answer = 0 where position = 20 and answer <> 0 or position = 18",
+            "log entry",
+        ),
+        ("update experiment set head = 9 where name = 'search'", "9 of the"),
+        ("update experiment set seed = 8 where name = 'search'", "another seed"),
+    ] {
+        other.execute(statement).await;
+        let (code, _, error) = run(&other, &["import", file]);
+        assert_eq!(code, Some(1), "{statement}");
+        assert!(
+            error.contains("is a different one") && error.contains(what),
+            "{statement}: {error}"
+        );
+    }
+}
+
+async fn a_damaged_file_imports_nothing(database: TestDatabase) {
+    filled(&database).await;
+    let other = other_database(&database).await;
+    let text = succeed(&database, &["export", "search"]);
+    let lines: Vec<&str> = text.lines().collect();
+    let without = |number: usize| {
+        let mut lines = lines.clone();
+        lines.remove(number);
+        lines.join("\n") + "\n"
+    };
+    let last = lines.len() - 1;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("damaged.jsonl");
+    let file = path.to_str().expect("a path");
+    for (what, damaged, word) in [
+        ("nothing", String::new(), "empty"),
+        ("no digest", without(last), "the digest"),
+        ("a gap", without(7), "cannot follow"),
+        ("no last entry", without(last - 1), "line"),
+        ("half of it", text[..text.len() / 2].to_owned(), "line"),
+        (
+            "another answer",
+            text.replacen("\"answer\":\"tie\"", "\"answer\":\"first\"", 1),
+            "was changed",
+        ),
+        ("another seed", text.replacen("\"seed\":7", "\"seed\":8", 2), "was changed"),
+        (
+            "an unknown event",
+            text.replacen("\"kind\":\"status\"", "\"kind\":\"enlisted\"", 1),
+            "enlisted",
+        ),
+        ("an unknown policy", text.replacen("pcomp", "pcomp-of-tomorrow", 1), "pcomp-of-tomorrow"),
+        (
+            "a newer format",
+            text.replacen("\"rankduel_export\":1", "\"rankduel_export\":2", 1),
+            "format 2",
+        ),
+        ("a ranker too many", text.replacen("\"first\":0", "\"first\":9", 1), "out of range"),
+        ("more after the end", text.clone() + "{}\n", "after the digest"),
+    ] {
+        assert_ne!(damaged, text, "{what}: nothing was damaged");
+        fs::write(&path, &damaged).expect("a file");
+        let (code, _, error) = run(&other, &["import", file]);
+        assert_eq!(code, Some(1), "{what}");
+        assert!(error.contains(word), "{what}: {error}");
+        assert_eq!(other.count("select count(*) from experiment").await, 0, "{what}");
+        assert_eq!(other.count("select count(*) from log").await, 0, "{what}");
+    }
+    fs::write(&path, text).expect("a file");
+    succeed(&other, &["import", file]);
+}

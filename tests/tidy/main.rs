@@ -1,0 +1,50 @@
+//! Rules about the repository that no compiler checks. A failure names file and line.
+//!
+//! - [`width`]: comments and prose wrap at 100 columns
+//! - [`size`]: source files stay short enough to read
+//! - [`links`]: links, anchors and paths in the documentation lead somewhere
+//! - [`words`]: names that were replaced do not come back
+//! - [`imports`]: no import cycles, and no import of a higher layer
+//! - [`dependencies`]: the pure crates depend on no server, database or runtime
+//! - [`architecture`]: the architecture page names every crate and every module
+//!
+//! `cargo test --test tidy` takes a second. [`pending`] lists the exceptions that should go away.
+
+mod architecture;
+mod dependencies;
+mod imports;
+mod links;
+mod pending;
+mod size;
+mod tree;
+mod width;
+mod words;
+
+use std::path::PathBuf;
+
+/// A breach of a rule.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    path: PathBuf,
+    /// From 1; 0 when the finding is about the whole file.
+    line: usize,
+    message: String,
+}
+
+impl Finding {
+    fn new(path: impl Into<PathBuf>, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.into(), line, message: message.into() }
+    }
+}
+
+/// Fail with every finding outside the pending paths of this rule.
+#[track_caller]
+fn check(rule: &str, mut findings: Vec<Finding>) {
+    findings.retain(|finding| !pending::covers(rule, &finding.path));
+    findings.sort();
+    let lines: Vec<_> = findings
+        .iter()
+        .map(|finding| format!("{}:{}: {}", finding.path.display(), finding.line, finding.message))
+        .collect();
+    assert!(lines.is_empty(), "{} findings\n{}\n", lines.len(), lines.join("\n"));
+}
