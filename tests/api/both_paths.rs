@@ -1,9 +1,9 @@
 //! The two paths of `next-duel`, without the router and through it, give the same responses, log
 //! lines and metrics.
 //!
-//! Each scenario runs twice, on servers of its own. The one gets requests without a body, which
-//! may take the fast path. The other gets the same requests with an empty stream for a body, whose
-//! length nobody knows beforehand, and which therefore take the router's path.
+//! Each scenario runs on two servers. One gets requests without a body, which may take the fast
+//! path. The other gets the same requests with an empty body of unknown length, which always take
+//! the router's path.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,14 +32,14 @@ use crate::support::{Kind, TestDatabase, fresh_database};
 const ADMIN: &str = "given-at-the-start-0123456789";
 const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// Which path the requests without a body may take.
+/// The path of requests that the fast path can answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Fast,
     Router,
 }
 
-/// A clock that stands still, and panics when it is told to.
+/// A clock that stands still, and can be made to panic.
 #[derive(Debug)]
 struct TestClock {
     clock: ManualClock,
@@ -48,7 +48,7 @@ struct TestClock {
 
 impl Clock for TestClock {
     fn now_ms(&self) -> i64 {
-        assert!(!self.panics.load(Ordering::SeqCst), "the clock was told to panic");
+        assert!(!self.panics.load(Ordering::SeqCst), "the clock panics as the test wants");
         self.clock.now_ms()
     }
 }
@@ -76,7 +76,7 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
-/// A server without sockets, and a record of everything that comes out of it.
+/// A server without sockets, and a transcript of everything it sends, logs and counts.
 struct World {
     way: Way,
     app: App,
@@ -86,12 +86,14 @@ struct World {
     clock: Arc<TestClock>,
     lines: Lines,
     transcript: Vec<String>,
+    /// Do not check which path a request takes.
+    any_path: bool,
     _guard: DefaultGuard,
     _database: TestDatabase,
 }
 
 impl World {
-    /// A server on a database that `prepare` has filled.
+    /// A server on a database with keys and experiments, none of them loaded.
     async fn start(way: Way, settings: &ShellSettings) -> Self {
         let database = fresh_database(Kind::Sqlite).await;
         let store = database.store().await;
@@ -116,12 +118,23 @@ impl World {
         };
         let hang = post(std::future::pending::<()>);
         let app = app_with(state, settings, Router::new().route("/hang", hang)).expect("an app");
-        let transcript = Vec::new();
-        let (_guard, _database) = (guard, database);
-        Self { way, app, service, metrics, readiness, clock, lines, transcript, _guard, _database }
+        Self {
+            way,
+            app,
+            service,
+            metrics,
+            readiness,
+            clock,
+            lines,
+            transcript: Vec::new(),
+            any_path: false,
+            _guard: guard,
+            _database: database,
+        }
     }
 
-    /// Send a request without content, and record the response. `fast` is the path it must take.
+    /// Send a request without content, and record the response. `fast`: whether it must take the
+    /// fast path, if that exists on this server.
     async fn send(&mut self, fast: bool, method: &str, target: &str, headers: &[(&str, &str)]) {
         let body = match self.way {
             Way::Fast => Body::empty(),
@@ -147,7 +160,7 @@ impl World {
             .expect("a request");
         let what = format!("{method} {target} {headers:?}");
         let response = self.app.respond(request);
-        assert_eq!(matches!(response, Either::Left(_)), fast, "{what}");
+        assert!(self.any_path || matches!(response, Either::Left(_)) == fast, "{what}");
         let response = response.await.expect("a response");
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.expect("a body");
@@ -158,14 +171,14 @@ impl World {
         assert_eq!(self.metrics.http_requests_in_flight.get(), 0, "{what}");
     }
 
-    /// A duel of this experiment, with this key.
+    /// Request a duel of this experiment with this key.
     async fn duel(&mut self, fast: bool, name: &str, key: &str) {
         let bearer = format!("Bearer {key}");
         let target = format!("/v1/experiments/{name}/next-duel");
         self.send(fast, "POST", &target, &[("authorization", &bearer)]).await;
     }
 
-    /// The access log since the last call, without what differs from run to run.
+    /// The access log since the last call, without times and random ids.
     fn access_lines(&self) -> Vec<String> {
         let bytes = std::mem::take(&mut *self.lines.0.lock().expect("lines"));
         let text = String::from_utf8(bytes).expect("text");
@@ -186,7 +199,7 @@ impl World {
             .collect()
     }
 
-    /// Everything that came out, metrics last.
+    /// The transcript, with the metrics at its end.
     fn end(mut self) -> Vec<String> {
         let metrics = self.metrics.encode().expect("metrics");
         let is_timing = |line: &&str| line.contains("_seconds_sum") || line.contains("_bucket");
@@ -212,7 +225,7 @@ fn key_text(name: &str) -> String {
     format!("stored-{name}-0123456789")
 }
 
-/// One key for each thing that can be wrong with a key, and some that are right.
+/// Add valid keys, and keys that are invalid in different ways.
 async fn keys(store: &SharedStore) {
     let search = Some(vec!["search".to_owned()]);
     let other = Some(vec!["other".to_owned()]);
@@ -245,7 +258,7 @@ async fn keys(store: &SharedStore) {
     }
 }
 
-/// One experiment for each state.
+/// Create one experiment for each state.
 async fn experiments(store: SharedStore) {
     let clock =
         Arc::new(TestClock { clock: ManualClock::at(START_MS), panics: AtomicBool::default() });
@@ -279,7 +292,7 @@ async fn experiments(store: SharedStore) {
     service.shutdown().await;
 }
 
-/// The process is random, the number counts requests.
+/// Hide the random part of a generated request id; the rest counts requests.
 fn hide_request_id(id: &mut Value) {
     let text = id.as_str().expect("an id");
     if let Some((process, number)) = text.split_once('-')
@@ -290,10 +303,10 @@ fn hide_request_id(id: &mut Value) {
     }
 }
 
-/// The headers as a client gets them.
+/// The headers, as a client would receive them.
 fn described(headers: &HeaderMap, bytes: usize) -> Vec<(String, String)> {
     let mut headers = headers.clone();
-    // the router sets it, and hyper does for a response that has none
+    // the router sets it; on the wire hyper adds it where it is missing
     let length = headers.remove(header::CONTENT_LENGTH);
     assert!(length.is_none_or(|length| length == HeaderValue::from(bytes) || bytes == 0));
     let mut headers: Vec<_> = headers
@@ -310,7 +323,7 @@ fn described(headers: &HeaderMap, bytes: usize) -> Vec<(String, String)> {
     headers
 }
 
-/// The body, without what is random.
+/// The body, without its random parts.
 fn describe_body(bytes: &[u8]) -> String {
     let Ok(mut body) = serde_json::from_slice::<Value>(bytes) else {
         return String::from_utf8(bytes.to_vec()).expect("text");
@@ -327,7 +340,7 @@ fn describe_body(bytes: &[u8]) -> String {
     body.to_string()
 }
 
-/// Run a scenario over both paths, and compare all that came out.
+/// Run a scenario over both paths, and compare the transcripts.
 async fn over_both_paths(settings: ShellSettings, scenario: impl AsyncFn(&mut World)) {
     let mut transcripts = Vec::new();
     for way in [Way::Fast, Way::Router] {
@@ -393,7 +406,7 @@ async fn every_kind_of_key() {
         world.send(false, "POST", target, &[]).await;
         let twice = [("authorization", &*admin), ("authorization", "Bearer no-such-key")];
         world.send(true, "POST", target, &twice).await;
-        // a session is for pages
+        // a session opens pages only
         world.send(false, "POST", target, &[("cookie", "rankduel-session=AAAA")]).await;
     })
     .await;
@@ -418,7 +431,10 @@ async fn a_key_made_later_is_found() {
         let note = AuditNote::new(&Actor::command_line(), "key-created", &record.id, START_MS);
         let store = world._database.connect().await;
         store.add_api_key(&record, None, &note).await.expect("a key");
+        // the router's path reads the keys again, unless the service just did that in the background
+        world.any_path = true;
         world.duel(false, "search", &key_text("later")).await;
+        world.any_path = false;
         world.duel(true, "search", &key_text("later")).await;
     })
     .await;
@@ -483,7 +499,6 @@ async fn every_form_of_a_request() {
 
 #[tokio::test]
 async fn a_server_without_keys_and_a_panic() {
-    // the keys of the database are gone, too
     over_both_paths(ShellSettings::default(), async |world| {
         world._database.execute("delete from api_key").await;
         world.service.access().refresh().await.expect("no keys");
@@ -515,7 +530,7 @@ async fn an_overloaded_server() {
         while world.metrics.http_requests_in_flight.get() == 0 {
             tokio::task::yield_now().await;
         }
-        // it takes the only permit, and is not counted among those that run below
+        // it holds the only permit; the requests below check that no other request runs
         world.metrics.http_requests_in_flight.dec();
         world.duel(false, "search", ADMIN).await;
         world.duel(false, "search", &key_text("decide")).await;
@@ -544,7 +559,7 @@ async fn a_server_that_drains_and_one_that_has_stopped() {
     .await;
 }
 
-/// What hyper makes of the responses is the same, too.
+/// The responses are the same after hyper has written them.
 #[tokio::test]
 async fn the_bytes_on_the_wire() {
     use crate::support::server::Api;
@@ -567,7 +582,7 @@ async fn the_bytes_on_the_wire() {
             .map(str::to_owned)
             .collect();
         head.sort();
-        // which may differ by a digit
+        // the lengths of two duel ids may differ
         let length = format!("content-length: {}", body.len());
         let at = head.iter().position(|line| *line == length).expect("the length of the body");
         head.remove(at);

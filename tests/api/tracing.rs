@@ -111,7 +111,7 @@ async fn a_build_without_the_export_logs_so() {
         process.signal("TERM");
         let (code, log) = process.wait();
         assert_eq!(code, Some(0));
-        log.lines().filter(|line| line.contains("exports no spans")).count()
+        log.lines().filter(|line| line.contains("no spans are exported")).count()
     };
     assert_eq!(said(None).await, 0);
     assert_eq!(said(Some("OTEL_EXPORTER_OTLP_ENDPOINT")).await, 1);

@@ -169,7 +169,7 @@ async fn pairs_are_those_of_the_api(
         assert_eq!(row[3], won, "{name}");
     }
     let canary = browser
-        .run("return document.body.textContent.includes('The canary, two ids of one ranker')")
+        .run("return document.body.textContent.includes('The canary, two ids of the same ranker')")
         .await;
     assert_eq!(canary, json!(!statistics["canary"].is_null()), "{name}");
 }

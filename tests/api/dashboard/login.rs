@@ -160,7 +160,7 @@ async fn login_needs_a_key_that_may_read_and_the_same_origin() {
         let answer = log_in(&server, wrong, &[]).await;
         assert_eq!(answer.status(), 401);
         assert!(!answer.headers().contains_key("set-cookie"));
-        assert!(answer.text().await.unwrap().contains("may not read"));
+        assert!(answer.text().await.unwrap().contains("lacks the scope read"));
     }
     // A key for one experiment shows only that experiment.
     let (session, _) = cookie(&log_in(&server, &one, &[]).await);
@@ -237,7 +237,7 @@ async fn a_browser_logs_in_and_out() {
         text.as_str().map(str::to_owned)
     })
     .await;
-    assert!(wrong.contains("may not read"), "{wrong}");
+    assert!(wrong.contains("lacks the scope read"), "{wrong}");
     // The browser logs the expected 401 to its console.
     drop(browser.console().await);
     submit(ADMIN).await;
