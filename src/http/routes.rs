@@ -61,6 +61,9 @@ fn all_problems(
     own: &[ProblemKind],
 ) -> Vec<ProblemKind> {
     let mut kinds = own.to_vec();
+    if own.contains(&ProblemKind::ExperimentNotFound) {
+        kinds.push(ProblemKind::ExperimentUnreadable);
+    }
     if operation.request_body.is_some() {
         kinds.extend([
             ProblemKind::MalformedJson,

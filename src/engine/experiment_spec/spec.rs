@@ -37,7 +37,7 @@ pub struct ExperimentSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_policies: Vec<PolicySpec>,
     /// How `rankers` has changed since the creation: one change for each such entry of the log.
-    #[serde(default, rename = "comings", skip_serializing_if = "RosterChanges::is_none")]
+    #[serde(default, skip_serializing_if = "RosterChanges::is_none")]
     pub roster_changes: RosterChanges,
     /// Rules for its pages.
     #[serde(default)]
