@@ -38,7 +38,8 @@ pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
                         }
                     }
                     @if frame.updates {
-                        // The script fills and shows this. Without scripts the page does not change.
+                        // The script fills and shows this. Without scripts the page does not
+                        // change.
                         p.updates #updates hidden {
                             span #updated role="status" {}
                             button.quiet #pause type="button" aria-pressed="false" { "Pause updates" }

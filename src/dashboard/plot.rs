@@ -1,6 +1,6 @@
-//! Line plots as inline SVG. The lines are stretched to the available width. All text is HTML beside
-//! them, so that it keeps its size on a phone. There are no inline styles, because the content
-//! security policy forbids them.
+//! Line plots as inline SVG. The lines are stretched to the available width. All text is HTML
+//! beside them, so that it keeps its size on a phone. There are no inline styles, because the
+//! content security policy forbids them.
 
 use std::fmt::Write as _;
 

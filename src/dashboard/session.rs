@@ -1,9 +1,9 @@
 //! Sessions of the dashboard: logging in with a key, and logging out.
 //!
-//! A session is a signed cookie with the key it was opened with and its expiry. It is valid at every
-//! replica, as long as the key is valid. It opens only the dashboard, never the API. Scripts cannot
-//! read the cookie. Browsers send it only to this site, and only over TLS unless the site is the
-//! local machine. Only pages of this site may send requests that change anything (`CsrfLayer`).
+//! A session is a signed cookie with the key it was opened with and its expiry. It is valid at
+//! every replica, as long as the key is valid. It opens only the dashboard, never the API. Scripts
+//! cannot read the cookie. Browsers send it only to this site, and only over TLS unless the site is
+//! the local machine. Only pages of this site may send requests that change anything (`CsrfLayer`).
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -99,10 +99,10 @@ impl From<AuditRecord> for AuditEntry {
 
 /// Read the audit log
 ///
-/// Every change of an experiment or a key, and every action of the service itself, such as closing a
-/// batch. Newest first, in pages. A change and its entry are written in one transaction, and entries
-/// are never changed or removed. With a key that is restricted to some experiments, `experiment` is
-/// required.
+/// Every change of an experiment or a key, and every action of the service itself, such as closing
+/// a batch. Newest first, in pages. A change and its entry are written in one transaction, and
+/// entries are never changed or removed. With a key that is restricted to some experiments,
+/// `experiment` is required.
 #[utoipa::path(get, path = "/v1/audit", tag = openapi::OPERATIONS_TAG, params(AuditQuery),
     responses(
         (status = 200, body = AuditPage, description = "A page."),

@@ -148,7 +148,8 @@ impl DuelAnswer {
 /// concluded experiment issues self-duels of its winner. If the experiment is paused or the service
 /// cannot be reached, show your control ranking.
 ///
-/// If the body has the rankings of all rankers, the two chosen ones are interleaved in the same call.
+/// If the body has the rankings of all rankers, the two chosen ones are interleaved in the same
+/// call.
 #[utoipa::path(post, path = "/v1/experiments/{name}/next-duel", tag = "duels",
     params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = Option<NextDuelBody>),

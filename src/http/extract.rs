@@ -17,7 +17,8 @@ use serde_path_to_error::Segment;
 
 use super::problem::{Problem, ProblemKind};
 
-/// A JSON body. `T` should `deny_unknown_fields`, so that a misspelt field is rejected, not ignored.
+/// A JSON body. `T` should `deny_unknown_fields`, so that a misspelt field is rejected, not
+/// ignored.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonBody<T>(pub T);
 
@@ -166,8 +167,8 @@ fn without_place(error: &serde_json::Error) -> String {
     text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
-/// A `T` that is read only from an object. A struct could also be read from an array of its values in
-/// order, which the API does not describe.
+/// A `T` that is read only from an object. A struct could also be read from an array of its values
+/// in order, which the API does not describe.
 #[derive(Debug, Clone, Copy)]
 pub struct Object<T>(pub T);
 

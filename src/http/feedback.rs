@@ -272,10 +272,10 @@ fn expired_detail(expired_at: i64) -> String {
 
 /// Report outcomes or clicks
 ///
-/// The response is sent only after the feedback is durable. Sending the same feedback again is safe:
-/// it counts once. Feedback on one duel that cannot be counted gets an error response. Feedback on
-/// several duels gets 200 with a result for each item, in order; valid items count even if others do
-/// not.
+/// The response is sent only after the feedback is durable. Sending the same feedback again is
+/// safe: it counts once. Feedback on one duel that cannot be counted gets an error response.
+/// Feedback on several duels gets 200 with a result for each item, in order; valid items count even
+/// if others do not.
 ///
 /// The `clicks` on an interleaved page may be sent in parts (`"final": false`), in any order, more
 /// than once and to any server; together they give one outcome. Clicks that arrive after the duel

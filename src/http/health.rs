@@ -110,7 +110,8 @@ async fn readyz(State(state): State<AppState>) -> ApiResult<Json<Ready>> {
 
 /// Metrics for Prometheus
 ///
-/// A key that is restricted to some experiments gets 403, because the metrics cover all experiments.
+/// A key that is restricted to some experiments gets 403, because the metrics cover all
+/// experiments.
 #[utoipa::path(get, path = "/metrics", tag = openapi::OPERATIONS_TAG, responses(
     (status = 200, description = "All metrics, in the OpenMetrics text format.", body = String,
      content_type = "application/openmetrics-text")

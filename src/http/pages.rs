@@ -143,8 +143,8 @@ impl PageParts {
 /// A page to show.
 #[derive(Debug, Serialize, ToSchema)]
 struct InterleavedPage {
-    /// Signed id of the duel, with the encrypted data needed to credit clicks; send it back with the
-    /// clicks.
+    /// Signed id of the duel, with the encrypted data needed to credit clicks; send it back with
+    /// the clicks.
     #[schema(example = "AgAAAAEqAwEBAAD_rQM...")]
     duel_id: String,
     /// Name of the experiment.
@@ -163,8 +163,9 @@ struct InterleavedPage {
 /// Interleave two rankings
 ///
 /// Combines the rankings of the two rankers chosen by `next-duel` with the experiment's method.
-/// Neither the slots nor the new `duel_id` reveal which ranker a document belongs to. The same duel,
-/// rankings and pins give the same list on every server, for each of its pages. Writes nothing.
+/// Neither the slots nor the new `duel_id` reveal which ranker a document belongs to. The same
+/// duel, rankings and pins give the same list on every server, for each of its pages. Writes
+/// nothing.
 #[utoipa::path(post, path = "/v1/experiments/{name}/interleave", tag = "duels", request_body = InterleaveBody,
     params(("name" = String, Path, description = "Name of the experiment.")),
     responses(

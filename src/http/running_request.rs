@@ -129,8 +129,8 @@ impl RunningRequest {
             ProblemContext { path, request_id: &self.id, trace_id: self.trace_id.as_deref() };
         let mut response = describe(response, &self.method, context);
         let headers = response.headers_mut();
-        // A response with an ETag may be stored, but must be revalidated. Any other is valid only at
-        // its moment.
+        // A response with an ETag may be stored, but must be revalidated. Any other is valid only
+        // at its moment.
         let cache = if headers.contains_key(header::ETAG) { "no-cache" } else { "no-store" };
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(cache));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

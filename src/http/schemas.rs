@@ -1,7 +1,7 @@
 //! Schemas of types that come from crates without schemas.
 //!
-//! The types here mirror types whose own derivation would describe them in a way that clients cannot
-//! use. [`PolicySchema`] comes from the registry of policies.
+//! The types here mirror types whose own derivation would describe them in a way that clients
+//! cannot use. [`PolicySchema`] comes from the registry of policies.
 
 #![expect(dead_code, reason = "describes JSON that other types read and write")]
 

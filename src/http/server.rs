@@ -32,7 +32,8 @@ impl Default for ConnectionSettings {
     }
 }
 
-/// Size of a connection's buffer. The head of a request must fit; hyper responds 431 to a larger one.
+/// Size of a connection's buffer. The head of a request must fit; hyper responds 431 to a larger
+/// one.
 const BUFFER_MAX_BYTES: usize = 64 * 1024;
 
 /// The result of the drain.
@@ -44,8 +45,8 @@ pub enum Drained {
     CutOff(usize),
 }
 
-/// Serve `app` on `listener` until `shutdown` is ready. Then stop accepting connections, let running
-/// requests finish, and close.
+/// Serve `app` on `listener` until `shutdown` is ready. Then stop accepting connections, let
+/// running requests finish, and close.
 pub async fn serve(
     listener: TcpListener,
     app: App,

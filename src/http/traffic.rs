@@ -61,9 +61,9 @@ struct Sides {
     left_share: Option<f64>,
 }
 
-/// The sample-ratio check for adaptive allocation. Pairs are shown differently often on purpose, but
-/// the share of duels with feedback should be the same for every pair. Covers the duels issued by
-/// this server that have feedback or have expired.
+/// The sample-ratio check for adaptive allocation. Pairs are shown differently often on purpose,
+/// but the share of duels with feedback should be the same for every pair. Covers the duels issued
+/// by this server that have feedback or have expired.
 #[derive(Debug, Serialize, ToSchema)]
 struct Answers {
     /// Share of duels with feedback; `null` while there are no such duels.

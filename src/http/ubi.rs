@@ -139,8 +139,9 @@ struct EventReceipts {
 /// the page of its duel, as with `"final": false` in `feedback`. The duel is settled after the
 /// experiment's `settle_after_seconds`, or by `feedback` with `final`.
 ///
-/// The duel of an event is `event_attributes.duel_id`, else the entry of `duels` for its `query_id`,
-/// else its `query_id`. The document is `object.object_id`, else the document at `position.ordinal`.
+/// The duel of an event is `event_attributes.duel_id`, else the entry of `duels` for its
+/// `query_id`, else its `query_id`. The document is `object.object_id`, else the document at
+/// `position.ordinal`.
 #[utoipa::path(post, path = "/v1/experiments/{name}/feedback/ubi", tag = "duels",
     params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = UbiBody, example = json!({

@@ -40,8 +40,8 @@ struct VerdictQuery {
 ///
 /// `winners` and `possible` are based on confidence intervals that hold at all times together, so
 /// you may read the verdict as often as you like and stop at any time. The probabilities come from
-/// the posterior, under a uniform prior over the preferences; they are informative earlier, but give
-/// a weaker guarantee. Every replica returns the same verdict for the same log position.
+/// the posterior, under a uniform prior over the preferences; they are informative earlier, but
+/// give a weaker guarantee. Every replica returns the same verdict for the same log position.
 #[utoipa::path(get, path = "/v1/experiments/{name}/verdict", tag = "results",
     params(
         ("name" = String, Path, description = "Name of the experiment."),
@@ -73,8 +73,9 @@ async fn verdict(
 
 /// Winners under other definitions of the best ranker
 ///
-/// The Copeland, Condorcet, Borda, random walk and von Neumann winners side by side, from the current
-/// win rates, with a note if they disagree. Estimates only; `/verdict` has the certified winners.
+/// The Copeland, Condorcet, Borda, random walk and von Neumann winners side by side, from the
+/// current win rates, with a note if they disagree. Estimates only; `/verdict` has the certified
+/// winners.
 #[utoipa::path(get, path = "/v1/experiments/{name}/winners", tag = "results",
     params(
         ("name" = String, Path, description = "Name of the experiment."),

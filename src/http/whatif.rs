@@ -39,9 +39,9 @@ struct ReplayBody {
 
 /// Fold the log under another policy
 ///
-/// Returns the state of that policy, the duels it would choose next, and the cost it would have had:
-/// an estimate with its variance, or the reason why the log does not allow one. Changes nothing. For
-/// the experiment's own policy, the state is the current one.
+/// Returns the state of that policy, the duels it would choose next, and the cost it would have
+/// had: an estimate with its variance, or the reason why the log does not allow one. Changes
+/// nothing. For the experiment's own policy, the state is the current one.
 #[utoipa::path(post, path = "/v1/experiments/{name}/replay", tag = "results",
     request_body = ReplayBody,
     params(("name" = String, Path, description = "Name of the experiment.")),
@@ -63,8 +63,8 @@ async fn replay(
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct CountsBody {
-    /// `wins[i][j]`: number of duels that ranker `i` won against ranker `j`. A square matrix of 2 to
-    /// 1024 rows, with numbers below 2^30 and a diagonal of zeros.
+    /// `wins[i][j]`: number of duels that ranker `i` won against ranker `j`. A square matrix of 2
+    /// to 1024 rows, with numbers below 2^30 and a diagonal of zeros.
     #[schema(value_type = Vec<Vec<u32>>, min_items = 2, max_items = 1024, example = json!([[0, 7, 4], [3, 0, 5], [2, 1, 0]]))]
     wins: Vec<Vec<u32>>,
     /// The policy, one whose state is these counts: `uniform`, `d-ts`, `d-ts-plus` (the default) or
@@ -87,7 +87,8 @@ struct ChosenPair {
     left: usize,
     /// Index of the ranker to show right (second).
     right: usize,
-    /// Whether both are the same ranker. Show its ranking alone; feedback teaches the policy nothing.
+    /// Whether both are the same ranker. Show its ranking alone; feedback teaches the policy
+    /// nothing.
     self_duel: bool,
     /// Index of the ranker that the policy would recommend if it ended now.
     champion: usize,

@@ -431,7 +431,8 @@ async fn a_key_made_later_is_found() {
         let note = AuditNote::new(&Actor::command_line(), "key-created", &record.id, START_MS);
         let store = world._database.connect().await;
         store.add_api_key(&record, None, &note).await.expect("a key");
-        // the router's path reads the keys again, unless the service just did that in the background
+        // the router's path reads the keys again, unless the service just did that in the
+        // background
         world.any_path = true;
         world.duel(false, "search", &key_text("later")).await;
         world.any_path = false;

@@ -52,9 +52,9 @@ pub(crate) struct ExperimentChange {
 /// retires a ranker; one change in each request.
 ///
 /// A new policy learns from every comparison in the log, and feedback on duels of the old policy
-/// still counts. The policy takes an added or retired ranker into account from the next duel on, and
-/// all counts are kept. `If-Match` contains the `ETag` of the experiment as it was read, or `*` for
-/// any version.
+/// still counts. The policy takes an added or retired ranker into account from the next duel on,
+/// and all counts are kept. `If-Match` contains the `ETag` of the experiment as it was read, or `*`
+/// for any version.
 #[utoipa::path(patch, path = "/v1/experiments/{name}", tag = "experiments", request_body = ExperimentChange,
     params(
         ("name" = String, Path, description = "Name of the experiment."),

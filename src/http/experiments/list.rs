@@ -40,9 +40,9 @@ pub(crate) struct ExperimentPage {
 
 /// List experiments
 ///
-/// Ordered by name, in pages. Archived experiments are omitted, but can still be read by name. A key
-/// that is restricted to some experiments sees only those; its pages may have fewer than `limit`
-/// experiments.
+/// Ordered by name, in pages. Archived experiments are omitted, but can still be read by name. A
+/// key that is restricted to some experiments sees only those; its pages may have fewer than
+/// `limit` experiments.
 #[utoipa::path(get, path = "/v1/experiments", tag = "experiments", params(ListQuery),
     responses((status = 200, body = ExperimentPage, description = "A page.")))]
 pub(crate) async fn list(
