@@ -12,10 +12,9 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use rankduel::http::server::ConnectionSettings;
 use serde_json::{Value, json};
 use support::client::{Client, JSON, eventually, steady};
-use support::server::{Process, TestServer, outcome, rankduel};
+use support::server::{Process, outcome, rankduel};
 use support::{Kind, TestDatabase, fresh_database};
 
 const CALLERS_TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -25,7 +24,13 @@ const FEEDBACKS_TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 /// The requests to `/v1/traces`.
 type Came = Arc<Mutex<Vec<(HeaderMap, Bytes)>>>;
 
-async fn collector(status: StatusCode) -> (TestServer, Came) {
+/// A collector on a free port, until the test ends.
+struct Collector {
+    /// `ADDRESS:PORT`.
+    address: String,
+}
+
+async fn collector(status: StatusCode) -> (Collector, Came) {
     let came = Came::default();
     let kept = Arc::clone(&came);
     let take = async move |headers: HeaderMap, body: Bytes| {
@@ -33,7 +38,10 @@ async fn collector(status: StatusCode) -> (TestServer, Came) {
         status
     };
     let app = Router::new().route("/v1/traces", post(take));
-    (TestServer::start(app, ConnectionSettings::default()).await, came)
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("its address").to_string();
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    (Collector { address }, came)
 }
 
 fn serving(database: &TestDatabase, variables: &[(&str, &str)]) -> Process {

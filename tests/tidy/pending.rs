@@ -5,11 +5,9 @@ use std::path::Path;
 
 /// A rule, and the paths (with everything below them) that it is not applied to yet.
 const PENDING: &[(&str, &[&str])] = &[
-    ("architecture", &["docs/architecture.md"]),
-    ("cycles", &["crates/dueling-bandits", "src/dashboard", "src/http"]),
-    ("links", &["docs/architecture.md"]),
-    ("width", &["crates/dueling-bandits", "docs", "src/dashboard"]),
-    ("words", &["crates/dueling-bandits", "docs", "openapi.yaml", "src"]),
+    ("cycles", &["src/dashboard", "src/http"]),
+    ("width", &["docs", "src/dashboard"]),
+    ("words", &["docs", "openapi.yaml", "src"]),
 ];
 
 pub fn covers(rule: &str, path: &Path) -> bool {

@@ -67,8 +67,8 @@ fn is_script(file: &File) -> bool {
     file.text.starts_with("#!")
 }
 
-/// The columns of a line that is too long. Link targets and addresses cannot be wrapped, so they do
-/// not count.
+/// The columns of a line that is too long. Link targets, addresses and long code spans cannot be
+/// wrapped, so they do not count.
 fn too_long((number, line): (usize, &str)) -> Option<(usize, usize)> {
     let whole = line.chars().count();
     if whole <= COLUMNS {
@@ -84,6 +84,9 @@ fn without_addresses(line: &str) -> String {
         let end = text[start..].find(')').map_or(text.len(), |end| start + end + 1);
         text.replace_range(start + 1..end, "");
     }
+    let spans = text.split('`').enumerate();
+    let is_wrapped = |(index, span): &(usize, &str)| index % 2 == 0 || span.len() < COLUMNS / 2;
+    let text: String = spans.filter(is_wrapped).map(|(_, span)| span).collect();
     let words = text.split(' ').filter(|word| !word.contains("://"));
     words.collect::<Vec<_>>().join(" ")
 }

@@ -121,7 +121,7 @@ impl Ledger {
     }
 
     /// A random pair that needs more answers than are in flight; `None` when every comparison left
-    /// is handed out, or when no batch is open.
+    /// is issued, or when no batch is open.
     ///
     /// First tries a few random positions, which suffices while most of the batch is not issued
     /// yet. Then scans all open pairs, from a random one on.

@@ -325,8 +325,8 @@ fn forecasts_of_clear_cases() {
     let decided = tally(&[&[0, 90], &[0, 0]]);
     assert_eq!(ask(&decided, &history(&[(0, 1, 90)], 2)).unwrap().estimate, 0.0);
 
-    // 70 of 100: at 0.7, each comparison adds 0.082 nats; evidence of about 20 takes ln 20 nats, after
-    // the first ln(√(100/2π · 1/0.21))
+    // 70 of 100: at 0.7, each comparison adds 0.082 nats; evidence of about 20 takes ln 20 nats,
+    // after the first ln(√(100/2π · 1/0.21))
     let close = tally(&[&[0, 63], &[40, 0]]);
     let found = ask(&close, &history(&[(0, 1, 103)], 2)).unwrap();
     assert!(
