@@ -202,8 +202,7 @@ pub(crate) enum ReceiptStatus {
     Conflict,
     /// It arrived after the duel expired.
     Expired,
-    /// The duel was settled before these clicks arrived. They change nothing; do not send them
-    /// again.
+    /// The duel was settled before these clicks arrived. They change nothing, even if sent again.
     Late,
     /// It is malformed, or its `duel_id` is not of this experiment.
     Invalid,

@@ -57,7 +57,7 @@ struct Sides {
     left: u64,
     /// Pages on which the right ranker won.
     right: u64,
-    /// Share of the left among both; `null` before the first.
+    /// Share of the left side's wins; `null` before the first win.
     left_share: Option<f64>,
 }
 
