@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 
 use crate::access::ApiKeys;
-use crate::http::middleware::ShellSettings;
+use crate::http::ShellSettings;
 use crate::http::server::ConnectionSettings;
 use crate::service::ServiceSettings;
 use crate::telemetry::logging::LogFormat;

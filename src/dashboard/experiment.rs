@@ -1,23 +1,11 @@
-//! `/experiments/{name}`: one experiment on a page.
+//! `/experiments/{name}`: the page of one experiment.
 
 use maud::{Markup, html};
 
-use super::layout::{moment, number, percent, seconds};
+use super::layout::{number, percent, seconds, timestamp};
+use super::parts::{fact, status, with_code};
 use super::view::View;
 use super::{heat, history, interleaved, pairs, verdict};
-use crate::events::Status;
-use crate::store::ExperimentRecord;
-
-/// An experiment's status as a badge.
-pub(crate) fn status(record: &ExperimentRecord) -> Markup {
-    let (class, text) = match (record.archived_at, record.status) {
-        (Some(_), _) => ("archived", "archived"),
-        (None, Status::Running) => ("running", "running"),
-        (None, Status::Paused) => ("paused", "paused"),
-        (None, Status::Concluded) => ("decided", "concluded"),
-    };
-    html! { span.badge.(class) { (text) } }
-}
 
 /// The page.
 pub(crate) fn page(view: &View) -> Markup {
@@ -26,7 +14,7 @@ pub(crate) fn page(view: &View) -> Markup {
         p.quiet {
             (view.active().len()) " rankers"
             @if !view.retired().is_empty() { " (" (view.retired().len()) " retired)" }
-            ", policy " code { (view.loaded.spec.policy.kind()) } ", since " (moment(view.record.created_at)) ". "
+            ", policy " code { (view.loaded.spec.policy.kind()) } ", since " (timestamp(view.record.created_at)) ". "
             "As JSON: "
             @for (index, part) in ["verdict", "standings", "regret", "winners", "statistics", "traffic"].iter().enumerate() {
                 @if index > 0 { ", " }
@@ -45,7 +33,7 @@ pub(crate) fn page(view: &View) -> Markup {
         (interleaved::section(view))
         (rankers(view))
         @if view.batch.is_some() { (batch(view)) }
-        (words())
+        (glossary())
     }
 }
 
@@ -55,24 +43,11 @@ fn alarms(view: &View) -> Markup {
             div.alarm role="alert" {
                 h3 { (alarm.title) }
                 p { (alarm.detail) }
-                p { b { "Likely cause: " } (ticks(alarm.cause)) }
-                p { b { "What to do: " } (ticks(alarm.action)) }
+                p { b { "Likely cause: " } (with_code(alarm.cause)) }
+                p { b { "What to do: " } (with_code(alarm.action)) }
             }
         }
     }
-}
-
-/// Text in which every second piece between backticks is code.
-pub(crate) fn ticks(text: &str) -> Markup {
-    html! {
-        @for (index, piece) in text.split('`').enumerate() {
-            @if index % 2 == 1 { code { (piece) } } @else { (piece) }
-        }
-    }
-}
-
-pub(crate) fn fact(label: &str, value: &Markup) -> Markup {
-    html! { div { dt { (label) } dd { (value) } } }
 }
 
 fn traffic(view: &View) -> Markup {
@@ -84,26 +59,26 @@ fn traffic(view: &View) -> Markup {
     html! {
         section aria-labelledby="traffic-title" {
             h2 #traffic-title { "Traffic" }
-            p.quiet { "At this server, since " (moment(traffic.since_ms)) "; the sides over the whole log." }
+            p.quiet { "On this server, since " (timestamp(traffic.since_ms)) ". Wins by side cover the whole log." }
             dl.facts {
                 (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
-                (fact("Pairs handed out", &html! { (number(traffic.pairs)) }))
-                (fact("Answers recorded", &html! { (number(feedback.recorded)) }))
-                (fact("Repeats", &html! { (number(feedback.duplicate)) }))
-                (fact("Contradictions", &html! { (number(feedback.conflict)) }))
+                (fact("Pairs issued", &html! { (number(traffic.pairs)) }))
+                (fact("Feedback recorded", &html! { (number(feedback.recorded)) }))
+                (fact("Duplicates", &html! { (number(feedback.duplicate)) }))
+                (fact("Conflicts", &html! { (number(feedback.conflict)) }))
                 (fact("Too late", &html! { (number(feedback.expired + feedback.late)) }))
-                (fact("Of no duel (orphans)", &html! { (number(feedback.invalid)) }))
-                (fact("Never answered", &html! { (number(traffic.unanswered)) }))
-                (fact("Half of the answers take", &html! { (time(traffic.delay.p50_seconds)) }))
-                (fact("99 % take", &html! { (time(traffic.delay.p99_seconds)) }))
-                (fact("Left : right won", &html! {
+                (fact("Unknown duels", &html! { (number(feedback.invalid)) }))
+                (fact("Expired without feedback", &html! { (number(traffic.unanswered)) }))
+                (fact("Median time to feedback", &html! { (time(traffic.delay.p50_seconds)) }))
+                (fact("99th percentile", &html! { (time(traffic.delay.p99_seconds)) }))
+                (fact("Wins left : right", &html! {
                     (number(left)) " : " (number(right))
                     @if left + right > 0 { " (" (percent(left as f64 / (left + right) as f64)) " left)" }
                 }))
-                (fact("Answers come back evenly", &match traffic.even.test {
+                (fact("Feedback rate equal for all pairs", &match traffic.even.test {
                     Some(test) if test.p_value < 1e-5 => html! { "no (p = " (format!("{:.0e}", test.p_value)) ")" },
                     Some(test) => html! { "yes (p = " (format!("{:.2}", test.p_value)) ")" },
-                    None => html! { "too little to say" },
+                    None => html! { "too little data" },
                 }))
             }
         }
@@ -118,17 +93,17 @@ fn rankers(view: &View) -> Markup {
             h2 #rankers-title { "Rankers" }
             div.scroll role="region" aria-labelledby="rankers-title" tabindex="0" {
                 table {
-                    caption { "The best first; ★ leads" @if !view.retired().is_empty() { "; the retired last" } }
+                    caption { "Best first; ★ marks the leaders" @if !view.retired().is_empty() { "; retired rankers last" } }
                     thead { tr {
                         th scope="col" { "Ranker" }
-                        th.number scope="col" { "Best with probability" }
+                        th.number scope="col" { "Probability of being best" }
                         th.number scope="col" { "Beats" }
                         th.number scope="col" { "Mean win rate" }
                         th.number scope="col" { "Wins" }
                         th.number scope="col" { "Losses" }
                         th.number scope="col" { "Ties" }
                         th.number scope="col" { "Shown" }
-                        th scope="col" { "Share of all places" }
+                        th scope="col" { "Share of places" }
                     } }
                     tbody {
                         @for &i in &view.order {
@@ -173,14 +148,14 @@ fn batch(view: &View) -> Markup {
             h2 #batch-title { "Batch" }
             @if let Some(number_of) = batch.number {
                 p {
-                    "Batch " (number_of) @if let Some(at) = batch.opened_at { ", open since " (moment(at)) } ": "
+                    "Batch " (number_of) @if let Some(at) = batch.opened_at { ", open since " (timestamp(at)) } ": "
                     b { (number(answered.min(needed))) " of " (number(needed)) } " comparisons of " (number(batch.pairs.len() as u64))
-                    " pairs are answered, " (number(in_flight)) " are out."
+                    " pairs are answered; " (number(in_flight)) " are in flight."
                 }
                 progress max=(needed.max(1)) value=(answered.min(needed)) aria-labelledby="batch-title" {
                     (percent(answered as f64 / needed.max(1) as f64))
                 }
-                p.quiet { "The policy adapts when the batch is complete; until then it hands out the pairs of this batch." }
+                p.quiet { "The policy adapts when the batch is complete. Until then it issues the pairs of this batch." }
             } @else {
                 p { "The policy has run all its batches and shows its winner." }
             }
@@ -188,26 +163,27 @@ fn batch(view: &View) -> Markup {
     }
 }
 
-fn words() -> Markup {
+fn glossary() -> Markup {
     html! {
         details #words {
-            summary { "What the words mean" }
+            summary { "Glossary" }
             dl {
                 dt { b { "Duel" } }
-                dd { "One page on which the results of two rankers are mixed. The ranker whose results are clicked more wins it." }
+                dd { "One page with the interleaved results of two rankers. The ranker whose results get more clicks wins." }
                 dt { b { "Beats" } }
-                dd { "Wins more than half of the duels with the other. The best ranker (Copeland winner) beats the most others." }
+                dd { "Wins more than half of the duels against another ranker. The best ranker (Copeland winner) beats the most others." }
                 dt { b { "Regret" } }
                 dd {
-                    "What a page costs because it does not show the best ranker alone: the share of others that the best one beats, less the mean \
-                     share of the two that were shown. Summed over all pages."
+                    "The cost of a page that does not show only the best ranker: the share of others that the best ranker beats, \
+                     minus the mean of this share over the two rankers shown. Summed over all pages."
                 }
                 dt { b { "In flight" } }
-                dd { "Handed out by this server, neither answered nor expired." }
-                dt { b { "Answers come back evenly" } }
+                dd { "Issued by this server, and neither answered nor expired." }
+                dt { b { "Feedback rate equal for all pairs" } }
                 dd {
-                    "A duel should be answered as often whichever rankers are on it. If not, a ranker fails or is slow, and the comparison is \
-                     biased. (The sample-ratio check for experiments whose allocation adapts: shown counts differ on purpose here.)"
+                    "Duels should get feedback at the same rate, whichever rankers are on them. If not, a ranker fails or is slow, \
+                     and the comparison is biased. This is the sample-ratio check for adaptive allocation, where pairs are shown \
+                     differently often on purpose."
                 }
             }
         }

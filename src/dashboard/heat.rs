@@ -1,5 +1,5 @@
-//! Who beats whom: a table with numbers for a few rankers, a picture for many, and one ranker
-//! against all others for any number.
+//! Win rates: a table for a few rankers, a picture for many, and a table of one ranker against all
+//! others.
 
 use std::fmt::Write as _;
 
@@ -8,12 +8,13 @@ use maud::{Markup, html};
 use super::layout::{number, percent};
 use super::view::{Pairing, View};
 
-/// With more rankers than that the table is a picture.
+/// With more rankers than this, a picture replaces the table.
 const TABLE_MAX: usize = 16;
 /// Shades from "always loses" to "always wins".
 const SHADES: usize = 9;
 
-/// The shade of a pair: of its posterior mean under a uniform prior, so that few duels are pale.
+/// The shade of a pair: that of its posterior mean under a uniform prior, so that few duels give a
+/// pale shade.
 fn shade(pair: &Pairing) -> usize {
     let mean = (pair.rate * pair.plays + 1.0) / (pair.plays + 2.0);
     ((mean * SHADES as f64) as usize).min(SHADES - 1)
@@ -24,31 +25,30 @@ pub(crate) fn section(view: &View) -> Markup {
     let few = view.active().len() <= TABLE_MAX;
     html! {
         section #rates aria-labelledby="rates-title" {
-            h2 #rates-title { "Who beats whom" }
+            h2 #rates-title { "Win rates" }
             p {
-                "Each cell: how often the ranker of the row was clicked more than the ranker of the column, of the duels that \
-                 they had. "
-                "Below it, the interval that holds however often one looks (" (percent(view.verdict.confidence)) "), and wins : losses (ties). "
+                "Each cell shows how often the ranker of the row won its duels against the ranker of the column. Below it are the \
+                 interval, which is valid at all times (" (percent(view.verdict.confidence)) " confidence), and wins : losses (ties). "
                 @if !view.deciding.is_empty() { b { "◆" }
-                    " marks the pairs that decide who wins"
+                    " marks the pairs that decide the winner"
                     @if view.verdict.deciding_pairs_total * 2 > view.deciding.len() {
                         ", the ten that matter most of " (number(view.verdict.deciding_pairs_total as u64))
                     }
                     ". "
                 }
-                "The more duels, the stronger the shade. The best ranker is first."
+                "More duels give a stronger shade. The best ranker is first."
             }
             @if let [first, rest @ ..] = view.retired() {
                 p.quiet {
-                    "Left out, for they were retired: " code { (view.ids[*first]) }
+                    "Retired rankers are omitted: " code { (view.ids[*first]) }
                     @if rest.len() < 10 { @for &i in rest { ", " code { (view.ids[i]) } } } @else { " and " (rest.len()) " others" }
-                    ". The table below has their numbers."
+                    ". The table below shows their numbers."
                 }
             }
             @if few { (table(view)) } @else { (picture(view)) }
             ul.legend.shades aria-label="Shades" {
-                @for (class, label) in [("w0", "loses nearly always"), ("w2", "loses"), ("w4", "even"), ("w6", "wins"),
-                    ("w8", "wins nearly always"), ("none", "never compared")] {
+                @for (class, label) in [("w0", "almost always loses"), ("w2", "loses"), ("w4", "even"), ("w6", "wins"),
+                    ("w8", "almost always wins"), ("none", "never compared")] {
                     li { span.key.cell.(class) {} (label) }
                 }
             }
@@ -96,7 +96,8 @@ fn table(view: &View) -> Markup {
     }
 }
 
-/// Squares of one unit, each shade one path: a row's neighbours of one shade are one rectangle.
+/// Squares of one unit. Each shade is one path, and neighbours in a row with the same shade are one
+/// rectangle.
 fn picture(view: &View) -> Markup {
     let rankers = view.active().len();
     let mut paths = vec![String::new(); SHADES + 1];
@@ -109,7 +110,7 @@ fn picture(view: &View) -> Markup {
             if let Some((shade, start)) = run
                 && here != Some(shade)
             {
-                // writing to a string does not fail
+                // Writing to a string cannot fail.
                 let _ = write!(paths[shade], "M{start} {y}h{}v1h-{0}z", x - start);
                 run = None;
             }
@@ -126,7 +127,7 @@ fn picture(view: &View) -> Markup {
         figure.picture {
             svg role="img" viewBox={ "0 0 " (rankers) " " (rankers) } shape-rendering="crispEdges"
                 aria-label={ "Win rates of " (rankers) " rankers against each other, the best first; " (number(compared as u64))
-                    " pairs were compared. The table below has the numbers of one ranker." } {
+                    " pairs were compared. The table below shows the numbers of one ranker." } {
                 rect.cell.none x="0" y="0" width=(rankers) height=(rankers) {}
                 @for (shade, path) in paths.iter().enumerate() {
                     @if !path.is_empty() {
@@ -136,7 +137,7 @@ fn picture(view: &View) -> Markup {
                 }
             }
             figcaption {
-                (rankers) " rankers, too many for numbers: rows and columns go from the best (top, left) to the worst. Choose one below."
+                (rankers) " rankers, too many for a table. Rows and columns are ordered from the best (top left) to the worst. Select a ranker below."
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What happened over time: what exploring has cost, and which rankers were shown.
+//! Changes over time: the cost of exploration, and which rankers were shown.
 
 use maud::{Markup, html};
 
@@ -6,10 +6,10 @@ use super::layout::{number, percent, quantity};
 use super::plot::{Band, Line, Plot};
 use super::view::View;
 
-/// Rankers that get a line of their own; the others share one.
+/// Rankers with a line of their own; the others share one.
 const LINES_MAX: usize = 6;
 
-/// What exploring has cost.
+/// The cost of exploration.
 pub(crate) fn cost(view: &View) -> Markup {
     let report = &view.regret;
     let (mean, uniform) =
@@ -22,7 +22,7 @@ pub(crate) fn cost(view: &View) -> Markup {
     let saved = (uniform.mean > 0.0).then(|| 1.0 - mean.mean / uniform.mean);
     let plot = Plot {
         summary: format!(
-            "Regret over time: {} after {} pages, between {} and {}; pairs drawn evenly would have cost {}.",
+            "Regret over time: {} after {} pages, between {} and {}; uniform pairs would have cost {}.",
             quantity(mean.mean),
             report.plug_in.steps,
             quantity(mean.low),
@@ -38,7 +38,7 @@ pub(crate) fn cost(view: &View) -> Markup {
                 points: series(&|point| point.mean),
             },
             Line {
-                label: "pairs drawn evenly".into(),
+                label: "uniform pairs".into(),
                 class: "uniform",
                 points: series(&|point| point.uniform_mean),
             },
@@ -55,30 +55,30 @@ pub(crate) fn cost(view: &View) -> Markup {
     };
     html! {
         section aria-labelledby="cost-title" {
-            h2 #cost-title { "What exploring has cost" }
+            h2 #cost-title { "Cost of exploration" }
             @match (plot.render(), saved) {
                 (Some(plot), Some(saved)) => {
                     p {
                         "About " b #regret { (quantity(mean.mean)) } " of regret (" (quantity(mean.low)) " to " (quantity(mean.high)) ") over "
-                        (number(report.plug_in.steps)) " pages. Pairs drawn evenly would have cost " b { (quantity(uniform.mean)) } ": "
-                        @if saved >= 0.0 { b { (percent(saved)) " saved." } } @else { b { (percent(-saved)) " more than that." } }
+                        (number(report.plug_in.steps)) " pages. Uniform pairs would have cost " b { (quantity(uniform.mean)) } ": "
+                        @if saved >= 0.0 { b { (percent(saved)) " saved." } } @else { b { "the policy cost " (percent(-saved)) " more." } }
                         @if let Some(recent) = &report.recent {
-                            " Now it loses " b { (quantity(recent.mean)) } " per 1000 pages; even pairs would lose " (quantity(recent.uniform)) "."
+                            " The current regret is " b { (quantity(recent.mean)) } " per 1000 pages; that of uniform pairs would be " (quantity(recent.uniform)) "."
                         }
                     }
                     (plot)
                 }
-                _ => { p { "Nothing can be said yet." } }
+                _ => { p { "Not enough data yet." } }
             }
             p.quiet {
-                "Regret counts what pages cost because they do not show the best ranker alone: 0 for one that does, at most 1. An estimate, since the \
-                 true preferences are not known; as the counts grow, the past is priced anew."
+                "Regret is the cost of pages that do not show only the best ranker: between 0 and 1 for each page. It is an estimate, \
+                 because the true preferences are unknown. With new feedback, the cost of past pages is estimated again."
             }
         }
     }
 }
 
-/// How often each ranker was shown, over time.
+/// The places of each ranker over time.
 pub(crate) fn shown(view: &View) -> Markup {
     let points = &view.checkpoints;
     let total = |index: usize| points.last().map_or(0, |last| last.shown[index]);
@@ -102,15 +102,11 @@ pub(crate) fn shown(view: &View) -> Markup {
         .collect();
     if !rest.is_empty() {
         let together = line(&|shown| rest.iter().map(|&index| shown[index]).sum());
-        lines.push(Line {
-            label: format!("{} others together", rest.len()),
-            class: "c8",
-            points: together,
-        });
+        lines.push(Line { label: format!("{} others", rest.len()), class: "c8", points: together });
     }
     let first = by_places.first().map_or("", |&index| &*view.ids[index]);
     let plot = Plot {
-        summary: format!("Places on pages of each ranker over time; the most went to {first}."),
+        summary: format!("Places on pages over time, for each ranker; {first} has the most."),
         x_label: "pages shown",
         y_label: "places on pages",
         lines,
@@ -118,10 +114,10 @@ pub(crate) fn shown(view: &View) -> Markup {
     };
     html! {
         section aria-labelledby="shown-title" {
-            h2 #shown-title { "Who is shown" }
+            h2 #shown-title { "Rankers shown" }
             @match plot.render() {
                 Some(plot) => {
-                    p.quiet { "Each page has two places; a ranker that is shown alone takes both. A good policy gives more and more of them to the best." }
+                    p.quiet { "Each page has two places; a ranker shown alone takes both. A good policy gives an increasing share of them to the best ranker." }
                     (plot)
                 }
                 None => { p { "No page has been shown yet." } }

@@ -1,4 +1,4 @@
-//! What interleaved pages came to: Δ of the pairs, and whether the pages themselves are in order.
+//! Results of interleaved pages: Δ of the pairs, and checks of the pages themselves.
 
 use maud::{Markup, html};
 
@@ -6,10 +6,10 @@ use super::layout::{number, percent};
 use super::view::View;
 use crate::service::reports::statistics::{PairStatistics, VersionStatistics};
 
-/// Most pairs of a version that are shown.
+/// Maximum number of pairs shown for a version.
 const ROWS_MAX: usize = 10;
 
-/// The section on interleaved pages; nothing for an experiment without any.
+/// The section on interleaved pages; empty for an experiment without such pages.
 pub(crate) fn section(view: &View) -> Markup {
     let statistics = &view.statistics;
     if statistics.versions.is_empty() && statistics.canary.is_none() {
@@ -18,18 +18,18 @@ pub(crate) fn section(view: &View) -> Markup {
     html! {
         section aria-labelledby="interleaved-title" {
             h2 #interleaved-title { "Interleaved pages" }
-            @for alarm in &statistics.alarms { p.alarm role="alert" { b { "Look at this: " } (alarm) "." } }
+            @for alarm in &statistics.alarms { p.alarm role="alert" { b { "Warning: " } (alarm) "." } }
             @if let Some(canary) = &statistics.canary {
                 p {
-                    "The canary, two ids of one ranker: " code { (canary.ranker) } " won " (number(canary.wins)) ", "
+                    "The canary, two ids of the same ranker: " code { (canary.ranker) } " won " (number(canary.wins)) ", "
                     code { (canary.against) } " won " (number(canary.losses)) ". "
-                    @if canary.alarm { b { "They differ: something between the ranking and the click is biased." } }
-                    @else { "No sign of a bias." }
+                    @if canary.alarm { b { "They differ, so something between the ranking and the click is biased." } }
+                    @else { "There is no sign of a bias." }
                 }
             }
             @for version in statistics.versions.iter().rev() { (of_version(version)) }
             @if statistics.open_pages > 0 {
-                p.quiet { (number(statistics.open_pages)) " pages have clicks that wait for more." }
+                p.quiet { (number(statistics.open_pages)) " pages have clicks and are not settled yet." }
             }
         }
     }
@@ -51,22 +51,22 @@ fn of_version(version: &VersionStatistics) -> Markup {
             table {
                 caption {
                     @if shown.len() < pairs.len() { "The " (ROWS_MAX) " pairs with the most pages, of " (number(pairs.len() as u64)) }
-                    @else { "Δ above 0 is for the first of the pair" }
+                    @else { "Δ above 0 favours the first ranker of the pair" }
                 }
                 thead { tr {
                     th scope="col" { "Pair" }
                     th.number scope="col" { "Δ" }
-                    th.number scope="col" { "95 % of it" }
-                    th.number scope="col" { "Won : lost (tied)" }
-                    th.number scope="col" { "Said nothing" }
+                    th.number scope="col" { "95 % interval" }
+                    th.number scope="col" { "Wins : losses (ties)" }
+                    th.number scope="col" { "No signal" }
                     th.number scope="col" { "More pages needed" }
                 } }
                 tbody { @for pair in shown { (row(pair)) } }
             }
         }
         p.quiet {
-            "Δ is how far the share of pages won is from a half. Its interval describes these counts and is no reason to stop: the answer above, \
-             which may be looked at as often as one likes, is."
+            "Δ is the share of pages won minus one half. Its interval describes these counts only; do not stop the experiment because of \
+             it. Use the verdict above, which is valid at all times."
         }
     }
 }

@@ -1,15 +1,15 @@
-//! What all pages of the dashboard share.
+//! The frame of every page of the dashboard, and the formatting of numbers.
 
 use maud::{DOCTYPE, Markup, html};
 
-/// What the head of a page shows.
+/// The properties of a page outside its main part.
 pub(crate) struct Frame<'a> {
     /// Title of the page.
     pub title: &'a str,
-    /// Whether the reader has logged in, and can log out.
+    /// Whether the reader has a session, and can log out.
     pub session: bool,
-    /// Whether the page may bring itself up to date.
-    pub loaded: bool,
+    /// Whether a script updates the page.
+    pub updates: bool,
 }
 
 /// A whole page.
@@ -23,7 +23,7 @@ pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
                 meta name="color-scheme" content="light dark";
                 link rel="icon" href="data:,";
                 link rel="stylesheet" href="/dashboard.css";
-                @if frame.loaded { script src="/dashboard.js" defer {} }
+                @if frame.updates { script src="/dashboard.js" defer {} }
                 title { (frame.title) " · rankduel" }
             }
             body {
@@ -37,9 +37,8 @@ pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
                             form method="post" action="/logout" { button.quiet type="submit" { "Log out" } }
                         }
                     }
-                    @if frame.loaded {
-                        // filled and shown by the script; without one, the page is of when it was
-                        // loaded
+                    @if frame.updates {
+                        // The script fills and shows this. Without scripts the page does not change.
                         p.updates #updates hidden {
                             span #updated role="status" {}
                             button.quiet #pause type="button" aria-pressed="false" { "Pause updates" }
@@ -52,7 +51,7 @@ pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
     }
 }
 
-/// A number with thin spaces between groups of three digits.
+/// An integer with thin spaces between groups of three digits.
 pub(crate) fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3 * 3);
@@ -65,7 +64,7 @@ pub(crate) fn number(number: u64) -> String {
     grouped
 }
 
-/// A quantity that is no count: no more digits than help.
+/// A number that is not a count, with few digits.
 pub(crate) fn quantity(value: f64) -> String {
     match value.abs() {
         size if size >= 1000.0 => {
@@ -95,7 +94,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// A duration as people say it.
+/// A duration in the unit that fits its size.
 pub(crate) fn seconds(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => format!("{:.0} ms", s * 1000.0),
@@ -105,8 +104,8 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
-/// A moment, to the second.
-pub(crate) fn moment(unix_ms: i64) -> Markup {
+/// A time, to the second.
+pub(crate) fn timestamp(unix_ms: i64) -> Markup {
     let text = crate::clock::rfc3339(unix_ms - unix_ms.rem_euclid(1000));
     let people = text.replace('T', " ").replace('Z', " UTC");
     html! { time datetime=(text) { (people) } }
@@ -117,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_and_have_no_more_digits_than_help() {
+    fn numbers_are_grouped_and_have_few_digits() {
         assert_eq!(number(0), "0");
         assert_eq!(number(999), "999");
         assert_eq!(number(1_000), "1\u{202f}000");

@@ -1,16 +1,18 @@
-//! `/`: the experiments.
+//! `/`: the list of experiments.
 
 use maud::{Markup, html};
 
-use super::layout::{moment, number};
+use super::layout::{number, timestamp};
+use super::parts::status;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::reports::standings::Standings;
 use crate::store::ExperimentRecord;
 
-/// An experiment in the list.
+/// One row of the list.
 pub(crate) struct Row {
     pub record: ExperimentRecord,
-    /// What is in memory of it; what is not is not loaded for a list.
+    /// The experiment, its standings and its number of alarms, if it is in memory. A list loads
+    /// nothing.
     pub loaded: Option<(std::sync::Arc<LoadedExperiment>, Standings, usize)>,
 }
 
@@ -20,13 +22,13 @@ pub(crate) fn page(rows: &[Row], next: Option<&str>, first: bool) -> Markup {
         h1 { "Experiments" }
         @if rows.is_empty() && first {
             section {
-                h2 { "There is none yet" }
+                h2 { "No experiments yet" }
                 p { "Create one with the rankers that you want to compare:" }
                 pre tabindex="0" { code {
                     "curl -X POST \"$RANKDUEL/v1/experiments\" -H 'Content-Type: application/json' \\\n"
                     "  -d '{\"name\": \"search\", \"rankers\": [\"bm25\", \"neural\"]}'"
                 } }
-                p { "Then ask for duels and send feedback: " a href="/docs" { "the API" } " has examples." }
+                p { "Then request duels and send feedback. " a href="/docs" { "The API reference" } " has examples." }
             }
         } @else {
             div.scroll role="region" aria-label="Experiments" tabindex="0" {
@@ -43,19 +45,19 @@ pub(crate) fn page(rows: &[Row], next: Option<&str>, first: bool) -> Markup {
                         @for row in rows {
                             tr {
                                 th scope="row" { a href={ "/experiments/" (row.record.name) } { (row.record.name) } }
-                                td { (super::experiment::status(&row.record)) }
+                                td { (status(&row.record)) }
                                 @if let Some((_, standings, alarms)) = &row.loaded {
                                     td {
-                                        @if standings.duels == 0 { span.quiet { "nothing known yet" } }
-                                        @else if standings.leaders.len() > 2 { (standings.leaders.len()) " level" }
+                                        @if standings.duels == 0 { span.quiet { "no data yet" } }
+                                        @else if standings.leaders.len() > 2 { (standings.leaders.len()) " tied" }
                                         @else { (standings.leaders.join(", ")) }
                                     }
                                     td.number { (number(standings.duels)) }
                                     td.number { @if *alarms > 0 { b { "⚠ " (alarms) } } @else { "0" } }
                                 } @else {
-                                    td colspan="3" { span.quiet { "not asked for lately; open it to load it" } }
+                                    td colspan="3" { span.quiet { "not in memory; open it to load it" } }
                                 }
-                                td { (moment(row.record.created_at)) }
+                                td { (timestamp(row.record.created_at)) }
                             }
                         }
                     }

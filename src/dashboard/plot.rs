@@ -1,6 +1,6 @@
-//! Line plots as inline SVG. The lines are stretched to whatever width there is; all text is HTML
-//! beside them, so that it keeps its size on a phone. No style is inline: the content security
-//! policy allows none.
+//! Line plots as inline SVG. The lines are stretched to the available width. All text is HTML beside
+//! them, so that it keeps its size on a phone. There are no inline styles, because the content
+//! security policy forbids them.
 
 use std::fmt::Write as _;
 
@@ -10,19 +10,19 @@ use super::layout::quantity;
 
 /// One line.
 pub(crate) struct Line<'a> {
-    /// What it is, in the legend.
+    /// Label in the legend.
     pub label: String,
-    /// Class that colours it.
+    /// CSS class of the colour.
     pub class: &'a str,
     /// Ascending in x.
     pub points: Vec<(f64, f64)>,
 }
 
-/// The room between two lines over the same x.
+/// The area between two lines over the same x.
 pub(crate) struct Band<'a> {
-    /// What it is, in the legend.
+    /// Label in the legend.
     pub label: &'a str,
-    /// Class that colours it.
+    /// CSS class of the colour.
     pub class: &'a str,
     /// `(x, low, high)`, ascending in x.
     pub points: Vec<(f64, f64, f64)>,
@@ -30,24 +30,24 @@ pub(crate) struct Band<'a> {
 
 /// A plot.
 pub(crate) struct Plot<'a> {
-    /// What it shows, for who cannot see it.
+    /// Description for screen readers.
     pub summary: String,
-    /// What the x axis counts.
+    /// Label of the x axis.
     pub x_label: &'a str,
-    /// What the y axis counts.
+    /// Label of the y axis.
     pub y_label: &'a str,
     pub lines: Vec<Line<'a>>,
     pub bands: Vec<Band<'a>>,
 }
 
-/// The picture's own units; it is stretched.
+/// Size in units of the picture, which is stretched.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 400.0;
-/// Parts that each axis is cut into.
+/// Number of parts between the ticks of an axis.
 const PARTS: usize = 4;
 
-/// The least of 1, 2, 2.5, 4, 5 or 8 times a power of ten that is not below: its quarters are
-/// round, too.
+/// The smallest number not below `value` that is 1, 2, 2.5, 4, 5 or 8 times a power of ten. Its
+/// quarters are round, too.
 fn round_up(value: f64) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return 1.0;
@@ -62,7 +62,7 @@ fn round_up(value: f64) -> f64 {
 }
 
 impl Plot<'_> {
-    /// The plot and its legend; nothing while there are not two points.
+    /// The plot and its legend; `None` with fewer than two points.
     pub fn render(&self) -> Option<Markup> {
         let all = || {
             let lines = self.lines.iter().flat_map(|line| line.points.iter().copied());
@@ -82,7 +82,7 @@ impl Plot<'_> {
             let mut path = String::new();
             for (index, (x, y)) in points.enumerate() {
                 let (x, y) = at(x, y);
-                // writing to a string does not fail
+                // Writing to a string cannot fail.
                 let _ = write!(path, "{}{x:.1} {y:.1}", if index == 0 { "M" } else { "L" });
             }
             path
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plot_needs_two_points_and_escapes_what_it_is_told() {
+    fn a_plot_needs_two_points_and_escapes_its_texts() {
         let plot = |points| Plot {
             summary: "<b>".into(),
             x_label: "steps",

@@ -1,4 +1,4 @@
-// Brings the page up to date every five seconds while somebody looks at it. Everything works without it.
+// Updates the page every five seconds while it is visible. The page works without it.
 "use strict";
 (() => {
   const EVERY_MS = 5000;
@@ -11,7 +11,7 @@
 
   const say = (text) => { if (said.textContent !== text) said.textContent = text; };
 
-  // What the reader has opened, scrolled or focused stays so.
+  // Keep what the reader has opened, scrolled or focused.
   const swap = (text) => {
     const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("main");
     const main = document.getElementById("main");
@@ -42,10 +42,10 @@
       } else if (answer.status === 304) {
         say("Up to date");
       } else {
-        say("The server answers " + answer.status + "; this page is of before");
+        say("The server responded " + answer.status + "; this page is out of date");
       }
     } catch {
-      say("No answer from the server; this page is of before");
+      say("The server does not respond; this page is out of date");
     } finally {
       busy = false;
     }
@@ -54,7 +54,7 @@
   pause.addEventListener("click", () => {
     paused = !paused;
     pause.setAttribute("aria-pressed", String(paused));
-    pause.textContent = paused ? "Go on with updates" : "Pause updates";
+    pause.textContent = paused ? "Resume updates" : "Pause updates";
     say(paused ? "Paused" : "Up to date");
     update();
   });

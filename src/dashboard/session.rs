@@ -1,9 +1,9 @@
-//! Logging in with a key: a browser's session.
+//! Sessions of the dashboard: logging in with a key, and logging out.
 //!
-//! A session is a signed cookie that says which key it was opened with and when it ends; it is good
-//! as long as the key is, at every replica, and opens the dashboard only, never the API. The cookie
-//! cannot be read by scripts, is sent to this site only, and over TLS only unless the site is this
-//! machine. Who changes anything must come from this site (`CsrfLayer`).
+//! A session is a signed cookie with the key it was opened with and its expiry. It is valid at every
+//! replica, as long as the key is valid. It opens only the dashboard, never the API. Scripts cannot
+//! read the cookie. Browsers send it only to this site, and only over TLS unless the site is the
+//! local machine. Only pages of this site may send requests that change anything (`CsrfLayer`).
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -17,13 +17,16 @@ use maud::html;
 use serde::Deserialize;
 
 use super::layout::{Frame, page};
+use super::response::{POLICY, problem_page};
 use crate::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
+use crate::http::guard::PageSessions;
+use crate::http::problem::Problem;
 use crate::service::Service;
 
-/// How long a session lasts.
+/// Duration of a session.
 const LASTS_MS: i64 = 12 * 3600 * 1000;
 
-/// Keys that a session can be opened with.
+/// Opens and reads sessions.
 #[derive(Clone)]
 pub(crate) struct Sessions {
     given: Arc<ApiKeySet>,
@@ -35,7 +38,7 @@ impl Sessions {
         Self { given, service }
     }
 
-    /// Whether everybody may call.
+    /// Whether the server has no keys, so that every request is admitted.
     fn is_open(&self) -> bool {
         self.given.is_empty() && self.service.access().current().is_empty()
     }
@@ -44,14 +47,14 @@ impl Sessions {
         self.given.find(digest).or_else(|| self.service.access().current().find(digest))
     }
 
-    /// The key with this text, if it is good and may read.
+    /// The key with this text, if it is valid and has the scope `read`.
     async fn reader(&self, text: &str) -> Option<Arc<KnownKey>> {
         let digest = digest_of(text.trim().as_bytes());
         let key = match self.find(&digest) {
             Some(key) => key,
             None => {
                 if let Err(error) = self.service.access().refresh_for_unknown().await {
-                    tracing::warn!(%error, "the API keys cannot be read");
+                    tracing::warn!(%error, "cannot read the API keys");
                 }
                 self.find(&digest)?
             }
@@ -59,8 +62,15 @@ impl Sessions {
         (key.use_at(self.service.now_ms()) && key.allows(Scope::Read)).then_some(key)
     }
 
-    /// The key whose session the request has.
-    pub fn key_of(&self, headers: &HeaderMap) -> Option<Arc<KnownKey>> {
+    fn open(&self, key: &KnownKey, headers: &HeaderMap) -> String {
+        let ends_at = self.service.now_ms() + LASTS_MS;
+        let content = [&key.digest()[..], &ends_at.to_be_bytes()].concat();
+        cookie(headers, &self.service.seal_session(&content), LASTS_MS / 1000)
+    }
+}
+
+impl PageSessions for Sessions {
+    fn key_of(&self, headers: &HeaderMap) -> Option<Arc<KnownKey>> {
         let name = cookie_name(headers);
         let cookies =
             headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
@@ -76,15 +86,26 @@ impl Sessions {
         (now_ms < ends_at && key.use_at(now_ms)).then_some(key)
     }
 
-    fn open(&self, key: &KnownKey, headers: &HeaderMap) -> String {
-        let ends_at = self.service.now_ms() + LASTS_MS;
-        let content = [&key.digest()[..], &ends_at.to_be_bytes()].concat();
-        cookie(headers, &self.service.seal_session(&content), LASTS_MS / 1000)
+    fn redirect_to_login(&self, path: &str) -> Response {
+        let mut to = "/login".to_owned();
+        if path != "/" {
+            let next: String = form_urlencoded::byte_serialize(path.as_bytes()).collect();
+            // Writing to a string cannot fail.
+            let _ = write!(to, "?next={next}");
+        }
+        Redirect::to(&to).into_response()
+    }
+
+    fn forbidden(&self, problem: &Problem) -> Response {
+        let mut response = problem_page(problem, true);
+        response
+            .headers_mut()
+            .insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        response
     }
 }
 
-/// Whether the browser talks to this machine itself, where there is no TLS; behind a proxy it does
-/// not.
+/// Whether the request is for the local machine, without a proxy. There the browser needs no TLS.
 fn is_local(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {
@@ -95,7 +116,8 @@ fn is_local(headers: &HeaderMap) -> bool {
     !proxied && matches!(name, "localhost" | "127.0.0.1" | "[::1]")
 }
 
-/// The prefix makes browsers refuse a cookie of this name that is not secure, or of another site.
+/// The prefix makes browsers reject a cookie of this name that is not secure or comes from another
+/// site.
 fn cookie_name(headers: &HeaderMap) -> &'static str {
     if is_local(headers) { "rankduel-session" } else { "__Host-rankduel-session" }
 }
@@ -108,7 +130,7 @@ fn cookie(headers: &HeaderMap, value: &str, seconds: i64) -> String {
     )
 }
 
-/// Where to go after logging in: a page of the dashboard, and nothing else.
+/// The page to open after logging in: only pages of the dashboard.
 fn safe_next(next: Option<&str>) -> &str {
     match next {
         Some(next) if next.starts_with("/experiments/") && !next.contains(['\\', '\n', '\r']) => {
@@ -116,17 +138,6 @@ fn safe_next(next: Option<&str>) -> &str {
         }
         _ => "/",
     }
-}
-
-/// The answer to somebody who has not logged in.
-pub(crate) fn ask_to_log_in(path: &str) -> Response {
-    let mut to = "/login".to_owned();
-    if path != "/" {
-        let next: String = form_urlencoded::byte_serialize(path.as_bytes()).collect();
-        // writing to a string does not fail
-        let _ = write!(to, "?next={next}");
-    }
-    Redirect::to(&to).into_response()
 }
 
 #[derive(Deserialize)]
@@ -153,12 +164,12 @@ fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap
     let main = html! {
         div.login {
             h1 { "Log in" }
-            p { "With an API key that may " code { "read" } ". Whoever runs this server makes one: " }
+            p { "Use an API key with the scope " code { "read" } ". The server's operator can create one:" }
             pre tabindex="0" { code { "rankduel keys create \"my name\" --scope read" } }
             @if let Some(wrong) = wrong { p.wrong #wrong role="alert" { (wrong) } }
             form method="post" action="/login" {
                 input type="hidden" name="next" value=(next);
-                // what a password manager files the key under
+                // The name under which a password manager stores the key.
                 input type="text" name="username" value="rankduel" autocomplete="username" hidden;
                 label for="key" { "Key" }
                 input #key type="password" name="key" required autocomplete="current-password" spellcheck="false"
@@ -166,18 +177,18 @@ fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap
                 button type="submit" { "Log in" }
             }
             p.quiet {
-                "The session lasts 12 hours, or as long as the key. "
-                a href=(next) { "You have logged in and came here by a link from elsewhere? Go on." }
+                "The session ends after 12 hours, or when the key expires or is revoked. "
+                a href=(next) { "If you are already logged in and followed a link from another site, continue here." }
             }
             @if !is_local(headers) && !over_tls {
                 p.quiet {
-                    "Browsers keep the session over https only (or on the machine itself). If this page comes back after a right \
-                     key, open the dashboard by its https address."
+                    "Browsers keep the session only over https, or on the local machine. If this page appears again after \
+                     you enter a valid key, open the dashboard at its https address."
                 }
             }
         }
     };
-    let frame = Frame { title: "Log in", session: false, loaded: false };
+    let frame = Frame { title: "Log in", session: false, updates: false };
     (status, page(&frame, &main)).into_response()
 }
 
@@ -195,11 +206,11 @@ pub(crate) async fn login(
     let next = safe_next(next.as_deref());
     match sessions.reader(&field("key").unwrap_or_default()).await {
         Some(key) => {
-            tracing::info!(key = key.id().as_str(), "somebody has logged in to the dashboard");
+            tracing::info!(key = key.id().as_str(), "login to the dashboard");
             with_cookie(Redirect::to(next).into_response(), &sessions.open(&key, &headers))
         }
         None => {
-            let wrong = "This key is unknown, has ended, or may not read.";
+            let wrong = "This key is unknown, has expired or was revoked, or lacks the scope read.";
             form(StatusCode::UNAUTHORIZED, next, Some(wrong), &headers)
         }
     }
@@ -211,7 +222,7 @@ pub(crate) async fn logout(headers: HeaderMap) -> Response {
 }
 
 fn with_cookie(mut response: Response, cookie: &str) -> Response {
-    // base64url and plain words are a valid header value
+    // Base64url and plain words are a valid header value.
     if let Ok(value) = HeaderValue::from_str(cookie) {
         response.headers_mut().insert(header::SET_COOKIE, value);
     }
@@ -223,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_machine_goes_without_tls_and_only_pages_are_gone_to() {
+    fn only_the_local_machine_needs_no_tls_and_login_leads_only_to_pages() {
         let host = |host: &'static str, proxied: bool| {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, HeaderValue::from_static(host));

@@ -1,9 +1,9 @@
-//! The verdict: who leads, how sure that is, and what to do next.
+//! The verdict: the leader, its confidence, and what to do next.
 
 use maud::{Markup, html};
 
-use super::experiment::{fact, ticks};
 use super::layout::{number, percent};
+use super::parts::{fact, with_code};
 use super::view::View;
 use crate::events::Status;
 use crate::service::reports::verdict::VerdictState;
@@ -13,19 +13,19 @@ pub(crate) fn section(view: &View) -> Markup {
     let verdict = &view.verdict;
     let leader = verdict.rankers.iter().find(|row| row.id == verdict.leader);
     let (class, state) = match verdict.state {
-        VerdictState::NothingKnown => ("open", "nothing known yet"),
+        VerdictState::NothingKnown => ("open", "no data yet"),
         VerdictState::Open => ("open", "open"),
         VerdictState::Decided => ("decided", "decided"),
     };
     html! {
         section.verdict aria-labelledby="verdict-title" {
             h2 #verdict-title { "Verdict " span.badge.(class) { (state) } }
-            p.sentence #sentence { (ticks(&verdict.sentence)) }
+            p.sentence #sentence { (with_code(&verdict.sentence)) }
             p.advice { b { "What to do: " } (advice(view)) }
             dl.facts {
                 @if let Some(leader) = leader {
                     (fact("Leader", &html! { code { (leader.id) } }))
-                    (fact("Best with probability", &html! { (percent(leader.copeland_probability)) }))
+                    (fact("Probability of being best", &html! { (percent(leader.copeland_probability)) }))
                 }
                 (fact("Can still be best", &html! { span #possible { (verdict.possible.len()) } " of " (view.active().len()) }))
                 (fact("Duels answered", &html! { span #duels { (number(verdict.duels)) } }))
@@ -36,23 +36,23 @@ pub(crate) fn section(view: &View) -> Markup {
                             "about " (number(to_go.estimate)) " "
                             span.quiet {
                                 "(" (number(to_go.low)) " to "
-                                @if let Some(high) = to_go.high { (number(high)) } @else { "no end in sight" }
+                                @if let Some(high) = to_go.high { (number(high)) } @else { "no upper bound" }
                                 ")"
                             }
                         }
-                        (None, _) => { "cannot be said yet" }
+                        (None, _) => { "unknown" }
                     }
                 }))
-                (fact("Confidence", &html! { (percent(verdict.confidence)) ", at every moment" }))
+                (fact("Confidence", &html! { (percent(verdict.confidence)) ", at all times" }))
             }
             @if verdict.duels_to_go.is_none() && let Some(reason) = &verdict.duels_to_go_reason {
-                p.quiet { "Why it cannot be said how many: " (ticks(reason)) }
+                p.quiet { "Why the number is unknown: " (with_code(reason)) }
             }
         }
     }
 }
 
-/// What whoever reads this can do next.
+/// What to do next.
 fn advice(view: &View) -> Markup {
     let verdict = &view.verdict;
     if view.record.archived_at.is_some() {
@@ -60,10 +60,10 @@ fn advice(view: &View) -> Markup {
     }
     match (view.record.status, verdict.state) {
         (Status::Concluded, _) => html! {
-            "The winner is shown alone. Make it the default in the search backend, then archive the experiment."
+            "Only the winner is shown. Make it the default in the search backend, then archive the experiment."
         },
         (Status::Paused, _) => {
-            html! { "The experiment is paused and hands out no duels. Resume it to learn more." }
+            html! { "The experiment is paused and issues no duels. Resume it to learn more." }
         }
         (_, VerdictState::Decided) => html! {
             "Conclude the experiment: "
@@ -71,19 +71,19 @@ fn advice(view: &View) -> Markup {
             ". More duels will not change the verdict."
         },
         (_, VerdictState::NothingKnown) => html! {
-            "Ask for duels with " code { "POST /v1/experiments/" (view.record.name) "/next-duel" } " and send feedback."
+            "Request duels with " code { "POST /v1/experiments/" (view.record.name) "/next-duel" } " and send feedback."
         },
         (_, VerdictState::Open) => {
             let pairs = &verdict.deciding_pairs;
             html! {
                 "Let it run. "
                 @if let Some(first) = pairs.first() {
-                    "It hangs on " (number(verdict.deciding_pairs_total as u64)) " "
+                    "The verdict depends on " (number(verdict.deciding_pairs_total as u64)) " "
                     @if verdict.deciding_pairs_total == 1 { "pair: " } @else { "pairs, first of all " }
                     code { (first.left) } " against " code { (first.right) } "."
                 }
                 @if let Some(at) = view.loaded.spec.conclude_at {
-                    " It concludes by itself at " (percent(at.confidence)) "."
+                    " It concludes automatically at " (percent(at.confidence)) "."
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What a page on an experiment shows, gathered from the service's own answers.
+//! The data of an experiment's page, from the reports of the service.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use dueling_bandits::evidence::Sequences;
 use dueling_bandits::evidence::history::Checkpoint;
 use dueling_bandits::pairs::pair_index;
 
-/// Most deciding pairs that are marked: marks everywhere would say nothing.
+/// Maximum number of deciding pairs that are marked: many marks would be useless.
 const MARKED_MAX: usize = 10;
 
-/// An experiment as it stands.
+/// The current data of an experiment.
 pub(crate) struct View {
     pub loaded: Arc<LoadedExperiment>,
     pub record: ExperimentRecord,
@@ -32,45 +32,44 @@ pub(crate) struct View {
     /// Counts over time.
     pub checkpoints: Vec<Checkpoint>,
     pub traffic: TrafficSummary,
-    /// What interleaved pages came to.
+    /// Results of interleaved pages.
     pub statistics: Statistics,
     pub alarms: Vec<Alarm>,
     /// The open batch, for a policy that runs in batches.
     pub batch: Option<OpenBatch>,
     /// Ids of the rankers, in the experiment's order.
     pub ids: Vec<String>,
-    /// Indices of the rankers, the best first, the retired last.
+    /// Indices of the rankers, best first, retired rankers last.
     pub order: Vec<usize>,
-    /// How many of `order`, the first ones, take part.
-    taking_part: usize,
-    /// The ranker whose row is shown.
+    /// Number of active rankers, which are the first of `order`.
+    active: usize,
+    /// The selected ranker.
     pub chosen: usize,
-    /// Pairs that can change who wins, the ten that matter most, both ways round.
+    /// The pairs most likely to change the winner, at most ten, in both orders.
     pub deciding: HashSet<(usize, usize)>,
-    /// Comparisons of each pair for each page, of late; triangular.
-    late: Vec<f64>,
+    /// Recent comparisons of each pair per page; triangular.
+    recent: Vec<f64>,
     /// The intervals of pairs.
     sequences: Sequences,
     /// Counts by the experiment's tie rule.
     tally: Tally,
 }
 
-/// What is known of a pair.
+/// The counts of a pair.
 pub(crate) struct Pairing {
     /// By the experiment's tie rule.
     pub rate: f64,
-    /// Comparisons that the rate is of.
+    /// Number of comparisons behind the rate.
     pub plays: f64,
     pub wins: u64,
     pub losses: u64,
     pub ties: u64,
-    /// Whether it can change who wins.
+    /// Whether the pair can change the winner.
     pub deciding: bool,
 }
 
 impl View {
-    /// The experiment now; `chosen` names the ranker whose row is shown, the best one unless there
-    /// is such a ranker.
+    /// The current data. `chosen` is the id of the selected ranker; the best one by default.
     pub async fn of(
         service: &Service,
         loaded: Arc<LoadedExperiment>,
@@ -81,17 +80,18 @@ impl View {
             tokio::try_join!(service.verdict(&loaded, confidence), service.regret_report(&loaded))?;
         let standings = loaded.standings()?;
         let statistics = loaded.page_statistics()?;
-        let (tally, sequences, checkpoints, late, in_batches) = {
+        let (tally, sequences, checkpoints, recent, in_batches) = {
             let fold = loaded.fold()?;
             let (policy, history) = (fold.policy(), fold.history());
             let rankers = policy.tally().rankers();
             let sequences = Sequences::new(fold.initial_rankers(), rankers, confidence);
-            let late = (1..rankers).flat_map(|i| (0..i).map(move |j| history.rate(i, j))).collect();
+            let recent =
+                (1..rankers).flat_map(|i| (0..i).map(move |j| history.rate(i, j))).collect();
             (
                 policy.tally().clone(),
                 sequences,
                 history.checkpoints(),
-                late,
+                recent,
                 policy.batches().is_some(),
             )
         };
@@ -106,9 +106,9 @@ impl View {
             };
             rank(j).partial_cmp(&rank(i)).unwrap_or(std::cmp::Ordering::Equal)
         });
-        // the order of those on either side stays
+        // The sort is stable, so it keeps the order within both groups.
         order.sort_by_key(|&i| loaded.spec.is_retired(i));
-        let taking_part = ids.len() - loaded.spec.roster_changes.retired.len();
+        let active = ids.len() - loaded.spec.roster_changes.retired.len();
         let index = |id: &str| ids.iter().position(|own| own == id);
         let deciding: HashSet<(usize, usize)> = verdict
             .deciding_pairs
@@ -130,10 +130,10 @@ impl View {
             batch,
             ids,
             order,
-            taking_part,
+            active,
             chosen,
             deciding,
-            late,
+            recent,
             sequences,
             verdict,
             checkpoints,
@@ -141,7 +141,7 @@ impl View {
         })
     }
 
-    /// What is known of `i` against `j`; `None` where they have never been compared.
+    /// The counts of `i` against `j`; `None` if they have not been compared.
     pub fn pairing(&self, i: usize, j: usize) -> Option<Pairing> {
         if i == j {
             return None;
@@ -152,39 +152,38 @@ impl View {
         Some(Pairing { rate, plays, wins, losses, ties, deciding: self.deciding.contains(&(i, j)) })
     }
 
-    /// The interval of how often `i` wins against `j`: it holds at every moment, together with
-    /// those of all pairs, at the verdict's confidence.
+    /// The interval of the rate at which `i` wins against `j`. All intervals together hold at all
+    /// times, at the verdict's confidence.
     pub fn interval(&self, i: usize, j: usize) -> (f64, f64) {
         self.sequences.of(i, j).interval(self.tally.wins(i, j), self.tally.wins(j, i))
     }
 
-    /// Duels of a pair that one of the two won, and ties.
+    /// Number of duels of a pair with a win or a tie.
     pub fn duels_with_result(&self, i: usize, j: usize) -> u64 {
         let Standings { wins, ties, .. } = &self.standings;
         wins[i][j] + wins[j][i] + ties[i][j]
     }
 
-    /// Comparisons of `i` and `j`, two rankers, for each page, of late.
-    pub fn late_rate(&self, i: usize, j: usize) -> f64 {
-        self.late[pair_index(i, j)]
+    /// Recent comparisons of two different rankers per page.
+    pub fn recent_rate(&self, i: usize, j: usize) -> f64 {
+        self.recent[pair_index(i, j)]
     }
 
-    /// The rankers that take part, the best first.
+    /// The active rankers, best first.
     pub fn active(&self) -> &[usize] {
-        &self.order[..self.taking_part]
+        &self.order[..self.active]
     }
 
-    /// Those that were retired.
+    /// The retired rankers.
     pub fn retired(&self) -> &[usize] {
-        &self.order[self.taking_part..]
+        &self.order[self.active..]
     }
 
-    /// Whether a ranker was retired.
     pub fn is_retired(&self, i: usize) -> bool {
         self.loaded.spec.is_retired(i)
     }
 
-    /// How many pairs of rankers that take part have been compared.
+    /// Number of pairs of active rankers that have been compared.
     pub fn pairs_compared(&self) -> usize {
         let active = self.active();
         active

@@ -1,39 +1,39 @@
-//! `/v1/audit`: who did what.
+//! `/v1/audit`: the audit log.
 
 use axum::Json;
 use axum::extract::State;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::problem::ProblemDocument;
-use super::{ApiResult, AppState, Caller, Problem, ProblemKind, QueryOf, openapi};
+use super::caller::Caller;
+use super::cursor::{read_cursor, read_limit, write_cursor};
+use super::extract::QueryOf;
+use super::openapi;
+use super::operation::Access;
+use super::problem::{ApiResult, Problem};
+use super::routes::Routes;
+use super::state::AppState;
+use crate::access::Scope;
 use crate::clock::rfc3339;
 use crate::store::AuditRecord;
 
-const LIST_DEFAULT: u32 = 50;
-const LIST_MAX: u32 = 500;
-
-/// The routes of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(audit))
+pub(crate) fn routes() -> Routes {
+    Routes::new().operation(routes!(audit), Access::Scope(Scope::Admin), &[])
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct AuditQuery {
-    /// How many at most, 1 to 500; 50 unless said otherwise.
+    /// Maximum number of entries in the response, 1 to 500; 50 by default.
     #[param(minimum = 1, maximum = 500, nullable = false)]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[param(nullable = false)]
     cursor: Option<String>,
-    /// Only what was done to this experiment.
+    /// Return only entries about this experiment.
     #[param(nullable = false)]
     experiment: Option<String>,
 }
@@ -41,43 +41,43 @@ struct AuditQuery {
 /// One page of the audit log.
 #[derive(Debug, Serialize, ToSchema)]
 struct AuditPage {
-    /// The newest first.
+    /// Newest first.
     entries: Vec<AuditEntry>,
-    /// Cursor of the next page, of older entries; `null` on the last one.
+    /// Cursor of the next page, with older entries; `null` on the last page.
     next: Option<String>,
 }
 
-/// Something that was done.
+/// One action.
 #[derive(Debug, Serialize, ToSchema)]
 struct AuditEntry {
-    /// Its number; a later entry has a larger one.
+    /// Number of the entry; a later entry has a larger number.
     id: i64,
-    /// When.
+    /// Time of the action.
     #[schema(format = DateTime)]
     at: String,
-    /// Who: `key:ID`, `anyone` (a server without keys), `service` (the service itself), or
+    /// The actor: `key:ID`, `anyone` (a server without keys), `service` (the service itself) or
     /// `command-line`.
     #[schema(example = "key:1f0c9a2e")]
     who: String,
-    /// What: `experiment-created`, `experiment-changed`, `experiment-archived`,
+    /// The action: `experiment-created`, `experiment-changed`, `experiment-archived`,
     /// `experiment-imported`, `log-pruned`, `experiment-concluded` (by the service itself),
     /// `batch-closed`, `key-created`, `key-rotated`, `key-revoked`, `signing-key-added` or
     /// `signing-key-removed`.
     #[schema(example = "experiment-changed")]
     what: String,
-    /// Name of the experiment, or id of the key, that it was done to.
+    /// Name of the experiment, or id of the key, on which the action was performed.
     #[schema(example = "search-ranking")]
     subject: String,
-    /// Name of the experiment, where there is one.
+    /// Name of the experiment, if there is one.
     #[schema(example = "search-ranking")]
     experiment: Option<String>,
-    /// What was before; `null` where there was nothing.
+    /// State before the action; `null` if there was none.
     #[schema(value_type = Option<Object>)]
     before: Option<Value>,
-    /// What is since; `null` where nothing is.
+    /// State after the action; `null` if there is none.
     #[schema(value_type = Option<Object>)]
     after: Option<Value>,
-    /// The request that did it, as in the server's log; `null` where it was none.
+    /// Id of the request, as in the server's log; `null` if the action was not part of a request.
     request_id: Option<String>,
 }
 
@@ -97,16 +97,15 @@ impl From<AuditRecord> for AuditEntry {
     }
 }
 
-/// Who did what
+/// Read the audit log
 ///
-/// Every change of an experiment and of the keys, and what the service did itself, such as closing
-/// a batch; the newest first, a page at a time. A change and its entry are written in one
-/// transaction. Entries are never changed or removed. A key that is for some experiments only must
-/// name one of them.
-#[utoipa::path(get, path = "/audit", tag = openapi::OPERATIONS, security(("key" = ["admin"])), params(AuditQuery),
+/// Every change of an experiment or a key, and every action of the service itself, such as closing a
+/// batch. Newest first, in pages. A change and its entry are written in one transaction, and entries
+/// are never changed or removed. With a key that is restricted to some experiments, `experiment` is
+/// required.
+#[utoipa::path(get, path = "/v1/audit", tag = openapi::OPERATIONS_TAG, params(AuditQuery),
     responses(
         (status = 200, body = AuditPage, description = "A page."),
-        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`: a cursor or limit that is none."),
     ))]
 async fn audit(
     State(state): State<AppState>,
@@ -117,34 +116,22 @@ async fn audit(
         Some(experiment) => caller.require_experiment(experiment)?,
         None => caller.require_all_experiments()?,
     }
-    let limit = query.limit.unwrap_or(LIST_DEFAULT);
-    if !(1..=LIST_MAX).contains(&limit) {
-        let detail = format!("`limit` is {limit}; it must be 1 to {LIST_MAX}");
-        return Err(
-            Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).query("limit", detail)
-        );
-    }
-    let before = query.cursor.as_deref().map_or(Ok(i64::MAX), read_cursor)?;
+    let limit = read_limit(query.limit)?;
+    let before = match &query.cursor {
+        Some(cursor) => read_cursor(cursor, |id| Some(i64::from_be_bytes(id.try_into().ok()?)))?,
+        None => i64::MAX,
+    };
     if query.experiment.as_ref().is_some_and(|name| name.contains('\0')) {
-        let detail = "`experiment` is not the name of one";
-        return Err(Problem::new(ProblemKind::InvalidRequest, format!("{detail}."))
-            .query("experiment", detail));
+        let detail = "`experiment` is not the name of an experiment";
+        return Err(Problem::invalid(detail).query("experiment", detail));
     }
     let mut records =
         state.service.audit_log(query.experiment.as_deref(), before, limit + 1).await?;
     let more = records.len() > limit as usize;
     records.truncate(limit as usize);
     let next = match records.last() {
-        Some(last) if more => Some(URL_SAFE_NO_PAD.encode(last.id.to_be_bytes())),
+        Some(last) if more => Some(write_cursor(last.id.to_be_bytes())),
         _ => None,
     };
     Ok(Json(AuditPage { entries: records.into_iter().map(Into::into).collect(), next }))
-}
-
-fn read_cursor(cursor: &str) -> ApiResult<i64> {
-    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| bytes.try_into().ok());
-    bytes.map(i64::from_be_bytes).ok_or_else(|| {
-        let detail = "`cursor` is not one that this list gave; use `next` of the page before";
-        Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).query("cursor", detail)
-    })
 }

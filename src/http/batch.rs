@@ -1,71 +1,95 @@
-//! `/v1/experiments/{name}/batch`: for policies that adapt between batches only.
+//! `/v1/experiments/{name}/batch`: batches, for policies that adapt only between batches.
 
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::duels::Duel;
-use super::extract::Object;
-use super::problem::ProblemDocument;
-use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
+use super::extract::{JsonBody, Object, PathOf};
+use super::operation::Access;
+use super::problem::ProblemKind::{
+    BatchNotOpen, ExperimentArchived, ExperimentNotFound, ExperimentPaused, FeedbackConflict,
+    NotABatchPolicy,
+};
+use super::problem::{ApiResult, Problem};
+use super::routes::Routes;
+use super::state::AppState;
+use crate::access::Scope;
 use crate::clock::rfc3339;
 use crate::service::batches::PostedResult;
 
-/// Most duels of one lease.
+/// Maximum number of duels in one lease.
 const LEASE_MAX: u32 = 1000;
 
-/// The routes of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(batch)).routes(routes!(lease)).routes(routes!(results))
+pub(crate) fn routes() -> Routes {
+    Routes::new()
+        .operation(
+            routes!(batch),
+            Access::Scope(Scope::Read),
+            &[ExperimentNotFound, NotABatchPolicy],
+        )
+        .operation(
+            routes!(lease),
+            Access::Scope(Scope::Decide),
+            &[ExperimentNotFound, NotABatchPolicy, ExperimentPaused, ExperimentArchived],
+        )
+        .operation(
+            routes!(results),
+            Access::Scope(Scope::Feedback),
+            &[
+                ExperimentNotFound,
+                BatchNotOpen,
+                FeedbackConflict,
+                NotABatchPolicy,
+                ExperimentArchived,
+            ],
+        )
 }
 
 /// The open batch.
 #[derive(Debug, Serialize, ToSchema)]
 struct Batch {
-    /// The experiment's name.
+    /// Name of the experiment.
     experiment: String,
-    /// Log position that this is at.
+    /// Log position of these counts.
     position: u64,
-    /// The batch's number, from 1; `null` when the policy has run all its batches.
+    /// Number of the batch, starting at 1; `null` if the policy has run all its batches.
     number: Option<u32>,
-    /// When it opened.
+    /// Time at which the batch opened.
     #[schema(format = DateTime)]
     opened_at: Option<String>,
-    /// Comparisons that it asks for, over all pairs.
+    /// Comparisons in the batch, over all pairs.
     needed: u64,
-    /// Comparisons answered.
+    /// Comparisons answered so far.
     answered: u64,
-    /// Duels handed out by the answering process and neither answered nor expired.
+    /// Duels issued by the responding server that are neither answered nor expired.
     in_flight: u64,
-    /// One row a pair.
+    /// One row for each pair.
     pairs: Vec<Pair>,
 }
 
 /// One pair of a batch.
 #[derive(Debug, Serialize, ToSchema)]
 struct Pair {
-    /// Id of one ranker.
+    /// Id of the first ranker.
     left: String,
-    /// Id of the other.
+    /// Id of the second ranker.
     right: String,
-    /// Comparisons that the batch asks for.
+    /// Comparisons of this pair in the batch.
     needed: u32,
-    /// Comparisons answered.
+    /// Comparisons answered so far.
     answered: u32,
-    /// Duels handed out by the answering process and neither answered nor expired.
+    /// Duels issued by the responding server that are neither answered nor expired.
     in_flight: u32,
 }
 
-/// How far the open batch is
-#[utoipa::path(get, path = "/experiments/{name}/batch", tag = "batches", security(("key" = ["read"])),
-    params(("name" = String, Path, description = "The experiment's name.")),
+/// Progress of the open batch
+#[utoipa::path(get, path = "/v1/experiments/{name}/batch", tag = "batches",
+    params(("name" = String, Path, description = "Name of the experiment.")),
     responses(
         (status = 200, body = Batch, description = "The open batch."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
-        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`not-a-batch-policy`."),
     ))]
 async fn batch(
     State(state): State<AppState>,
@@ -98,11 +122,11 @@ async fn batch(
     }))
 }
 
-/// How many duels to lease.
+/// A request for duels of the open batch.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct LeaseBody {
-    /// 1 to 1000.
+    /// Number of duels, 1 to 1000.
     #[schema(minimum = 1, maximum = 1000, example = 100)]
     count: u32,
 }
@@ -110,21 +134,18 @@ struct LeaseBody {
 /// Duels of the open batch.
 #[derive(Debug, Serialize, ToSchema)]
 struct Lease {
-    /// At most as many as were asked for; fewer, or none, when the batch does not need so many now.
+    /// At most `count` duels; fewer, or none, if the batch currently needs fewer.
     duels: Vec<Duel>,
 }
 
 /// Lease many duels of the open batch at once
 ///
-/// For a pipeline that runs many queries. Each duel is answered through `feedback`; one that is not
-/// answered in its time is handed out again.
-#[utoipa::path(post, path = "/experiments/{name}/batch/lease", tag = "batches", security(("key" = ["decide"])), request_body = LeaseBody,
-    params(("name" = String, Path, description = "The experiment's name.")),
+/// For a pipeline that runs many queries. Send the outcome of each duel to `feedback`. If a duel
+/// expires without feedback, its comparison is issued again.
+#[utoipa::path(post, path = "/v1/experiments/{name}/batch/lease", tag = "batches", request_body = LeaseBody,
+    params(("name" = String, Path, description = "Name of the experiment.")),
     responses(
         (status = 200, body = Lease, description = "The duels."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
-        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`not-a-batch-policy`, `experiment-paused`, or `experiment-archived`."),
-        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`."),
     ))]
 async fn lease(
     State(state): State<AppState>,
@@ -133,15 +154,13 @@ async fn lease(
 ) -> ApiResult<Json<Lease>> {
     if !(1..=LEASE_MAX).contains(&body.count) {
         let detail = format!("`count` is {}; it must be 1 to {LEASE_MAX}", body.count);
-        return Err(
-            Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).field("/count", detail)
-        );
+        return Err(Problem::invalid(&detail).field("/count", detail));
     }
     let duels = state.service.lease(&name, body.count as usize).await?;
     Ok(Json(Lease { duels: duels.into_iter().map(|duel| Duel::new(&name, duel)).collect() }))
 }
 
-/// Results of a batch that was run elsewhere.
+/// The results of a batch that was run elsewhere.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ResultsBody {
@@ -153,45 +172,42 @@ struct ResultsBody {
     results: Vec<Object<ResultRow>>,
 }
 
-/// Counts of one pair.
+/// The results of one pair.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ResultRow {
-    /// Id of one ranker.
+    /// Id of the first ranker.
     left: String,
-    /// Id of the other.
+    /// Id of the second ranker.
     right: String,
-    /// Comparisons that the one won.
+    /// Comparisons won by the first ranker.
     left_wins: u32,
-    /// Comparisons that the other won.
+    /// Comparisons won by the second ranker.
     right_wins: u32,
     /// Comparisons without a winner.
     ties: u32,
 }
 
-/// What became of a posted batch.
+/// The result of posting a batch.
 #[derive(Debug, Serialize, ToSchema)]
 struct ResultsReceipt {
-    /// `recorded`, or `duplicate` when the same results were posted before.
+    /// `recorded`, or `duplicate` if the same results were posted before.
     #[schema(example = "recorded")]
     status: &'static str,
-    /// The batch's number.
+    /// Number of the batch.
     batch: u32,
-    /// Where it stands in the log.
+    /// Log position of the results.
     position: u64,
 }
 
-/// Post a whole batch that was run elsewhere
+/// Post the results of a batch that was run elsewhere
 ///
-/// Counts exactly once: the same results again are answered as a duplicate, others are refused.
-#[utoipa::path(post, path = "/experiments/{name}/batch/results", tag = "batches", security(("key" = ["feedback"])), request_body = ResultsBody,
-    params(("name" = String, Path, description = "The experiment's name.")),
+/// The results count exactly once. Posting the same results again returns `duplicate`; posting
+/// different results is rejected.
+#[utoipa::path(post, path = "/v1/experiments/{name}/batch/results", tag = "batches", request_body = ResultsBody,
+    params(("name" = String, Path, description = "Name of the experiment.")),
     responses(
-        (status = 200, body = ResultsReceipt, description = "Recorded, or a repeat."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
-        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`batch-not-open`, `feedback-conflict` (other results of this batch were posted before), `not-a-batch-policy`, or `experiment-archived`."),
-        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`: `errors` says which pair is wrong."),
-        (status = 503, body = ProblemDocument, content_type = "application/problem+json", description = "`unavailable` or `overloaded`: not durable; send the same again after `Retry-After` seconds."),
+        (status = 200, body = ResultsReceipt, description = "Recorded, or a duplicate."),
     ))]
 async fn results(
     State(state): State<AppState>,

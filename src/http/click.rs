@@ -1,4 +1,4 @@
-//! One event on a page, as callers write it.
+//! One event on a page, in a request body.
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -6,40 +6,38 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use utoipa::ToSchema;
 
 use crate::engine::page_rules::CLICK;
-use crate::service::feedback::Clicked;
-use crate::service::feedback::PageEvent;
+use crate::service::feedback::{Clicked, PageEvent};
 
-/// A click: a position, a document's id, or an object that says which of them it is, and which kind
-/// of event.
+/// A click: a position, a document id, or an object with one of them and the kind of event.
 #[derive(Debug)]
 pub(crate) struct ClickBody(pub PageEvent);
 
-/// What was clicked: a position of the shown list from 0, a document's id, or an object.
+/// A click: a position in the shown list from 0, a document id, or an object.
 #[derive(Debug, ToSchema)]
 #[schema(as = Click)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
+#[expect(dead_code, reason = "describes what `ClickBody` reads")]
 pub(crate) enum ClickShape {
-    /// Position in the shown list; on a later page it goes on counting.
+    /// Position in the shown list, counted across its pages.
     Position(u64),
     /// Id of a document.
     Document(String),
-    /// By position.
+    /// Identified by position.
     AtPosition(AtPosition),
-    /// By document.
+    /// Identified by document.
     OnDocument(OnDocument),
-    /// By slot.
+    /// Identified by slot.
     OnSlot(OnSlot),
 }
 
 /// An event at a position.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
+#[expect(dead_code, reason = "describes what `ClickBody` reads")]
 pub(crate) struct AtPosition {
     /// Position in the shown list, from 0.
     position: u64,
-    /// One of the experiment's `event_weights`; `click` unless said otherwise.
+    /// One of the experiment's `event_weights`; `click` by default.
     #[schema(nullable = false)]
     event: Option<String>,
 }
@@ -47,11 +45,11 @@ pub(crate) struct AtPosition {
 /// An event on a document.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
+#[expect(dead_code, reason = "describes what `ClickBody` reads")]
 pub(crate) struct OnDocument {
-    /// Its id.
+    /// Id of the document.
     document: String,
-    /// One of the experiment's `event_weights`; `click` unless said otherwise.
+    /// One of the experiment's `event_weights`; `click` by default.
     #[schema(nullable = false)]
     event: Option<String>,
 }
@@ -59,11 +57,11 @@ pub(crate) struct OnDocument {
 /// An event on a slot.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "says in the description of the API what `ClickBody` reads")]
+#[expect(dead_code, reason = "describes what `ClickBody` reads")]
 pub(crate) struct OnSlot {
-    /// Its token.
+    /// Token of the slot.
     slot: String,
-    /// One of the experiment's `event_weights`; `click` unless said otherwise.
+    /// One of the experiment's `event_weights`; `click` by default.
     #[schema(nullable = false)]
     event: Option<String>,
 }
@@ -83,7 +81,7 @@ impl<'de> Deserialize<'de> for ClickBody {
             type Value = ClickBody;
             fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
                 f.write_str(
-                    "a click: a position from 0, a document's id, or an object with `position`, `document` or `slot`",
+                    "a click: a position from 0, a document id, or an object with `position`, `document` or `slot`",
                 )
             }
             fn visit_u64<E>(self, position: u64) -> Result<ClickBody, E> {

@@ -1,40 +1,45 @@
-//! `/v1/experiments/{name}/next-duel`: the pair to interleave for the next query.
+//! `/v1/experiments/{name}/next-duel`: the two rankers to interleave for the next query.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Request, State};
-use axum::http::Method;
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use hyper::body::Body as _;
+use interleaving::Note;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::{Object, OptionalBody};
+use super::extract::{Object, OptionalBody, PathOf};
+use super::operation::Access;
 use super::pages::{PageParts, PinBody, Repeats, SlotBody, page_request};
-use super::problem::ProblemDocument;
-use super::{ApiResult, AppState, PathOf, Problem, ProblemKind};
+use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound, ExperimentPaused};
+use super::problem::{ApiResult, Problem, ProblemKind};
+use super::routes::Routes;
+use super::schemas;
+use super::state::AppState;
+use crate::access::Scope;
 use crate::clock::rfc3339;
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::IssuedDuel;
-use crate::service::Service;
-use interleaving::Note;
 
-/// The routes of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(next_duel))
+/// The path of [`next_duel`].
+pub(crate) const NEXT_DUEL: &str = "/v1/experiments/{name}/next-duel";
+
+pub(crate) fn routes() -> Routes {
+    Routes::new().operation(
+        routes!(next_duel),
+        Access::Scope(Scope::Decide),
+        &[ExperimentNotFound, ExperimentPaused, ExperimentArchived],
+    )
 }
 
 /// A duel to show.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Duel {
-    /// Its signed name; send it back with the feedback, unchanged.
+pub(crate) struct Duel {
+    /// Signed id of the duel; send it back unchanged with the feedback.
     #[schema(example = "AQAAAAEqAwEBAAD_rQM...")]
     pub duel_id: String,
-    /// The experiment's name.
+    /// Name of the experiment.
     #[schema(example = "search-ranking")]
     pub experiment: String,
     /// Id of the ranker to show left (first).
@@ -43,20 +48,19 @@ pub struct Duel {
     /// Id of the ranker to show right (second).
     #[schema(example = "bm25")]
     pub right: String,
-    /// Whether both are one ranker: show it alone, nothing is to be learned, and no feedback is
-    /// needed.
+    /// Whether both are the same ranker. Show its ranking alone; feedback is not needed and teaches
+    /// the policy nothing.
     pub self_duel: bool,
-    /// Feedback after that is refused.
+    /// Feedback after this time is rejected.
     #[schema(format = DateTime)]
     pub expires_at: String,
-    /// Log position that it was chosen at.
+    /// Log position of the state in which the duel was chosen.
     pub state: u64,
-    /// Number of the batch that it belongs to; `null` outside batches.
+    /// Number of the duel's batch; `null` outside batches.
     pub batch: Option<u32>,
 }
 
 impl Duel {
-    /// `issued` as the API shows it.
     pub fn new(experiment: &str, issued: IssuedDuel) -> Self {
         Self {
             duel_id: issued.duel_id,
@@ -71,18 +75,19 @@ impl Duel {
     }
 }
 
-/// The rankings of all rankers, where the page is wanted with the duel.
+/// The rankings of all rankers, to get the page in the same call.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NextDuelBody {
-    /// By ranker, the ids of its documents, best first; of every ranker of the experiment, `[]` for
-    /// one that has none. At most 10,000 of 1 to 1024 bytes each.
+    /// The document ids of each ranker's ranking, best first, by ranker id. Every ranker of the
+    /// experiment is required; send `[]` for a ranker without documents. At most 10,000 ids in each
+    /// ranking, of 1 to 1024 bytes each.
     #[schema(nullable = false, example = json!({"bm25": ["doc-1", "doc-7"], "bm25-title": ["doc-7", "doc-3"]}))]
     rankings: Option<HashMap<String, Vec<String>>>,
-    /// With `rankings`: slots of the page.
+    /// With `rankings`: number of slots on the page.
     #[schema(minimum = 1, maximum = 1000, example = 10, nullable = false)]
     length: Option<u32>,
-    /// With `rankings`: slots before the page; 0 unless said otherwise.
+    /// With `rankings`: number of slots before the page; 0 by default.
     #[schema(maximum = 999, nullable = false)]
     offset: Option<u32>,
     /// With `rankings`: documents at fixed positions.
@@ -90,35 +95,35 @@ struct NextDuelBody {
     pinned: Option<Vec<Object<PinBody>>>,
 }
 
-/// A duel, and its page where rankings were sent.
+/// A duel, and its page if rankings were sent.
 #[derive(Debug, Serialize, ToSchema)]
 struct DuelAnswer {
-    /// The duel; with a page, its `duel_id` carries what crediting clicks needs, encrypted.
+    /// The duel. With a page, its `duel_id` contains the encrypted data needed to credit clicks.
     #[serde(flatten)]
     duel: Duel,
-    /// In the order they are to be shown; none where the list ends before this page.
+    /// The slots in display order; empty if the list ends before this page.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     slots: Option<Vec<SlotBody>>,
-    /// Slots that all pages together have.
+    /// Number of slots on all pages together.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     total: Option<usize>,
-    /// Repeats that were dropped from the rankings.
+    /// Number of repeated documents dropped from the rankings.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     repeats: Option<Repeats>,
-    /// Whether clicks on the page can say anything.
+    /// Whether clicks on the page can be a signal.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     informative: Option<bool>,
-    /// Version of the experiment's `interleaving` that the page was made with.
+    /// Version of the experiment's `interleaving` with which the page was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     interleaving_version: Option<u32>,
-    /// Something out of the ordinary, where there is something.
+    /// A remark on the page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<super::schemas::Note>, nullable = false)]
+    #[schema(value_type = Option<schemas::Note>, nullable = false)]
     note: Option<Note>,
 }
 
@@ -136,23 +141,19 @@ impl DuelAnswer {
     }
 }
 
-/// Ask for a duel
+/// Request a duel
 ///
-/// Chooses the two rankers to interleave for the next query, in random order. Reads memory only:
-/// nothing is written, and a duel that is never shown or never answered costs nothing but its time.
-/// A concluded experiment answers with a self-duel of its winner. When it is paused or the service
+/// Chooses the two rankers to interleave for the next query, in random order. Reads only memory and
+/// writes nothing, so a duel that is never shown or never answered costs nothing but the call. A
+/// concluded experiment issues self-duels of its winner. If the experiment is paused or the service
 /// cannot be reached, show your control ranking.
 ///
-/// With a body that has the rankings of all rankers, the two that were chosen are interleaved in
-/// the same call.
-#[utoipa::path(post, path = "/experiments/{name}/next-duel", tag = "duels", security(("key" = ["decide"])),
-    params(("name" = String, Path, description = "The experiment's name.")),
+/// If the body has the rankings of all rankers, the two chosen ones are interleaved in the same call.
+#[utoipa::path(post, path = "/v1/experiments/{name}/next-duel", tag = "duels",
+    params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = Option<NextDuelBody>),
     responses(
-        (status = 200, body = DuelAnswer, description = "A duel; with its page where rankings were sent."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
-        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-paused` or `experiment-archived`."),
-        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`: a ranking is missing or too long, a page too far down, pins that cannot be."),
+        (status = 200, body = DuelAnswer, description = "A duel; with its page if rankings were sent."),
     ))]
 async fn next_duel(
     State(state): State<AppState>,
@@ -161,11 +162,8 @@ async fn next_duel(
 ) -> ApiResult<Response> {
     let NextDuelBody { rankings, length, offset, pinned } = body.unwrap_or_default();
     let refuse = |pointer, detail: &str| {
-        Problem::new(
-            ProblemKind::InvalidRequest,
-            format!("The request is not as it should be: {detail}."),
-        )
-        .field(pointer, detail)
+        Problem::new(ProblemKind::InvalidRequest, format!("Invalid request: {detail}."))
+            .field(pointer, detail)
     };
     let Some(rankings) = rankings else {
         if length.is_some() || offset.is_some() || pinned.is_some() {
@@ -178,48 +176,10 @@ async fn next_duel(
         return Ok(Json(Duel::new(&name, issued)).into_response());
     };
     let length = length
-        .ok_or_else(|| refuse("/length", "`length` is missing: how many slots the page has"))?;
+        .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;
     let page = page_request(offset.unwrap_or(0), length, pinned.unwrap_or_default());
     let (issued, page) = state.service.next_page(&name, rankings, page).await?;
     let (duel_id, page) = PageParts::new(page);
     let duel = Duel { duel_id, ..Duel::new(&name, issued) };
     Ok(Json(DuelAnswer::with_page(duel, page)).into_response())
-}
-
-/// `next-duel` of an experiment in memory, without a body: it waits for nothing, so it is answered
-/// without the way through the layers and the router. Everything else takes that way.
-pub(crate) struct InMemoryDuels {
-    service: Arc<Service>,
-}
-
-impl InMemoryDuels {
-    /// What it is in the description of the API.
-    pub const ROUTE: &str = "/v1/experiments/{name}/next-duel";
-
-    /// The duels of this service.
-    pub fn new(service: Arc<Service>) -> Self {
-        Self { service }
-    }
-
-    /// Whether this is such a request, and of which experiment.
-    pub fn experiment<'a>(&self, request: &'a Request) -> Option<&'a str> {
-        if request.method() != Method::POST || request.body().size_hint().upper() != Some(0) {
-            return None;
-        }
-        request.uri().path().strip_prefix("/v1/experiments/")?.strip_suffix("/next-duel")
-    }
-
-    /// Its experiment, if it is in memory; who asks keeps it there.
-    pub fn in_memory(&self, name: &str) -> Option<Arc<LoadedExperiment>> {
-        self.service.in_memory(name)
-    }
-
-    /// Its answer.
-    pub fn answer(&self, loaded: &LoadedExperiment) -> Response {
-        let issued = self.service.choose(loaded);
-        issued
-            .map_err(Problem::from)
-            .map(|issued| Json(Duel::new(&loaded.name, issued)))
-            .into_response()
-    }
 }

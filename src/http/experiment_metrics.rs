@@ -1,4 +1,4 @@
-//! Gauges of each experiment in memory, read when they are asked for.
+//! Metrics of each loaded experiment, computed when `/metrics` is read.
 
 use std::fmt;
 use std::sync::Weak;
@@ -12,8 +12,8 @@ use prometheus_client::metrics::gauge::Gauge;
 
 use crate::service::Service;
 
-/// Most experiments that get gauges of their own, so that labels stay bounded; the first ones by
-/// name.
+/// Maximum number of experiments with metrics of their own, the first ones by name. It bounds the
+/// number of labels.
 const EXPERIMENTS_MAX: usize = 200;
 
 type PerExperiment = Family<Labels, Gauge<f64, AtomicU64>>;
@@ -36,12 +36,12 @@ struct AlarmLabels {
     kind: &'static str,
 }
 
-/// Reads the experiments of a service.
+/// Collects the metrics of a service's experiments.
 #[derive(Debug)]
 pub struct ExperimentMetrics(Weak<Service>);
 
 impl ExperimentMetrics {
-    /// Of this service; empty once it is gone.
+    /// The collector for this service; it is empty once the service is dropped.
     pub fn new(service: Weak<Service>) -> Self {
         Self(service)
     }
@@ -50,9 +50,9 @@ impl ExperimentMetrics {
 impl Collector for ExperimentMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let Some(service) = self.0.upgrade() else { return Ok(()) };
-        let lives = service.loaded();
+        let experiments = service.loaded();
         let loaded = Gauge::<i64>::default();
-        loaded.set(lives.len() as i64);
+        loaded.set(experiments.len() as i64);
         let refused = Gauge::<i64>::default();
         refused.set(service.refused() as i64);
         let position = PerExperiment::default();
@@ -63,9 +63,9 @@ impl Collector for ExperimentMetrics {
             (Counted::default(), Counted::default(), Counted::default());
         let feedback = Family::<FeedbackLabels, Counter>::default();
         let alarm = Family::<AlarmLabels, Gauge>::default();
-        for loaded in lives.iter().take(EXPERIMENTS_MAX) {
+        for loaded in experiments.iter().take(EXPERIMENTS_MAX) {
             let labels = Labels { experiment: loaded.name.clone() };
-            // an experiment whose state is being folded anew has no numbers for a moment
+            // While the state of an experiment is folded again, it has no estimates.
             let Ok(estimate) = loaded.regret() else { continue };
             position.get_or_create(&labels).set(estimate.position as f64);
             regret.get_or_create(&labels).set(estimate.copeland_regret);
@@ -80,8 +80,8 @@ impl Collector for ExperimentMetrics {
                     FeedbackLabels { experiment: loaded.name.clone(), status: status.name() };
                 feedback.get_or_create(&labels).inc_by(count);
             }
-            for on in alarms {
-                let labels = AlarmLabels { experiment: loaded.name.clone(), kind: on.kind };
+            for active in alarms {
+                let labels = AlarmLabels { experiment: loaded.name.clone(), kind: active.kind };
                 alarm.get_or_create(&labels).set(1);
             }
         }
@@ -91,14 +91,10 @@ impl Collector for ExperimentMetrics {
         write("experiments_loaded", "Experiments in memory", &loaded)?;
         write(
             "experiments_unreadable",
-            "Experiments that were asked for and that this version cannot read",
+            "Requested experiments that this version cannot read",
             &refused,
         )?;
-        write(
-            "experiment_log_position",
-            "Position of the last log entry that was folded",
-            &position,
-        )?;
+        write("experiment_log_position", "Position of the last folded log entry", &position)?;
         write(
             "experiment_copeland_regret",
             "Cumulative Copeland regret, plug-in estimate",
@@ -106,39 +102,35 @@ impl Collector for ExperimentMetrics {
         )?;
         write(
             "experiment_uniform_copeland_regret",
-            "What uniform pairs would have cost over as many steps, plug-in estimate",
+            "Cumulative Copeland regret of uniform pairs over the same steps, plug-in estimate",
             &uniform,
         )?;
         write(
             "experiment_duels_in_flight",
-            "Duels from this process, neither answered nor expired",
+            "Duels issued by this process that are neither answered nor expired",
             &in_flight,
         )?;
-        write("experiment_duels", "Pairs that this process has handed out", &duels)?;
-        write(
-            "experiment_self_duels",
-            "Rankers that this process has handed out alone",
-            &self_duels,
-        )?;
+        write("experiment_duels", "Duels of two different rankers issued by this process", &duels)?;
+        write("experiment_self_duels", "Self-duels issued by this process", &self_duels)?;
         write(
             "experiment_unanswered_duels",
-            "Pairs from this process that had their time without an answer",
+            "Duels issued by this process that expired without feedback",
             &unanswered,
         )?;
         write(
             "experiment_feedback",
-            "Feedback that this process was sent, by what came of it",
+            "Feedback received by this process, by its result",
             &feedback,
         )?;
         write(
             "experiment_alarm",
-            "1 while the alarm is on; docs/operations.md has each kind",
+            "1 while the alarm is active; docs/operations.md describes each kind",
             &alarm,
         )
     }
 }
 
-/// What can be written under one descriptor; an object-safe face of [`EncodeMetric`].
+/// An object-safe form of [`EncodeMetric`].
 trait EncodeFamily {
     fn kind(&self) -> prometheus_client::metrics::MetricType;
     fn encode_as(

@@ -1,5 +1,5 @@
-//! Reading requests: axum's extractors, but what they refuse is a [`Problem`] that says where the
-//! error is.
+//! Extractors like those of axum, but their rejections are [`Problem`]s with the location of the
+//! error.
 
 use std::marker::PhantomData;
 
@@ -17,25 +17,24 @@ use serde_path_to_error::Segment;
 
 use super::problem::{Problem, ProblemKind};
 
-/// A JSON body. `T` should `deny_unknown_fields`, so that a misspelt field is refused and not
-/// ignored.
+/// A JSON body. `T` should `deny_unknown_fields`, so that a misspelt field is rejected, not ignored.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonBody<T>(pub T);
 
-/// A body that says that it is JSON, as it came; read it with [`json`].
+/// The bytes of a body whose content type is JSON; parse them with [`json`].
 #[derive(Debug, Clone)]
 pub struct JsonText(pub Bytes);
 
-/// A JSON body, or none at all; `null` is none.
+/// An optional JSON body; `null` is the same as no body.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionalBody<T>(pub Option<T>);
 
-/// The path's parameters.
+/// The parameters of the path.
 #[derive(Debug, Clone, Copy)]
 pub struct PathOf<T>(pub T);
 
-/// The query's parameters. `T` must be a struct that says `deny_unknown_fields`, so that a misspelt
-/// parameter is refused and not ignored.
+/// The parameters of the query. `T` must be a struct that has `deny_unknown_fields`, so that a
+/// misspelt parameter is rejected, not ignored.
 #[derive(Debug, Clone, Copy)]
 pub struct QueryOf<T>(pub T);
 
@@ -74,7 +73,6 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
     }
 }
 
-/// The body's bytes.
 async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
     Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
         BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
@@ -85,12 +83,12 @@ async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Pro
         }
         other => Problem::new(
             ProblemKind::MalformedJson,
-            format!("The body did not arrive whole: {}.", other.body_text()),
+            format!("The body did not arrive completely: {}.", other.body_text()),
         ),
     })
 }
 
-/// `application/json`, with any parameters, or another type whose suffix is `+json`.
+/// Require `application/json`, with any parameters, or another type with the suffix `+json`.
 fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     let problem = |detail: String| Problem::new(ProblemKind::UnsupportedMediaType, detail);
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
@@ -107,8 +105,7 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// Read one JSON value, and nothing after it. `T` is read from an object, whatever else it could be
-/// read from.
+/// Parse one JSON object, and nothing after it.
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if bytes.is_empty() {
         return Err(Problem::new(
@@ -132,7 +129,7 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         })
 }
 
-/// Read an object that was parsed already.
+/// Read a `T` from an object that is already parsed.
 pub fn object<T: DeserializeOwned>(object: serde_json::Map<String, Value>) -> Result<T, Problem> {
     serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
         let pointer = pointer(error.path());
@@ -140,9 +137,8 @@ pub fn object<T: DeserializeOwned>(object: serde_json::Map<String, Value>) -> Re
     })
 }
 
-/// What makes `bytes` something else than JSON. Asked only once a body was refused: then it decides
-/// whether the body is no JSON or JSON of another kind than was wanted, which the reader's own
-/// errors leave open.
+/// The problem of a body that is not JSON; `None` if it is. Called only for a rejected body: the
+/// errors of the deserializer do not tell whether the body is malformed or has unexpected content.
 fn syntax_error(bytes: &[u8]) -> Option<Problem> {
     if let Err(error) = std::str::from_utf8(bytes) {
         let detail = format!("The body is not UTF-8 (byte {}).", error.valid_up_to() + 1);
@@ -155,26 +151,23 @@ fn syntax_error(bytes: &[u8]) -> Option<Problem> {
     Some(Problem::new(ProblemKind::MalformedJson, detail))
 }
 
-/// JSON, but not the JSON that was wanted.
+/// The problem of a body that is JSON, but not a valid `T`.
 fn invalid(error: &serde_json::Error, pointer: String) -> Problem {
     let what = without_place(error);
     let at = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
-    Problem::new(
-        ProblemKind::InvalidRequest,
-        format!("The body is not as it should be{at}: {what}."),
-    )
-    .field(pointer, what)
+    Problem::new(ProblemKind::InvalidRequest, format!("Invalid body{at}: {what}."))
+        .field(pointer, what)
 }
 
-/// What an error says, apart from line and column.
+/// The message of an error, without its line and column.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
-/// A `T` that is read from an object alone: a struct would also be read from an array of its values
-/// in order, which no caller means and nobody has described.
+/// A `T` that is read only from an object. A struct could also be read from an array of its values in
+/// order, which the API does not describe.
 #[derive(Debug, Clone, Copy)]
 pub struct Object<T>(pub T);
 
@@ -194,7 +187,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// A JSON pointer (RFC 6901), as far as the path is known.
+/// The path as a JSON pointer (RFC 6901), as far as it is known.
 fn pointer(path: &serde_path_to_error::Path) -> String {
     let mut pointer = String::new();
     for segment in path {
@@ -226,7 +219,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryOf<T> {
             let which = if name.is_empty() { String::new() } else { format!(" {name:?}") };
             Problem::new(
                 ProblemKind::InvalidRequest,
-                format!("The query parameter{which} is not as it should be: {what}."),
+                format!("Invalid query parameter{which}: {what}."),
             )
             .query(name, what)
         })
@@ -251,11 +244,8 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathOf<
                     }
                     _ => String::new(),
                 };
-                Err(Problem::new(
-                    ProblemKind::InvalidRequest,
-                    format!("The path is not as it should be: {what}."),
-                )
-                .path(name, what))
+                Err(Problem::new(ProblemKind::InvalidRequest, format!("Invalid path: {what}."))
+                    .path(name, what))
             }
             Err(other) => Err(Problem::internal(other)),
         }

@@ -1,4 +1,4 @@
-//! `/v1/experiments/{name}/feedback`: what was clicked.
+//! `/v1/experiments/{name}/feedback`: outcomes and clicks.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,28 +6,33 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::click::{ClickBody, ClickShape};
-use super::extract::{self, JsonText, Object};
-use super::problem::ProblemDocument;
-use super::{ApiResult, AppState, PathOf, Problem, ProblemKind};
+use super::extract::{self, JsonText, Object, PathOf};
+use super::operation::Access;
+use super::problem::ProblemKind::{
+    DuelExpired, ExperimentArchived, ExperimentNotFound, FeedbackConflict, InvalidDuel,
+};
+use super::problem::{ApiResult, Problem, ProblemKind, sentence};
+use super::routes::Routes;
+use super::state::AppState;
+use crate::access::Scope;
 use crate::clock::rfc3339;
-use crate::service::feedback::Feedback;
-use crate::service::feedback::FeedbackContent;
-use crate::service::feedback::Received;
-use crate::service::feedback::ShownOutcome;
+use crate::service::feedback::{Feedback, FeedbackContent, Received, ShownOutcome};
 
-/// Most pieces of feedback in one request.
+/// Maximum number of items in one request.
 const MANY_MAX: usize = 1000;
 
-/// The routes of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(feedback))
+pub(crate) fn routes() -> Routes {
+    Routes::new().operation(
+        routes!(feedback),
+        Access::Scope(Scope::Feedback),
+        &[ExperimentNotFound, ExperimentArchived, FeedbackConflict, DuelExpired, InvalidDuel],
+    )
 }
 
-/// What the searcher said about what was shown.
+/// The outcome of a duel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
@@ -35,37 +40,37 @@ enum Outcome {
     Left,
     /// The right ranker won.
     Right,
-    /// Equal credit, and not none.
+    /// Both rankers earned the same credit, more than zero.
     Tie,
-    /// No click: says nothing, and is not a tie.
+    /// No click: no signal, which is different from a tie.
     None,
 }
 
-/// The answer to one duel: its outcome, clicks that were credited to either side already, or what
-/// was clicked on the page that `interleave` made of it.
+/// Feedback on one duel: its outcome, the number of clicks credited to each side, or the clicks on
+/// its interleaved page.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct One {
-    /// As `next-duel` gave it.
+    /// From `next-duel` or `interleave`.
     duel_id: String,
     /// The outcome.
     #[schema(nullable = false)]
     outcome: Option<Outcome>,
-    /// Instead of `outcome`, with `right_clicks`: more clicks win; equal and not zero is a tie;
-    /// none at all is no signal.
+    /// Instead of `outcome`, with `right_clicks`: number of clicks credited to the left ranker. The
+    /// ranker with more clicks wins. Equal numbers are a tie, and zero for both is no signal.
     #[schema(nullable = false)]
     left_clicks: Option<u32>,
-    /// Clicks that are credited to the right ranker.
+    /// Number of clicks credited to the right ranker.
     #[schema(nullable = false)]
     right_clicks: Option<u32>,
-    /// Instead of `outcome`, with the `duel_id` of an interleaved page: what was clicked on it, at
-    /// most 100. Order and repeats do not matter.
+    /// Instead of `outcome`, with the `duel_id` of an interleaved page: the clicks on it, at most
+    /// 100. Order and repeats do not matter.
     #[schema(value_type = Option<Vec<ClickShape>>, max_items = 100, nullable = false)]
     clicks: Option<Vec<ClickBody>>,
-    /// With `clicks`: whether that is all, which it is unless said otherwise. Then the duel is
-    /// settled, on these clicks and on those that were sent for it before. With `false` more may
-    /// come: the duel is settled by what says `true`, or after the experiment's
-    /// `settle_after_seconds`.
+    /// With `clicks`: whether these are the last clicks of the duel; `true` by default. `true`
+    /// settles the duel, on these clicks and on those sent before. After `false` the duel stays
+    /// open until clicks with `true` arrive, or until the experiment's `settle_after_seconds` have
+    /// passed.
     #[serde(rename = "final")]
     #[schema(nullable = false)]
     last: Option<bool>,
@@ -113,35 +118,35 @@ impl One {
     }
 }
 
-/// Many answers; each item is as a single one.
+/// Feedback on several duels. Each item has the form of a single one.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Many {
-    /// 1 to 1000 of them.
+    /// 1 to 1000 items.
     #[schema(value_type = Vec<One>, min_items = 1, max_items = 1000)]
     feedback: Vec<Value>,
 }
 
-/// One answer, or many.
+/// Feedback on one duel, or on several.
 #[derive(Debug, ToSchema)]
 #[schema(as = FeedbackBody)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "says in the description of the API what is sent")]
+#[expect(dead_code, reason = "describes what `Answers` reads")]
 enum Body {
-    /// Many.
+    /// Several duels.
     Many(Many),
-    /// One.
+    /// One duel.
     One(One),
 }
 
-/// A [`Body`] that was read.
+/// A [`Body`] after parsing.
 enum Answers {
-    /// Many; of those that are none, why.
+    /// The error of each malformed item.
     Many(Vec<Result<One, String>>),
     One(One),
 }
 
-/// Many, each of them well-formed.
+/// A [`Many`] without malformed items.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WellFormed {
@@ -150,14 +155,14 @@ struct WellFormed {
 
 impl Answers {
     fn read(text: &[u8]) -> ApiResult<Self> {
-        // nearly every body is as it should be; any other is read once more, for what to say of it
+        // Nearly every body is valid. Any other is parsed again, to describe its error.
         if let Ok(Object(one)) = serde_json::from_slice(text) {
             return Ok(Self::One(one));
         }
         if let Ok(Object(WellFormed { feedback })) = serde_json::from_slice(text) {
             return Ok(Self::Many(feedback.into_iter().map(|Object(one)| Ok(one)).collect()));
         }
-        // by what it has, so that what is wrong with it is said about the form that was meant
+        // The members decide which form the caller meant, so that the error is about that form.
         let object: Map<String, Value> = extract::json(text)?;
         if !object.contains_key("feedback") {
             return extract::object(object).map(Self::One);
@@ -170,55 +175,55 @@ impl Answers {
     }
 }
 
-/// What became of one answer.
+/// The result for one item of feedback.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Receipt {
-    /// What became of it.
+    /// The result.
     pub status: ReceiptStatus,
-    /// Where it stands in the log: it, or what was sent for the duel before.
+    /// Log position of this feedback, or of the earlier feedback on the duel.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub position: Option<u64>,
-    /// Why it does not count.
+    /// The reason why it does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub detail: Option<String>,
 }
 
-/// What became of an answer.
+/// The result for an item of feedback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReceiptStatus {
-    /// It counts, and is durable.
+    /// It counts and is durable.
     Recorded,
-    /// The same was sent before; it counts once.
+    /// The same feedback was sent before; it counts once.
     Duplicate,
-    /// Something else was sent before; that counts.
+    /// Different feedback was sent before; that one counts.
     Conflict,
-    /// It came after the duel's time.
+    /// It arrived after the duel expired.
     Expired,
-    /// Clicks, and the duel was settled before: they change nothing, and sending them again does
-    /// not either.
+    /// The duel was settled before these clicks arrived. They change nothing; do not send them
+    /// again.
     Late,
-    /// It names no duel of this experiment, or is malformed.
+    /// It is malformed, or its `duel_id` is not of this experiment.
     Invalid,
 }
 
-/// What became of many answers, in the order they were sent.
+/// The results for several items of feedback, in the order in which they were sent.
 #[derive(Debug, Serialize, ToSchema)]
 struct Receipts {
-    /// One for each.
+    /// One result for each item.
     results: Vec<Receipt>,
 }
 
-/// What became of one answer, or of many.
+/// The result for one item of feedback, or for several.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "says in the description of the API what comes back")]
+#[expect(dead_code, reason = "describes what `feedback` returns")]
 enum FeedbackAnswer {
-    /// Of one.
+    /// For one item.
     One(Receipt),
-    /// Of many.
+    /// For several items.
     Many(Receipts),
 }
 
@@ -265,17 +270,18 @@ fn expired_detail(expired_at: i64) -> String {
     format!("the duel expired at {}", rfc3339(expired_at))
 }
 
-/// Report what was clicked
+/// Report outcomes or clicks
 ///
-/// Answered only when what counts is durable. Sending the same again is safe: it counts once. One
-/// answer: its problems are the response's. Many: 200 with what became of each, in order; good
-/// items count whatever the others are.
+/// The response is sent only after the feedback is durable. Sending the same feedback again is safe:
+/// it counts once. Feedback on one duel that cannot be counted gets an error response. Feedback on
+/// several duels gets 200 with a result for each item, in order; valid items count even if others do
+/// not.
 ///
-/// `clicks` of a page that `interleave` made may come in pieces (`"final": false`), in any order,
-/// more than once, at any server; together they are one outcome. What comes after the duel was
-/// settled is answered with the status `late`.
-#[utoipa::path(post, path = "/experiments/{name}/feedback", tag = "duels", security(("key" = ["feedback"])),
-    params(("name" = String, Path, description = "The experiment's name.")),
+/// The `clicks` on an interleaved page may be sent in parts (`"final": false`), in any order, more
+/// than once and to any server; together they give one outcome. Clicks that arrive after the duel
+/// was settled get the status `late`.
+#[utoipa::path(post, path = "/v1/experiments/{name}/feedback", tag = "duels",
+    params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = Body, examples(
         ("outcome" = (value = json!({"duel_id": "AQAAAAEqAwEBAAD_rQM...", "outcome": "left"}))),
         ("clicks" = (value = json!({"duel_id": "AQAAAAEqAwEBAAD_rQM...", "left_clicks": 3, "right_clicks": 1}))),
@@ -283,12 +289,7 @@ fn expired_detail(expired_at: i64) -> String {
         ("many" = (value = json!({"feedback": [{"duel_id": "AQAAAAEqAwEBAAD_rQM...", "outcome": "none"}]}))),
     )),
     responses(
-        (status = 200, body = FeedbackAnswer, description = "One: recorded, a repeat of what was recorded, or clicks that came late. Many: what became of each."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
-        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "One: `feedback-conflict`: another outcome was recorded before, and that one counts. `experiment-archived`."),
-        (status = 410, body = ProblemDocument, content_type = "application/problem+json", description = "One: `duel-expired`."),
-        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-duel`: forged, changed, or of another experiment. `invalid-request`: malformed."),
-        (status = 503, body = ProblemDocument, content_type = "application/problem+json", description = "`unavailable` or `overloaded`: not durable; send the same again after `Retry-After` seconds.", headers(("retry-after" = u32))),
+        (status = 200, body = FeedbackAnswer, description = "For one duel: recorded, a duplicate, or late clicks. For several: the result for each."),
     ))]
 async fn feedback(
     State(state): State<AppState>,
@@ -298,11 +299,8 @@ async fn feedback(
     match Answers::read(&text)? {
         Answers::One(one) => {
             let feedback = one.read().map_err(|(pointer, detail)| {
-                Problem::new(
-                    ProblemKind::InvalidRequest,
-                    format!("The feedback is not as it should be: {detail}."),
-                )
-                .field(pointer, detail)
+                Problem::new(ProblemKind::InvalidRequest, format!("Invalid feedback: {detail}."))
+                    .field(pointer, detail)
             })?;
             let received = state.service.receive(&name, &[feedback]).await?;
             match received.into_iter().next() {
@@ -321,11 +319,11 @@ async fn feedback(
                 .field("/duel_id", detail)),
                 Some(Received::Refused(error)) => Err(Problem::new(
                     ProblemKind::InvalidRequest,
-                    format!("The feedback is not as it should be: {}.", error.detail),
+                    format!("Invalid feedback: {}.", error.detail),
                 )
                 .field(error.pointer, error.detail)),
                 Some(counted) => Ok(Json(Receipt::from(counted)).into_response()),
-                None => Err(Problem::internal("one piece of feedback got no answer")),
+                None => Err(Problem::internal("the service returned no result for the feedback")),
             }
         }
         Answers::Many(items) => {
@@ -355,19 +353,11 @@ async fn receive_many(
     let results = kept
         .into_iter()
         .map(|item| match item {
-            Ok(()) => received
-                .next()
-                .map(Receipt::from)
-                .ok_or_else(|| Problem::internal("a piece of feedback got no answer")),
+            Ok(()) => received.next().map(Receipt::from).ok_or_else(|| {
+                Problem::internal("the service returned no result for an item of feedback")
+            }),
             Err(detail) => Ok(Received::Invalid(detail).into()),
         })
         .collect::<ApiResult<_>>()?;
     Ok(Json(Receipts { results }))
-}
-
-fn sentence(detail: &str) -> String {
-    let mut letters = detail.chars();
-    letters
-        .next()
-        .map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }

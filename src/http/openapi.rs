@@ -1,19 +1,19 @@
-//! The description of the API: what the handlers' annotations do not say by themselves.
+//! The OpenAPI document: the parts that the annotations of the handlers do not contain.
 //!
-//! A handler names the problems it can answer with by their slugs, in backticks, in the description
-//! of a response of [`PROBLEM_JSON`]. [`complete`] adds those that any operation can give (no key,
-//! overload, a body that is not JSON, …) and describes each set once, with examples.
+//! The security requirement and the error responses of an operation come from its row in the table
+//! of operations ([`super::routes`]).
 
 use std::collections::BTreeMap;
 
+use axum::http::Method;
 use serde_json::json;
 use utoipa::openapi::example::ExampleBuilder;
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{Modify, ToSchema as _};
-use utoipa_axum::router::OpenApiRouter;
 
+use super::operation::{self, Access};
 use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
 
 /// The document that the resources are added to.
@@ -22,11 +22,12 @@ use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
     info(
         title = "rankduel",
         description = "Online ranker evaluation with dueling bandits.\n\n\
-            A search backend that has several versions of its ranking asks which two to interleave for the next query, \
-            shows the interleaved page, and posts what was clicked. rankduel finds the best ranker with as few bad pages \
-            as possible, and says what the exploration has cost so far.\n\n\
-            Whatever goes wrong is answered with `application/problem+json` (RFC 9457): `type` names the kind of problem \
-            and leads to an explanation.",
+            A search backend with several versions of its ranking requests a duel for each query: \
+            the two rankers to interleave. It shows the interleaved page and reports the clicks. \
+            rankduel finds the best ranker while showing as few bad pages as possible, and reports \
+            the cost of the exploration so far.\n\n\
+            Every error response is `application/problem+json` (RFC 9457). Its `type` identifies the \
+            kind of problem and is the path of a page that explains it.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
     servers((url = "/", description = "This server")),
@@ -34,33 +35,28 @@ use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
     security(("key" = []), ()),
     tags(
         (name = "experiments", description = "A named tournament among rankers, with one policy."),
-        (name = "duels", description = "The two calls of the hot path: ask which two rankers to interleave, and \
-            report what was clicked."),
+        (name = "duels", description = "The two calls of the hot path: request the two rankers to \
+            interleave, and report the clicks."),
         (name = "results", description = "What is known so far, and what it has cost."),
         (name = "batches", description = "For policies that commit to many comparisons at once."),
-        (name = OPERATIONS, description = "Probes, metrics and the audit log.")
+        (name = OPERATIONS_TAG, description = "Probes, metrics and the audit log.")
     ),
-    modifiers(&Key)
+    modifiers(&ApiKeyScheme)
 )]
 pub(crate) struct ApiDoc;
 
-/// Tag of what keeps the server running.
-pub(crate) const OPERATIONS: &str = "operations";
+/// The tag of the operations for whoever runs the server.
+pub(crate) const OPERATIONS_TAG: &str = "operations";
 
-/// An empty description for a file of routes to add to. (`OpenApiRouter::new` would bring a title,
-/// an author and a licence of its own.)
-pub(crate) fn part<S: Send + Sync + Clone + 'static>() -> OpenApiRouter<S> {
-    OpenApiRouter::with_openapi(OpenApi::default())
-}
+struct ApiKeyScheme;
 
-struct Key;
-
-impl Modify for Key {
+impl Modify for ApiKeyScheme {
     fn modify(&self, openapi: &mut OpenApi) {
         let mut http = Http::new(HttpAuthScheme::Bearer);
         http.description = Some(
-            "A key that `rankduel keys create` has made, with the scope that the operation names (`admin` allows \
-             everything), or one of the server's RANKDUEL_API_KEYS. A server without keys needs none."
+            "An API key created with `rankduel keys create` that has the scope listed for the \
+             operation (`admin` includes every scope), or one of the server's RANKDUEL_API_KEYS. A \
+             server without keys accepts requests without one."
                 .to_owned(),
         );
         openapi
@@ -70,101 +66,57 @@ impl Modify for Key {
     }
 }
 
-/// Add to every operation the problems it can answer with, as references to responses that are
-/// described once.
-pub(crate) fn complete(openapi: &mut OpenApi) {
-    let mut described = BTreeMap::new();
-    for (path, item) in &mut openapi.paths.paths {
-        let operations = [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-            &mut item.head,
-            &mut item.patch,
-            &mut item.options,
-            &mut item.trace,
-        ];
-        let open = super::auth::is_open(path);
-        for operation in operations.into_iter().flatten() {
-            if open {
-                operation.security = Some(Vec::new());
-            } else if let Some(scope) = super::auth::scope_of(operation) {
-                // a server without keys needs none
-                operation.security = Some(vec![
-                    SecurityRequirement::new("key", [scope.name()]),
-                    SecurityRequirement::default(),
-                ]);
-            }
-            add_problems(operation, open, &mut described);
+/// The operations of a path, with their methods.
+pub(crate) fn operations_mut(
+    item: &mut PathItem,
+) -> impl Iterator<Item = (Method, &mut Operation)> {
+    [
+        (Method::GET, &mut item.get),
+        (Method::PUT, &mut item.put),
+        (Method::POST, &mut item.post),
+        (Method::DELETE, &mut item.delete),
+        (Method::OPTIONS, &mut item.options),
+        (Method::HEAD, &mut item.head),
+        (Method::PATCH, &mut item.patch),
+        (Method::TRACE, &mut item.trace),
+    ]
+    .into_iter()
+    .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+/// Add to an operation the access that it needs, and a reference to a shared response for each
+/// status of its problems.
+pub(crate) fn complete(operation: &mut Operation, access: Access, problems: &[ProblemKind]) {
+    operation.security = Some(match access {
+        Access::Open => Vec::new(),
+        // A server without keys accepts requests without one.
+        Access::Scope(scope) => {
+            vec![SecurityRequirement::new("key", [scope.name()]), SecurityRequirement::default()]
         }
-    }
-    openapi.components.get_or_insert_default().responses.extend(described);
-}
-
-fn add_problems(
-    operation: &mut Operation,
-    open: bool,
-    described: &mut BTreeMap<String, RefOr<Response>>,
-) {
-    let mut by_status: BTreeMap<u16, Vec<ProblemKind>> = BTreeMap::new();
-    for kind in problems_of(operation, open) {
-        by_status.entry(kind.status().as_u16()).or_default().push(kind);
-    }
-    for (status, kinds) in by_status {
-        let name = kinds.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join("Or");
-        let reference = RefOr::Ref(Ref::from_response_name(&name));
-        operation.responses.responses.entry(status.to_string()).or_insert(reference);
-        described.entry(name).or_insert_with(|| RefOr::T(response(&kinds)));
-    }
-}
-
-/// The kinds of problem that a response's description names.
-fn named(description: &str) -> impl Iterator<Item = ProblemKind> {
-    ProblemKind::ALL
-        .iter()
-        .copied()
-        .filter(move |kind| description.contains(&format!("`{}`", kind.slug())))
-}
-
-/// The problems that an operation itself answers with; their responses are taken out of it.
-fn take_own_problems(operation: &mut Operation) -> Vec<ProblemKind> {
-    let mut kinds = Vec::new();
-    operation.responses.responses.retain(|_, response| match response {
-        RefOr::T(response) if response.content.contains_key(PROBLEM_JSON) => {
-            kinds.extend(named(&response.description));
-            false
-        }
-        _ => true,
     });
-    kinds
+    for (status, kinds) in by_status(problems) {
+        let reference = RefOr::Ref(Ref::from_response_name(response_name(&kinds)));
+        operation.responses.responses.insert(status.to_string(), reference);
+    }
 }
 
-/// The problems an operation can answer with: its own, and those that the shell around it gives.
-fn problems_of(operation: &mut Operation, open: bool) -> Vec<ProblemKind> {
-    let mut kinds = take_own_problems(operation);
-    if operation.request_body.is_some() {
-        kinds.extend([
-            ProblemKind::MalformedJson,
-            ProblemKind::InvalidRequest,
-            ProblemKind::PayloadTooLarge,
-            ProblemKind::UnsupportedMediaType,
-        ]);
+/// Add the shared responses that the operations refer to.
+pub(crate) fn add_shared_responses(openapi: &mut OpenApi, operations: &[operation::Operation]) {
+    let shared = operations.iter().flat_map(|operation| by_status(&operation.problems));
+    let responses = shared.map(|(_, kinds)| (response_name(&kinds), RefOr::T(response(&kinds))));
+    openapi.components.get_or_insert_default().responses.extend(responses);
+}
+
+fn by_status(problems: &[ProblemKind]) -> BTreeMap<u16, Vec<ProblemKind>> {
+    let mut by_status: BTreeMap<u16, Vec<ProblemKind>> = BTreeMap::new();
+    for kind in problems {
+        by_status.entry(kind.status().as_u16()).or_default().push(*kind);
     }
-    if operation.parameters.as_ref().is_some_and(|parameters| !parameters.is_empty()) {
-        kinds.push(ProblemKind::InvalidRequest);
-    }
-    if !open {
-        kinds.extend([
-            ProblemKind::Unauthorized,
-            ProblemKind::Forbidden,
-            ProblemKind::Overloaded,
-            ProblemKind::Unavailable,
-        ]);
-    }
-    kinds.extend([ProblemKind::HeaderFieldsTooLarge, ProblemKind::Internal, ProblemKind::Timeout]);
-    // In the order of `ALL`, each once.
-    ProblemKind::ALL.iter().copied().filter(|kind| kinds.contains(kind)).collect()
+    by_status
+}
+
+fn response_name(kinds: &[ProblemKind]) -> String {
+    kinds.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join("Or")
 }
 
 /// One response for problems that share a status, with an example of each.

@@ -1,43 +1,51 @@
-//! `/v1/experiments/{name}/interleave`: two rankings become one page.
+//! `/v1/experiments/{name}/interleave`: combine two rankings into one page.
 
 use axum::Json;
 use axum::extract::State;
+use interleaving::{Note, Pin};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::Object;
-use super::problem::ProblemDocument;
-use super::{ApiResult, AppState, JsonBody, PathOf};
+use super::extract::{JsonBody, Object, PathOf};
+use super::operation::Access;
+use super::problem::ApiResult;
+use super::problem::ProblemKind::{
+    DuelExpired, ExperimentArchived, ExperimentNotFound, InvalidDuel,
+};
+use super::routes::Routes;
+use super::schemas;
+use super::state::AppState;
+use crate::access::Scope;
 use crate::clock::rfc3339;
-use crate::service::pages::IssuedPage;
-use crate::service::pages::PageRequest;
-use interleaving::{Note, Pin};
+use crate::service::pages::{IssuedPage, PageRequest};
 
-/// The routes of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(interleave))
+pub(crate) fn routes() -> Routes {
+    Routes::new().operation(
+        routes!(interleave),
+        Access::Scope(Scope::Decide),
+        &[ExperimentNotFound, ExperimentArchived, DuelExpired, InvalidDuel],
+    )
 }
 
 /// Two rankings to interleave.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct InterleaveBody {
-    /// As `next-duel` gave it; for later pages, as the first page gave it.
+    /// From `next-duel`; for later pages, from the first page.
     duel_id: String,
-    /// Ids of the left ranker's documents, best first, at most 10,000 of 1 to 1024 bytes. Of an id
-    /// that comes twice the first counts.
+    /// Document ids of the left ranker's ranking, best first: at most 10,000, of 1 to 1024 bytes
+    /// each. Only the first occurrence of a repeated id counts.
     #[schema(max_items = 10_000)]
     left: Vec<String>,
-    /// The right ranker's. Of a self-duel only the left ranking is shown, and this one may be left
-    /// out.
+    /// The same for the right ranker. A self-duel shows only the left ranking, so this one may be
+    /// omitted.
     #[schema(max_items = 10_000, nullable = false)]
     right: Option<Vec<String>>,
-    /// Slots of this page; `offset` and `length` together reach 1000 at most.
+    /// Number of slots on this page; `offset` plus `length` is at most 1000.
     #[schema(minimum = 1, maximum = 1000, example = 10)]
     length: u32,
-    /// Slots before this page; 0 unless said otherwise.
+    /// Number of slots before this page; 0 by default.
     #[serde(default)]
     #[schema(maximum = 999)]
     offset: u32,
@@ -47,18 +55,18 @@ struct InterleaveBody {
     pinned: Vec<Object<PinBody>>,
 }
 
-/// A document at a fixed position. It is taken out of both rankings and earns nobody credit.
+/// A document at a fixed position. It is removed from both rankings and earns no credit.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PinBody {
-    /// Its id; it need not be in the rankings.
+    /// Id of the document; it need not be in the rankings.
     document: String,
     /// Position in the shown list, from 0 on the first page.
     #[schema(maximum = 999)]
     position: u32,
 }
 
-/// Part of the shown list, as it is asked for.
+/// The requested part of the shown list.
 pub(crate) fn page_request(offset: u32, length: u32, pinned: Vec<Object<PinBody>>) -> PageRequest {
     let wide = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     let pin = |Object(PinBody { document, position })| Pin { document, position: wide(position) };
@@ -74,35 +82,35 @@ pub(crate) fn page_request(offset: u32, length: u32, pinned: Vec<Object<PinBody>
 pub(crate) struct SlotBody {
     /// Position in the shown list, from 0 on the first page.
     position: usize,
-    /// The document's id.
+    /// Id of the document.
     #[schema(example = "doc-7")]
     document: String,
-    /// Names the slot in feedback. It says nothing about whose slot it is.
+    /// Identifies the slot in feedback. It does not reveal which ranker the slot belongs to.
     #[schema(example = "q3hX0cJmTt2b")]
     token: String,
 }
 
-/// What a page says of itself.
+/// The slots of a page, and information about them.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PageParts {
-    /// In the order they are to be shown; none where the list ends before this page.
+    /// The slots in display order; empty if the list ends before this page.
     pub slots: Vec<SlotBody>,
-    /// Slots that all pages together have.
+    /// Number of slots on all pages together.
     pub total: usize,
-    /// Repeats that were dropped from the rankings.
+    /// Number of repeated documents dropped from the rankings.
     pub repeats: Repeats,
-    /// Whether clicks on the page can say anything: not where both rankings are the same down to
-    /// its end, or one ranker is shown alone.
+    /// Whether clicks on the page can be a signal: `false` if both rankings are the same down to
+    /// the end of the page, or if one ranker is shown alone.
     pub informative: bool,
-    /// Version of the experiment's `interleaving` that the page was made with.
+    /// Version of the experiment's `interleaving` with which the page was made.
     pub interleaving_version: u32,
-    /// Something out of the ordinary, where there is something.
+    /// A remark on the page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<super::schemas::Note>, nullable = false)]
+    #[schema(value_type = Option<schemas::Note>, nullable = false)]
     pub note: Option<Note>,
 }
 
-/// Documents that a ranking named again.
+/// Number of repeated documents in each ranking.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Repeats {
     /// In the left ranking.
@@ -112,7 +120,7 @@ pub(crate) struct Repeats {
 }
 
 impl PageParts {
-    /// `issued` as the API shows it, and its name.
+    /// The `duel_id` of a page, and the page.
     pub fn new(issued: IssuedPage) -> (String, Self) {
         let slots = issued.slots.into_iter().map(|slot| SlotBody {
             position: slot.position,
@@ -135,16 +143,16 @@ impl PageParts {
 /// A page to show.
 #[derive(Debug, Serialize, ToSchema)]
 struct InterleavedPage {
-    /// The duel's signed name, with all that crediting clicks needs, encrypted; send it back with
-    /// the clicks.
+    /// Signed id of the duel, with the encrypted data needed to credit clicks; send it back with the
+    /// clicks.
     #[schema(example = "AgAAAAEqAwEBAAD_rQM...")]
     duel_id: String,
-    /// The experiment's name.
+    /// Name of the experiment.
     #[schema(example = "search-ranking")]
     experiment: String,
     /// Whether one ranker is shown alone.
     self_duel: bool,
-    /// Feedback after that is refused.
+    /// Feedback after this time is rejected.
     #[schema(format = DateTime)]
     expires_at: String,
     /// The page.
@@ -154,17 +162,13 @@ struct InterleavedPage {
 
 /// Interleave two rankings
 ///
-/// Of the two rankers that `next-duel` chose, with the experiment's method. Neither the slots nor
-/// the new `duel_id` say whose document is whose. The same duel, rankings and pins give the same
-/// list on every server and for every page of it. Nothing is written.
-#[utoipa::path(post, path = "/experiments/{name}/interleave", tag = "duels", security(("key" = ["decide"])), request_body = InterleaveBody,
-    params(("name" = String, Path, description = "The experiment's name.")),
+/// Combines the rankings of the two rankers chosen by `next-duel` with the experiment's method.
+/// Neither the slots nor the new `duel_id` reveal which ranker a document belongs to. The same duel,
+/// rankings and pins give the same list on every server, for each of its pages. Writes nothing.
+#[utoipa::path(post, path = "/v1/experiments/{name}/interleave", tag = "duels", request_body = InterleaveBody,
+    params(("name" = String, Path, description = "Name of the experiment.")),
     responses(
         (status = 200, body = InterleavedPage, description = "The page."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
-        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-archived`."),
-        (status = 410, body = ProblemDocument, content_type = "application/problem+json", description = "`duel-expired`."),
-        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-duel`: forged, changed, or of another experiment. `invalid-request`: too many documents, a page too far down, pins that cannot be."),
     ))]
 async fn interleave(
     State(state): State<AppState>,

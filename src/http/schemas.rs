@@ -1,38 +1,152 @@
-//! Schemas of types that belong to crates without any: policies from the registry, enumerations as
-//! they are in JSON.
+//! Schemas of types that come from crates without schemas.
+//!
+//! The types here mirror types whose own derivation would describe them in a way that clients cannot
+//! use. [`PolicySchema`] comes from the registry of policies.
 
-#![expect(dead_code, reason = "describes what is read and written elsewhere")]
+#![expect(dead_code, reason = "describes JSON that other types read and write")]
 
 use utoipa::ToSchema;
 
+use crate::engine::experiment_spec::Ranker;
 pub(crate) use crate::schemas::PolicySchema;
 
-/// What a tie means for the win counts.
+/// How a tie counts.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TieRule {
-    /// A tie changes nothing.
+    /// A tie counts nothing.
     Skip,
-    /// A tie is half a win for both.
+    /// A tie counts half a win for each ranker.
     Half,
-    /// A tie is a win for one of the two, drawn at random from the experiment's seed and the step.
+    /// A tie counts as a win for one of the two, drawn from the experiment's seed and the step.
     Coin,
 }
 
-/// What happens where one ranking is longer than the other. A longer list gets more slots, and a
-/// searcher who clicks at random would make it win.
+/// A ranker: its id, or an object.
+#[derive(Debug, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum RankerBody {
+    /// The id.
+    Id(String),
+    /// The id and a description.
+    Object(Ranker),
+}
+
+/// How two rankings are combined into one page. `docs/interleaving.md` compares the methods.
+#[derive(Debug, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum Interleaving {
+    /// The sides pick in turn; a coin decides which side starts each round.
+    TeamDraft(TeamDraftInterleaving),
+    /// Prefixes of both lists, as equal in length as possible.
+    Balanced(BalancedInterleaving),
+    /// Documents drawn by rank, credit by posterior.
+    Probabilistic(ProbabilisticInterleaving),
+    /// The fairest and most informative distribution over lists, by a linear program.
+    Optimized(OptimizedInterleaving),
+}
+
+/// Team draft, the default.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TeamDraftInterleaving {
+    /// The method.
+    kind: TeamDraftKind,
+    /// How documents in both rankings are credited.
+    #[schema(nullable = false)]
+    shared: Option<Shared>,
+    /// What happens if one ranking is longer.
+    #[schema(nullable = false)]
+    depth_policy: Option<DepthPolicy>,
+}
+
+/// Balanced interleaving; known to be unfair.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BalancedInterleaving {
+    /// The method.
+    kind: BalancedKind,
+    /// What happens if one ranking is longer.
+    #[schema(nullable = false)]
+    depth_policy: Option<DepthPolicy>,
+}
+
+/// Probabilistic interleaving.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProbabilisticInterleaving {
+    /// The method.
+    kind: ProbabilisticKind,
+    /// How strongly the top of a ranking is preferred; 3 by default.
+    #[schema(exclusive_minimum = 0.0, maximum = 10.0, nullable = false)]
+    tau: Option<f64>,
+    /// The credit of a page.
+    #[schema(nullable = false)]
+    credit: Option<PosteriorCredit>,
+    /// How the outcome follows from the credit.
+    #[schema(nullable = false)]
+    verdict: Option<PosteriorVerdict>,
+    /// What happens if one ranking is longer.
+    #[schema(nullable = false)]
+    depth_policy: Option<DepthPolicy>,
+}
+
+/// Optimized interleaving.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OptimizedInterleaving {
+    /// The method.
+    kind: OptimizedKind,
+    /// Credit of a document.
+    #[schema(nullable = false)]
+    credit: Option<RankCredit>,
+    /// Number of positions that are optimized and credited; 10 by default.
+    #[schema(minimum = 1, maximum = 10, nullable = false)]
+    depth: Option<u32>,
+    /// Maximum number of lists in the linear program; 1024 by default.
+    #[schema(minimum = 1, maximum = 1024, nullable = false)]
+    max_lists: Option<u32>,
+    /// What happens if one ranking is longer.
+    #[schema(nullable = false)]
+    depth_policy: Option<DepthPolicy>,
+}
+
+macro_rules! kinds {
+    ($($name:ident $variant:ident;)*) => {
+        $(
+            /// The name of one method.
+            #[derive(Debug, ToSchema)]
+            #[serde(rename_all = "kebab-case")]
+            pub(crate) enum $name {
+                /// This method.
+                $variant,
+            }
+        )*
+    };
+}
+
+kinds! {
+    TeamDraftKind TeamDraft;
+    BalancedKind Balanced;
+    ProbabilisticKind Probabilistic;
+    OptimizedKind Optimized;
+}
+
+/// What happens if one ranking is longer than the other. The longer ranking would fill more slots,
+/// and a searcher who clicks at random would make it win.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DepthPolicy {
-    /// Both are cut to the length of the shorter one.
+    /// Both rankings are cut to the length of the shorter one.
     Min,
-    /// As `min`; then follows the rest of the longer one, which earns no credit.
+    /// As `min`, followed by the rest of the longer ranking, which earns no credit.
     Max,
-    /// As they are, every slot credited: what the papers write, and unfair to the shorter list.
+    /// The rankings are not cut, and every slot earns credit: as in the papers, and unfair to the
+    /// shorter ranking.
     Uncut,
 }
 
-/// What a click on a document is worth to the left, from its two ranks.
+/// The credit of a click for the left side, from the document's two ranks.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RankCredit {
@@ -44,59 +158,59 @@ pub(crate) enum RankCredit {
     Binary,
 }
 
-/// What a page is worth, given the posterior of its slots.
+/// The credit of a page, from the posterior of its slots.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum PosteriorCredit {
     /// The probability that a side has more clicks than the other.
     MoreClicks,
-    /// The number of clicks that a side is expected to have.
+    /// The expected number of clicks of a side.
     ExpectedClicks,
 }
 
-/// How an outcome follows from the two sides' credit.
+/// How an outcome follows from the credit of the two sides.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum PosteriorVerdict {
-    /// The side with more credit wins. The credit of a searcher who clicks at random is 0 on
-    /// average, but small credits count as much as large ones: such a searcher may still prefer one
-    /// side more often.
+    /// The side with more credit wins. A searcher who clicks at random gives both sides the same
+    /// credit on average, but small and large credits count the same. Such a searcher may therefore
+    /// prefer one side more often.
     Sign,
-    /// Drawn: each side wins with the probability that its credit says, which prefers neither under
-    /// random clicks.
+    /// Drawn at random: each side wins with the probability given by its credit. Random clicks
+    /// prefer neither side.
     Drawn,
 }
 
-/// What becomes of documents that both sides want. Published implementations differ here on the
-/// same input.
+/// How documents in both rankings are credited. Published implementations differ here on the same
+/// input.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Shared {
-    /// If both sides want the same document next, it enters once, belongs to neither side and takes
-    /// no turn; otherwise the two picks of the round form a pair, and a pair that the end of the
-    /// page cuts in half earns no credit.
+    /// If both sides pick the same document next, it is added once, belongs to neither side and
+    /// takes no turn. Otherwise the two picks of the round form a pair. A pair that is cut in half
+    /// by the end of the page earns no credit.
     Collapse,
-    /// The side whose turn it is gets it (the paper).
+    /// The side whose turn it is gets the document (as in the paper).
     CreditAll,
-    /// The common beginning of both lists belongs to neither side.
+    /// The common prefix of both rankings belongs to neither side.
     IgnorePrefix,
     /// Documents with the same rank on both sides belong to neither.
     IgnoreSameRank,
-    /// Rounds in which both sides want the same document first earn no credit.
+    /// Rounds in which both sides pick the same document first earn no credit.
     IgnoreRound,
 }
 
-/// A remark about a draft.
+/// A remark on a page.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub(crate) enum Note {
-    /// Optimized interleaving: no distribution over the lists is free of bias; this is the largest
-    /// that is left, as the mean credit of a position.
+    /// Optimized interleaving: no distribution over the lists is unbiased. `bias` is the largest
+    /// remaining bias, as the mean credit of a position.
     Relaxed {
         /// Mean credit of the worst position.
         bias: f64,
     },
-    /// Optimized interleaving: there were too many lists to weigh, or the linear program was not
-    /// solved. Team draft was used instead.
+    /// Optimized interleaving: there were too many lists, or the linear program was not solved.
+    /// Team draft was used instead.
     FellBack,
 }

@@ -1,9 +1,9 @@
-//! Connections: accepting them, bounding what a slow or hostile client can hold, and letting them
-//! finish.
+//! The server loop: accepts connections, limits what a slow or hostile client can hold, and drains
+//! connections on shutdown.
 //!
-//! `axum::serve` has neither a time limit for a request's head nor a deadline for the drain, so a
-//! client that sends one byte a minute keeps a connection for ever, and a request that hangs keeps
-//! the process. Hence this loop over hyper.
+//! `axum::serve` has neither a time limit for the head of a request nor a deadline for the drain. A
+//! client that sends one byte a minute would keep a connection forever, and a request that hangs
+//! would keep the process. This loop over hyper has both.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use super::front::App;
+use super::app::App;
 
-/// What the loop can be tuned by.
+/// Settings of the server loop.
 #[derive(Debug, Clone)]
 pub struct ConnectionSettings {
-    /// A connection whose next request's head is not there by then is closed. That is also how long
-    /// an idle connection is kept: longer than the common 60 s of load balancers, so that they are
-    /// the ones to close it.
+    /// A connection is closed if the head of its next request does not arrive within this time.
+    /// This is also how long an idle connection is kept. It is longer than the common 60 s of load
+    /// balancers, so that the load balancer closes the connection first.
     pub head_within: Duration,
-    /// When shutting down, running requests have this long.
+    /// Time that running requests have to finish during a shutdown.
     pub drain_within: Duration,
 }
 
@@ -32,28 +32,26 @@ impl Default for ConnectionSettings {
     }
 }
 
-/// Bytes that a connection may buffer. A request's head must fit; beyond it hyper answers 431 by
-/// itself.
+/// Size of a connection's buffer. The head of a request must fit; hyper responds 431 to a larger one.
 const BUFFER_MAX_BYTES: usize = 64 * 1024;
 
-/// How the drain went.
+/// The result of the drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drained {
-    /// Every request was answered.
+    /// Every request was completed.
     Clean,
-    /// The deadline cut off this many connections.
+    /// This many connections were closed at the deadline.
     CutOff(usize),
 }
 
-/// Serve `app` on `listener` until `shutdown` is ready, then stop accepting, let running requests
-/// finish, and close.
+/// Serve `app` on `listener` until `shutdown` is ready. Then stop accepting connections, let running
+/// requests finish, and close.
 pub async fn serve(
     listener: TcpListener,
-    app: impl Into<App>,
+    app: App,
     settings: &ConnectionSettings,
     shutdown: impl Future<Output = ()>,
 ) -> Drained {
-    let app = app.into();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(settings.head_within)
@@ -79,8 +77,8 @@ pub async fn serve(
                         }
                     });
                 }
-                // One connection that failed while it was made is no trouble; too many open files
-                // is, and trying again at once would only keep a core busy.
+                // One failed connection does not matter. If the process has too many open files,
+                // retrying without a pause would only keep a core busy.
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -97,7 +95,7 @@ pub async fn serve(
     if tokio::time::timeout(settings.drain_within, all_done).await.is_ok() {
         return Drained::Clean;
     }
-    // Those that ended, but were not collected yet, were not cut off.
+    // Connections that ended since, but were not joined yet, were not cut off.
     while connections.try_join_next().is_some() {}
     let cut_off = connections.len();
     connections.shutdown().await;

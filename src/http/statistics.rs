@@ -1,35 +1,37 @@
-//! `/v1/experiments/{name}/statistics`: what interleaved pages came to.
+//! `/v1/experiments/{name}/statistics`: results of interleaved pages.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::problem::ProblemDocument;
-use super::standings::{tagged, unchanged};
-use super::{ApiResult, AppState, PathOf};
+use super::etag::{tagged, unchanged};
+use super::extract::PathOf;
+use super::operation::Access;
+use super::problem::{ApiResult, ProblemKind};
+use super::routes::Routes;
+use super::state::AppState;
+use crate::access::Scope;
 use crate::service::reports::statistics::Statistics;
 
-/// The routes of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(statistics))
+pub(crate) fn routes() -> Routes {
+    let (read, problems) = (Access::Scope(Scope::Read), &[ProblemKind::ExperimentNotFound]);
+    Routes::new().operation(routes!(statistics), read, problems)
 }
 
-/// What interleaved pages came to
+/// Results of interleaved pages
 ///
-/// By version of the method and by pair: wins, losses, ties and pages that said nothing, Δ with an
-/// interval that is descriptive only, how many more pages it takes, and what of it looks wrong.
-/// Counts, never a scan of the log. The `ETag` is the log position.
-#[utoipa::path(get, path = "/experiments/{name}/statistics", tag = "results", security(("key" = ["read"])),
+/// For each version of the method and each pair: wins, losses, ties and pages without a signal, Δ
+/// with an interval that is descriptive only, and the number of pages still needed; and alarms.
+/// Computed from counts, never from a scan of the log. The `ETag` is the log position.
+#[utoipa::path(get, path = "/v1/experiments/{name}/statistics", tag = "results",
     params(
-        ("name" = String, Path, description = "The experiment's name."),
-        ("if-none-match" = Option<String>, Header, description = "`ETag` of the answer that the caller has."),
+        ("name" = String, Path, description = "Name of the experiment."),
+        ("if-none-match" = Option<String>, Header, description = "`ETag` of the response that the caller has."),
     ),
     responses(
         (status = 200, body = Statistics, description = "The statistics.", headers(("etag" = String))),
-        (status = 304, description = "Nothing new."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
+        (status = 304, description = "Unchanged."),
     ))]
 async fn statistics(
     State(state): State<AppState>,

@@ -1,30 +1,30 @@
-//! W3C Trace Context: which trace a request belongs to.
+//! W3C Trace Context: the trace that a request belongs to.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::telemetry::request::Parent;
 
-/// The header that says so.
+/// The header with the trace context.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// A valid `traceparent` (W3C Trace Context, section 3.2), as it came.
+/// A valid `traceparent` header (W3C Trace Context, section 3.2), as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
     header: String,
 }
 
 impl TraceContext {
-    /// The request's trace. A header that is malformed, or given twice, is as none: the caller's
-    /// tracing is broken, not its request.
+    /// The trace context of a request. A header that is malformed or repeated is ignored: it means
+    /// that the caller's tracing is broken, not its request.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(TRACEPARENT).iter();
         let value = values.next()?.to_str().ok()?;
         if values.next().is_some() { None } else { Self::parse(value) }
     }
 
-    /// `VERSION-TRACE_ID-PARENT_ID-FLAGS` in lower-case hexadecimal; ids of zeros alone are
-    /// invalid, as is version `ff`. Version `00` is exactly that; a later one may have more after
-    /// another dash.
+    /// `VERSION-TRACE_ID-PARENT_ID-FLAGS` in lower-case hexadecimal. Ids of only zeros are invalid,
+    /// and so is version `ff`. Version `00` has exactly these parts; a later version may have more,
+    /// after another dash.
     fn parse(value: &str) -> Option<Self> {
         let hex = |text: &str, digits: usize| {
             text.len() == digits
@@ -51,7 +51,7 @@ impl TraceContext {
 
     /// The caller's span.
     pub(crate) fn parent(&self) -> Parent {
-        // the digits are known to be hexadecimal
+        // `parse` has checked that the digits are hexadecimal.
         let number = |range| u128::from_str_radix(&self.header[range], 16).unwrap_or_default();
         Parent {
             trace: number(3..35),
@@ -60,7 +60,7 @@ impl TraceContext {
         }
     }
 
-    /// The header as it came.
+    /// The header as received.
     pub(crate) fn header(&self) -> HeaderValue {
         HeaderValue::from_str(&self.header).unwrap_or(HeaderValue::from_static(""))
     }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_traceparent_is_taken_or_refused_as_the_standard_says() {
+    fn a_traceparent_is_accepted_or_rejected_as_in_the_standard() {
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
         let valid = [
             format!("00-{trace}-00f067aa0ba902b7-01"),

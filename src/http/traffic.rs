@@ -1,54 +1,56 @@
-//! `/v1/experiments/{name}/traffic`: what passes through this server, and whether anything looks
-//! wrong with it.
+//! `/v1/experiments/{name}/traffic`: the duels and feedback of this server, and alarms.
 
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::problem::ProblemDocument;
-use super::{ApiResult, AppState, PathOf};
+use super::extract::PathOf;
+use super::operation::Access;
+use super::problem::{ApiResult, ProblemKind};
+use super::routes::Routes;
+use super::state::AppState;
+use crate::access::Scope;
 use crate::clock::rfc3339;
 use crate::service::reports::alarms::Alarm;
 use crate::service::reports::traffic::{Delays, FeedbackCounts};
 
-/// The routes of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(traffic))
+pub(crate) fn routes() -> Routes {
+    let (read, problems) = (Access::Scope(Scope::Read), &[ProblemKind::ExperimentNotFound]);
+    Routes::new().operation(routes!(traffic), read, problems)
 }
 
-/// What passed through the answering server for an experiment.
+/// The duels and feedback of one experiment on the responding server.
 #[derive(Debug, Serialize, ToSchema)]
 struct Traffic {
-    /// The experiment's name.
+    /// Name of the experiment.
     experiment: String,
-    /// From when on it was counted: when this server loaded the experiment.
+    /// Start of the counts: the time at which this server loaded the experiment.
     #[schema(format = DateTime)]
     since: String,
-    /// Pairs handed out.
+    /// Duels of two different rankers issued.
     pairs: u64,
-    /// Rankers handed out alone.
+    /// Self-duels issued.
     self_duels: u64,
-    /// Pairs out: neither answered nor expired.
+    /// Duels of two different rankers that are neither answered nor expired.
     in_flight: u64,
-    /// Pairs that had their time and were not answered.
+    /// Duels of two different rankers that expired without feedback.
     unanswered: u64,
-    /// Feedback by what came of it.
+    /// Feedback by its result.
     feedback: FeedbackCounts,
-    /// How long answers take.
+    /// Time from issuing a duel to its feedback.
     delay: Delays,
-    /// Which side of the page wins, over the whole log.
+    /// Wins of each side of the page, over the whole log.
     sides: Sides,
-    /// Whether answers come back as often whichever rankers are on the page.
+    /// Whether the share of duels with feedback is the same for every pair.
     answers: Answers,
-    /// What looks wrong, with the likely cause and what to do.
+    /// Active alarms, each with its likely cause and what to do.
     alarms: Vec<Alarm>,
 }
 
-/// Which side of the page wins. A coin decides which ranker is left, so both should win equally
-/// often.
+/// Wins of each side of the page. A coin decides which ranker is left, so both sides should win
+/// equally often.
 #[derive(Debug, Serialize, ToSchema)]
 struct Sides {
     /// Pages on which the left ranker won.
@@ -59,31 +61,30 @@ struct Sides {
     left_share: Option<f64>,
 }
 
-/// The sample-ratio check for allocation that adapts: shown counts differ on purpose, but a duel
-/// that was shown should be answered as often whichever rankers are on it. Of the duels that this
-/// server handed out and that had their time.
+/// The sample-ratio check for adaptive allocation. Pairs are shown differently often on purpose, but
+/// the share of duels with feedback should be the same for every pair. Covers the duels issued by
+/// this server that have feedback or have expired.
 #[derive(Debug, Serialize, ToSchema)]
 struct Answers {
-    /// Share of duels that were answered; `null` before the first that had its time.
+    /// Share of duels with feedback; `null` while there are no such duels.
     answered_share: Option<f64>,
-    /// Chance of answers as uneven over pairs if nothing is wrong (Pearson's chi-squared test);
-    /// `null` while there is too little to say.
+    /// Probability of shares at least this uneven if nothing is wrong (Pearson's chi-squared test);
+    /// `null` while there is too little data.
     p_value: Option<f64>,
-    /// Ids of the pair whose answers go missing most, where there is a `p_value`.
+    /// Ids of the pair with the most missing feedback, if there is a `p_value`.
     worst: Option<[String; 2]>,
-    /// Its share of answered duels.
+    /// Share of that pair's duels with feedback.
     worst_share: Option<f64>,
 }
 
-/// What passes through this server
+/// Duels and feedback of this server
 ///
-/// Counts of the answering server alone, since it loaded the experiment, and alarms; the sides are
-/// of the whole log.
-#[utoipa::path(get, path = "/experiments/{name}/traffic", tag = "results", security(("key" = ["read"])),
-    params(("name" = String, Path, description = "The experiment's name.")),
+/// Counts of the responding server only, since it loaded the experiment, and alarms. `sides` covers
+/// the whole log.
+#[utoipa::path(get, path = "/v1/experiments/{name}/traffic", tag = "results",
+    params(("name" = String, Path, description = "Name of the experiment.")),
     responses(
         (status = 200, body = Traffic, description = "The traffic."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
     ))]
 async fn traffic(
     State(state): State<AppState>,

@@ -1,4 +1,4 @@
-//! `/v1/experiments/{name}/feedback/ubi`: what was clicked, as User Behavior Insights events.
+//! `/v1/experiments/{name}/feedback/ubi`: clicks as User Behavior Insights events.
 
 use std::collections::HashMap;
 
@@ -7,63 +7,66 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::extract::{JsonBody, PathOf};
 use super::feedback::{Receipt, ReceiptStatus};
-use super::problem::ProblemDocument;
-use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
-use crate::service::feedback::Clicked;
-use crate::service::feedback::Feedback;
-use crate::service::feedback::FeedbackContent;
-use crate::service::feedback::PageEvent;
+use super::operation::Access;
+use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound};
+use super::problem::{ApiResult, Problem};
+use super::routes::Routes;
+use super::state::AppState;
+use crate::access::Scope;
+use crate::service::feedback::{Clicked, Feedback, FeedbackContent, PageEvent};
 
-/// Most events in one request.
+/// Maximum number of events in one request.
 const EVENTS_MAX: usize = 1000;
 
-/// The routes of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(events))
+pub(crate) fn routes() -> Routes {
+    Routes::new().operation(
+        routes!(events),
+        Access::Scope(Scope::Feedback),
+        &[ExperimentNotFound, ExperimentArchived],
+    )
 }
 
-/// Events, and the duels of their queries.
+/// Events, and the duels they belong to.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct UbiBody {
-    /// 1 to 1000 events as UBI 1.0 to 1.3 writes them.
+    /// 1 to 1000 events in the format of UBI 1.0 to 1.3.
     #[schema(value_type = Vec<UbiEvent>, min_items = 1, max_items = 1000)]
     events: Vec<Value>,
-    /// By `query_id`, the `duel_id` of its page. For events whose `query_id` is not the `duel_id`
-    /// itself.
+    /// The `duel_id` of each `query_id`, for events whose `query_id` is not itself a `duel_id`.
     #[serde(default)]
     duels: HashMap<String, String>,
 }
 
-/// A UBI event: what of it is read. Everything else is passed over.
+/// The members of a UBI event that are read. All others are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 struct UbiEvent {
-    /// One of the experiment's `event_weights`; an event of another kind is ignored.
+    /// One of the experiment's `event_weights`; events of other kinds are ignored.
     #[schema(example = "click")]
     action_name: String,
     /// The `duel_id` of the page, or a key of `duels`.
     query_id: Option<String>,
-    /// Who it was; not needed here.
+    /// Id of the client; not used.
     #[serde(rename = "client_id")]
     #[schema(value_type = Option<String>)]
     _client_id: Option<Value>,
-    /// On what.
+    /// The target of the event.
     event_attributes: Option<Attributes>,
 }
 
-/// On what an event was.
+/// The target of an event.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = UbiEventAttributes)]
 struct Attributes {
-    /// The `duel_id` of the page, where `query_id` is another name.
+    /// The `duel_id` of the page, if `query_id` is something else.
     duel_id: Option<String>,
     /// The document.
     object: Option<ObjectOf>,
-    /// Where it was, for an event without an object.
+    /// The position, for an event without an object.
     position: Option<PositionOf>,
 }
 
@@ -71,18 +74,18 @@ struct Attributes {
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = UbiObject)]
 struct ObjectOf {
-    /// Its id, as in the rankings.
+    /// Id of the document, as in the rankings.
     object_id: Option<Id>,
 }
 
-/// UBI writes ids as strings or whole numbers.
+/// An id in UBI: a string or an integer.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = UbiId)]
 #[serde(untagged)]
 enum Id {
     /// A string.
     Text(String),
-    /// A whole number, which stands for its digits.
+    /// An integer, read as its decimal digits.
     Number(i64),
 }
 
@@ -90,31 +93,32 @@ enum Id {
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = UbiPosition)]
 struct PositionOf {
-    /// Place on the page, which UBI counts from 1.
+    /// Position on the page; UBI counts from 1.
     ordinal: Option<i64>,
 }
 
-/// What became of one event.
+/// The result for one event.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 enum EventReceipt {
-    /// It is a click, or what counts as one.
+    /// For an event with a weight.
     Read(Receipt),
-    /// It says nothing about the page.
-    Passed(Passed),
+    /// For an ignored event.
+    Ignored(IgnoredEvent),
 }
 
-/// An event that was passed over.
+/// The result for an ignored event.
 #[derive(Debug, Serialize, ToSchema)]
-struct Passed {
+#[schema(as = Passed)]
+struct IgnoredEvent {
     /// `ignored`.
     #[schema(example = "ignored")]
     status: Ignored,
-    /// Why.
+    /// The reason.
     detail: String,
 }
 
-/// An event that was passed over.
+/// The status of an ignored event.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Ignored {
@@ -122,22 +126,23 @@ enum Ignored {
     Ignored,
 }
 
-/// What became of events, in the order they were sent.
+/// The results for the events, in the order in which they were sent.
 #[derive(Debug, Serialize, ToSchema)]
 struct EventReceipts {
-    /// One for each.
+    /// One result for each event.
     results: Vec<EventReceipt>,
 }
 
 /// Report User Behavior Insights events
 ///
-/// As they are, in any order, as often as they come. Each event is a piece of what was clicked on
-/// the page of its `query_id` (`"final": false`): the duel is settled after the experiment's
-/// `settle_after_seconds`, or by `feedback` with `final`. The duel is the one that
-/// `event_attributes.duel_id` names, or `duels` for the `query_id`, or the `query_id` itself. The
-/// document is `object.object_id`; only without one it is what stood at `position.ordinal`.
-#[utoipa::path(post, path = "/experiments/{name}/feedback/ubi", tag = "duels", security(("key" = ["feedback"])),
-    params(("name" = String, Path, description = "The experiment's name.")),
+/// Send the events unchanged, in any order, repeated or not. Each event is a part of the clicks on
+/// the page of its duel, as with `"final": false` in `feedback`. The duel is settled after the
+/// experiment's `settle_after_seconds`, or by `feedback` with `final`.
+///
+/// The duel of an event is `event_attributes.duel_id`, else the entry of `duels` for its `query_id`,
+/// else its `query_id`. The document is `object.object_id`, else the document at `position.ordinal`.
+#[utoipa::path(post, path = "/v1/experiments/{name}/feedback/ubi", tag = "duels",
+    params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = UbiBody, example = json!({
         "events": [{
             "action_name": "click", "query_id": "6f1c8f4e", "client_id": "c-1", "timestamp": "2026-11-21T16:00:00Z",
@@ -146,11 +151,7 @@ struct EventReceipts {
         "duels": {"6f1c8f4e": "AgAAAAEqAwEBAAD_rQM..."}
     })),
     responses(
-        (status = 200, body = EventReceipts, description = "What became of each event."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
-        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-archived`."),
-        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`: no events, or too many."),
-        (status = 503, body = ProblemDocument, content_type = "application/problem+json", description = "`unavailable` or `overloaded`: not durable; send the same again after `Retry-After` seconds.", headers(("retry-after" = u32))),
+        (status = 200, body = EventReceipts, description = "The result for each event."),
     ))]
 async fn events(
     State(state): State<AppState>,
@@ -160,8 +161,7 @@ async fn events(
     let UbiBody { events, duels } = body;
     if events.is_empty() || events.len() > EVENTS_MAX {
         let detail = format!("`events` has {} items; it must have 1 to {EVENTS_MAX}", events.len());
-        return Err(Problem::new(ProblemKind::InvalidRequest, format!("{detail}."))
-            .field("/events", detail));
+        return Err(Problem::invalid(&detail).field("/events", detail));
     }
     let loaded = state.service.experiment(&name).await?;
     let weights = &loaded.spec.pages.event_weights;
@@ -173,9 +173,12 @@ async fn events(
             if !weights.contains_key(&event.action_name) {
                 let shown: String = event.action_name.chars().take(100).collect();
                 let detail = format!("`{shown}` has no weight in this experiment");
-                return Err(EventReceipt::Passed(Passed { status: Ignored::Ignored, detail }));
+                return Err(EventReceipt::Ignored(IgnoredEvent {
+                    status: Ignored::Ignored,
+                    detail,
+                }));
             }
-            piece(event, &duels).map_err(|detail| invalid(detail.to_owned()))
+            part(event, &duels).map_err(|detail| invalid(detail.to_owned()))
         })
         .collect();
     let good: Vec<Feedback> = read.iter().filter_map(|item| item.as_ref().ok().cloned()).collect();
@@ -186,7 +189,7 @@ async fn events(
             Ok(_) => received
                 .next()
                 .map(|received| EventReceipt::Read(received.into()))
-                .ok_or_else(|| Problem::internal("an event got no answer")),
+                .ok_or_else(|| Problem::internal("the service returned no result for an event")),
             Err(receipt) => Ok(receipt),
         })
         .collect::<ApiResult<_>>()?;
@@ -201,8 +204,8 @@ fn invalid(detail: String) -> EventReceipt {
     })
 }
 
-/// An event as a piece of the clicks on its page.
-fn piece(event: UbiEvent, duels: &HashMap<String, String>) -> Result<Feedback, &'static str> {
+/// The event as a part of the clicks on its page.
+fn part(event: UbiEvent, duels: &HashMap<String, String>) -> Result<Feedback, &'static str> {
     let (named, object, position) = match event.event_attributes {
         Some(Attributes { duel_id, object, position }) => (duel_id, object, position),
         None => (None, None, None),
@@ -211,7 +214,7 @@ fn piece(event: UbiEvent, duels: &HashMap<String, String>) -> Result<Feedback, &
         || event.query_id.as_ref().map(|query| duels.get(query).unwrap_or(query).clone());
     let duel_id = named
         .or_else(of_query)
-        .ok_or("it names no duel: send `query_id`, or `event_attributes.duel_id`")?;
+        .ok_or("the event has no duel: send `query_id` or `event_attributes.duel_id`")?;
     let on = match (
         object.and_then(|object| object.object_id),
         position.and_then(|position| position.ordinal),
@@ -224,7 +227,7 @@ fn piece(event: UbiEvent, duels: &HashMap<String, String>) -> Result<Feedback, &
         }
         (None, None) => {
             return Err(
-                "it names no document: send `event_attributes.object.object_id` or `position.ordinal`",
+                "the event has no document: send `event_attributes.object.object_id` or `position.ordinal`",
             );
         }
     };

@@ -1,51 +1,56 @@
-//! `/v1/experiments/{name}/verdict` and `/winners`: who is best, and how sure that is.
+//! `/v1/experiments/{name}/verdict` and `/winners`: the best ranker.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::problem::ProblemDocument;
-use super::standings::{tagged, unchanged};
-use super::{ApiResult, AppState, PathOf, Problem, ProblemKind, QueryOf};
+use super::etag::{tagged, unchanged};
+use super::extract::{PathOf, QueryOf};
+use super::operation::Access;
+use super::problem::{ApiResult, Problem, ProblemKind};
+use super::routes::Routes;
+use super::state::AppState;
+use crate::access::Scope;
 use crate::service::reports::verdict::Verdict;
 use crate::service::reports::winners::Winners;
 
-/// The routes of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(verdict)).routes(routes!(winners))
+pub(crate) fn routes() -> Routes {
+    let (read, problems) = (Access::Scope(Scope::Read), &[ProblemKind::ExperimentNotFound]);
+    Routes::new().operation(routes!(verdict), read, problems).operation(
+        routes!(winners),
+        read,
+        problems,
+    )
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct VerdictQuery {
-    /// How sure the verdict must be, 0.5 to 0.9999; unless said otherwise the confidence at which
-    /// the experiment concludes by itself, else 0.95.
+    /// Confidence of the verdict, 0.5 to 0.9999. The default is the confidence at which the
+    /// experiment concludes automatically, else 0.95.
     #[param(minimum = 0.5, maximum = 0.9999, nullable = false)]
     confidence: Option<f64>,
 }
 
-/// Who is best, and how sure that is
+/// The best ranker, with its confidence
 ///
-/// `winners` and `possible` rest on confidence intervals that hold at every moment at once: look as
-/// often as you like, and stop when you like. The probabilities are the posterior's, which assumes
-/// that every preference is equally likely beforehand; they say more, earlier, and promise less.
-/// The same for the same log position on every replica.
-#[utoipa::path(get, path = "/experiments/{name}/verdict", tag = "results", security(("key" = ["read"])),
+/// `winners` and `possible` are based on confidence intervals that hold at all times together, so
+/// you may read the verdict as often as you like and stop at any time. The probabilities come from
+/// the posterior, under a uniform prior over the preferences; they are informative earlier, but give
+/// a weaker guarantee. Every replica returns the same verdict for the same log position.
+#[utoipa::path(get, path = "/v1/experiments/{name}/verdict", tag = "results",
     params(
-        ("name" = String, Path, description = "The experiment's name."),
+        ("name" = String, Path, description = "Name of the experiment."),
         VerdictQuery,
-        ("if-none-match" = Option<String>, Header, description = "`ETag` of the answer that the caller has."),
+        ("if-none-match" = Option<String>, Header, description = "`ETag` of the response that the caller has."),
     ),
     responses(
         (status = 200, body = Verdict, description = "The verdict.", headers(("etag" = String))),
-        (status = 304, description = "Nothing new."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
-        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`: a confidence out of its range."),
+        (status = 304, description = "Unchanged."),
     ))]
 async fn verdict(
     State(state): State<AppState>,
@@ -54,9 +59,9 @@ async fn verdict(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    let confidence = loaded.verdict_confidence(query.confidence).map_err(|detail| {
-        Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).query("confidence", detail)
-    })?;
+    let confidence = loaded
+        .verdict_confidence(query.confidence)
+        .map_err(|detail| Problem::invalid(&detail).query("confidence", detail))?;
     let version = loaded.with_record(|record| record.version);
     let tag = |position: u64| format!("{position}-{version}-{confidence}");
     if let Some(unchanged) = unchanged(&headers, &tag(loaded.fold()?.position())) {
@@ -66,19 +71,18 @@ async fn verdict(
     Ok(tagged(&tag(verdict.position), &*verdict))
 }
 
-/// Who is best under other notions of best
+/// Winners under other definitions of the best ranker
 ///
-/// Copeland, Condorcet, Borda, random walk and von Neumann side by side, from today's win rates,
-/// with a note where they disagree. Estimates: who is certain is the verdict's business.
-#[utoipa::path(get, path = "/experiments/{name}/winners", tag = "results", security(("key" = ["read"])),
+/// The Copeland, Condorcet, Borda, random walk and von Neumann winners side by side, from the current
+/// win rates, with a note if they disagree. Estimates only; `/verdict` has the certified winners.
+#[utoipa::path(get, path = "/v1/experiments/{name}/winners", tag = "results",
     params(
-        ("name" = String, Path, description = "The experiment's name."),
-        ("if-none-match" = Option<String>, Header, description = "`ETag` of the answer that the caller has."),
+        ("name" = String, Path, description = "Name of the experiment."),
+        ("if-none-match" = Option<String>, Header, description = "`ETag` of the response that the caller has."),
     ),
     responses(
         (status = 200, body = Winners, description = "The winners.", headers(("etag" = String))),
-        (status = 304, description = "Nothing new."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
+        (status = 304, description = "Unchanged."),
     ))]
 async fn winners(
     State(state): State<AppState>,

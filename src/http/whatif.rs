@@ -1,51 +1,52 @@
-//! What if: `/v1/experiments/{name}/replay`, and `/v1/next-duel` without an experiment.
+//! `/v1/experiments/{name}/replay`, and `/v1/next-duel` without an experiment.
 
 use axum::Json;
 use axum::extract::State;
+use dueling_bandits::counts::{STEPS_MAX, WINS_MAX};
+use dueling_bandits::{CountsError, InFlight, MAX_RANKERS, MIN_RANKERS, PolicyRng};
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::experiments::{DEFAULT_POLICY, invalid_policy};
-use super::problem::ProblemDocument;
+use super::extract::{JsonBody, PathOf};
+use super::operation::Access;
+use super::problem::ProblemKind::{CannotReplay, ExperimentNotFound};
+use super::problem::{ApiResult, Problem};
+use super::routes::Routes;
 use super::schemas;
-use super::{ApiResult, AppState, JsonBody, PathOf, Problem, ProblemKind};
+use super::spec_bodies::{self, invalid_policy};
+use super::state::AppState;
+use crate::access::Scope;
 use crate::entropy;
 use crate::service::reports::replay::Replay;
-use dueling_bandits::CountsError;
-use dueling_bandits::counts::{STEPS_MAX, WINS_MAX};
-use dueling_bandits::{InFlight, MAX_RANKERS, MIN_RANKERS, PolicyRng, PolicySpec};
 
-/// The routes of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(replay)).routes(routes!(choose_from_counts))
+pub(crate) fn routes() -> Routes {
+    Routes::new()
+        .operation(routes!(replay), Access::Scope(Scope::Read), &[ExperimentNotFound, CannotReplay])
+        .operation(routes!(choose_from_counts), Access::Scope(Scope::Decide), &[])
 }
 
-/// Under which policy.
+/// The policy for a replay.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ReplayBody {
-    /// The policy to fold the log under.
+    /// The policy under which to fold the log.
     #[schema(value_type = schemas::PolicySchema)]
     policy: Map<String, Value>,
 }
 
 /// Fold the log under another policy
 ///
-/// What its state would be, what it would choose next, and what it would have cost: an estimate
-/// with its variance, or the reason why the log does not say. Nothing is changed. Under the
-/// experiment's own policy the state is the one that is served.
-#[utoipa::path(post, path = "/experiments/{name}/replay", tag = "results", security(("key" = ["read"])),
+/// Returns the state of that policy, the duels it would choose next, and the cost it would have had:
+/// an estimate with its variance, or the reason why the log does not allow one. Changes nothing. For
+/// the experiment's own policy, the state is the current one.
+#[utoipa::path(post, path = "/v1/experiments/{name}/replay", tag = "results",
     request_body = ReplayBody,
-    params(("name" = String, Path, description = "The experiment's name.")),
+    params(("name" = String, Path, description = "Name of the experiment.")),
     responses(
-        (status = 200, body = Replay, description = "The log under that policy."),
-        (status = 404, body = ProblemDocument, content_type = "application/problem+json", description = "`experiment-not-found`."),
-        (status = 409, body = ProblemDocument, content_type = "application/problem+json", description = "`cannot-replay`: the log was pruned, or is too long for a request."),
-        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`."),
+        (status = 200, body = Replay, description = "The log under this policy."),
     ))]
 async fn replay(
     State(state): State<AppState>,
@@ -53,28 +54,28 @@ async fn replay(
     JsonBody(body): JsonBody<ReplayBody>,
 ) -> ApiResult<Json<Replay>> {
     let loaded = state.service.experiment(&name).await?;
-    let policy = PolicySpec::from_json(body.policy).map_err(invalid_policy)?;
+    let policy = spec_bodies::policy(body.policy)?;
     policy.validate(loaded.spec.rankers.len()).map_err(invalid_policy)?;
     Ok(Json(state.service.replay(&loaded, policy).await?))
 }
 
-/// Counts, and the policy that is to choose from them.
+/// Counts, and the policy that chooses from them.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct CountsBody {
-    /// `wins[i][j]`: duels that ranker `i` won against ranker `j`; 2 to 1024 rows of as many
-    /// numbers below 2^30, zeros on the diagonal.
+    /// `wins[i][j]`: number of duels that ranker `i` won against ranker `j`. A square matrix of 2 to
+    /// 1024 rows, with numbers below 2^30 and a diagonal of zeros.
     #[schema(value_type = Vec<Vec<u32>>, min_items = 2, max_items = 1024, example = json!([[0, 7, 4], [3, 0, 5], [2, 1, 0]]))]
     wins: Vec<Vec<u32>>,
-    /// Which policy chooses: `uniform`, `d-ts`, `d-ts-plus` (unless said otherwise) or
-    /// `self-sparring`, whose state is these counts.
+    /// The policy, one whose state is these counts: `uniform`, `d-ts`, `d-ts-plus` (the default) or
+    /// `self-sparring`.
     #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
-    /// Pages shown so far, self-duels and pages without a winner among them; as many as `wins` has
-    /// duels unless given.
+    /// Number of pages shown so far, including self-duels and pages without a winner; the number of
+    /// duels in `wins` by default.
     #[schema(nullable = false)]
     steps: Option<u64>,
-    /// The same seed and counts give the same pair; drawn unless given.
+    /// The same seed and counts give the same pair; random by default.
     #[schema(nullable = false)]
     seed: Option<u64>,
 }
@@ -86,21 +87,20 @@ struct ChosenPair {
     left: usize,
     /// Index of the ranker to show right (second).
     right: usize,
-    /// Whether both are one ranker: show it alone, nothing is to be learned.
+    /// Whether both are the same ranker. Show its ranking alone; feedback teaches the policy nothing.
     self_duel: bool,
-    /// Index of the ranker that the policy would recommend if it had to end now.
+    /// Index of the ranker that the policy would recommend if it ended now.
     champion: usize,
-    /// Seed that it was drawn from.
+    /// The seed of the choice.
     seed: u64,
 }
 
-/// Choose a pair from counts that the caller keeps
+/// Choose a pair from the caller's counts
 ///
-/// Counts in, pair out, nothing stored: no experiment is needed, and there is no feedback to post.
-#[utoipa::path(post, path = "/next-duel", tag = "duels", security(("key" = ["decide"])), request_body = CountsBody,
+/// Stateless: it needs no experiment, stores nothing and takes no feedback.
+#[utoipa::path(post, path = "/v1/next-duel", tag = "duels", request_body = CountsBody,
     responses(
         (status = 200, body = ChosenPair, description = "The pair."),
-        (status = 422, body = ProblemDocument, content_type = "application/problem+json", description = "`invalid-request`: also for a policy that decides by more than these counts."),
     ))]
 async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<Json<ChosenPair>> {
     let rankers = body.wins.len();
@@ -136,11 +136,7 @@ async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<J
             format!("`steps` is {steps}; it must be at most {STEPS_MAX}"),
         ));
     }
-    let policy = match body.policy {
-        Some(object) => PolicySpec::from_json(object),
-        None => PolicySpec::from_parameters(DEFAULT_POLICY, Map::new()),
-    }
-    .map_err(invalid_policy)?;
+    let policy = spec_bodies::policy_or_default(body.policy)?;
     policy.validate(rankers).map_err(invalid_policy)?;
     let seed = match body.seed {
         Some(seed) => seed,
@@ -157,7 +153,7 @@ async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<J
         };
         Ok(ChosenPair { left, right, self_duel: duel.is_self(), champion: policy.champion(), seed })
     };
-    // with a thousand rankers it takes its time
+    // A choice among a thousand rankers takes long enough to block other requests.
     tokio::task::spawn_blocking(choose)
         .await
         .map_err(Problem::internal)?
@@ -166,7 +162,7 @@ async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<J
 }
 
 fn invalid(pointer: &str, detail: String) -> Problem {
-    Problem::new(ProblemKind::InvalidRequest, format!("{detail}.")).field(pointer, detail)
+    Problem::invalid(&detail).field(pointer, detail)
 }
 
 fn invalid_counts(error: CountsError) -> Problem {

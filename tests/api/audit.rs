@@ -1,6 +1,6 @@
 //! The audit log records who made each change.
 
-use rankduel::http::auth::ApiKeys;
+use rankduel::access::ApiKeys;
 use rankduel::http::{ProblemKind, ShellSettings};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::io::Read as _;
 
 use dueling_bandits::PolicySpec;
 use flate2::read::GzDecoder;
-use rankduel::http::auth::ApiKeys;
+use rankduel::access::ApiKeys;
 use rankduel::http::{self, ProblemKind, ShellSettings};
 use serde_json::Value;
 

@@ -1,16 +1,18 @@
 //! What the extractors refuse, and how they report the place of the error.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::routing::{get, post};
-use rankduel::http::middleware;
+use rankduel::clock::SystemClock;
 use rankduel::http::server::ConnectionSettings;
 use rankduel::http::{JsonBody, PathOf, QueryOf, ShellSettings};
-use rankduel::telemetry::metrics::Metrics;
 use reqwest::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::server::TestServer;
+use crate::support::Kind;
+use crate::support::server::Api;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +38,7 @@ struct Page {
     limit: Option<u8>,
 }
 
-async fn server() -> TestServer {
+async fn server() -> Api {
     let router =
         Router::new()
             .route(
@@ -53,9 +55,8 @@ async fn server() -> TestServer {
                 "/path/{number}",
                 get(|PathOf(number): PathOf<u8>| async move { number.to_string() }),
             );
-    let app = middleware::wrap(router, &ShellSettings::default(), &Metrics::new().into())
-        .expect("a shell");
-    TestServer::start(app, ConnectionSettings::default()).await
+    let (settings, connections) = (ShellSettings::default(), ConnectionSettings::default());
+    Api::start_with(Kind::Sqlite, &settings, Arc::new(SystemClock), connections, router).await
 }
 
 async fn refusal(response: reqwest::Response) -> (u16, Value) {
@@ -66,10 +67,10 @@ async fn refusal(response: reqwest::Response) -> (u16, Value) {
 
 #[tokio::test]
 async fn an_invalid_body_is_refused_with_a_pointer() {
-    let server = server().await;
+    let api = server().await;
     let send = |body: &'static str| {
         Client::new()
-            .post(server.url("/body"))
+            .post(api.server.url("/body"))
             .header("content-type", "application/json")
             .body(body)
             .send()
@@ -117,14 +118,14 @@ async fn an_invalid_body_is_refused_with_a_pointer() {
         assert!(problem["detail"].as_str().unwrap().contains(what), "{body}: {problem}");
     }
     let deep = Client::new()
-        .post(server.url("/body"))
+        .post(api.server.url("/body"))
         .header("content-type", "application/json")
         .body(format!("{{\"rankers\": {}", "[".repeat(100_000)))
         .send();
     let (status, _) = refusal(deep.await.unwrap()).await;
     assert!(status == 400 || status == 422, "{status}");
     let not_text = Client::new()
-        .post(server.url("/body"))
+        .post(api.server.url("/body"))
         .header("content-type", "application/json")
         .body(b"{\"rankers\": [{\"id\": \"\xff\"}]}".to_vec());
     assert_eq!(refusal(not_text.send().await.unwrap()).await.0, 400);
@@ -132,9 +133,9 @@ async fn an_invalid_body_is_refused_with_a_pointer() {
 
 #[tokio::test]
 async fn a_body_needs_the_json_content_type() {
-    let server = server().await;
+    let api = server().await;
     let send = async |content_type: Option<&'static str>| {
-        let mut request = Client::new().post(server.url("/body")).body(r#"{"rankers": []}"#);
+        let mut request = Client::new().post(api.server.url("/body")).body(r#"{"rankers": []}"#);
         if let Some(content_type) = content_type {
             request = request.header("content-type", content_type);
         }
@@ -166,9 +167,9 @@ async fn a_body_needs_the_json_content_type() {
 
 #[tokio::test]
 async fn an_invalid_query_or_path_is_refused_with_the_parameter() {
-    let server = server().await;
-    assert_eq!(server.get("/query").await.text().await.unwrap(), "None");
-    assert_eq!(server.get("/query?limit=5").await.text().await.unwrap(), "Some(5)");
+    let api = server().await;
+    assert_eq!(api.server.get("/query").await.text().await.unwrap(), "None");
+    assert_eq!(api.server.get("/query?limit=5").await.text().await.unwrap(), "Some(5)");
     let cases = [
         ("/query?limit=300", "query", "limit"),
         ("/query?limit=", "query", "limit"),
@@ -177,7 +178,7 @@ async fn an_invalid_query_or_path_is_refused_with_the_parameter() {
         ("/query?limit=5&limit=6", "query", ""),
     ];
     for (path, place, name) in cases {
-        let (status, problem) = refusal(server.get(path).await).await;
+        let (status, problem) = refusal(api.server.get(path).await).await;
         assert_eq!(
             (status, problem["type"].as_str()),
             (422, Some("/problems/invalid-request")),
@@ -186,9 +187,9 @@ async fn an_invalid_query_or_path_is_refused_with_the_parameter() {
         assert_eq!(problem["errors"][0]["in"], place, "{path}");
         assert_eq!(problem["errors"][0]["name"], name, "{path}: {problem}");
     }
-    assert_eq!(server.get("/path/7").await.text().await.unwrap(), "7");
+    assert_eq!(api.server.get("/path/7").await.text().await.unwrap(), "7");
     for path in ["/path/300", "/path/x", "/path/%ff"] {
-        let (status, problem) = refusal(server.get(path).await).await;
+        let (status, problem) = refusal(api.server.get(path).await).await;
         assert_eq!(
             (status, &problem["errors"][0]["in"]),
             (422, &json!("path")),

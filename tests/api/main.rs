@@ -8,6 +8,7 @@ mod support;
 mod audit;
 mod bad_input;
 mod batches;
+mod both_paths;
 mod cli;
 mod concurrency;
 mod dashboard;

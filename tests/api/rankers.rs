@@ -545,7 +545,7 @@ async fn the_page_marks_retired_rankers(database: TestDatabase) {
     };
     assert!(after.contains("3 rankers (1 retired)"), "{after}");
     let rates = table(&after, "id=\"rates\"");
-    assert!(rates.contains("Left out, for they were retired: <code>a</code>"), "{rates}");
+    assert!(rates.contains("Retired rankers are omitted: <code>a</code>"), "{rates}");
     assert!(!rates.contains("<span class=\"name\">a</span>"), "{rates}");
     let rankers = table(&after, "id=\"rankers-title\"");
     // The retired ranker is last, marked in words, and without a chance to be best.

@@ -1,12 +1,18 @@
-//! Every operation of the API description, called with every kind of key and without a key.
+//! Every operation of the API, called with every kind of key and without a key.
 
-use rankduel::access::{Actor, NewKey, Scope, Scopes};
-use rankduel::http::auth::ApiKeys;
-use rankduel::http::{ProblemKind, ShellSettings};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get;
+use rankduel::access::{Actor, ApiKeys, NewKey, Scope, Scopes};
+use rankduel::clock::SystemClock;
+use rankduel::http::server::ConnectionSettings;
+use rankduel::http::{Access, ProblemKind, ShellSettings};
 use rankduel::store::{ApiKeyRecord, AuditNote, SharedStore};
 use serde_json::{Value, json};
 
 use crate::support::client::{Answer, Client, JSON};
+use crate::support::server::Api;
 use crate::support::service::{START_MS, Server, Settings};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -19,29 +25,20 @@ on_both_databases! {
 struct Operation {
     method: String,
     path: String,
-    scope: Option<Scope>,
+    scope: Scope,
 }
 
-/// The operations of the description; those that need no key first.
-fn operations() -> (Vec<String>, Vec<Operation>) {
-    let description = serde_json::to_value(rankduel::http::description()).expect("JSON");
-    let (mut open, mut closed) = (Vec::new(), Vec::new());
-    for (path, item) in description["paths"].as_object().expect("paths") {
-        for (method, operation) in item.as_object().expect("operations") {
-            if !operation.is_object() {
-                continue;
-            }
-            let security = operation["security"].as_array().cloned().unwrap_or_default();
-            if operation.get("security").is_some() && security.is_empty() {
-                open.push(format!("{method} {path}"));
-                continue;
-            }
-            let scope = security.iter().find_map(|way| way["key"][0].as_str()?.parse().ok());
-            let path = path.replace("{name}", "search").replace(['{', '}'], "");
-            closed.push(Operation { method: method.to_uppercase(), path, scope });
-        }
-    }
-    (open, closed)
+/// The operations that need a key.
+fn closed_operations() -> Vec<Operation> {
+    let closed = |operation: rankduel::http::Operation| match operation.access {
+        Access::Open => None,
+        Access::Scope(scope) => Some(Operation {
+            method: operation.method.to_string(),
+            path: operation.path.replace("{name}", "search"),
+            scope,
+        }),
+    };
+    rankduel::http::operations().into_iter().filter_map(closed).collect()
 }
 
 /// Add a key with these scopes to the database and return its text.
@@ -82,19 +79,66 @@ fn search() -> Value {
     json!({"name": "search", "rankers": ["a", "b", "c"]})
 }
 
+/// The table and the description have the same operations, with the same access and problems.
 #[test]
-fn every_operation_names_its_scope() {
-    let (mut open, closed) = operations();
-    open.sort();
-    assert_eq!(open, ["get /livez", "get /readyz"], "only the probes need no key");
-    assert!(closed.len() >= 10);
-    for Operation { method, path, scope } in closed {
-        assert!(
-            scope.is_some(),
-            "{method} {path} names no scope: add `security((\"key\" = [\"read\"]))` to its annotation, or decide, \
-             feedback or admin"
-        );
+fn the_description_is_that_of_the_table() {
+    let description = serde_json::to_value(rankduel::http::description()).expect("JSON");
+    let paths = description["paths"].as_object().expect("paths");
+    let operations = rankduel::http::operations();
+    let described: usize =
+        paths.values().map(|item| item.as_object().expect("methods").len()).sum();
+    assert_eq!(described, operations.len());
+    for operation in operations {
+        let (method, path) = (operation.method.as_str().to_lowercase(), &operation.path);
+        let described = &paths[path][&method];
+        let security = match operation.access {
+            Access::Open => json!([]),
+            Access::Scope(scope) => json!([{"key": [scope.name()]}, {}]),
+        };
+        assert_eq!(described["security"], security, "{method} {path}");
+        let responses = described["responses"].as_object().expect("responses");
+        let references = responses.values().filter_map(|response| response["$ref"].as_str());
+        let mut kinds: Vec<_> = references
+            .flat_map(|reference| {
+                let response = description.pointer(&reference[1..]).expect("a response");
+                let content = &response["content"]["application/problem+json"];
+                content["examples"].as_object().expect("examples").keys()
+            })
+            .collect();
+        kinds.sort();
+        let mut slugs: Vec<_> = operation.problems.iter().map(|kind| kind.slug()).collect();
+        slugs.sort_unstable();
+        assert_eq!(kinds, slugs, "{method} {path}");
     }
+}
+
+#[test]
+fn only_probes_need_no_key() {
+    let operations = rankduel::http::operations();
+    let open = operations.iter().filter(|operation| operation.access == Access::Open);
+    let open: Vec<_> = open.map(|operation| &*operation.path).collect();
+    assert_eq!(open, ["/livez", "/readyz"]);
+    assert!(operations.len() >= 20);
+}
+
+#[tokio::test]
+async fn a_route_outside_the_table_needs_admin() {
+    let given = "given-at-the-start-0123456789";
+    let shell =
+        ShellSettings { keys: ApiKeys::parse(given).expect("a key"), ..ShellSettings::default() };
+    let extra = Router::new().route("/extra", get(|| async { "extra" }));
+    let connections = ConnectionSettings::default();
+    let api =
+        Api::start_with(Kind::Sqlite, &shell, Arc::new(SystemClock), connections, extra).await;
+    let store = api.database.connect().await;
+    let client = Client::new(&api.server.url(""));
+    let call = async |key: Option<&str>| send(&client, key, "GET", "/extra", None).await;
+    for scope in [Scope::Decide, Scope::Feedback, Scope::Read] {
+        let key = key(&store, &[scope], None).await;
+        call(Some(&key)).await.problem(ProblemKind::Forbidden);
+    }
+    call(None).await.problem(ProblemKind::Unauthorized);
+    assert_eq!(call(Some(given)).await.status, 200);
 }
 
 #[tokio::test]
@@ -113,8 +157,7 @@ async fn every_operation_accepts_exactly_the_permitted_keys() {
     let created = send(&server, Some(given), "POST", "/v1/experiments", Some(&search())).await;
     assert_eq!(created.status, 201);
 
-    for Operation { method, path, scope } in operations().1 {
-        let needed = scope.unwrap_or(Scope::Admin);
+    for Operation { method, path, scope: needed } in closed_operations() {
         for (has, key) in &keys {
             let answer = send(&server, key.as_deref(), &method, &path, None).await;
             match has {

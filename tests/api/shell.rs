@@ -8,9 +8,9 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
-use rankduel::http::middleware::{self, REQUEST_ID};
+use rankduel::clock::SystemClock;
 use rankduel::http::server::{ConnectionSettings, Drained};
-use rankduel::http::{Problem, ProblemKind, ShellSettings};
+use rankduel::http::{Problem, ProblemKind, REQUEST_ID, ShellSettings};
 use rankduel::telemetry::metrics::{Metrics, RequestLabels};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-use crate::support::server::{Api, TestServer};
+use crate::support::server::Api;
 use crate::support::{KINDS, Kind};
 
 /// Timeout for a step of a test; a test that waits longer has failed.
@@ -44,18 +44,15 @@ impl Drop for Leaving {
 }
 
 struct Shell {
-    server: TestServer,
-    metrics: Arc<Metrics>,
+    api: Api,
     gate: Arc<Gate>,
 }
 
 async fn shell(settings: &ShellSettings, connections: ConnectionSettings) -> Shell {
-    let (metrics, gate) = (Arc::new(Metrics::new()), Arc::new(Gate::default()));
+    let gate = Arc::new(Gate::default());
     let inside = Arc::clone(&gate);
     let router = Router::new()
         .route("/fine/{id}", get(|| async { "fine" }))
-        .route("/livez", get(|| async { "ok" }))
-        .route("/metrics", get(|| async { "ok" }))
         .route("/large", get(|| async { "all work and no play ".repeat(1000) }))
         .route("/kept", get(|| async { ([("etag", "\"1\"")], "kept") }))
         .route("/bytes", post(|body: Bytes| async move { body.len().to_string() }))
@@ -83,8 +80,9 @@ async fn shell(settings: &ShellSettings, connections: ConnectionSettings) -> She
                 "through"
             }),
         );
-    let app = middleware::wrap(router, settings, &metrics).expect("a shell");
-    Shell { server: TestServer::start(app, connections).await, metrics, gate }
+    let clock = Arc::new(SystemClock);
+    let api = Api::start_with(Kind::Sqlite, settings, clock, connections, router).await;
+    Shell { api, gate }
 }
 
 async fn panics_at_once() -> &'static str {
@@ -131,26 +129,26 @@ fn counted(metrics: &Metrics, method: &'static str, route: &str, status: u16) ->
 
 #[tokio::test]
 async fn framework_errors_become_problems() {
-    let Shell { server, metrics, .. } = plain_shell().await;
-    let not_found = problem(server.get("/no/such/thing").await, ProblemKind::NotFound).await;
+    let Shell { api, .. } = plain_shell().await;
+    let not_found = problem(api.server.get("/no/such/thing").await, ProblemKind::NotFound).await;
     assert_eq!(not_found["detail"], "There is nothing at /no/such/thing.");
 
-    let response = Client::new().delete(server.url("/fine/1")).send().await.unwrap();
+    let response = Client::new().delete(api.server.url("/fine/1")).send().await.unwrap();
     assert_eq!(response.headers()["allow"], "GET,HEAD");
     problem(response, ProblemKind::MethodNotAllowed).await;
 
-    let bare = problem(server.get("/fails-bare").await, ProblemKind::Internal).await;
+    let bare = problem(api.server.get("/fails-bare").await, ProblemKind::Internal).await;
     assert!(!bare.to_string().contains("secret"), "{bare}");
 
-    assert_eq!(counted(&metrics, "GET", "unmatched", 404), 1);
-    assert_eq!(counted(&metrics, "DELETE", "/fine/{id}", 405), 1);
-    assert_eq!(counted(&metrics, "GET", "/fails-bare", 500), 1);
+    assert_eq!(counted(&api.metrics, "GET", "unmatched", 404), 1);
+    assert_eq!(counted(&api.metrics, "DELETE", "/fine/{id}", 405), 1);
+    assert_eq!(counted(&api.metrics, "GET", "/fails-bare", 500), 1);
 }
 
 #[tokio::test]
 async fn problems_are_sent_in_full_except_internal_causes() {
-    let Shell { server, .. } = plain_shell().await;
-    let response = server.get("/problem").await;
+    let Shell { api, .. } = plain_shell().await;
+    let response = api.server.get("/problem").await;
     assert_eq!(response.status(), 409);
     assert_eq!(response.headers()["retry-after"], "7");
     let body: Value = response.json().await.unwrap();
@@ -164,14 +162,15 @@ async fn problems_are_sent_in_full_except_internal_causes() {
             { "in": "path", "name": "name", "detail": "is too long" },
         ])
     );
-    let internal = problem(server.get("/fails").await, ProblemKind::Internal).await;
+    let internal = problem(api.server.get("/fails").await, ProblemKind::Internal).await;
     assert!(!internal.to_string().contains("fire"), "{internal}");
 }
 
 #[tokio::test]
 async fn a_problem_for_head_has_no_body() {
-    let Shell { server, .. } = plain_shell().await;
-    let answer = server.raw("HEAD /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
+    let Shell { api, .. } = plain_shell().await;
+    let answer =
+        api.server.raw("HEAD /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
     assert!(head.starts_with("HTTP/1.1 404 "), "{head}");
     assert!(head.contains("application/problem+json"), "{head}");
@@ -180,26 +179,26 @@ async fn a_problem_for_head_has_no_body() {
 
 #[tokio::test]
 async fn a_panic_is_answered_and_counted() {
-    let Shell { server, metrics, .. } = plain_shell().await;
+    let Shell { api, .. } = plain_shell().await;
     for path in ["/panics-at-once", "/panics-later"] {
-        problem(server.get(path).await, ProblemKind::Internal).await;
-        assert_eq!(counted(&metrics, "GET", path, 500), 1);
+        problem(api.server.get(path).await, ProblemKind::Internal).await;
+        assert_eq!(counted(&api.metrics, "GET", path, 500), 1);
     }
-    assert_eq!(metrics.panics.get(), 2);
-    assert_eq!(server.get("/fine/1").await.status(), 200);
-    assert_eq!(metrics.http_requests_in_flight.get(), 0);
+    assert_eq!(api.metrics.panics.get(), 2);
+    assert_eq!(api.server.get("/fine/1").await.status(), 200);
+    assert_eq!(api.metrics.http_requests_in_flight.get(), 0);
 }
 
 #[tokio::test]
 async fn slow_requests_time_out() {
     let settings =
         ShellSettings { request_timeout: Duration::from_millis(20), ..ShellSettings::default() };
-    let Shell { server, metrics, .. } = shell(&settings, ConnectionSettings::default()).await;
-    problem(server.get("/never").await, ProblemKind::Timeout).await;
-    assert_eq!(counted(&metrics, "GET", "/never", 504), 1);
+    let Shell { api, .. } = shell(&settings, ConnectionSettings::default()).await;
+    problem(api.server.get("/never").await, ProblemKind::Timeout).await;
+    assert_eq!(counted(&api.metrics, "GET", "/never", 504), 1);
 
     // A body that never arrives is as slow as a handler that never responds.
-    let mut stream = TcpStream::connect(&server.address).await.unwrap();
+    let mut stream = TcpStream::connect(&api.server.address).await.unwrap();
     stream
         .write_all(b"POST /bytes HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nhalf")
         .await
@@ -212,37 +211,37 @@ async fn slow_requests_time_out() {
 #[tokio::test]
 async fn excess_requests_are_refused_except_probes() {
     let settings = ShellSettings { max_concurrent_requests: 1, ..ShellSettings::default() };
-    let Shell { server, metrics, gate } = shell(&settings, ConnectionSettings::default()).await;
-    let url = server.url("/gate");
+    let Shell { api, gate } = shell(&settings, ConnectionSettings::default()).await;
+    let url = api.server.url("/gate");
     let first = tokio::spawn(async move { reqwest::get(url).await.unwrap() });
     tokio::time::timeout(LONG, gate.entered.notified()).await.expect("the first request inside");
-    assert_eq!(metrics.http_requests_in_flight.get(), 1);
+    assert_eq!(api.metrics.http_requests_in_flight.get(), 1);
 
-    problem(server.get("/fine/1").await, ProblemKind::Overloaded).await;
-    problem(server.get("/no/such/thing").await, ProblemKind::Overloaded).await;
-    assert_eq!(metrics.http_requests_shed.get(), 2);
+    problem(api.server.get("/fine/1").await, ProblemKind::Overloaded).await;
+    problem(api.server.get("/no/such/thing").await, ProblemKind::Overloaded).await;
+    assert_eq!(api.metrics.http_requests_shed.get(), 2);
     for probe in ["/livez", "/metrics"] {
-        assert_eq!(server.get(probe).await.status(), 200);
+        assert_eq!(api.server.get(probe).await.status(), 200);
     }
 
     gate.open.notify_one();
     assert_eq!(first.await.unwrap().text().await.unwrap(), "through");
-    assert_eq!(server.get("/fine/1").await.status(), 200);
-    assert_eq!(metrics.http_requests_shed.get(), 2);
+    assert_eq!(api.server.get("/fine/1").await.status(), 200);
+    assert_eq!(api.metrics.http_requests_shed.get(), 2);
 }
 
 #[tokio::test]
 async fn a_body_may_be_as_large_as_the_limit() {
     let settings = ShellSettings { body_limit_bytes: 4096, ..ShellSettings::default() };
-    let Shell { server, .. } = shell(&settings, ConnectionSettings::default()).await;
+    let Shell { api, .. } = shell(&settings, ConnectionSettings::default()).await;
     let send =
-        |bytes: usize| Client::new().post(server.url("/bytes")).body(vec![b'x'; bytes]).send();
+        |bytes: usize| Client::new().post(api.server.url("/bytes")).body(vec![b'x'; bytes]).send();
     assert_eq!(send(4096).await.unwrap().text().await.unwrap(), "4096");
     problem(send(4097).await.unwrap(), ProblemKind::PayloadTooLarge).await;
 
     // A chunked body, whose length is not declared.
     let chunk = "x".repeat(4097);
-    let answer = server
+    let answer = api.server
         .raw(&format!(
             "POST /bytes HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n1001\r\n{chunk}\r\n0\r\n\r\n"
         ))
@@ -254,18 +253,18 @@ async fn a_body_may_be_as_large_as_the_limit() {
 #[tokio::test]
 async fn the_default_body_limit_is_the_documented_one() {
     let settings = ShellSettings { body_limit_bytes: 3 * 1024 * 1024, ..ShellSettings::default() };
-    let Shell { server, .. } = shell(&settings, ConnectionSettings::default()).await;
+    let Shell { api, .. } = shell(&settings, ConnectionSettings::default()).await;
     let body = vec![b'x'; 3 * 1024 * 1024];
-    let answer = Client::new().post(server.url("/bytes")).body(body).send().await.unwrap();
+    let answer = Client::new().post(api.server.url("/bytes")).body(body).send().await.unwrap();
     assert_eq!(answer.text().await.unwrap(), "3145728");
     assert_eq!(ShellSettings::default().body_limit_bytes, 2 * 1024 * 1024);
 }
 
 #[tokio::test]
 async fn large_headers_are_refused_with_a_problem() {
-    let Shell { server, .. } = plain_shell().await;
+    let Shell { api, .. } = plain_shell().await;
     let send = |bytes: usize| {
-        Client::new().get(server.url("/fine/1")).header("cookie", "x".repeat(bytes)).send()
+        Client::new().get(api.server.url("/fine/1")).header("cookie", "x".repeat(bytes)).send()
     };
     assert_eq!(send(15 * 1024).await.unwrap().status(), 200);
     problem(send(17 * 1024).await.unwrap(), ProblemKind::HeaderFieldsTooLarge).await;
@@ -273,9 +272,9 @@ async fn large_headers_are_refused_with_a_problem() {
 
 #[tokio::test]
 async fn a_valid_request_id_is_kept_and_any_other_replaced() {
-    let Shell { server, .. } = plain_shell().await;
+    let Shell { api, .. } = plain_shell().await;
     let id_of = async |sent: Option<&str>| {
-        let mut request = Client::new().get(server.url("/fine/1"));
+        let mut request = Client::new().get(api.server.url("/fine/1"));
         if let Some(sent) = sent {
             request = request.header(REQUEST_ID, sent);
         }
@@ -299,9 +298,9 @@ async fn a_valid_request_id_is_kept_and_any_other_replaced() {
 
 #[tokio::test]
 async fn responses_and_problems_name_the_trace() {
-    let Shell { server, .. } = plain_shell().await;
+    let Shell { api, .. } = plain_shell().await;
     let send = |path: &str, trace: &str| {
-        Client::new().get(server.url(path)).header("traceparent", trace).send()
+        Client::new().get(api.server.url(path)).header("traceparent", trace).send()
     };
     let fine = send("/fine/1", TRACEPARENT).await.unwrap();
     assert_eq!(fine.headers()["traceparent"], TRACEPARENT);
@@ -316,9 +315,10 @@ async fn responses_and_problems_name_the_trace() {
 
 #[tokio::test]
 async fn only_large_bodies_are_compressed_and_only_etags_are_cacheable() {
-    let Shell { server, .. } = plain_shell().await;
-    let send =
-        |path: &str| Client::new().get(server.url(path)).header("accept-encoding", "gzip").send();
+    let Shell { api, .. } = plain_shell().await;
+    let send = |path: &str| {
+        Client::new().get(api.server.url(path)).header("accept-encoding", "gzip").send()
+    };
     let large = send("/large").await.unwrap();
     assert_eq!(large.headers()["content-encoding"], "gzip");
     assert_eq!(large.headers()["cache-control"], "no-store");
@@ -331,20 +331,20 @@ async fn only_large_bodies_are_compressed_and_only_etags_are_cacheable() {
 #[tokio::test]
 async fn a_disconnected_caller_is_counted_and_holds_no_permit() {
     let settings = ShellSettings { max_concurrent_requests: 1, ..ShellSettings::default() };
-    let Shell { server, metrics, gate } = shell(&settings, ConnectionSettings::default()).await;
-    let mut stream = TcpStream::connect(&server.address).await.unwrap();
+    let Shell { api, gate } = shell(&settings, ConnectionSettings::default()).await;
+    let mut stream = TcpStream::connect(&api.server.address).await.unwrap();
     stream.write_all(b"GET /gate HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     tokio::time::timeout(LONG, gate.entered.notified()).await.expect("the request inside");
     drop(stream);
     tokio::time::timeout(LONG, gate.left.notified()).await.expect("the request dropped");
     let gone = async {
-        while metrics.http_requests_in_flight.get() != 0 {
+        while api.metrics.http_requests_in_flight.get() != 0 {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(LONG, gone).await.expect("the request counted");
-    assert_eq!(counted(&metrics, "GET", "/gate", 499), 1);
-    assert_eq!(server.get("/fine/1").await.status(), 200);
+    assert_eq!(counted(&api.metrics, "GET", "/gate", 499), 1);
+    assert_eq!(api.server.get("/fine/1").await.status(), 200);
 }
 
 #[tokio::test]
@@ -353,20 +353,20 @@ async fn an_incomplete_head_does_not_keep_a_connection() {
         head_within: Duration::from_millis(20),
         ..ConnectionSettings::default()
     };
-    let Shell { server, .. } = shell(&ShellSettings::default(), connections).await;
-    let answer = tokio::time::timeout(LONG, server.raw("GET /fine/1 HTTP/1.1\r\nhos")).await;
+    let Shell { api, .. } = shell(&ShellSettings::default(), connections).await;
+    let answer = tokio::time::timeout(LONG, api.server.raw("GET /fine/1 HTTP/1.1\r\nhos")).await;
     assert!(!answer.expect("the end of the connection").contains("200"));
 }
 
 #[tokio::test]
 async fn stopping_finishes_running_requests_and_refuses_new_ones() {
-    let Shell { server, gate, .. } = plain_shell().await;
-    let (url, address) = (server.url("/gate"), server.address.clone());
+    let Shell { api, gate } = plain_shell().await;
+    let (url, address) = (api.server.url("/gate"), api.server.address.clone());
     let idle = TcpStream::connect(&address).await.unwrap();
     let first = tokio::spawn(async move { reqwest::get(url).await.unwrap() });
     tokio::time::timeout(LONG, gate.entered.notified()).await.expect("the request inside");
 
-    let stopping = server.stop();
+    let stopping = api.server.stop();
     let refused = async { while TcpStream::connect(&address).await.is_ok() {} };
     tokio::time::timeout(LONG, refused).await.expect("new connections to be refused");
     gate.open.notify_one();
@@ -382,11 +382,11 @@ async fn stopping_cuts_off_requests_that_do_not_finish() {
         drain_within: Duration::from_millis(20),
         ..ConnectionSettings::default()
     };
-    let Shell { server, gate, .. } = shell(&ShellSettings::default(), connections).await;
-    let url = server.url("/gate");
+    let Shell { api, gate } = shell(&ShellSettings::default(), connections).await;
+    let url = api.server.url("/gate");
     let cut_off = tokio::spawn(async move { reqwest::get(url).await });
     tokio::time::timeout(LONG, gate.entered.notified()).await.expect("the request inside");
-    assert_eq!(server.stop().stopped().await, Drained::CutOff(1));
+    assert_eq!(api.server.stop().stopped().await, Drained::CutOff(1));
     assert!(cut_off.await.unwrap().is_err());
 }
 
@@ -443,10 +443,10 @@ async fn every_request_returns_its_permit() {
         request_timeout: Duration::from_millis(20),
         ..ShellSettings::default()
     };
-    let Shell { server, metrics, .. } = shell(&settings, ConnectionSettings::default()).await;
+    let Shell { api, .. } = shell(&settings, ConnectionSettings::default()).await;
     for path in ["/panics-at-once", "/panics-later", "/never", "/fails", "/nothing"].repeat(3) {
-        server.get(path).await;
+        api.server.get(path).await;
     }
-    assert_eq!(server.get("/fine/1").await.status(), 200);
-    assert_eq!(metrics.http_requests_shed.get(), 0);
+    assert_eq!(api.server.get("/fine/1").await.status(), 200);
+    assert_eq!(api.metrics.http_requests_shed.get(), 0);
 }

@@ -1,8 +1,9 @@
 //! A client of the API that checks the common parts of every response.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use rankduel::http::ProblemKind;
+use rankduel::http::{Operation, ProblemKind, operations};
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
@@ -59,7 +60,9 @@ impl Client {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await?.to_vec();
         let path = path.split('?').next().unwrap_or_default().to_owned();
-        Ok(Answer { status, headers, bytes, request, path })
+        let answer = Answer { status, headers, bytes, request, path };
+        answer.check_documented();
+        Ok(answer)
     }
 
     /// Send a request with this body, unchanged.
@@ -142,6 +145,31 @@ impl Client {
 pub const JSON: (&str, &str) = ("content-type", "application/json");
 
 impl Answer {
+    /// Check that the table of operations lists this kind of problem for the request.
+    #[track_caller]
+    fn check_documented(&self) {
+        static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(operations);
+        let (method, _) = self.request.split_once(' ').expect("a method");
+        let segments: Vec<_> = self.path.split('/').collect();
+        let matches = |template: &str| {
+            let template: Vec<_> = template.split('/').collect();
+            template.len() == segments.len()
+                && template.iter().zip(&segments).all(|(template, segment)| {
+                    template == segment || template.starts_with('{') && !segment.is_empty()
+                })
+        };
+        let mut operations = OPERATIONS.iter();
+        let operation = operations.find(|own| own.method == method && matches(&own.path));
+        // without an operation, the path or the method is wrong
+        let Some(operation) = operation else { return };
+        if self.header("content-type") == Some("application/problem+json") {
+            let problem: Value = serde_json::from_slice(&self.bytes).expect("JSON");
+            let documented =
+                operation.problems.iter().any(|kind| problem["type"] == kind.type_uri());
+            assert!(documented, "{}: not documented: {problem}", self.request);
+        }
+    }
+
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().expect("ASCII"))

@@ -5,11 +5,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use axum::Router;
 use rankduel::clock::{SharedClock, SystemClock};
-use rankduel::http::front::App;
-use rankduel::http::health::Readiness;
 use rankduel::http::server::{ConnectionSettings, Drained, serve};
-use rankduel::http::{self, AppState, ShellSettings};
+use rankduel::http::{self, App, AppState, Readiness, ShellSettings};
 use rankduel::service::Service;
 use rankduel::service::ServiceSettings;
 use rankduel::telemetry::metrics::Metrics;
@@ -29,11 +28,10 @@ pub struct TestServer {
 
 impl TestServer {
     /// Serve `app` on a free port.
-    pub async fn start(app: impl Into<App>, settings: ConnectionSettings) -> Self {
+    pub async fn start(app: App, settings: ConnectionSettings) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address").to_string();
         let (stop, stopped) = oneshot::channel::<()>();
-        let app = app.into();
         let running = tokio::spawn(async move {
             serve(listener, app, &settings, async { drop(stopped.await) }).await
         });
@@ -93,6 +91,18 @@ impl Api {
 
     /// Start the API with this clock.
     pub async fn start_at(kind: Kind, settings: &ShellSettings, clock: SharedClock) -> Self {
+        let connections = ConnectionSettings::default();
+        Self::start_with(kind, settings, clock, connections, Router::new()).await
+    }
+
+    /// Start it with these routes beside its own.
+    pub async fn start_with(
+        kind: Kind,
+        settings: &ShellSettings,
+        clock: SharedClock,
+        connections: ConnectionSettings,
+        more: Router,
+    ) -> Self {
         let database = fresh_database(kind).await;
         let store = database.store().await;
         let (metrics, readiness) = (Arc::new(Metrics::new()), Arc::new(Readiness::default()));
@@ -105,8 +115,8 @@ impl Api {
             metrics: Arc::clone(&metrics),
             readiness: Arc::clone(&readiness),
         };
-        let app = http::app(state, settings).expect("an app");
-        let server = TestServer::start(app, ConnectionSettings::default()).await;
+        let app = http::app_with(state, settings, more).expect("an app");
+        let server = TestServer::start(app, connections).await;
         Self { server, service, metrics, readiness, database }
     }
 }

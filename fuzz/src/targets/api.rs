@@ -12,8 +12,7 @@ use std::sync::Arc;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, header};
 use rankduel::clock::ManualClock;
-use rankduel::http::front::App;
-use rankduel::http::{AppState, ShellSettings, app};
+use rankduel::http::{App, AppState, ShellSettings, app};
 use rankduel::service::Service;
 use rankduel::service::ServiceSettings;
 use rankduel::store::connect;
@@ -161,7 +160,7 @@ impl Scene {
         let what = format!("{} {}", request.method(), request.uri());
         let head = request.method() == Method::HEAD;
         self.runtime.block_on(async {
-            let response = self.app.answer(request).await.expect("an answer");
+            let response = self.app.respond(request).await.expect("an answer");
             let status = response.status().as_u16();
             let of_type = |kind: &str| {
                 let header = response.headers().get(header::CONTENT_TYPE);

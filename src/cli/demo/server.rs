@@ -10,10 +10,8 @@ use tokio::sync::oneshot;
 
 use crate::cli::database::open_store;
 use crate::clock::SystemClock;
-use crate::http::health::Readiness;
-use crate::http::middleware::ShellSettings;
 use crate::http::server::{ConnectionSettings, serve};
-use crate::http::{self, AppState};
+use crate::http::{self, AppState, Readiness, ShellSettings};
 use crate::service::Service;
 use crate::service::ServiceSettings;
 use crate::telemetry::metrics::Metrics;

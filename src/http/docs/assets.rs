@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest as _, Sha256};
 
-use crate::http::standings::unchanged;
+use crate::http::etag::unchanged;
 
 pub(crate) const BUNDLE: &str = "/docs/swagger-ui-bundle.js";
 pub(crate) const THEME: &str = "/docs/swagger-ui.css";

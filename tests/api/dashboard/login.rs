@@ -1,8 +1,8 @@
 //! Logging in to the dashboard: sessions, cookies, and the allowed origins of forms.
 
+use rankduel::access::ApiKeys;
 use rankduel::access::{Actor, NewKey, Scope};
 use rankduel::http::ShellSettings;
-use rankduel::http::auth::ApiKeys;
 use rankduel::store::{ApiKeyRecord, AuditNote, SharedStore};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};

@@ -1,6 +1,8 @@
-//! From what a use case refused to the problem that is sent.
+//! Conversion of errors of the use cases into problems.
 
-use super::problem::{Problem, ProblemKind};
+use super::details::Problem;
+use super::kind::ProblemKind;
+use super::sentence::sentence;
 use crate::engine::error::EngineError;
 use crate::service::error::ServiceError;
 use crate::store::StoreError;
@@ -61,16 +63,5 @@ impl From<&StoreError> for Problem {
                 Self::internal(error)
             }
         }
-    }
-}
-
-/// Our messages start small, as parts of a line on a terminal do; in a problem they are sentences.
-fn sentence(message: &str) -> String {
-    let mut letters = message.chars();
-    match letters.next() {
-        Some(first) => {
-            format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.'))
-        }
-        None => String::new(),
     }
 }

@@ -1,0 +1,135 @@
+//! Assembly of the server: every route, the shell around them, and the fast path.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::response::Response;
+use axum::routing::future::RouteFuture;
+use axum::{BoxError, Router};
+use futures_util::future::Either;
+use hyper::body::Incoming;
+use hyper::service::Service;
+use tower::Service as _;
+use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
+
+use super::experiment_metrics::ExperimentMetrics;
+use super::fast_path::FastPath;
+use super::guard::{Guard, Rules};
+use super::openapi::{self, ApiDoc};
+use super::operation::Operation;
+use super::routes::Routes;
+use super::shell::{Shell, ShellSettings};
+use super::state::AppState;
+use super::{
+    audit, batch, docs, duels, experiments, feedback, health, pages, standings, statistics,
+    traffic, ubi, verdict, whatif,
+};
+use crate::access::ApiKeySet;
+use crate::dashboard;
+
+/// The resources of the API. Add a new resource here.
+fn api() -> Routes {
+    Routes::described_by(ApiDoc::openapi())
+        .merge(experiments::routes())
+        .merge(duels::routes())
+        .merge(pages::routes())
+        .merge(feedback::routes())
+        .merge(ubi::routes())
+        .merge(standings::routes())
+        .merge(statistics::routes())
+        .merge(verdict::routes())
+        .merge(whatif::routes())
+        .merge(batch::routes())
+        .merge(audit::routes())
+        .merge(traffic::routes())
+        .merge(health::routes())
+}
+
+/// The router, the table of the API's operations, and its description.
+fn parts() -> (Router<AppState>, Vec<Operation>, OpenApi) {
+    let Routes { router, operations } = api();
+    let (router, mut openapi) = router.split_for_parts();
+    openapi::add_shared_responses(&mut openapi, &operations);
+    (router, operations, openapi)
+}
+
+/// The OpenAPI document of the API.
+pub fn description() -> OpenApi {
+    let (_, _, openapi) = parts();
+    openapi
+}
+
+/// The table of the API's operations.
+pub fn operations() -> Vec<Operation> {
+    api().operations
+}
+
+/// A server without its connections: every route, and the shell around them.
+#[derive(Clone)]
+pub struct App {
+    router: Router,
+    fast_path: Arc<FastPath>,
+}
+
+/// The server for this state.
+pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<App> {
+    app_with(state, settings, Router::new())
+}
+
+/// The server for this state, with more routes. They are not part of the API: with keys, they need
+/// the scope `admin`.
+pub fn app_with(state: AppState, settings: &ShellSettings, more: Router) -> anyhow::Result<App> {
+    let (service, metrics) = (Arc::clone(&state.service), Arc::clone(&state.metrics));
+    metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&service))));
+    let (router, operations, openapi) = parts();
+    let given = Arc::new(ApiKeySet::of_given(&settings.keys));
+    let sessions = dashboard::Sessions::new(Arc::clone(&given), Arc::clone(&service));
+    let rules = Rules::of_operations(&operations)
+        .open(&docs::OPEN)
+        .open(&dashboard::OPEN)
+        .pages(&dashboard::PAGES);
+    let router = router
+        .with_state(state.clone())
+        .merge(docs::routes(&openapi)?)
+        .merge(dashboard::routes(state, sessions.clone()))
+        .merge(more);
+    let guard = Guard::new(given, Arc::clone(&service), Arc::new(sessions), rules);
+    let shell = Arc::new(Shell::new(guard, settings, &metrics)?);
+    let router = shell.around(router, settings);
+    Ok(App { router, fast_path: Arc::new(FastPath::new(shell, service)) })
+}
+
+/// The future of a response: [`Either::Left`] if the fast path responded.
+pub type ResponseFuture = Either<Ready<Result<Response, Infallible>>, RouteFuture<Infallible>>;
+
+impl App {
+    /// Respond to a request.
+    pub fn respond<B>(&self, request: hyper::Request<B>) -> ResponseFuture
+    where
+        B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let request = if request.body().is_end_stream() {
+            match self.fast_path.respond(request.map(|_| Body::empty())) {
+                ControlFlow::Break(response) => return Either::Left(ready(Ok(response))),
+                ControlFlow::Continue(request) => request,
+            }
+        } else {
+            request.map(Body::new)
+        };
+        Either::Right(self.router.clone().call(request))
+    }
+}
+
+impl Service<hyper::Request<Incoming>> for App {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = ResponseFuture;
+
+    fn call(&self, request: hyper::Request<Incoming>) -> Self::Future {
+        self.respond(request)
+    }
+}

@@ -1,0 +1,75 @@
+//! The caller of a request.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use super::problem::{Problem, ProblemKind};
+use crate::access::{Actor, KnownKey};
+
+/// The caller of a request; an extractor.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    key: Option<Arc<KnownKey>>,
+    request_id: Option<String>,
+}
+
+impl Caller {
+    pub(crate) fn new(key: Option<Arc<KnownKey>>, request_id: &str) -> Self {
+        Self { key, request_id: Some(request_id.into()) }
+    }
+
+    /// The caller as the audit log names it.
+    pub fn actor(&self) -> Actor {
+        let actor = self.key.as_ref().map_or_else(Actor::anyone, |key| Actor::key(key.id()));
+        match &self.request_id {
+            Some(id) => actor.in_request(id),
+            None => actor,
+        }
+    }
+
+    /// Whether the caller's key includes this experiment.
+    pub fn has_experiment(&self, experiment: &str) -> bool {
+        self.require_experiment(experiment).is_ok()
+    }
+
+    /// Require that the caller's key includes this experiment.
+    pub fn require_experiment(&self, experiment: &str) -> Result<(), Problem> {
+        self.key.as_ref().map_or(Ok(()), |key| require_experiment(key, experiment))
+    }
+
+    /// Require that the caller's key is not restricted to some experiments.
+    pub fn require_all_experiments(&self) -> Result<(), Problem> {
+        match &self.key {
+            Some(key) if key.experiments().is_some() => Err(forbidden(format!(
+                "The key {} is restricted to some experiments, and this response covers all.",
+                key.id().as_str()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
+    }
+}
+
+/// Require that this key includes this experiment.
+pub(crate) fn require_experiment(key: &KnownKey, experiment: &str) -> Result<(), Problem> {
+    if key.experiments().is_none_or(|names| names.iter().any(|own| own == experiment)) {
+        return Ok(());
+    }
+    Err(forbidden(format!(
+        "The key {} does not include the experiment `{experiment}`.",
+        key.id().as_str()
+    )))
+}
+
+pub(crate) fn forbidden(detail: String) -> Problem {
+    Problem::new(ProblemKind::Forbidden, detail)
+}

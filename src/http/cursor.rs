@@ -1,0 +1,37 @@
+//! Cursors of paginated lists: opaque to callers, base64 of the last row's key.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::problem::{ApiResult, Problem};
+
+/// The default of `limit`.
+const LIMIT_DEFAULT: u32 = 50;
+/// The maximum of `limit`.
+const LIMIT_MAX: u32 = 500;
+
+/// The parameter `limit`.
+pub(crate) fn read_limit(limit: Option<u32>) -> ApiResult<u32> {
+    let limit = limit.unwrap_or(LIMIT_DEFAULT);
+    if (1..=LIMIT_MAX).contains(&limit) {
+        return Ok(limit);
+    }
+    let detail = format!("`limit` is {limit}; it must be 1 to {LIMIT_MAX}");
+    Err(Problem::invalid(&detail).query("limit", detail))
+}
+
+/// The cursor of the page after the row with this key.
+pub(crate) fn write_cursor(key: impl AsRef<[u8]>) -> String {
+    URL_SAFE_NO_PAD.encode(key)
+}
+
+/// The parameter `cursor`; `read` reads the key of the row.
+pub(crate) fn read_cursor<T>(
+    cursor: &str,
+    read: impl FnOnce(Vec<u8>) -> Option<T>,
+) -> ApiResult<T> {
+    URL_SAFE_NO_PAD.decode(cursor).ok().and_then(read).ok_or_else(|| {
+        let detail = "`cursor` is not from this list; use `next` of the previous page";
+        Problem::invalid(detail).query("cursor", detail)
+    })
+}

@@ -1,0 +1,134 @@
+//! `PATCH /v1/experiments/{name}`: change an experiment.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::if_match::expected_version;
+use super::representation::Experiment;
+use crate::engine::experiment_spec::Ranker;
+use crate::events::Status;
+use crate::http::caller::Caller;
+use crate::http::extract::{JsonBody, PathOf};
+use crate::http::problem::{ApiResult, Problem, ProblemKind};
+use crate::http::state::AppState;
+use crate::http::{schemas, spec_bodies};
+
+/// One change of an experiment.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExperimentChange {
+    /// `running` issues duels; `paused` issues none and still accepts feedback; `concluded` shows
+    /// only the winner.
+    #[schema(nullable = false)]
+    status: Option<Status>,
+    /// With `concluded`: id of the winner; the policy's champion by default.
+    #[schema(nullable = false)]
+    winner: Option<String>,
+    /// Instead of `status`: how two rankings are combined into one page, for duels chosen after the
+    /// change. The state of the policy is kept; statistics are separate for each version.
+    #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
+    interleaving: Option<Map<String, Value>>,
+    /// Instead of `status`: the new policy. Its state is the log, folded from the beginning under
+    /// the new policy.
+    #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
+    policy: Option<Map<String, Value>>,
+    /// Instead of `status`: a ranker to add, as its id or as an object. Adding a ranker that is
+    /// already in the experiment, with the same description, changes nothing.
+    #[schema(value_type = Option<schemas::RankerBody>, nullable = false)]
+    enlist: Option<Ranker>,
+    /// Instead of `status`: id of a ranker to retire. It is never chosen again; feedback on its
+    /// duels that were issued before still counts. Retiring a retired ranker changes nothing.
+    #[schema(nullable = false)]
+    retire: Option<String>,
+}
+
+/// Change an experiment
+///
+/// Pauses, resumes or concludes the experiment, changes its interleaving or its policy, or adds or
+/// retires a ranker; one change in each request.
+///
+/// A new policy learns from every comparison in the log, and feedback on duels of the old policy
+/// still counts. The policy takes an added or retired ranker into account from the next duel on, and
+/// all counts are kept. `If-Match` contains the `ETag` of the experiment as it was read, or `*` for
+/// any version.
+#[utoipa::path(patch, path = "/v1/experiments/{name}", tag = "experiments", request_body = ExperimentChange,
+    params(
+        ("name" = String, Path, description = "Name of the experiment."),
+        ("if-match" = String, Header, description = "`ETag` of the experiment as it was read, or `*`."),
+    ),
+    responses(
+        (status = 200, body = Experiment, description = "The experiment after the change.", headers(("etag" = String))),
+    ))]
+pub(crate) async fn change(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    caller: Caller,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody<ExperimentChange>,
+) -> ApiResult<Response> {
+    let expected = expected_version(&headers)?.ok_or_else(|| {
+        Problem::new(
+            ProblemKind::PreconditionRequired,
+            "Send `If-Match` with the experiment's `ETag` as you read it, or `If-Match: *` to change any version.",
+        )
+    })?;
+    let (version, by) = (expected.version(), caller.actor());
+    require_one_change(&body)?;
+    let service = &state.service;
+    let loaded = match body {
+        ExperimentChange { policy: Some(policy), .. } => {
+            let policy = spec_bodies::policy(policy)?;
+            service.set_policy(&name, version, policy, &by).await?
+        }
+        ExperimentChange { enlist: Some(ranker), .. } => {
+            service.enlist(&name, version, ranker, &by).await?
+        }
+        ExperimentChange { retire: Some(id), .. } => {
+            service.retire(&name, version, &id, &by).await?
+        }
+        ExperimentChange { status: Some(status), winner, .. } => {
+            service.set_status(&name, version, status, winner.as_deref(), &by).await?
+        }
+        ExperimentChange { interleaving: Some(method), .. } => {
+            let method = spec_bodies::interleaving(method)?;
+            service.set_interleaving(&name, version, method, &by).await?
+        }
+        _ => {
+            let detail = "send `status`, `interleaving`, `policy`, `enlist` or `retire`";
+            return Err(invalid("", detail));
+        }
+    };
+    Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK, &[]))
+}
+
+/// Require that the body has at most one change.
+fn require_one_change(body: &ExperimentChange) -> ApiResult<()> {
+    let alone = [
+        ("/policy", body.policy.is_some()),
+        ("/enlist", body.enlist.is_some()),
+        ("/retire", body.retire.is_some()),
+    ];
+    let others = body.status.is_some() || body.interleaving.is_some() || body.winner.is_some();
+    let changes = alone.iter().filter(|(_, present)| *present).count() + usize::from(others);
+    if let (2.., Some((pointer, _))) = (changes, alone.iter().find(|(_, present)| *present)) {
+        let detail = format!("send `{}` alone, one change at a time", &pointer[1..]);
+        return Err(invalid(pointer, &detail));
+    }
+    if body.interleaving.is_some() && body.status.is_none() && body.winner.is_some() {
+        return Err(invalid("/winner", "`winner` goes with the status `concluded` only"));
+    }
+    if body.interleaving.is_some() && body.status.is_some() {
+        let detail = "send `status` or `interleaving`, one change at a time";
+        return Err(invalid("/interleaving", detail));
+    }
+    Ok(())
+}
+
+fn invalid(pointer: &str, detail: &str) -> Problem {
+    let text = format!("Invalid change: {detail}.");
+    Problem::new(ProblemKind::InvalidRequest, text).field(pointer, detail)
+}

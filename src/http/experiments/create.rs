@@ -1,0 +1,137 @@
+//! `POST /v1/experiments`: create an experiment.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+use dueling_bandits::TieRule;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+
+use super::representation::Experiment;
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::experiment_spec::Ranker;
+use crate::engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
+use crate::engine::page_rules::{CLICK, PageRules};
+use crate::http::caller::Caller;
+use crate::http::extract::{self, JsonBody};
+use crate::http::problem::ApiResult;
+use crate::http::state::AppState;
+use crate::http::{schemas, spec_bodies};
+
+/// A new experiment.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewExperimentBody {
+    /// `[a-z0-9][a-z0-9._-]{0,63}`. A name can be used only once, even after the experiment is
+    /// archived.
+    #[schema(example = "search-ranking", pattern = "^[a-z0-9][a-z0-9._-]{0,63}$")]
+    name: String,
+    /// 2 to 1024 rankers, each as its id or as an object.
+    #[schema(value_type = Vec<schemas::RankerBody>, example = json!(["bm25", "bm25-title", {"id": "neural", "description": "two towers"}]), min_items = 2, max_items = 1024)]
+    rankers: Vec<Ranker>,
+    /// The policy that chooses the duels; `d-ts-plus` by default.
+    #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
+    policy: Option<Map<String, Value>>,
+    /// How a tie counts; `skip` by default.
+    #[serde(default)]
+    #[schema(value_type = schemas::TieRule)]
+    ties: TieRule,
+    /// Seconds after which a duel without feedback expires; 3600 by default.
+    #[serde(default = "default_ttl")]
+    #[schema(default = 3600, minimum = 1, maximum = 2_592_000)]
+    duel_ttl_seconds: u32,
+    /// Seed of every random choice made while folding the log; random by default.
+    #[schema(nullable = false)]
+    seed: Option<u64>,
+    /// Conclude automatically as soon as the winner is certain; never by default.
+    #[schema(value_type = Option<ConcludeAt>, nullable = false)]
+    conclude_at: Option<extract::Object<ConcludeAt>>,
+    /// How two rankings are combined into one page; team draft by default.
+    #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
+    interleaving: Option<Map<String, Value>>,
+    /// Weight of each kind of event on a document.
+    #[schema(schema_with = event_weights)]
+    event_weights: Option<BTreeMap<String, u32>>,
+    /// Seconds after a duel was issued at which clicks sent in parts are settled into an outcome,
+    /// at most `duel_ttl_seconds`; by default 1800, or `duel_ttl_seconds` if that is shorter.
+    #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
+    settle_after_seconds: Option<u32>,
+    /// Ids of two entries of `rankers` that are the same ranker. An apparent difference between
+    /// them raises an alarm.
+    #[schema(nullable = false)]
+    canary: Option<[String; 2]>,
+}
+
+/// Integers by the name of an event.
+fn event_weights() -> Object {
+    let weight =
+        ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(100));
+    let name = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(100))
+        .build();
+    ObjectBuilder::new()
+        .additional_properties(Some(weight))
+        .property_names(Some(name))
+        .max_properties(Some(32))
+        .description(Some(
+            "Weight of each kind of event on a document, 1 to 100; at most 32 kinds. `click` has \
+             the weight 1 by default. A document counts once on a page, with its heaviest event.",
+        ))
+        .examples([json!({"click": 1, "add_to_cart": 5, "purchase": 20})])
+        .build()
+}
+
+fn default_ttl() -> u32 {
+    DEFAULT_DUEL_TTL_SECONDS
+}
+
+/// Create an experiment
+///
+/// Repeating the request is safe: a request with the same body returns 200 with the experiment.
+#[utoipa::path(post, path = "/v1/experiments", tag = "experiments", request_body = NewExperimentBody,
+    responses(
+        (status = 201, body = Experiment, description = "Created.", headers(("location" = String), ("etag" = String))),
+        (status = 200, body = Experiment, description = "An earlier request with the same body created it.", headers(("etag" = String))),
+    ))]
+pub(crate) async fn create(
+    State(state): State<AppState>,
+    caller: Caller,
+    JsonBody(body): JsonBody<NewExperimentBody>,
+) -> ApiResult<Response> {
+    caller.require_experiment(&body.name)?;
+    let policy = spec_bodies::policy_or_default(body.policy)?;
+    let interleaving =
+        body.interleaving.map(spec_bodies::interleaving).transpose()?.unwrap_or_default();
+    let mut event_weights = body.event_weights.unwrap_or_default();
+    event_weights.entry(CLICK.to_owned()).or_insert(1);
+    let spec = ExperimentSpec {
+        pages: PageRules {
+            interleaving,
+            event_weights,
+            settle_after_seconds: body.settle_after_seconds,
+            canary: body.canary,
+        },
+        rankers: body.rankers,
+        policy,
+        ties: body.ties,
+        duel_ttl_seconds: body.duel_ttl_seconds,
+        seed: body.seed,
+        conclude_at: body.conclude_at.map(|extract::Object(at)| at),
+        former_policies: Vec::new(),
+        roster_changes: Default::default(),
+    };
+    let (loaded, is_new) = state.service.create(&body.name, &spec, &caller.actor()).await?;
+    let experiment = Experiment::of(&loaded)?;
+    Ok(if is_new {
+        let location = (header::LOCATION, format!("/v1/experiments/{}", experiment.name));
+        experiment.into_response(StatusCode::CREATED, &[location])
+    } else {
+        experiment.into_response(StatusCode::OK, &[])
+    })
+}

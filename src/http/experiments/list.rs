@@ -1,0 +1,75 @@
+//! `GET /v1/experiments`: list experiments.
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::representation::Experiment;
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::http::caller::Caller;
+use crate::http::cursor::{read_cursor, read_limit, write_cursor};
+use crate::http::extract::QueryOf;
+use crate::http::problem::ApiResult;
+use crate::http::state::AppState;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListQuery {
+    /// Maximum number of experiments in the response, 1 to 500; 50 by default.
+    #[param(minimum = 1, maximum = 500, nullable = false)]
+    limit: Option<u32>,
+    /// `next` of the previous page.
+    #[param(nullable = false)]
+    cursor: Option<String>,
+}
+
+/// One page of experiments.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ExperimentPage {
+    /// Ordered by name, without archived experiments.
+    experiments: Vec<Experiment>,
+    /// Cursor of the next page; `null` on the last page.
+    next: Option<String>,
+    /// Names of the experiments of this page that this server cannot read, such as those of a newer
+    /// version during an upgrade. Omitted if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<String>,
+}
+
+/// List experiments
+///
+/// Ordered by name, in pages. Archived experiments are omitted, but can still be read by name. A key
+/// that is restricted to some experiments sees only those; its pages may have fewer than `limit`
+/// experiments.
+#[utoipa::path(get, path = "/v1/experiments", tag = "experiments", params(ListQuery),
+    responses((status = 200, body = ExperimentPage, description = "A page.")))]
+pub(crate) async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    QueryOf(query): QueryOf<ListQuery>,
+) -> ApiResult<Json<ExperimentPage>> {
+    let limit = read_limit(query.limit)?;
+    let after = query.cursor.as_deref().map(|cursor| read_cursor(cursor, name)).transpose()?;
+    let mut records = state.service.list(after.as_deref(), limit + 1).await?;
+    let more = records.len() > limit as usize;
+    records.truncate(limit as usize);
+    let next = match records.last() {
+        Some(last) if more => Some(write_cursor(&last.name)),
+        _ => None,
+    };
+    let (mut experiments, mut unreadable) = (Vec::new(), Vec::new());
+    for record in records.into_iter().filter(|record| caller.has_experiment(&record.name)) {
+        let spec = ExperimentSpec::read(&record.spec);
+        match spec.and_then(|spec| Experiment::of_record(&record, &spec)) {
+            Ok(experiment) => experiments.push(experiment),
+            Err(_) => unreadable.push(record.name),
+        }
+    }
+    Ok(Json(ExperimentPage { experiments, next, unreadable }))
+}
+
+fn name(key: Vec<u8>) -> Option<String> {
+    String::from_utf8(key).ok().filter(|name| !name.contains('\0'))
+}

@@ -1,0 +1,12 @@
+//! `/v1/experiments`: create, list, read, change and archive experiments.
+
+mod archive;
+mod change;
+mod create;
+mod if_match;
+mod list;
+mod read;
+mod representation;
+mod routes;
+
+pub(crate) use routes::routes;

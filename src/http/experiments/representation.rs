@@ -1,0 +1,144 @@
+//! The representation of an experiment.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use dueling_bandits::{PolicySpec, TieRule};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::clock::rfc3339;
+use crate::engine::error::EngineError;
+use crate::engine::experiment_spec::{ConcludeAt, ExperimentSpec};
+use crate::engine::loaded::LoadedExperiment;
+use crate::engine::page_rules::CurrentMethod;
+use crate::events::Status;
+use crate::http::problem::ApiResult;
+use crate::http::schemas;
+use crate::store::ExperimentRecord;
+
+/// An experiment.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Experiment {
+    /// Name of the experiment.
+    #[schema(example = "search-ranking")]
+    pub name: String,
+    /// Whether the experiment issues duels.
+    pub status: Status,
+    /// Id of the winner, if the experiment is concluded.
+    pub winner: Option<String>,
+    /// The rankers, in the order of every matrix in the API: the initial rankers, then those added
+    /// later.
+    pub rankers: Vec<ListedRanker>,
+    /// The policy with all its parameters.
+    #[schema(value_type = schemas::PolicySchema)]
+    pub policy: PolicySpec,
+    /// The assumption of the policy's guarantee.
+    #[schema(example = "no pair of rankers that are exactly equal")]
+    pub policy_assumes: &'static str,
+    /// How a tie counts.
+    #[schema(value_type = schemas::TieRule)]
+    pub ties: TieRule,
+    /// Seconds after which a duel without feedback expires.
+    pub duel_ttl_seconds: u32,
+    /// How two rankings are combined into one page, with all parameters.
+    #[schema(value_type = schemas::Interleaving)]
+    pub interleaving: interleaving::Spec,
+    /// Number of the current `interleaving`, starting at 1 and increased by each change.
+    pub interleaving_version: u32,
+    /// Weight of each kind of event on a document.
+    pub event_weights: BTreeMap<String, u32>,
+    /// Seconds after a duel was issued at which clicks sent in parts are settled into an outcome.
+    pub settle_after_seconds: u32,
+    /// Ids of two entries that are the same ranker.
+    pub canary: Option<[String; 2]>,
+    /// Seed of every random choice made while folding the log.
+    pub seed: u64,
+    /// When the experiment concludes automatically; `null` for never.
+    pub conclude_at: Option<ConcludeAt>,
+    /// Number of the current version, starting at 1 and increased by each change; also the `ETag`.
+    pub version: u64,
+    /// Time of creation.
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    /// Time of the last change; new log entries do not count.
+    #[schema(format = DateTime)]
+    pub updated_at: String,
+    /// Time of archiving.
+    #[schema(format = DateTime)]
+    pub archived_at: Option<String>,
+}
+
+/// A ranker of an experiment.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct ListedRanker {
+    /// Id of the ranker in the search backend.
+    pub id: String,
+    /// Description for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// `true` if the ranker is retired and never shown again. Omitted otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub retired: bool,
+}
+
+impl Experiment {
+    pub fn of(loaded: &LoadedExperiment) -> ApiResult<Self> {
+        let record = loaded.record();
+        Self::of_record(&record, &loaded.spec)
+            .map_err(|why| EngineError::Unreadable { name: record.name, why }.into())
+    }
+
+    pub fn of_record(record: &ExperimentRecord, spec: &ExperimentSpec) -> Result<Self, String> {
+        let current = CurrentMethod::of(record, &spec.pages)?;
+        Ok(Self {
+            name: record.name.clone(),
+            status: record.status,
+            winner: record
+                .winner
+                .and_then(|winner| spec.rankers.get(usize::from(winner)))
+                .map(|ranker| ranker.id.clone()),
+            rankers: spec
+                .rankers
+                .iter()
+                .enumerate()
+                .map(|(index, ranker)| ListedRanker {
+                    id: ranker.id.clone(),
+                    description: ranker.description.clone(),
+                    retired: spec.is_retired(index),
+                })
+                .collect(),
+            policy: spec.policy.clone(),
+            policy_assumes: spec.policy.description().assumes,
+            ties: spec.ties,
+            duel_ttl_seconds: spec.duel_ttl_seconds,
+            interleaving: current.method,
+            interleaving_version: current.version,
+            event_weights: spec.pages.event_weights.clone(),
+            settle_after_seconds: spec.pages.settle_after_seconds(spec.duel_ttl_seconds),
+            canary: spec.pages.canary.clone(),
+            seed: record.seed,
+            conclude_at: spec.conclude_at,
+            version: record.version,
+            created_at: rfc3339(record.created_at),
+            updated_at: rfc3339(record.updated_at),
+            archived_at: record.archived_at.map(rfc3339),
+        })
+    }
+
+    /// The response with this experiment, its `ETag` and these headers.
+    pub fn into_response(self, status: StatusCode, headers: &[(HeaderName, String)]) -> Response {
+        let mut response = (status, Json(&self)).into_response();
+        for (name, value) in
+            headers.iter().chain(&[(header::ETAG, format!("\"{}\"", self.version))])
+        {
+            // Names and numbers are plain ASCII.
+            if let Ok(value) = HeaderValue::from_str(value) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response
+    }
+}

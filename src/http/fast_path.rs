@@ -1,0 +1,84 @@
+//! `next-duel` without the router.
+//!
+//! A duel of an experiment in memory needs no I/O. For such a request the layers of the shell cost
+//! more than the response, because each of them boxes and clones. The fast path sends the same
+//! response without them. Every other request, and every refusal, takes the router's path.
+//! `tests/api/both_paths.rs` compares the two.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::Request;
+use axum::http::Method;
+use axum::response::{IntoResponse, Response};
+use hyper::body::Body as _;
+
+use super::duels::{Duel, NEXT_DUEL};
+use super::guard::Authorization;
+use super::problem::Problem;
+use super::running_request::{Route, RouteMetrics, with_key};
+use super::shell::{Shell, headers_fit, panic_response};
+use crate::engine::loaded::LoadedExperiment;
+use crate::service::Service;
+
+/// Responds to `next-duel` from memory, exactly as the [`Shell`] around the router does.
+pub(crate) struct FastPath {
+    shell: Arc<Shell>,
+    service: Arc<Service>,
+    metrics: Arc<RouteMetrics>,
+}
+
+impl FastPath {
+    pub fn new(shell: Arc<Shell>, service: Arc<Service>) -> Self {
+        let metrics = Arc::new(RouteMetrics::new(&shell.metrics, "POST", NEXT_DUEL));
+        Self { shell, service, metrics }
+    }
+
+    /// The response, or the request if the router must process it.
+    pub fn respond(&self, request: Request) -> ControlFlow<Response, Request> {
+        let started = Instant::now();
+        let shell = &*self.shell;
+        let Some(name) = experiment_of(&request).filter(|_| headers_fit(request.headers())) else {
+            return ControlFlow::Continue(request);
+        };
+        let Ok(Authorization::Admitted(key)) = shell.guard.authorize(&request, Some(NEXT_DUEL))
+        else {
+            return ControlFlow::Continue(request);
+        };
+        // Only after authorization: looking an experiment up keeps it in memory.
+        let Some(loaded) = self.service.in_memory(name) else {
+            return ControlFlow::Continue(request);
+        };
+        let Ok(_permit) = shell.permits.try_acquire() else {
+            return ControlFlow::Continue(request);
+        };
+        let route = Route::Known(NEXT_DUEL, Arc::clone(&self.metrics));
+        let running = shell.begin(&request, route, started);
+        let choose = || {
+            catch_unwind(AssertUnwindSafe(|| self.choose(&loaded)))
+                .unwrap_or_else(|_| panic_response(&shell.metrics.panics))
+        };
+        let response = running.span().in_scope(|| running.trace().within_now(choose));
+        let response = with_key(key.map(|key| key.id().clone()), response);
+        ControlFlow::Break(running.end(response, request.uri().path()))
+    }
+
+    fn choose(&self, loaded: &LoadedExperiment) -> Response {
+        let issued = self.service.choose(loaded);
+        issued
+            .map_err(Problem::from)
+            .map(|issued| Json(Duel::new(&loaded.name, issued)))
+            .into_response()
+    }
+}
+
+/// The experiment in the path of a `next-duel` request without a body.
+fn experiment_of(request: &Request) -> Option<&str> {
+    if request.method() != Method::POST || request.body().size_hint().upper() != Some(0) {
+        return None;
+    }
+    request.uri().path().strip_prefix("/v1/experiments/")?.strip_suffix("/next-duel")
+}

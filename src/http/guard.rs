@@ -1,0 +1,228 @@
+//! Authentication and authorization of requests.
+//!
+//! The access that an operation needs comes from the table of operations ([`super::routes`]), from
+//! which its description is made, too. A route that is missing in the table needs `admin`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::response::{IntoResponse, Response};
+
+use super::caller::{forbidden, require_experiment};
+use super::operation::{Access, Operation};
+use super::problem::{Problem, ProblemKind};
+use crate::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
+use crate::service::Service;
+
+/// What the requests of one route need.
+#[derive(Debug)]
+enum Rule {
+    /// No key.
+    Open,
+    /// A key, or a session that was opened with one; the scope `read`.
+    Page,
+    /// A key with the scope of the method.
+    Operations(Vec<(Method, Scope)>),
+}
+
+/// What the requests of each route need, by the template of the route's path.
+#[derive(Debug, Default)]
+pub(crate) struct Rules(HashMap<String, Rule>);
+
+impl Rules {
+    /// The rules of these operations.
+    pub fn of_operations(operations: &[Operation]) -> Self {
+        let mut rules = Self::default();
+        for Operation { method, path, access, .. } in operations {
+            match access {
+                Access::Open => drop(rules.0.insert(path.clone(), Rule::Open)),
+                Access::Scope(scope) => {
+                    let rule = rules.0.entry(path.clone());
+                    let rule = rule.or_insert_with(|| Rule::Operations(Vec::new()));
+                    if let Rule::Operations(scopes) = rule {
+                        scopes.push((method.clone(), *scope));
+                    }
+                }
+            }
+        }
+        rules
+    }
+
+    /// These routes need no key.
+    pub fn open(self, paths: &[&str]) -> Self {
+        self.with(paths, || Rule::Open)
+    }
+
+    /// These routes are pages for people: a session opens them, too.
+    pub fn pages(self, paths: &[&str]) -> Self {
+        self.with(paths, || Rule::Page)
+    }
+
+    fn with(mut self, paths: &[&str], rule: fn() -> Rule) -> Self {
+        self.0.extend(paths.iter().map(|path| ((*path).to_owned(), rule())));
+        self
+    }
+
+    fn of(&self, route: Option<&str>) -> Option<&Rule> {
+        self.0.get(route?)
+    }
+
+    /// Check that the key may call this route. The router answers requests for a path or a method
+    /// that does not exist.
+    fn check(&self, key: &KnownKey, request: &Request, route: Option<&str>) -> Result<(), Problem> {
+        let Some(route) = route else { return Ok(()) };
+        let method = match *request.method() {
+            Method::HEAD => &Method::GET,
+            ref method => method,
+        };
+        let scope = match self.of(Some(route)) {
+            None => Some(Scope::Admin),
+            Some(Rule::Open) => None,
+            Some(Rule::Page) => (method == Method::GET).then_some(Scope::Read),
+            Some(Rule::Operations(scopes)) => {
+                scopes.iter().find(|(own, _)| own == method).map(|(_, scope)| *scope)
+            }
+        };
+        let Some(scope) = scope else { return Ok(()) };
+        require_scope(key, scope)?;
+        if key.experiments().is_none() {
+            return Ok(());
+        }
+        match route.split('/').position(|segment| segment == "{name}") {
+            Some(at) => {
+                require_experiment(key, request.uri().path().split('/').nth(at).unwrap_or_default())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn require_scope(key: &KnownKey, scope: Scope) -> Result<(), Problem> {
+    if key.allows(scope) {
+        return Ok(());
+    }
+    Err(forbidden(format!(
+        "The key {} lacks the scope `{scope}`, which this request needs.",
+        key.id().as_str()
+    )))
+}
+
+/// The sessions of the dashboard, and its responses to requests that are not authorized.
+pub(crate) trait PageSessions: Send + Sync {
+    /// The key with which the session of the request was opened.
+    fn key_of(&self, headers: &HeaderMap) -> Option<Arc<KnownKey>>;
+
+    /// The response to a request for this path without a session.
+    fn redirect_to_login(&self, path: &str) -> Response;
+
+    /// The response to a request whose session's key may not read the page.
+    fn forbidden(&self, problem: &Problem) -> Response;
+}
+
+/// Authenticates and authorizes requests.
+pub(crate) struct Guard {
+    given: Arc<ApiKeySet>,
+    service: Arc<Service>,
+    sessions: Arc<dyn PageSessions>,
+    rules: Rules,
+}
+
+/// The decision on a request.
+pub(crate) enum Authorization {
+    /// Admitted, with its key if it needs one.
+    Admitted(Option<Arc<KnownKey>>),
+    /// Undecided: this process does not know the key. It may be in the database.
+    UnknownKey,
+}
+
+impl Guard {
+    /// A guard that knows the keys given at the start of the server and those in the service's
+    /// database.
+    pub fn new(
+        given: Arc<ApiKeySet>,
+        service: Arc<Service>,
+        sessions: Arc<dyn PageSessions>,
+        rules: Rules,
+    ) -> Self {
+        Self { given, service, sessions, rules }
+    }
+
+    /// Authorize a request by the keys that this process knows, without waiting. The error is the
+    /// response. `route` is the template of the request's path, if a route matches.
+    pub fn authorize(
+        &self,
+        request: &Request,
+        route: Option<&str>,
+    ) -> Result<Authorization, Box<Response>> {
+        let rule = self.rules.of(route);
+        if matches!(rule, Some(Rule::Open)) {
+            return Ok(Authorization::Admitted(None));
+        }
+        let stored = self.service.access().current();
+        if self.given.is_empty() && stored.is_empty() {
+            return Ok(Authorization::Admitted(None));
+        }
+        if matches!(rule, Some(Rule::Page))
+            && !request.headers().contains_key(header::AUTHORIZATION)
+        {
+            let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+            let key = self
+                .sessions
+                .key_of(request.headers())
+                .ok_or_else(|| Box::new(self.sessions.redirect_to_login(path)))?;
+            self.rules
+                .check(&key, request, route)
+                .map_err(|problem| Box::new(self.sessions.forbidden(&problem)))?;
+            return Ok(Authorization::Admitted(Some(key)));
+        }
+        let digest = presented_key(request.headers()).map_err(refusal)?;
+        let Some(key) = self.given.find(&digest).or_else(|| stored.find(&digest)) else {
+            return Ok(Authorization::UnknownKey);
+        };
+        if !key.use_at(self.service.now_ms()) {
+            let detail = format!("The key {} has expired or was revoked.", key.id().as_str());
+            return Err(refusal(invalid_key(detail)));
+        }
+        self.rules.check(&key, request, route).map_err(refusal)?;
+        Ok(Authorization::Admitted(Some(key)))
+    }
+
+    /// Read the keys of the database again.
+    pub async fn refresh(&self) -> Result<(), Problem> {
+        self.service.access().refresh_for_unknown().await.map_err(|error| Problem::from(&error))
+    }
+}
+
+fn refusal(problem: Problem) -> Box<Response> {
+    Box::new(problem.into_response())
+}
+
+/// The problem of a request whose key is unknown here and in the database.
+pub(crate) fn unknown_key() -> Problem {
+    invalid_key("This server does not know the key in the request.".into())
+}
+
+fn invalid_key(detail: String) -> Problem {
+    challenge("Bearer realm=\"rankduel\", error=\"invalid_token\"", detail)
+}
+
+fn challenge(challenge: &'static str, detail: String) -> Problem {
+    Problem::new(ProblemKind::Unauthorized, detail)
+        .header(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
+}
+
+/// The digest of the key in the request.
+fn presented_key(headers: &HeaderMap) -> Result<Digest, Problem> {
+    let refuse = |detail: &str| challenge("Bearer realm=\"rankduel\"", detail.to_owned());
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        return Err(refuse("The request has no key; send `Authorization: Bearer KEY`."));
+    };
+    match value.as_bytes().split_at_checked(7) {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"bearer ") => {
+            Ok(digest_of(key.trim_ascii()))
+        }
+        _ => Err(refuse("The Authorization header is not of the form `Bearer KEY`.")),
+    }
+}

@@ -1,0 +1,83 @@
+//! The body of an error response.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The media type of every problem.
+pub const PROBLEM_JSON: &str = "application/problem+json";
+
+/// One error in a request, with its location.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(tag = "in", rename_all = "lowercase")]
+pub enum FieldError {
+    /// In the body.
+    Body {
+        /// JSON pointer (RFC 6901) to the value, or to the object where one is missing; empty for
+        /// the whole body.
+        #[schema(example = "/rankers/3/id")]
+        pointer: String,
+        /// Description of the error.
+        detail: String,
+    },
+    /// In the query.
+    Query {
+        /// Name of the parameter; empty if unknown.
+        name: String,
+        /// Description of the error.
+        detail: String,
+    },
+    /// In the path.
+    Path {
+        /// Name of the parameter; empty if unknown.
+        name: String,
+        /// Description of the error.
+        detail: String,
+    },
+    /// In a header.
+    Header {
+        /// Name of the header.
+        name: String,
+        /// Description of the error.
+        detail: String,
+    },
+}
+
+/// Problem details (RFC 9457), extended with `request_id`, `trace_id` and `errors`.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemDocument {
+    /// Identifies the kind of problem: a stable URI reference, relative to the server, of a page
+    /// that explains it.
+    #[schema(example = "/problems/experiment-not-found", format = "uri-reference")]
+    pub r#type: String,
+    /// Short title of the kind.
+    #[schema(example = "No such experiment")]
+    pub title: String,
+    /// HTTP status of the response.
+    #[schema(example = 404)]
+    pub status: u16,
+    /// Explanation of this occurrence.
+    #[schema(example = "There is no experiment \"checkout\".")]
+    pub detail: String,
+    /// Path of the request.
+    #[schema(example = "/v1/experiments/checkout")]
+    pub instance: String,
+    /// Identifies the request in the server's log; also in the `x-request-id` header.
+    #[schema(example = "5f0c7a1be2d94c36-00000a1f")]
+    pub request_id: String,
+    /// Trace id from the request's `traceparent` header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "4bf92f3577b34da6a3ce929d0e0e4736", nullable = false)]
+    pub trace_id: Option<String>,
+    /// The individual errors, where the request itself is at fault.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+}
+
+/// The properties of a request that its problem document repeats.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProblemContext<'a> {
+    pub path: &'a str,
+    pub request_id: &'a str,
+    pub trace_id: Option<&'a str>,
+}

@@ -1,0 +1,85 @@
+//! Registration of handlers, which makes the table of the API's operations.
+//!
+//! A resource registers each handler together with the access it needs and the problems it can
+//! return ([`Routes::operation`]), so no route can be without them. Authorization
+//! ([`super::guard`]) and the OpenAPI document are made from this table.
+
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
+
+use super::openapi;
+use super::operation::{Access, Operation};
+use super::problem::ProblemKind;
+use super::state::AppState;
+
+/// Handlers, their description and their rows of the table.
+pub(crate) struct Routes {
+    pub router: OpenApiRouter<AppState>,
+    pub operations: Vec<Operation>,
+}
+
+impl Routes {
+    /// No routes. (`OpenApiRouter::new` would add a title, an author and a licence.)
+    pub fn new() -> Self {
+        Self::described_by(OpenApi::default())
+    }
+
+    /// No routes, and a description to which those of the handlers are added.
+    pub fn described_by(openapi: OpenApi) -> Self {
+        Self { router: OpenApiRouter::with_openapi(openapi), operations: Vec::new() }
+    }
+
+    /// Add a handler. `problems` are the kinds that it returns itself; those that any operation can
+    /// return, such as for a missing key or a malformed body, are added.
+    pub fn operation(
+        mut self,
+        mut handler: UtoipaMethodRouter<AppState>,
+        access: Access,
+        problems: &[ProblemKind],
+    ) -> Self {
+        for (path, item) in &mut handler.1.paths {
+            for (method, operation) in openapi::operations_mut(item) {
+                let problems = all_problems(operation, access, problems);
+                openapi::complete(operation, access, &problems);
+                self.operations.push(Operation { method, path: path.clone(), access, problems });
+            }
+        }
+        self.router = self.router.routes(handler);
+        self
+    }
+
+    pub fn merge(mut self, other: Self) -> Self {
+        self.operations.extend(other.operations);
+        Self { router: self.router.merge(other.router), operations: self.operations }
+    }
+}
+
+/// The problems of an operation: its own, and those of its extractors and of the shell.
+fn all_problems(
+    operation: &utoipa::openapi::path::Operation,
+    access: Access,
+    own: &[ProblemKind],
+) -> Vec<ProblemKind> {
+    let mut kinds = own.to_vec();
+    if operation.request_body.is_some() {
+        kinds.extend([
+            ProblemKind::MalformedJson,
+            ProblemKind::InvalidRequest,
+            ProblemKind::PayloadTooLarge,
+            ProblemKind::UnsupportedMediaType,
+        ]);
+    }
+    if operation.parameters.as_ref().is_some_and(|parameters| !parameters.is_empty()) {
+        kinds.push(ProblemKind::InvalidRequest);
+    }
+    if access != Access::Open {
+        kinds.extend([
+            ProblemKind::Unauthorized,
+            ProblemKind::Forbidden,
+            ProblemKind::Overloaded,
+            ProblemKind::Unavailable,
+        ]);
+    }
+    kinds.extend([ProblemKind::HeaderFieldsTooLarge, ProblemKind::Internal, ProblemKind::Timeout]);
+    ProblemKind::ALL.iter().copied().filter(|kind| kinds.contains(kind)).collect()
+}
