@@ -6,12 +6,13 @@ ARG DEBIAN_RELEASE=trixie
 FROM rust:${RUST_VERSION}-slim-${DEBIAN_RELEASE} AS build
 WORKDIR /build
 
-# Build the dependencies first, with an empty program: their layer then changes only with these
-# files, not with every edit. The build context has no benches, tests or examples, so the manifest
-# must not name them.
+# Build the dependencies and the library crates first, with an empty program: their layer then
+# changes only with these files, not with every edit of the service. The build context has no
+# benches, tests or examples of the service, so the manifest must not name them.
 COPY Cargo.toml Cargo.lock build.rs ./
+COPY crates crates
 RUN awk '/^\[/ { left_out = /^\[\[(bench|test|example)\]\]/ } !left_out' Cargo.toml > manifest && mv manifest Cargo.toml \
-    && mkdir src migrations && touch src/lib.rs && echo 'fn main() {}' > src/main.rs \
+    && mkdir -p src migrations/postgres migrations/sqlite && touch src/lib.rs && echo 'fn main() {}' > src/main.rs \
     && cargo build --release --locked
 
 # COPY keeps file times, and cargo compares times. Touch the sources, so that they are newer than

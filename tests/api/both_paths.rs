@@ -5,9 +5,10 @@
 //! path. The other gets the same requests with an empty body of unknown length, which always take
 //! the router's path.
 
+use std::cell::RefCell;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Once};
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -22,8 +23,6 @@ use rankduel::service::{Service, ServiceSettings};
 use rankduel::store::{ApiKeyRecord, AuditNote, SharedStore};
 use rankduel::telemetry::metrics::Metrics;
 use serde_json::{Value, json};
-use tracing::subscriber::DefaultGuard;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::support::client::steady;
 use crate::support::service::START_MS;
@@ -53,13 +52,21 @@ impl Clock for TestClock {
     }
 }
 
-/// The log lines of this thread.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// The log lines of this thread, while a test records them.
+    static LINES: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
 
-impl Write for Lines {
+/// Writes to [`LINES`].
+struct Recorder;
+
+impl Write for Recorder {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("lines").extend_from_slice(bytes);
+        LINES.with_borrow_mut(|lines| {
+            if let Some(lines) = lines {
+                lines.extend_from_slice(bytes);
+            }
+        });
         Ok(bytes.len())
     }
 
@@ -68,12 +75,19 @@ impl Write for Lines {
     }
 }
 
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
+/// Record the log lines of this thread. The subscriber is global, because those of single threads
+/// can miss lines while other threads set theirs.
+fn record_lines() {
+    static SUBSCRIBER: Once = Once::new();
+    SUBSCRIBER.call_once(|| {
+        let subscriber = tracing_subscriber::fmt()
+            .json()
+            .with_max_level(tracing::Level::INFO)
+            .with_writer(|| Recorder)
+            .finish();
+        tracing::subscriber::set_global_default(subscriber).expect("the only subscriber");
+    });
+    LINES.set(Some(Vec::new()));
 }
 
 /// A server without sockets, and a transcript of everything it sends, logs and counts.
@@ -84,12 +98,10 @@ struct World {
     metrics: Arc<Metrics>,
     readiness: Arc<Readiness>,
     clock: Arc<TestClock>,
-    lines: Lines,
     transcript: Vec<String>,
     /// Do not check which path a request takes.
     any_path: bool,
-    _guard: DefaultGuard,
-    _database: TestDatabase,
+    database: TestDatabase,
 }
 
 impl World {
@@ -100,13 +112,7 @@ impl World {
         keys(&store).await;
         experiments(store).await;
 
-        let lines = Lines::default();
-        let subscriber = tracing_subscriber::fmt()
-            .json()
-            .with_max_level(tracing::Level::INFO)
-            .with_writer(lines.clone())
-            .finish();
-        let guard = tracing::subscriber::set_default(subscriber);
+        record_lines();
         let clock =
             Arc::new(TestClock { clock: ManualClock::at(START_MS), panics: AtomicBool::default() });
         let (metrics, readiness) = (Arc::new(Metrics::new()), Arc::new(Readiness::default()));
@@ -125,11 +131,9 @@ impl World {
             metrics,
             readiness,
             clock,
-            lines,
             transcript: Vec::new(),
             any_path: false,
-            _guard: guard,
-            _database: database,
+            database,
         }
     }
 
@@ -180,7 +184,7 @@ impl World {
 
     /// The access log since the last call, without times and random ids.
     fn access_lines(&self) -> Vec<String> {
-        let bytes = std::mem::take(&mut *self.lines.0.lock().expect("lines"));
+        let bytes = LINES.replace(Some(Vec::new())).expect("a recording");
         let text = String::from_utf8(bytes).expect("text");
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
         lines
@@ -202,7 +206,12 @@ impl World {
     /// The transcript, with the metrics at its end.
     fn end(mut self) -> Vec<String> {
         let metrics = self.metrics.encode().expect("metrics");
-        let is_timing = |line: &&str| line.contains("_seconds_sum") || line.contains("_bucket");
+        let is_timing = |line: &&str| {
+            line.contains("_seconds_sum")
+                || line.contains("_bucket")
+                // a background task sets it
+                || line.starts_with("rankduel_followed_timestamp_seconds")
+        };
         let mut metrics: Vec<_> = metrics.lines().filter(|line| !is_timing(line)).collect();
         metrics.sort_unstable();
         self.transcript.extend(metrics.into_iter().map(String::from));
@@ -429,7 +438,7 @@ async fn a_key_made_later_is_found() {
             last_used_at: None,
         };
         let note = AuditNote::new(&Actor::command_line(), "key-created", &record.id, START_MS);
-        let store = world._database.connect().await;
+        let store = world.database.connect().await;
         store.add_api_key(&record, None, &note).await.expect("a key");
         // the router's path reads the keys again, unless the service just did that in the
         // background
@@ -501,7 +510,7 @@ async fn every_form_of_a_request() {
 #[tokio::test]
 async fn a_server_without_keys_and_a_panic() {
     over_both_paths(ShellSettings::default(), async |world| {
-        world._database.execute("delete from api_key").await;
+        world.database.execute("delete from api_key").await;
         world.service.access().refresh().await.expect("no keys");
         let target = "/v1/experiments/search/next-duel";
         world.send(false, "POST", target, &[]).await;
