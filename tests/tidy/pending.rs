@@ -4,11 +4,8 @@
 use std::path::Path;
 
 /// A rule, and the paths (with everything below them) that it is not applied to yet.
-const PENDING: &[(&str, &[&str])] = &[
-    ("cycles", &["src/dashboard", "src/http"]),
-    ("width", &["docs", "src/dashboard"]),
-    ("words", &["docs", "openapi.yaml", "src"]),
-];
+const PENDING: &[(&str, &[&str])] =
+    &[("width", &["docs/operations.md"]), ("words", &["src/cli/demo/searches.rs"])];
 
 pub fn covers(rule: &str, path: &Path) -> bool {
     entries(rule).any(|entry| path.starts_with(entry))

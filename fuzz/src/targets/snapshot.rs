@@ -50,6 +50,7 @@ pub fn run(bytes: &[u8]) {
 
 /// Whether an input of this target restores as the kind that it names, so that it is one to start
 /// from.
+#[allow(dead_code, reason = "the tests alone call it")]
 pub fn restores(kind: &str, input: &[u8]) -> bool {
     let mut bytes = Bytes(input);
     let spec = &EXPERIMENTS[bytes.below(EXPERIMENTS.len())];
