@@ -3,23 +3,22 @@
 //! # The rule
 //!
 //! A *truth* says of every pair whether one ranker beats the other by more than the margin, or
-//! neither does. For every truth there is a *capital*: a weighted sum of products of the e-processes
-//! ([`LeadEvidence`]) of null hypotheses that hold under that truth. It starts at 1 or below and is
-//! a nonnegative supermartingale if the truth is the real one. Ranker `a` is certified once, for
-//! every rival `j` and every truth in which `j` is a winner and `a` is not, the capital is `1/δ` or
-//! more. If `a` is in fact no winner, then the capital of the real truth has reached `1/δ`, which
-//! happens in at most a share `δ` of experiments (Ville), however often anybody looks. A verdict is
-//! latched: once certified, for ever certified.
+//! neither does. For every truth there is a *capital*: a weighted sum of products of the
+//! e-processes ([`LeadEvidence`]) of null hypotheses that hold under that truth. It starts at 1 or
+//! below and is a nonnegative supermartingale if the truth is the real one. Ranker `a` is certified
+//! once, for every rival `j` and every truth in which `j` is a winner and `a` is not, the capital
+//! is `1/δ` or more. If `a` is in fact no winner, then the capital of the real truth has reached
+//! `1/δ`, which happens in at most a share `δ` of experiments (Ville), however often anybody looks.
+//! A verdict is latched: once certified, for ever certified.
 //!
 //! # Notation
 //!
 //! `K` rankers, `n = K - 1`, margin `m`. Under a truth: `N(a)` are the rankers that `a` does not
-//! beat, not even within the margin: `P(a beats y) ≤ 1/2 - m`. `L(j)` is the number of rankers
-//! that `j` beats by more than the margin: `P(j beats x) ≥ 1/2 + m` (with `m = 0`: above 1/2).
-//! `U(a) = n - |N(a)|`. `j*` is a ranker with the largest `L`. Ranker `a` is *wrong* if
-//! `U(a) < L(j*)`: even if every pair within the margin goes its way, it is no Copeland winner. With
-//! `m = 0` these are the rankers whose Copeland score is below the largest. `S = {x : P(x beats j*)
-//! ≤ 1/2 - m}`.
+//! beat, not even within the margin: `P(a beats y) ≤ 1/2 - m`. `L(j)` is the number of rankers that
+//! `j` beats by more than the margin: `P(j beats x) ≥ 1/2 + m` (with `m = 0`: above 1/2). `U(a) = n
+//! - |N(a)|`. `j*` is a ranker with the largest `L`. Ranker `a` is *wrong* if `U(a) < L(j*)`: even
+//! if every pair within the margin goes its way, it is no Copeland winner. With `m = 0` these are
+//! the rankers whose Copeland score is below the largest. `S = {x : P(x beats j*) ≤ 1/2 - m}`.
 //!
 //! # The capital
 //!
@@ -43,19 +42,19 @@
 //! at least 1 to their sum if `m = 0`, so `c_1 + … + c_k ≥ k (k - 1) / 2` (Landau, "On dominance
 //! relations and the structure of animal societies III", 1953).
 //!
-//! *Type I*: `j*` beats all others. Then it has `|N| = 0`, and the wrong ones satisfy `c_1 + … + c_k
-//! ≥ k (k + 1) / 2`: the sequence is weakly majorized by 1, 2, 3, …. `o` is convex and decreasing,
-//! so `Σ o ≤ o(1) + o(2) + o(3) + … ≤ 1` (Tomić, 1949; Weyl, 1949). With `o(1) = 0.93`, `o(2) =
-//! 0.042`, `o(c) = 0.028 · 2^(2-c)` for `c ≥ 3`. For three rankers the only sequence is 1, 2, so
-//! `o(2) = 0.07`. `g = 1/n`, `h = n`.
+//! *Type I*: `j*` beats all others. Then it has `|N| = 0`, and the wrong ones satisfy `c_1 + … +
+//! c_k ≥ k (k + 1) / 2`: the sequence is weakly majorized by 1, 2, 3, …. `o` is convex and
+//! decreasing, so `Σ o ≤ o(1) + o(2) + o(3) + … ≤ 1` (Tomić, 1949; Weyl, 1949). With `o(1) = 0.93`,
+//! `o(2) = 0.042`, `o(c) = 0.028 · 2^(2-c)` for `c ≥ 3`. For three rankers the only sequence is 1,
+//! 2, so `o(2) = 0.07`. `g = 1/n`, `h = n`.
 //!
-//! *Type II*: no ranker beats all others. A wrong ranker has `|N| ≥ 2`. With `o(2) = 0.29` and `o(c) =
-//! 0.08 · 2^(3-c)` for `c ≥ 3` the largest sum over all sequences is 0.99: dynamic programming
-//! over the first 20 rankers shows it, and `c_i ≥ (i - 1) / 2` bounds all others by 0.0025.
-//! For three rankers at most two are wrong, so `o(2) = 0.5`. A wrong ranker whose score is one below
-//! that of `j*` is *near*, any other *far*. At most `2c` wrong rankers have `|N| ≤ c`, so at most
-//! `min(2c, n)` are near. `g = 0.8 / min(2c, n)` for a near one, `0.2 / n` for a far one, `h = min(n,
-//! c)`.
+//! *Type II*: no ranker beats all others. A wrong ranker has `|N| ≥ 2`. With `o(2) = 0.29` and
+//! `o(c) = 0.08 · 2^(3-c)` for `c ≥ 3` the largest sum over all sequences is 0.99: dynamic
+//! programming over the first 20 rankers shows it, and `c_i ≥ (i - 1) / 2` bounds all others by
+//! 0.0025. For three rankers at most two are wrong, so `o(2) = 0.5`. A wrong ranker whose score is
+//! one below that of `j*` is *near*, any other *far*. At most `2c` wrong rankers have `|N| ≤ c`, so
+//! at most `min(2c, n)` are near. `g = 0.8 / min(2c, n)` for a near one, `0.2 / n` for a far one,
+//! `h = min(n, c)`.
 //!
 //! With a margin a pair within it counts for neither ranker, and the counting fails: `o = 1/n` for
 //! every `c` and `n` in place of `min(2c, n)`.
@@ -71,8 +70,8 @@
 //! \ j|`, and `u`, the number of rankers other than `a` that `j` beats. Each term is bounded by its
 //! own minimum over the sets of that size: products and sums of the smallest elements; a product of
 //! factors `1 - w + w E` also takes all factors below 1. Only the first term does not grow with
-//! `u`, so the smallest possible `u` is enough: once where `a` is near, and one more where it is far.
-//! An exact tie of `a` and `j` (margin 0) needs one more `u` too; the far weight, which is the
+//! `u`, so the smallest possible `u` is enough: once where `a` is near, and one more where it is
+//! far. An exact tie of `a` and `j` (margin 0) needs one more `u` too; the far weight, which is the
 //! smaller one, covers it. The bound is never above the exact minimum. Sorting dominates the cost:
 //! O(K log K) a rival.
 
@@ -184,8 +183,8 @@ impl CopelandRule {
         self.threshold
     }
 
-    /// The rival against which the evidence for `a` falls furthest short; `None` if `a` is certified.
-    /// O(K² log K).
+    /// The rival against which the evidence for `a` falls furthest short; `None` if `a` is
+    /// certified. O(K² log K).
     pub fn weakest_rival(&self, evidence: &PairEvidence, a: usize) -> Option<usize> {
         let rivals = (0..self.rankers).filter(|&j| j != a);
         let capitals = rivals.map(|j| (j, self.ln_capital(evidence, a, j)));
@@ -246,8 +245,8 @@ impl CopelandRule {
             + b5 / others * exp(staked + leader.ln_staked[v])
     }
 
-    /// No ranker beats all others: `j` beats `u` rankers other than `a`, which does not beat `v` other
-    /// than `j`; `direct` is `ln E(a≻j)` where `a` does not beat `j` either.
+    /// No ranker beats all others: `j` beats `u` rankers other than `a`, which does not beat `v`
+    /// other than `j`; `direct` is `ln E(a≻j)` where `a` does not beat `j` either.
     fn type_two(
         &self,
         direct: Option<f64>,

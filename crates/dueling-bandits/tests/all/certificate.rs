@@ -1,4 +1,4 @@
-//! The stopping rule against a plain form: the capital of every truth, written out.
+//! The stopping rule against a reference implementation: the capital of every truth, written out.
 
 use std::cmp::Ordering;
 
@@ -185,7 +185,8 @@ fn every_truth_starts_with_a_capital_of_at_most_one() {
 /// The largest `Σ o` over all sequences of losses that Landau's inequalities allow, by dynamic
 /// programming: rankers in the order of their losses, with the sum so far.
 ///
-/// With `most_losses` beyond `rankers - 1` it bounds what the first `rankers` of a longer sequence have.
+/// With `most_losses` beyond `rankers - 1` it bounds what the first `rankers` of a longer sequence
+/// have.
 fn largest_weight(rankers: usize, one_beats_all: bool, most_losses: usize) -> f64 {
     let least_sum = |count: usize| count * count.saturating_sub(1) / 2;
     let most_sum = rankers * rankers;
