@@ -18,7 +18,8 @@
 //! `j` beats by more than the margin: `P(j beats x) ≥ 1/2 + m` (with `m = 0`: above 1/2).
 //! `U(a) = n - |N(a)|`. `j*` is a ranker with the largest `L`. Ranker `a` is *wrong* if
 //! `U(a) < L(j*)`: even if every pair within the margin goes its way, it is no Copeland winner.
-//! With `m = 0` these are the rankers whose Copeland score is below the largest. `S = {x : P(x beats j*) ≤ 1/2 - m}`.
+//! With `m = 0` these are the rankers whose Copeland score is below the largest.
+//! `S = {x : P(x beats j*) ≤ 1/2 - m}`.
 //!
 //! # The capital
 //!
