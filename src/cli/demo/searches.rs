@@ -1,5 +1,5 @@
-//! How users answer a duel: by the preference matrix, or by clicks on an interleaved page of judged
-//! documents.
+//! Simulated searchers. They answer a duel by the preference matrix, or by clicks on an interleaved
+//! page of documents with relevance grades.
 
 use anyhow::Context as _;
 use rand::RngExt;
@@ -17,7 +17,7 @@ use lab::simulate::Progress;
 /// Number of comparisons of each pair for the true preferences on documents.
 pub const COMPARISONS: u64 = 2000;
 
-/// One experiment on one server, with the true preferences of its users.
+/// One experiment on one server, with the true preferences of its searchers.
 #[derive(Debug)]
 pub struct World {
     /// `http://ADDRESS/v1/experiments/NAME`.
@@ -26,11 +26,11 @@ pub struct World {
     pub rankers: Vec<String>,
     /// The true preferences.
     pub matrix: PreferenceMatrix,
-    /// The searched documents. `None` means that outcomes are drawn from the matrix.
+    /// The documents to search. If `None`, outcomes are drawn from the matrix.
     pub documents: Option<Documents>,
 }
 
-/// Judged documents, and users who click on them.
+/// Documents with relevance grades, and the click model of the searchers.
 #[derive(Debug)]
 pub struct Documents {
     /// The queries, and the ranking of each feature.
@@ -55,7 +55,7 @@ struct Slot {
 }
 
 impl Documents {
-    /// Estimates the true preferences of these users from [`COMPARISONS`] pages of each pair.
+    /// Estimates the true preferences of these searchers from [`COMPARISONS`] pages of each pair.
     pub fn estimate(&self) -> anyhow::Result<PreferenceMatrix> {
         let plans = PlanCache::new(100_000);
         let comparing = Comparing { comparisons: COMPARISONS, ..self.comparing };
@@ -95,8 +95,8 @@ impl Documents {
         (query, json!({"duel_id": duel_id, "left": left, "right": right, "length": length}))
     }
 
-    /// Simulates the clicks on a page. Returns the bodies of the feedback requests, of which the
-    /// last one is final. Some users send all clicks at the end, others each click at once.
+    /// Simulates the clicks on a page. Returns the bodies of the feedback requests; the last one is
+    /// final. Some searchers send all clicks in one request, others send each click in its own.
     pub fn read(
         &self,
         query: usize,
