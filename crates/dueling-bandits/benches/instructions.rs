@@ -21,7 +21,7 @@ use subjects::{MakeReference, Phase, ReferencePolicy, Scene};
 const RANKERS: &[usize] = &[5, 16, 64, 136, 500, 1000];
 const STEPS: usize = 1_000;
 /// About this many pairs are visited by a reference implementation.
-const PLAIN_PAIRS: usize = 400_000;
+const REFERENCE_PAIRS: usize = 400_000;
 /// First argument of the program under callgrind.
 const UNDER_CALLGRIND: &str = "under-callgrind";
 
@@ -86,14 +86,14 @@ impl Side {
     fn name(self) -> &'static str {
         match self {
             Side::Policy => "policy",
-            Side::Reference => "plain",
+            Side::Reference => "reference",
         }
     }
 
     fn steps(self, rankers: usize) -> usize {
         match self {
             Side::Policy => STEPS,
-            Side::Reference => (PLAIN_PAIRS / (rankers * rankers)).clamp(3, STEPS),
+            Side::Reference => (REFERENCE_PAIRS / (rankers * rankers)).clamp(3, STEPS),
         }
     }
 }
@@ -134,7 +134,12 @@ fn run(kind: &str, rankers: &str, side: &str, state: &str) -> anyhow::Result<()>
     if side == Side::Reference.name() {
         let mut form =
             reference(kind).context("a policy with a reference implementation")?(policy.as_ref());
-        plain_counted_steps(form.as_mut(), &scene.matrix, &mut rng, Side::Reference.steps(rankers));
+        reference_counted_steps(
+            form.as_mut(),
+            &scene.matrix,
+            &mut rng,
+            Side::Reference.steps(rankers),
+        );
     } else {
         counted_steps(policy.as_mut(), &scene.matrix, &mut rng, Side::Policy.steps(rankers));
     }
@@ -155,13 +160,13 @@ fn counted_steps(
 }
 
 #[inline(never)]
-fn plain_counted_steps(
+fn reference_counted_steps(
     form: &mut dyn ReferencePolicy,
     matrix: &PreferenceMatrix,
     rng: &mut PolicyRng,
     steps: usize,
 ) {
     for _ in 0..steps {
-        subjects::plain_step(form, matrix, rng);
+        subjects::reference_step(form, matrix, rng);
     }
 }

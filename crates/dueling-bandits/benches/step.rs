@@ -55,9 +55,9 @@ fn bench(
 ) {
     let mut group: BenchmarkGroup<'_, WallTime> = criterion.benchmark_group(kind);
     group.sampling_mode(SamplingMode::Flat);
-    let (name, plain_name) = match phase {
-        Phase::Early => ("early", "early-plain"),
-        Phase::Steady => ("steady", "steady-plain"),
+    let (name, reference_name) = match phase {
+        Phase::Early => ("early", "early-reference"),
+        Phase::Steady => ("steady", "steady-reference"),
     };
     let played = OnceCell::new();
     // not before a bench is known to pass the filter
@@ -73,12 +73,12 @@ fn bench(
         });
     });
     if let Some(reference) = reference {
-        group.bench_function(BenchmarkId::new(plain_name, rankers), |bencher| {
+        group.bench_function(BenchmarkId::new(reference_name, rankers), |bencher| {
             let scene = scene();
             let start = || reference(scene.policy().as_ref());
             bencher.iter_custom(|steps| {
                 timed(steps, scene.lasts, start, |form| {
-                    subjects::plain_step(form.as_mut(), &scene.matrix, &mut rng);
+                    subjects::reference_step(form.as_mut(), &scene.matrix, &mut rng);
                 })
             });
         });

@@ -166,7 +166,11 @@ pub fn step(
 
 /// One step of a reference implementation.
 #[inline]
-pub fn plain_step(form: &mut dyn ReferencePolicy, matrix: &PreferenceMatrix, rng: &mut PolicyRng) {
+pub fn reference_step(
+    form: &mut dyn ReferencePolicy,
+    matrix: &PreferenceMatrix,
+    rng: &mut PolicyRng,
+) {
     let duel = black_box(form.select(rng));
     form.fold(duel, if duel.is_self() { Outcome::None } else { outcome(matrix, duel, rng) });
 }
