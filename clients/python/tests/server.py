@@ -1,4 +1,4 @@
-"""A real server, which tests start, stop, freeze and start again."""
+"""A real server that tests start, stop, freeze and start again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _state(task: Path) -> str:
 
 
 class Server:
-    """`rankduel serve` on a port and a database of its own, both kept when it is started again."""
+    """`rankduel serve` with its own port and database, which it keeps when it is started again."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -48,14 +48,14 @@ class Server:
                 if self._process.poll() is not None:
                     raise RuntimeError(f"the server ended with {self._process.returncode}") from None
                 time.sleep(0.05)
-        raise RuntimeError("the server does not get ready")
+        raise RuntimeError("the server did not become ready")
 
     def freeze(self) -> None:
-        """Stop every thread where it is."""
+        """Suspend all threads of the server."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         tasks = Path(f"/proc/{self._process.pid}/task")
-        # the signal arrives at each thread in its own time
+        # the threads do not stop at the same moment
         while not all(_state(task) == "T" for task in tasks.iterdir()):
             time.sleep(0.01)
 
@@ -82,7 +82,7 @@ class Server:
 
     def create(self, name: str, **more: Any) -> None:
         rankers = ["bm25", "neural"]
-        # pcomp compares all pairs in turn, so that no page is of one ranker alone
+        # pcomp compares all pairs in turn, so no page has a single ranker
         policy = {"kind": "pcomp", "horizon": 1_000_000, "batches": 1}
         self.call("POST", "/v1/experiments", {"name": name, "rankers": rankers, "policy": policy, **more})
 

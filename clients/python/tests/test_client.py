@@ -1,4 +1,4 @@
-"""The client against a real server, also one that is late, gone and back."""
+"""Tests of the client with a real server, which may be slow, stopped or started again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def waits_until(what: str, holds: object) -> None:
         if callable(holds) and holds():
             return
         time.sleep(0.05)
-    raise AssertionError(f"{what} has not come")
+    raise AssertionError(f"{what} did not happen in time")
 
 
 class WithServer(unittest.TestCase):
@@ -154,7 +154,7 @@ class Faults(WithServer):
             self.server.thaw()
         self.assertTrue(client.flush())
         self.assertIsNone(client.page(RANKINGS).fallback)
-        # what was clicked on the control's page is nothing to learn from
+        # clicks on a fallback page teach nothing about the rankers
         self.assertEqual((client.counts().recorded, self.duels()), (1, 1))
 
     def test_server_down_and_back(self) -> None:
@@ -178,7 +178,7 @@ class Faults(WithServer):
         waits_until("a page that is not the control's", lambda: client.page(RANKINGS).fallback is None)
 
     def test_answer_that_is_lost(self) -> None:
-        """The server takes feedback, and its answer does not arrive: sent again, it counts once."""
+        """The server stores feedback, but its answer is lost. The client repeats it; it counts once."""
         with CutOnce(self.server.port) as proxy:
             client = connect(f"http://127.0.0.1:{proxy.port}", self.experiment)
             page = client.page(RANKINGS)
@@ -198,7 +198,7 @@ class Faults(WithServer):
 
 
 class CutOnce:
-    """Passes bytes on to a server; one answer of it is thrown away with its connection."""
+    """A proxy to a server. It discards one answer and closes its connection."""
 
     def __init__(self, to: int):
         self._to = to
@@ -268,7 +268,7 @@ class WithoutServer(unittest.TestCase):
 
         threading.Thread(target=drip, daemon=True).start()
         client = connect(f"http://127.0.0.1:{listener.getsockname()[1]}", deadline=0.3)
-        # each byte comes in time; the whole answer, which would be no timeout, would take 20 s
+        # each byte arrives before a timeout per read would end; the whole answer would take 20 s
         self.assertEqual(client.next_duel().fallback, "timeout")
 
     def test_an_answer_of_something_else(self) -> None:
@@ -279,7 +279,7 @@ class WithoutServer(unittest.TestCase):
             connection, _ = listener.accept()
             connection.sendall(b'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{"hello": "world"}')
             connection.shutdown(socket.SHUT_WR)
-            # what is not read when it is closed would take the answer with it
+            # closing a socket with unread data would discard the answer
             while connection.recv(65536):
                 pass
             connection.close()

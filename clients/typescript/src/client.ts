@@ -2,31 +2,34 @@ import { type Counts, FeedbackQueue } from "./feedback.js";
 import { type Click, type Duel, NEVER, type Page, type Slot, type Window, controlPage } from "./pages.js";
 import { Failed, Transport, isObject } from "./transport.js";
 
-/** So many requests without an answer, one after another, and the service is left alone for a while. */
+/** After this many consecutive requests without an answer, the client pauses for `REST_MS`. */
 const FAILURES_TO_REST = 5;
 const REST_MS = 1000;
 const LOG_EVERY_MS = 60_000;
 
-/** Every ranker's document ids, best first; or a function that makes those of one ranker. */
+/** The document ids of every ranker, best first; or a function that returns those of one ranker. */
 export type Rankings =
   | Readonly<Record<string, readonly string[]>>
   | ((ranker: string) => readonly string[] | Promise<readonly string[]>);
 
 export interface Options {
-  /** Where the server is, such as `http://rankduel.internal:7171`. */
+  /** The address of the server, such as `http://rankduel.internal:7171`. */
   readonly url: string;
   readonly experiment: string;
-  /** The ranker to show when rankduel does not answer in time. */
+  /** The ranker to show if rankduel does not answer in time. */
   readonly control: string;
-  /** An API key, where the server wants one. */
+  /** An API key, if the server requires one. */
   readonly key?: string;
-  /** How long a request for a page may take, connecting included; 50 unless given. */
+  /** Time limit of a request for a page, including connecting; default 50. */
   readonly deadlineMs?: number;
-  /** Feedback that may wait for the server; 10,000 unless given. Beyond that the oldest is dropped. */
+  /** Maximum number of waiting feedback items; default 10,000. Beyond it, the oldest is dropped. */
   readonly queue?: number;
-  /** Called whenever the control is shown, with the reason. */
+  /** Called with the reason for each fallback to the control. */
   readonly onFallback?: (reason: string) => void;
-  /** Takes what people should read, at most once a minute for each reason that the control is shown; `console.warn` unless given. */
+  /**
+   * Receives warnings, those about fallbacks at most once a minute for each reason; default
+   * `console.warn`.
+   */
   readonly log?: (message: string) => void;
 }
 
@@ -47,9 +50,9 @@ export class Rankduel {
   constructor(options: Options) {
     this.#control = options.control;
     this.#deadlineMs = options.deadlineMs ?? 50;
-    if (!(this.#deadlineMs > 0)) throw new RangeError(`deadlineMs is ${this.#deadlineMs}; it is a number above 0`);
+    if (!(this.#deadlineMs > 0)) throw new RangeError(`deadlineMs is ${this.#deadlineMs}; it must be a number above 0`);
     const queue = options.queue ?? 10_000;
-    if (!(queue >= 1)) throw new RangeError(`queue is ${queue}; it is at least 1`);
+    if (!(queue >= 1)) throw new RangeError(`queue is ${queue}; it must be at least 1`);
     this.#onFallback = options.onFallback ?? (() => undefined);
     const log = options.log ?? ((message: string) => console.warn(message));
     this.#log = (message) => log(`rankduel: ${message}`);
@@ -58,7 +61,7 @@ export class Rankduel {
     this.#feedback = new FeedbackQueue(this.#transport, `${this.#path}/feedback`, queue, this.#log);
   }
 
-  /** Which two rankers to interleave; the control twice when rankduel does not answer in time. */
+  /** The two rankers to interleave. If rankduel does not answer in time, both are the control. */
   async nextDuel(): Promise<Duel> {
     return this.#orControl(
       async () => asDuel(await this.#ask("/next-duel", undefined, this.#deadlineMs)),
@@ -74,15 +77,16 @@ export class Rankduel {
   }
 
   /**
-   * A page of two interleaved rankings; of the control alone when rankduel does not answer in time. Where `rankings` is a function,
-   * it is called for the two rankers that rankduel chooses. A page further down is `more`.
+   * A page of two interleaved rankings. If rankduel does not answer in time, it has the control's
+   * ranking only. If `rankings` is a function, it is called for the two rankers that rankduel
+   * selects. For later pages of the same list, use `more`.
    */
   async page(rankings: Rankings, window: Window = {}): Promise<Page> {
     if (typeof rankings !== "function") {
       const control = rankings[this.#control];
       if (control === undefined) {
         throw new TypeError(
-          `rankings lack the control, ${JSON.stringify(this.#control)}: it is what is shown when rankduel does not answer`,
+          `rankings lack the control, ${JSON.stringify(this.#control)}, which is shown if rankduel does not answer`,
         );
       }
       return this.#orControl(
@@ -103,8 +107,9 @@ export class Rankduel {
   }
 
   /**
-   * A page of a duel that was asked for before: the first one of `nextDuel`, or one further down, with the same rankings and pins.
-   * `control` is shown when rankduel does not answer in time, or did not before.
+   * A page of an earlier duel: the first page of a duel from `nextDuel`, or a later page of the
+   * same list. Pass the same rankings and pins for every page of a duel. If rankduel does not
+   * answer in time, or did not answer for the duel, the page has the ranking `control`.
    */
   async more(
     of: Duel | Page,
@@ -122,14 +127,15 @@ export class Rankduel {
   }
 
   /**
-   * What was clicked on a page (nothing: `[]`). Returns at once; it is sent in the background until the server has it. With
-   * `final: false` more may follow, in any order; what was sent counts together, once.
+   * Report the clicks on a page; `[]` if there were none. Returns at once. The clicks are sent in
+   * the background until the server has them. With `final: false`, more clicks can follow, in any
+   * order; all clicks of a duel together count as one outcome.
    */
   clicked(page: Page, clicks: readonly Click[], options: { readonly final?: boolean } = {}): void {
     this.#put(page, { clicks, final: options.final ?? true });
   }
 
-  /** Who won, where pages are merged and clicks credited elsewhere. */
+  /** Report the outcome, if your own code merges the pages and credits the clicks. */
   outcome(of: Duel | Page, outcome: "left" | "right" | "tie" | "none"): void {
     this.#put(of, { outcome });
   }
@@ -138,17 +144,17 @@ export class Rankduel {
     if (of.duelId !== null) this.#feedback.put({ duel_id: of.duelId, ...item }, of.expiresAt);
   }
 
-  /** What became of feedback so far. */
+  /** Number of feedback items so far, by result. */
   counts(): Counts {
     return this.#feedback.counts();
   }
 
-  /** Wait until all feedback is with the server; whether it was within so many milliseconds. */
+  /** Wait at most this long until the server has all feedback. Resolves to whether it has. */
   flush(milliseconds = 10_000): Promise<boolean> {
     return this.#feedback.flush(milliseconds);
   }
 
-  /** `flush`, and end. Pages are those of the control from here on. */
+  /** `flush`, and close the client. All later pages are fallbacks to the control. */
   close(milliseconds = 10_000): Promise<boolean> {
     this.#closed = true;
     return this.#feedback.close(milliseconds);
@@ -158,9 +164,9 @@ export class Rankduel {
     if (this.#closed) throw new Failed("closed", "the client was closed");
     const now = performance.now();
     if (now < this.#restUntil) {
-      throw new Failed("resting", "the last requests had no answer, so the server is left alone for a moment");
+      throw new Failed("resting", "the last requests had no answer, so the client sends none for a moment");
     }
-    // this one tries; the others rest until it knows
+    // this request probes the server; the others fall back until it has a result
     if (this.#failures >= FAILURES_TO_REST) this.#restUntil = now + REST_MS;
     try {
       const answer = await this.#transport.post(this.#path + path, body, milliseconds);
@@ -195,12 +201,12 @@ function inFull({ length = 10, offset = 0, pinned = [] }: Window): object {
   return { length, offset, ...(pinned.length > 0 ? { pinned } : {}) };
 }
 
-/** The members of an answer, each checked. */
+/** The members of an answer, with checked types. */
 class Answer {
   readonly #members: Record<string, unknown>;
 
   constructor(answer: unknown) {
-    if (!isObject(answer)) throw new Failed("not-rankduel", "the answer is not one of rankduel: no object");
+    if (!isObject(answer)) throw new Failed("not-rankduel", "the answer is not from rankduel: it is not an object");
     this.#members = answer;
   }
 
@@ -222,13 +228,13 @@ class Answer {
 
   time(name: string): number {
     const time = Date.parse(this.text(name));
-    if (Number.isNaN(time)) throw new Failed("not-rankduel", `the answer is not one of rankduel: ${name} is no time`);
+    if (Number.isNaN(time)) throw new Failed("not-rankduel", `the answer is not from rankduel: ${name} is not a time`);
     return time;
   }
 
   #of<T>(name: string, is: (value: unknown) => value is T): T {
     const value = this.#members[name];
-    if (!is(value)) throw new Failed("not-rankduel", `the answer is not one of rankduel: ${name} is ${typeof value}`);
+    if (!is(value)) throw new Failed("not-rankduel", `the answer is not from rankduel: ${name} is ${typeof value}`);
     return value;
   }
 }

@@ -1,16 +1,19 @@
 import { Failed, isObject, type Transport } from "./transport.js";
 
-/** What became of feedback since the client was made. */
+/** Number of feedback items since the client was created, by result. */
 export interface Counts {
-  /** Durable in the server, and counts. */
+  /** Stored by the server; they count. */
   readonly recorded: number;
-  /** The server had it already: an earlier attempt had arrived, though its answer was lost. */
+  /** Already stored: an earlier attempt had arrived, but its answer was lost. */
   readonly duplicate: number;
-  /** The server does not take it: it came late, contradicts an earlier answer, or is not valid. `log` is told more. */
+  /** Refused by the server: late, different from an earlier answer, or invalid. `log` gets the reason. */
   readonly refused: number;
-  /** Given up here: its duel expired while the server could not be reached, or the queue was full. */
+  /**
+   * Discarded by this client: the duel expired while the server could not be reached, the queue was
+   * full, or the client was closed.
+   */
   readonly dropped: number;
-  /** Still to be sent. */
+  /** Not sent yet, or not answered yet. */
   readonly waiting: number;
 }
 
@@ -24,12 +27,18 @@ interface Item {
   readonly expiresAt: number;
 }
 
-/** Whether another attempt may succeed: always, unless the server has understood and refused. */
+/**
+ * Whether another attempt may succeed: the server did not answer, failed, or may accept the request
+ * later.
+ */
 function retried({ status }: Failed): boolean {
   return status === null || status >= 500 || [401, 403, 408, 429].includes(status);
 }
 
-/** Takes feedback without waiting, and sends it in the background. The server counts each once however often it comes. */
+/**
+ * Accepts feedback without waiting, and sends it in the background. The server counts each item
+ * once, even if it arrives several times.
+ */
 export class FeedbackQueue {
   readonly #transport: Transport;
   readonly #path: string;
@@ -49,14 +58,14 @@ export class FeedbackQueue {
     this.#log = log;
   }
 
-  /** Send this; until `expiresAt` it is tried again. */
+  /** Queue an item. It is sent repeatedly until the server has it, at most until `expiresAt`. */
   put(body: unknown, expiresAt: number): void {
     if (this.#closing) {
       this.#counts.dropped += 1;
       return;
     }
     if (this.#items.length >= this.#most) {
-      // what is newest still has the longest time to arrive
+      // drop the oldest item: newer ones have more time left to arrive
       this.#items.shift();
       this.#counts.dropped += 1;
     }
@@ -68,7 +77,7 @@ export class FeedbackQueue {
     return { ...this.#counts, waiting: this.#items.length + this.#sending };
   }
 
-  /** Wait until everything is sent; whether it was within so many milliseconds. */
+  /** Wait at most this long until the queue is empty. Resolves to whether it is. */
   async flush(milliseconds: number): Promise<boolean> {
     if (this.#running === null) return true;
     let timer: NodeJS.Timeout | undefined;
@@ -79,7 +88,7 @@ export class FeedbackQueue {
     return Promise.race([sent, late]).finally(() => clearTimeout(timer));
   }
 
-  /** `flush`, then take nothing more. */
+  /** `flush`, then accept no more items. */
   async close(milliseconds: number): Promise<boolean> {
     const flushed = await this.flush(milliseconds);
     this.#closing = true;
@@ -88,7 +97,7 @@ export class FeedbackQueue {
   }
 
   async #run(): Promise<void> {
-    // what is put in the same turn goes in one request
+    // items queued in the same turn of the event loop share one request
     await Promise.resolve();
     let failures = 0;
     while (this.#items.length > 0) {
@@ -103,7 +112,7 @@ export class FeedbackQueue {
       failures = waitMs > 0 ? failures + 1 : 0;
       if (waitMs > 0) await this.#wait(waitMs);
     }
-    // in the turn that has found nothing more: what is put from now on starts anew
+    // in the same turn that found the queue empty: the next item starts a new run
     this.#running = null;
   }
 
@@ -129,20 +138,20 @@ export class FeedbackQueue {
     return batch;
   }
 
-  /** Milliseconds to wait before the next. */
+  /** Send a batch. Resolves to the milliseconds to wait before the next one. */
   async #send(batch: Item[], failures: number): Promise<number> {
     try {
       const answer = await this.#transport.post(this.#path, { feedback: batch.map((item) => item.body) }, SEND_MS);
       const results = isObject(answer) ? answer["results"] : undefined;
       if (!Array.isArray(results) || results.length !== batch.length) {
-        throw new Failed("not-rankduel", "the answer is not one of rankduel", 200);
+        throw new Failed("not-rankduel", "the answer is not from rankduel", 200);
       }
       for (const result of results.map((result) => (isObject(result) ? result : {}))) {
         const status = result["status"];
         if (status === "recorded" || status === "duplicate") this.#counts[status] += 1;
         else {
           this.#counts.refused += 1;
-          this.#log(`feedback is not taken (${String(status)}): ${String(result["detail"] ?? "")}`);
+          this.#log(`feedback is refused (${String(status)}): ${String(result["detail"] ?? "")}`);
         }
       }
       return 0;
@@ -150,11 +159,11 @@ export class FeedbackQueue {
       const failed = error instanceof Failed ? error : new Failed("unreachable", String(error));
       if (!retried(failed)) {
         this.#counts.refused += batch.length;
-        this.#log(`feedback is given up: ${failed.message}`);
+        this.#log(`feedback is discarded: ${failed.message}`);
         return 0;
       }
       this.#items.unshift(...batch);
-      if (failures === 0) this.#log(`feedback waits: ${failed.message}`);
+      if (failures === 0) this.#log(`feedback is sent again later: ${failed.message}`);
       const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures) * (0.5 + Math.random() / 2);
       return Math.max(wait, Math.min(failed.retryAfterMs ?? 0, LONGEST_WAIT_MS));
     } finally {

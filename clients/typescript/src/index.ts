@@ -1,5 +1,5 @@
 /**
- * Client of rankduel: which two rankings to interleave for the next query, and what was clicked.
+ * Client of rankduel: requests the two rankings to interleave for a query, and sends the clicks.
  *
  * ```ts
  * const rankduel = new Rankduel({ url: "http://127.0.0.1:7171", experiment: "search", control: "bm25" });
@@ -8,7 +8,8 @@
  * rankduel.clicked(page, [0, 3]);
  * ```
  *
- * Whatever happens to the service, `page` answers within the deadline: with the control's ranking when it must.
+ * `page` always resolves within the deadline. If the service does not answer in time, it resolves to
+ * the control's ranking.
  */
 export { Rankduel, type Options, type Rankings } from "./client.js";
 export { type Counts } from "./feedback.js";

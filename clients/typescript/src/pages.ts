@@ -1,26 +1,27 @@
 /** One result of a page. */
 export interface Slot {
-  /** In the whole list, from 0; page 2 goes on counting. */
+  /** Position in the whole list, from 0. Positions on page 2 continue those of page 1. */
   readonly position: number;
-  /** Its id, as it was given. */
+  /** The document's id, as in the rankings. */
   readonly document: string;
-  /** Names the slot in feedback, and does not tell whose it is. `null` on a page of the control. */
+  /** Identifies the slot in feedback, without revealing its ranker. `null` on a fallback page. */
   readonly token: string | null;
 }
 
-/** Which two rankers to interleave. */
+/** The two rankers to interleave. */
 export interface Duel {
   readonly left: string;
   readonly right: string;
-  /** Whether both are one ranker: show its ranking alone. */
+  /** Whether both are the same ranker. If so, show its ranking alone. */
   readonly selfDuel: boolean;
-  /** To be sent back with feedback. `null` where the control is shown without rankduel. */
+  /** Sent back with feedback. `null` for a fallback to the control. */
   readonly duelId: string | null;
-  /** Unix milliseconds, as the clock of this machine has them; feedback after that does not count. */
+  /** Unix milliseconds. Feedback after this time does not count. */
   readonly expiresAt: number;
   /**
-   * Why this is the control and not what rankduel has chosen: `timeout`, `unreachable`, `resting`, `closed`, or the slug of a problem
-   * such as `paused`. `null` where rankduel has chosen.
+   * The reason for a fallback to the control: `timeout`, `unreachable`, `resting`, `closed`,
+   * `not-rankduel`, or the slug of a problem such as `experiment-paused`. `null` if rankduel selected
+   * the rankers.
    */
   readonly fallback: string | null;
 }
@@ -28,34 +29,37 @@ export interface Duel {
 /** One page of results. */
 export interface Page {
   readonly slots: readonly Slot[];
-  /** To be sent back with feedback. `null` where the control is shown without rankduel. */
+  /** Sent back with feedback. `null` for a fallback to the control. */
   readonly duelId: string | null;
-  /** Unix milliseconds, as the clock of this machine has them; feedback after that does not count. */
+  /** Unix milliseconds. Feedback after this time does not count. */
   readonly expiresAt: number;
-  /** Slots of all pages together. */
+  /** Number of slots of all pages of the list. */
   readonly total: number;
-  /** Whether clicks on it can say anything. */
+  /** Whether clicks on this page can favour one side. */
   readonly informative: boolean;
-  /** As `Duel.fallback`. */
+  /** The same as `Duel.fallback`. */
   readonly fallback: string | null;
 }
 
-/** A document that is shown at a position (from 0) whatever the rankings say. */
+/** A document to show at a position (from 0), independent of the rankings. */
 export interface Pin {
   readonly position: number;
   readonly document: string;
 }
 
-/** Which part of the list. */
+/** The part of the list that a page shows. */
 export interface Window {
-  /** Slots of the page; 10 unless given. */
+  /** Number of slots of the page; default 10. */
   readonly length?: number;
-  /** Slots of the list before the page; 0 unless given. */
+  /** Number of slots of the list before the page; default 0. */
   readonly offset?: number;
   readonly pinned?: readonly Pin[];
 }
 
-/** A position, a document's id, or an object with one of `position`, `document` and `slot`, and an `event` such as `purchase`. */
+/**
+ * A position, a document's id, or an object with one of `position`, `document` and `slot`, and
+ * optionally an `event` such as `purchase`.
+ */
 export type Click =
   | number
   | string
@@ -66,10 +70,10 @@ export function documents(page: Page): string[] {
   return page.slots.map((slot) => slot.document);
 }
 
-/** A time that never comes, for pages that rankduel knows nothing of. */
+/** An expiry time in the far future, for fallback pages. */
 export const NEVER = Date.UTC(2100, 0, 1);
 
-/** The control's ranking, without repeats, with what is pinned where it is pinned. */
+/** The control's ranking without repeats, with the pinned documents at their positions. */
 export function controlPage(ranking: readonly string[], reason: string | null, window: Window): Page {
   const pins = new Map((window.pinned ?? []).map((pin) => [pin.position, pin.document]));
   const pinned = new Set(pins.values());

@@ -1,10 +1,10 @@
-/** A request without a good answer. */
+/** A request without a successful answer. */
 export class Failed extends Error {
   constructor(
-    /** `timeout`, `unreachable`, or the slug of the problem. */
+    /** `timeout`, `unreachable`, or the slug of the problem, among others. */
     readonly reason: string,
     readonly detail: string,
-    /** Of the answer, if there was one. */
+    /** The status of the answer, if there was one. */
     readonly status: number | null = null,
     readonly retryAfterMs: number | null = null,
   ) {
@@ -12,7 +12,7 @@ export class Failed extends Error {
   }
 }
 
-/** Requests to one server, each of which is over when its time is, however slowly the answer comes. */
+/** Requests to one server. Each ends at its deadline, even if the answer arrives slowly. */
 export class Transport {
   readonly #base: string;
   readonly #headers: Record<string, string>;
@@ -22,17 +22,20 @@ export class Transport {
     try {
       parsed = new URL(url);
     } catch {
-      throw new TypeError(`${JSON.stringify(url)} is not the address of a server; it looks like http://rankduel.internal:7171`);
+      throw new TypeError(`${JSON.stringify(url)} is not the address of a server; it must look like http://rankduel.internal:7171`);
     }
     if (!["http:", "https:"].includes(parsed.protocol) || parsed.search || parsed.hash) {
-      throw new TypeError(`${JSON.stringify(url)} is not the address of a server; it looks like http://rankduel.internal:7171`);
+      throw new TypeError(`${JSON.stringify(url)} is not the address of a server; it must look like http://rankduel.internal:7171`);
     }
     this.#base = parsed.href.replace(/\/$/, "");
     this.#headers = { accept: "application/json" };
     if (key !== undefined) this.#headers["authorization"] = `Bearer ${key}`;
   }
 
-  /** What the server answers with status 200, or `Failed`; within so many milliseconds. */
+  /**
+   * The content of an answer with status 200. Rejects with `Failed` for any other answer, and if there
+   * is none within this time.
+   */
   async post(path: string, body: unknown, milliseconds: number): Promise<unknown> {
     const signal = AbortSignal.timeout(Math.max(1, Math.ceil(milliseconds)));
     try {

@@ -1,4 +1,4 @@
-/** The client against a real server, also one that is late, gone and back. */
+/** Tests of the client with a real server, which may be slow, stopped or started again. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, type Server as Listener, connect, createServer } from "node:net";
@@ -122,7 +122,7 @@ describe("with a server", () => {
       server.thaw();
     }
     assert.ok(await client.flush());
-    // what was clicked on the control's page is nothing to learn from
+    // clicks on a fallback page teach nothing about the rankers
     assert.deepEqual([client.counts().recorded, await server.duels(name)], [1, 1]);
   });
 
@@ -143,7 +143,7 @@ describe("with a server", () => {
     assert.deepEqual([recorded + duplicate, refused, dropped], [151, 0, 0]);
     assert.equal(await server.duels(name), 150);
     for (let attempt = 0; (await client.page(RANKINGS)).fallback !== null; attempt += 1) {
-      assert.ok(attempt < 600, "the control is shown for ever");
+      assert.ok(attempt < 600, "the client still falls back to the control");
       await sleep(50);
     }
   });
@@ -218,7 +218,7 @@ describe("without a server", () => {
       socket.on("error", () => undefined).on("close", () => clearInterval(drip));
     });
     const client = clientOf(await listening(listener), "search", { deadlineMs: 300 });
-    // each byte comes in time; the whole answer, which would be no timeout, would take 20 s
+    // each byte arrives before a timeout per read would end; the whole answer would take 20 s
     assert.equal((await client.nextDuel()).fallback, "timeout");
     listener.close();
   });

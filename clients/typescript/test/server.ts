@@ -18,7 +18,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** `rankduel serve` on a port and a database of its own, both kept when it is started again. */
+/** `rankduel serve` with its own port and database, which it keeps when it is started again. */
 export class Server {
   readonly #folder = mkdtempSync(join(tmpdir(), "rankduel-"));
   #process: ChildProcess | undefined;
@@ -52,13 +52,13 @@ export class Server {
     this.#process?.kill(signal);
   }
 
-  /** Stop every thread where it is. */
+  /** Suspend all threads of the server. */
   async freeze(): Promise<void> {
     this.signal("SIGSTOP");
     const tasks = `/proc/${this.#process?.pid}/task`;
     const isStopped = (task: string): boolean =>
       readFileSync(`${tasks}/${task}/stat`, "utf8").split(") ").pop()?.startsWith("T") === true;
-    // the signal arrives at each thread in its own time
+    // the threads do not stop at the same moment
     while (!readdirSync(tasks).every(isStopped)) await sleep(10);
   }
 
@@ -78,7 +78,7 @@ export class Server {
   }
 
   async create(name: string): Promise<void> {
-    // pcomp compares all pairs in turn, so that no page is of one ranker alone
+    // pcomp compares all pairs in turn, so no page has a single ranker
     const policy = { kind: "pcomp", horizon: 1_000_000, batches: 1 };
     const body = JSON.stringify({ name, rankers: ["bm25", "neural"], policy });
     const headers = { "content-type": "application/json" };
@@ -86,7 +86,7 @@ export class Server {
     if (!response.ok) throw new Error(await response.text());
   }
 
-  /** Duels that were answered. */
+  /** Number of answered duels. */
   async duels(name: string): Promise<number> {
     const response = await fetch(`${this.url}/v1/experiments/${name}/standings`);
     return ((await response.json()) as { duels: number }).duels;

@@ -1,4 +1,4 @@
-"""Client of rankduel: which two rankings to interleave for the next query, and what was clicked.
+"""Client of rankduel: requests the two rankings to interleave for a query, and sends the clicks.
 
     from rankduel import Rankduel
 
@@ -7,7 +7,8 @@
     show(page.documents)
     rankduel.clicked(page, [0, 3])
 
-Whatever happens to the service, `page` answers within the deadline: with the control's ranking when it must.
+`page` always returns within the deadline. If the service does not answer in time, it returns the
+control's ranking.
 """
 
 from .client import Rankduel

@@ -1,4 +1,4 @@
-"""The client: pages that are always served, and feedback that arrives."""
+"""The client: it always returns a page, and sends feedback until the server has it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ log = logging.getLogger("rankduel")
 Rankings = Union[Mapping[str, Sequence[str]], Callable[[str], Sequence[str]]]
 
 FAILURES_TO_REST = 5
-"""So many requests without an answer, one after another, and the service is left alone for a while."""
+"""After this many consecutive requests without an answer, the client pauses for `REST_SECONDS`."""
 REST_SECONDS = 1.0
 LOG_EVERY_SECONDS = 60.0
 UNLIMITED = 4102444800.0  # the year 2100
 
 
 class Rankduel:
-    """One experiment of a rankduel server. For any number of threads; make one for each process, after it has forked.
+    """One experiment of a rankduel server. Threads can share a client. Create one for each process,
+    after the process has forked.
 
-    `control` is the ranker to show when rankduel does not answer within `deadline` seconds (connecting included, looking up the
-    server's name not). What happens then is a fallback: it is logged at most once a minute, `on_fallback` is called with the
-    reason each time, and feedback about such a page is ignored.
+    If rankduel does not answer within `deadline` seconds, the client falls back to the ranker
+    `control`. The deadline includes connecting, but not the lookup of the server's name. A fallback
+    is logged at most once a minute for each reason. `on_fallback` is called with the reason each
+    time. Feedback about such a page is ignored.
     """
 
     def __init__(
@@ -45,9 +47,9 @@ class Rankduel:
         on_fallback: Callable[[str], None] | None = None,
     ):
         if not deadline > 0:
-            raise ValueError(f"deadline is {deadline}; it is a number of seconds above 0")
+            raise ValueError(f"deadline is {deadline}; it must be a number of seconds above 0")
         if queue < 1 or connections < 1:
-            raise ValueError("queue and connections are at least 1")
+            raise ValueError("queue and connections must be at least 1")
         self._control = control
         self._deadline = deadline
         self._on_fallback = on_fallback
@@ -61,7 +63,7 @@ class Rankduel:
         self._logged_at: dict[str, float] = {}
 
     def next_duel(self) -> Duel:
-        """Which two rankers to interleave; the control twice when rankduel does not answer in time."""
+        """The two rankers to interleave. If rankduel does not answer in time, both are the control."""
         try:
             return _duel(self._ask("/next-duel", None, self._deadline))
         except Failed as failed:
@@ -76,14 +78,16 @@ class Rankduel:
         offset: int = 0,
         pinned: Sequence[tuple[int, str]] = (),
     ) -> Page:
-        """A page of two interleaved rankings; of the control alone when rankduel does not answer in time.
+        """A page of two interleaved rankings. If rankduel does not answer in time, it has the
+        control's ranking only.
 
-        `rankings` has every ranker's document ids, best first; or it is a function that makes those of one ranker, which is then
-        called for the two that rankduel chooses. `pinned` has positions (from 0) and documents that are shown there
-        whatever the rankings say. A page further down (`offset`) is `more`.
+        `rankings` has the document ids of every ranker, best first. Alternatively it is a function
+        that returns the ids of one ranker; it is called for the two rankers that rankduel selects.
+        `pinned` has pairs of a position (from 0) and the document to show there, independent of the
+        rankings. For later pages of the same list, use `more`.
         """
         if not callable(rankings) and self._control not in rankings:
-            raise ValueError(f"rankings lack the control, {self._control!r}: it is what is shown when rankduel does not answer")
+            raise ValueError(f"rankings lack the control, {self._control!r}, which is shown if rankduel does not answer")
         started = time.monotonic()
         body = _window(length, offset, pinned)
         if not callable(rankings):
@@ -113,8 +117,9 @@ class Rankduel:
         offset: int = 0,
         pinned: Sequence[tuple[int, str]] = (),
     ) -> Page:
-        """A page of a duel that was asked for before: the first one of `next_duel`, or one further down, with the same rankings and
-        pins. `control` is shown when rankduel does not answer in time, or did not before."""
+        """A page of an earlier duel: the first page of a duel from `next_duel`, or a later page of
+        the same list. Pass the same rankings and pins for every page of a duel. If rankduel does not
+        answer in time, or did not answer for the duel, the page has the ranking `control`."""
         if page.duel_id is None:
             return _control_page(control, page.fallback, length, offset, pinned)
         body = _window(length, offset, pinned)
@@ -134,14 +139,16 @@ class Rankduel:
             return self._fallback_page(rankings, failed, *window)
 
     def clicked(self, page: Page, clicks: Sequence[Click], *, final: bool = True) -> None:
-        """What was clicked on a page (nothing: `[]`). Returns at once; it is sent in the background until the server has it. With
-        `final=False` more may follow, in any order; what was sent counts together, once."""
+        """Report the clicks on a page; `[]` if there were none. Returns at once. The clicks are sent
+        in the background until the server has them. With `final=False`, more clicks can follow, in
+        any order; all clicks of a duel together count as one outcome."""
         self._put(page, {"clicks": list(clicks), "final": final})
 
     def outcome(self, duel: Duel | Page, outcome: str) -> None:
-        """Who won, where pages are merged and clicks credited elsewhere: `left`, `right`, `tie` or `none`."""
+        """Report the outcome, if your own code merges the pages and credits the clicks: `left`,
+        `right`, `tie` or `none`."""
         if outcome not in ("left", "right", "tie", "none"):
-            raise ValueError(f"outcome is {outcome!r}; it is left, right, tie or none")
+            raise ValueError(f"outcome is {outcome!r}; it must be left, right, tie or none")
         self._put(duel, {"outcome": outcome})
 
     def _put(self, of: Duel | Page, item: dict[str, Any]) -> None:
@@ -149,15 +156,15 @@ class Rankduel:
             self._feedback.put({"duel_id": of.duel_id, **item}, of.expires_at)
 
     def counts(self) -> Counts:
-        """What became of feedback so far."""
+        """Number of feedback items so far, by result."""
         return self._feedback.counts()
 
     def flush(self, seconds: float = 10.0) -> bool:
-        """Wait until all feedback is with the server; whether it was within so many seconds."""
+        """Wait at most this many seconds until the server has all feedback. Returns whether it has."""
         return self._feedback.flush(seconds)
 
     def close(self, seconds: float = 10.0) -> bool:
-        """`flush`, and end. Pages are those of the control from here on."""
+        """`flush`, and close the client. All later pages are fallbacks to the control."""
         self._closed = True
         flushed = self._feedback.close(seconds)
         self._transport.close()
@@ -175,9 +182,9 @@ class Rankduel:
         with self._lock:
             now = time.monotonic()
             if now < self._rest_until:
-                raise Failed("resting", "the last requests had no answer, so the server is left alone for a moment")
+                raise Failed("resting", "the last requests had no answer, so the client sends none for a moment")
             if self._failures >= FAILURES_TO_REST:
-                # this one tries; the others rest until it knows
+                # this request probes the server; the others fall back until it has a result
                 self._rest_until = now + REST_SECONDS
         try:
             answer = self._transport.post(self._path + path, body, seconds)
@@ -225,7 +232,7 @@ def _duel(answer: Any) -> Duel:
     try:
         return Duel(answer["left"], answer["right"], answer["duel_id"], _expires_at(answer))
     except (KeyError, TypeError, ValueError) as error:
-        raise Failed("not-rankduel", f"the answer is not one of rankduel: {error!r}") from error
+        raise Failed("not-rankduel", f"the answer is not from rankduel: {error!r}") from error
 
 
 def _page(answer: Any) -> Page:
@@ -233,13 +240,13 @@ def _page(answer: Any) -> Page:
         slots = tuple(Slot(slot["position"], slot["document"], slot["token"]) for slot in answer["slots"])
         return Page(slots, answer["duel_id"], _expires_at(answer), answer["total"], answer["informative"])
     except (KeyError, TypeError, ValueError) as error:
-        raise Failed("not-rankduel", f"the answer is not one of rankduel: {error!r}") from error
+        raise Failed("not-rankduel", f"the answer is not from rankduel: {error!r}") from error
 
 
 def _control_page(
     ranking: Sequence[str], reason: str | None, length: int, offset: int, pinned: Sequence[tuple[int, str]]
 ) -> Page:
-    """The control's ranking, without repeats, with what is pinned where it is pinned."""
+    """The control's ranking without repeats, with the pinned documents at their positions."""
     pins = dict(pinned)
     rest = iter([document for document in dict.fromkeys(ranking) if document not in set(pins.values())])
     documents: list[str] = []

@@ -1,4 +1,4 @@
-"""Feedback on its way: a queue in memory, and a thread that sends it until the server has it."""
+"""A queue of feedback in memory, and a thread that sends it until the server has it."""
 
 from __future__ import annotations
 
@@ -23,27 +23,31 @@ LONGEST_WAIT = 30.0
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """What became of feedback since the client was made."""
+    """Number of feedback items since the client was created, by result."""
 
     recorded: int = 0
-    """Durable in the server, and counts."""
+    """Stored by the server; they count."""
     duplicate: int = 0
-    """The server had it already: an earlier attempt had arrived, though its answer was lost."""
+    """Already stored: an earlier attempt had arrived, but its answer was lost."""
     refused: int = 0
-    """The server does not take it: it came late, contradicts an earlier answer, or is not valid. The log says more."""
+    """Refused by the server: late, different from an earlier answer, or invalid. The log has the
+    reason."""
     dropped: int = 0
-    """Given up here: its duel expired while the server could not be reached, or the queue was full."""
+    """Discarded by this client: the duel expired while the server could not be reached, the queue was
+    full, or the client was closed."""
     waiting: int = 0
-    """Still to be sent."""
+    """Not sent yet, or not answered yet."""
 
 
 def _retried(failed: Failed) -> bool:
-    """Whether another attempt may succeed: always, unless the server has understood and refused."""
+    """Whether another attempt may succeed: the server did not answer, failed, or may accept the
+    request later."""
     return failed.status is None or failed.status >= 500 or failed.status in (401, 403, 408, 429)
 
 
 class FeedbackQueue:
-    """Takes feedback without waiting, and sends it in the background. The server counts each once however often it comes."""
+    """Accepts feedback without waiting, and sends it in the background. The server counts each item
+    once, even if it arrives several times."""
 
     def __init__(self, transport: Transport, path: str, most: int):
         self._transport = transport
@@ -58,17 +62,18 @@ class FeedbackQueue:
         self._counts: collections.Counter[str] = collections.Counter()
 
     def put(self, item: Mapping[str, Any], expires_at: float) -> None:
-        """Send this; until `expires_at`, in Unix seconds, it is tried again."""
+        """Queue an item. It is sent repeatedly until the server has it, at most until `expires_at`
+        (Unix seconds)."""
         with self._changed:
             if self._closing:
                 self._counts["dropped"] += 1
                 return
             if len(self._items) >= self._most:
-                # what is newest still has the longest time to arrive
+                # drop the oldest item: newer ones have more time left to arrive
                 self._items.popleft()
                 self._counts["dropped"] += 1
             self._items.append((expires_at, item))
-            # a process that was forked has the queue of its parent and not its thread
+            # a forked process has a copy of the queue, but not the thread
             if self._thread is None or self._process != os.getpid():
                 self._process = os.getpid()
                 self._thread = threading.Thread(target=self._run, name="rankduel-feedback", daemon=True)
@@ -76,17 +81,17 @@ class FeedbackQueue:
             self._changed.notify_all()
 
     def counts(self) -> Counts:
-        """So far."""
+        """The counts so far."""
         with self._changed:
             return Counts(**self._counts, waiting=len(self._items) + self._sending)
 
     def flush(self, seconds: float) -> bool:
-        """Wait until everything is sent; whether it was within so many seconds."""
+        """Wait at most this many seconds until the queue is empty. Returns whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._items and not self._sending, seconds)
 
     def close(self, seconds: float) -> bool:
-        """`flush`, then take nothing more."""
+        """`flush`, then accept no more items."""
         flushed = self.flush(seconds)
         with self._changed:
             self._closing = True
@@ -124,7 +129,7 @@ class FeedbackQueue:
         return batch
 
     def _send(self, batch: list[tuple[float, Mapping[str, Any]]], failures: int) -> float:
-        """Seconds to wait before the next."""
+        """Send a batch. Returns the seconds to wait before the next one."""
         statuses: list[str] = []
         wait = 0.0
         again = False
@@ -134,18 +139,18 @@ class FeedbackQueue:
                 status = str(result["status"])
                 statuses.append(status if status in ("recorded", "duplicate") else "refused")
                 if statuses[-1] == "refused":
-                    log.warning("feedback is not taken (%s): %s", status, result.get("detail", ""))
+                    log.warning("feedback is refused (%s): %s", status, result.get("detail", ""))
         except Failed as failed:
             again = _retried(failed)
             wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0**failures) * random.uniform(0.5, 1.0)
             if failed.retry_after is not None:
                 wait = max(wait, min(failed.retry_after, LONGEST_WAIT))
             if failures == 0 or not again:
-                log.warning("feedback %s: %s", "waits" if again else "is given up", failed)
+                log.warning("feedback %s: %s", "is sent again later" if again else "is discarded", failed)
             if not again:
                 statuses = ["refused"] * len(batch)
         except Exception:
-            log.exception("feedback is given up: the answer was not one of rankduel")
+            log.exception("feedback is discarded: the answer was not from rankduel")
             statuses = ["refused"] * len(batch)
         with self._changed:
             if again:

@@ -1,4 +1,4 @@
-"""What the client gives and takes."""
+"""The types of the client's arguments and results."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ class Slot:
     """One result of a page."""
 
     position: int
-    """In the whole list, from 0; page 2 goes on counting."""
+    """Position in the whole list, from 0. Positions on page 2 continue those of page 1."""
     document: str
-    """Its id, as it was given."""
+    """The document's id, as in the rankings."""
     token: str | None = None
-    """Names the slot in feedback, and does not tell whose it is. None on a page of the control."""
+    """Identifies the slot in feedback, without revealing its ranker. None on a fallback page."""
 
 
 @dataclass(frozen=True)
 class Duel:
-    """Which two rankers to interleave."""
+    """The two rankers to interleave."""
 
     left: str
     right: str
     duel_id: str | None
-    """To be sent back with feedback. None where the control is shown without rankduel."""
+    """Sent back with feedback. None for a fallback to the control."""
     expires_at: float
-    """Unix seconds, as the clock of this machine has them; feedback after that does not count."""
+    """Unix seconds. Feedback after this time does not count."""
     fallback: str | None = None
-    """Why this is the control and not what rankduel has chosen: `timeout`, `unreachable`, `resting`, `closed`, or the slug of a problem such
-    as `paused`. None where rankduel has chosen."""
+    """The reason for a fallback to the control: `timeout`, `unreachable`, `resting`, `closed`,
+    `not-rankduel`, or the slug of a problem such as `experiment-paused`. None if rankduel selected
+    the rankers."""
 
     @property
     def self_duel(self) -> bool:
-        """Whether both are one ranker: show its ranking alone."""
+        """Whether both are the same ranker. If so, show its ranking alone."""
         return self.left == self.right
 
 
@@ -44,15 +45,15 @@ class Page:
 
     slots: tuple[Slot, ...]
     duel_id: str | None
-    """To be sent back with feedback. None where the control is shown without rankduel."""
+    """Sent back with feedback. None for a fallback to the control."""
     expires_at: float
-    """Unix seconds, as the clock of this machine has them; feedback after that does not count."""
+    """Unix seconds. Feedback after this time does not count."""
     total: int
-    """Slots of all pages together."""
+    """Number of slots of all pages of the list."""
     informative: bool = False
-    """Whether clicks on it can say anything."""
+    """Whether clicks on this page can favour one side."""
     fallback: str | None = None
-    """As `Duel.fallback`."""
+    """The same as `Duel.fallback`."""
 
     @property
     def documents(self) -> list[str]:
@@ -68,4 +69,5 @@ class _Click(TypedDict, total=False):
 
 
 Click = Union[int, str, _Click]
-"""A position, a document's id, or an object with one of `position`, `document` and `slot`, and an `event` such as `purchase`."""
+"""A position, a document's id, or an object with one of `position`, `document` and `slot`, and
+optionally an `event` such as `purchase`."""

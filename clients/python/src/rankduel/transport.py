@@ -1,4 +1,4 @@
-"""HTTP with a deadline: a request is over when its time is, however slowly the answer comes."""
+"""HTTP with a deadline: a request ends at its deadline, even if the answer arrives slowly."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 
 class Failed(Exception):
-    """A request without a good answer."""
+    """A request without a successful answer."""
 
     def __init__(self, reason: str, detail: str, status: int | None = None, retry_after: float | None = None):
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
-        """`timeout`, `unreachable`, or the slug of the problem."""
+        """`timeout`, `unreachable`, or the slug of the problem, among others."""
         self.detail = detail
         self.status = status
-        """Of the answer, if there was one."""
+        """The status of the answer, if there was one."""
         self.retry_after = retry_after
-        """Seconds."""
+        """In seconds."""
 
 
 class _Socket(Protocol):
@@ -37,7 +37,7 @@ class _Socket(Protocol):
 
 
 class _Deadline:
-    """A moment that may not be passed."""
+    """The time at which a request must end."""
 
     def __init__(self, seconds: float):
         self._at = time.monotonic() + seconds
@@ -67,7 +67,7 @@ class _TimedReader(io.RawIOBase):
 
 
 class _TimedSocket:
-    """A socket each of whose operations ends with the deadline of the request, as `http.client` wants one."""
+    """A socket for `http.client`. Each of its operations ends at the deadline of the request."""
 
     def __init__(self, socket: _Socket, deadline: _Deadline):
         self.socket = socket
@@ -89,19 +89,19 @@ class _TimedSocket:
             self.socket.close()
 
     def close(self) -> None:
-        # `http.client` closes it before it has read an answer that ends with the connection
+        # `http.client` closes the socket before it reads an answer that ends with the connection
         self._closing = True
         if self._readers == 0:
             self.socket.close()
 
 
 class Transport:
-    """Requests to one server over connections that are kept. For any number of threads."""
+    """Requests to one server over persistent connections. Threads can share it."""
 
     def __init__(self, url: str, key: str | None, connections: int):
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"{url!r} is not the address of a server; it looks like http://rankduel.internal:7171")
+            raise ValueError(f"{url!r} is not the address of a server; it must look like http://rankduel.internal:7171")
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._host = parts.hostname
         self._port = parts.port or (443 if self._tls else 80)
@@ -112,7 +112,8 @@ class Transport:
         self._idle: queue.LifoQueue[http.client.HTTPConnection] = queue.LifoQueue(connections)
 
     def post(self, path: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
-        """What the server answers with status 200, or `Failed`; within so many seconds."""
+        """The content of an answer with status 200. Raises `Failed` for any other answer, and if there is
+        none within this many seconds."""
         deadline = _Deadline(seconds)
         try:
             return self._post(path, body, deadline)
@@ -136,7 +137,7 @@ class Transport:
                 connection.close()
                 if fresh:
                     raise
-                # the server closes connections that were idle: that is no failure of this request
+                # the server has closed an idle connection, so this request did not fail: send it again
                 continue
             if response.will_close or not response.isclosed():
                 connection.close()
@@ -163,7 +164,7 @@ class Transport:
         return connection, False
 
     def close(self) -> None:
-        """Close the connections that are idle."""
+        """Close the idle connections."""
         while True:
             try:
                 self._idle.get_nowait().close()
