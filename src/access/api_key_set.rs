@@ -103,7 +103,7 @@ impl ApiKeySet {
         keys.iter().map(known).collect()
     }
 
-    /// Whether there is no key at all, expired and revoked ones included.
+    /// Whether the set has no keys, not even expired or revoked ones.
     pub fn is_empty(&self) -> bool {
         self.by_digest.is_empty()
     }

@@ -1,9 +1,9 @@
 //! Experiments in memory: the fold of each log, the open duels, group commit, replication and
 //! maintenance.
 //!
-//! [`Engine`] owns all of it. It knows the store and the tokens below it, and nothing of the use
-//! cases above it: those pass in their periodic work as [`maintenance::PeriodicTasks`] and keep
-//! their own values with an experiment in [`extensions::Extensions`].
+//! [`Engine`] owns all of it. It uses the store and the tokens below it, and does not depend on the
+//! use cases above it: those pass their periodic work as [`maintenance::PeriodicTasks`] and keep
+//! their own values of an experiment in [`extensions::Extensions`].
 
 mod background;
 pub mod condition;

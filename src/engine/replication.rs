@@ -75,7 +75,7 @@ async fn listen_once(
     if std::mem::take(failing) {
         tracing::info!("listening to the database again");
     }
-    // earlier notices were missed
+    // earlier notices may be lost, so check every experiment
     pending.add(None);
     loop {
         pending.add(notices.next().await?);

@@ -38,7 +38,7 @@ use crate::telemetry::metrics::Metrics;
 const HEADERS_MAX_BYTES: usize = 16 * 1024;
 
 /// Responses below this size are not compressed: they fit into a few packets, and compressing takes
-/// longer than sending. Responses of the hot path never reach it.
+/// longer than sending. Responses of the hot path are always smaller.
 const COMPRESS_ABOVE_BYTES: u64 = 4 * 1024;
 
 /// Settings of the shell.

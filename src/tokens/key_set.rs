@@ -104,8 +104,8 @@ impl SigningKeySet {
         self.keys.iter().find(|key| key.id == id).ok_or(TokenError::UnknownKey)
     }
 
-    /// The token and its page as text, under key `id`. That must be the key of the `duel_id` that
-    /// the page was requested with, so that all pages of a duel have the same secrets.
+    /// Signs the token and encrypts its page, with key `id`. Pass the key of the `duel_id` in the
+    /// request for the page, so that all pages of a duel have the same secrets.
     pub fn seal(
         &self,
         id: u32,

@@ -114,7 +114,7 @@ impl ClickedPage {
         usize::from(position) < self.sheet.slots.len() && (1..=MAX_WEIGHT).contains(&weight.into())
     }
 
-    /// About how many bytes it takes in memory.
+    /// Estimated bytes in memory.
     fn bytes(&self) -> usize {
         256 + 20 * self.sheet.slots.len() + 32 * self.clicks.len()
     }

@@ -12,7 +12,7 @@
 //! | `attempt` | runs a unit of work, and repeats it if the database aborted it |
 //! | `begin` | begins a transaction that writes |
 //! | `readers`, `writers` | the pools for single statements |
-//! | `read_heads`, `read_bulk`, `find_entries`, `append_events` | the log, in own SQL |
+//! | `read_heads`, `read_bulk`, `find_entries`, `append_events` | access to the log, in SQL of its own |
 //! | `open_listener`, `announce` | receive and send notices |
 //!
 //! Names in that module:

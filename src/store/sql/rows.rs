@@ -1,4 +1,5 @@
-//! Rows of `experiment`, `snapshot`, `signing_key`, `api_key` and `audit`, and their records.
+//! Rows of the tables `experiment`, `snapshot`, `signing_key`, `api_key` and `audit`, and their
+//! conversion to records.
 
 use super::numbers::from_column;
 use super::table_row::table_row;
@@ -8,7 +9,7 @@ use crate::store::{
     StoreError,
 };
 
-/// The records of `rows`.
+/// Converts rows to records.
 pub(in crate::store) fn records<Row, Record>(rows: Vec<Row>) -> Result<Vec<Record>, StoreError>
 where
     Record: TryFrom<Row, Error = StoreError>,

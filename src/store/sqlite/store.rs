@@ -124,7 +124,7 @@ fn is_busy(error: &sqlx::Error) -> bool {
     code.is_some_and(|code| code & 0xff == 5)
 }
 
-/// Tests that need the connection itself, so the contract suite cannot have them.
+/// These tests need the connection itself, so they cannot be in the contract suite.
 #[cfg(test)]
 mod tests {
     use super::*;

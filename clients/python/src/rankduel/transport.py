@@ -137,7 +137,7 @@ class Transport:
                 connection.close()
                 if fresh:
                     raise
-                # the server has closed an idle connection, so this request did not fail: send it again
+                # the server has closed the idle connection, so the request did not fail: repeat it
                 continue
             if response.will_close or not response.isclosed():
                 connection.close()
