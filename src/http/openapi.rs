@@ -45,7 +45,7 @@ use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
 )]
 pub(crate) struct ApiDoc;
 
-/// The tag of the operations for whoever runs the server.
+/// The tag of the operations for the server's operator.
 pub(crate) const OPERATIONS_TAG: &str = "operations";
 
 struct ApiKeyScheme;

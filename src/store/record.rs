@@ -14,7 +14,7 @@ pub type Nonce = u128;
 pub struct ExperimentRecord {
     /// Its number.
     pub id: ExperimentId,
-    /// Its name, unique for ever.
+    /// Its name. A name is never used again.
     pub name: String,
     /// Its specification as canonical JSON, opaque to the store. Only the policy and the rankers in
     /// it can change after creation.

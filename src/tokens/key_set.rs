@@ -7,7 +7,7 @@
 //!
 //! Version 2 is a duel that the service interleaved: `version · key id · length of the body (1
 //! byte) · body · sealed`. `sealed` is the postcard of [`PagePayload`] under AES-256-GCM-SIV (RFC
-//! 8452), with everything before it as associated data. So nobody can read which ranker a slot
+//! 8452), with everything before it as associated data. So a caller cannot read which ranker a slot
 //! belongs to, or change any of it. The nonce is the nonce of the duel. The key stream also depends
 //! on the plaintext, so two pages of one duel do not share it.
 

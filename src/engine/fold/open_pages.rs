@@ -154,7 +154,7 @@ impl OpenPages {
         &self.pages
     }
 
-    /// About how many bytes they take in memory.
+    /// Estimated bytes in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn evidence_is_a_martingale_of_fair_coins() {
-        // its mean after one more coin is what it was
+        // one more fair coin does not change its expected value
         for (one, other) in [(0, 0), (3, 1), (40, 60)] {
             let now = evidence_against_even(one, other);
             let next = evidence_against_even(one + 1, other) / 2.0
