@@ -160,7 +160,7 @@ impl PolicyParameters for BeatTheMean {
     }
 }
 
-/// What first rankers have met, and who is left.
+/// The results of each ranker as first ranker, and the remaining rankers.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Counts {
