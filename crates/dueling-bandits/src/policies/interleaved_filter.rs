@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_better_ranker_takes_over_and_those_behind_the_old_candidate_go_with_it() {
+    fn a_better_ranker_takes_over_and_rankers_worse_than_the_old_candidate_are_removed() {
         let mut filter = filter([16, 130, 240]);
         filter.end_round();
         assert_eq!((filter.state.candidate, left(&filter)), (1, vec![]));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worse_ranker_goes() {
+    fn a_worse_ranker_is_removed() {
         let mut filter = filter([100, 130, 240]);
         filter.end_round();
         assert_eq!((filter.state.candidate, left(&filter)), (0, vec![1, 2]));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_better_rankers_the_clearer_one_takes_over() {
+    fn the_clearer_of_two_better_rankers_takes_over() {
         let mut filter = filter([16, 12, 120]);
         filter.end_round();
         assert_eq!((filter.state.candidate, left(&filter)), (2, vec![1, 3]));

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_of_another_policy_is_no_pair_of_probabilities() {
+    fn a_ticket_of_another_policy_is_not_read_as_probabilities() {
         for foreign in [0, 1, 17, 1 << 32, u64::MAX, 5 << 32 | 9] {
             assert_eq!(probabilities(foreign), None);
         }

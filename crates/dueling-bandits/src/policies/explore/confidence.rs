@@ -157,7 +157,7 @@ impl Intervals {
         self.wins.len() - 1 - self.losses[i]
     }
 
-    /// `max lower`.
+    /// `max lower`: the largest number of rankers that any ranker certainly beats.
     pub(super) fn most_sure_wins(&self) -> usize {
         self.wins.iter().copied().max().unwrap_or(0)
     }

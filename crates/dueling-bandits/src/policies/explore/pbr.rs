@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_corrected_rule_selects_and_discards_as_soon_as_it_is_sure() {
+    fn the_corrected_rule_selects_and_discards_as_soon_as_it_is_certain() {
         use SelectionRule::Corrected;
         assert_eq!(sets(&FOUR, 1, Corrected), (vec![0], vec![1, 2, 3]));
         assert_eq!(sets(&FOUR, 2, Corrected), (vec![0], vec![]));
