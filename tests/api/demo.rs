@@ -22,7 +22,7 @@ async fn the_feature_that_knows_the_grades_wins(database: TestDatabase) {
     };
     let output = tokio::task::spawn_blocking(run).await.expect("no panic");
     let said = String::from_utf8_lossy(&output.stdout);
-    // The command itself fails if the log differs from what was acknowledged.
+    // The command itself fails if the log differs from the acknowledged answers.
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let of = |label: &str| {
         let line = said.lines().find_map(|line| line.strip_prefix(label));

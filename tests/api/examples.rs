@@ -4,7 +4,7 @@
 //! (`HTTP/1.1 200 OK`): headers, an empty line, JSON. The actual response may have more members
 //! than the documented one. In a response, `…` in a text matches any text, `"…"` at the end of a
 //! list matches the remaining items, and a number matches any number. In a request, a text with
-//! `…` stands for the latest value of that member in a response; likewise `If-Match` is the latest
+//! `…` stands for the latest value of that member in a response, and `If-Match` is the latest
 //! `ETag`.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What the extractors refuse, and how they report the place of the error.
+//! The input that the extractors refuse, and how they report the place of the error.
 
 use std::sync::Arc;
 

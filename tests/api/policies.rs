@@ -1,5 +1,5 @@
-//! What the API reports about every kind of policy: its assumptions, its missing parameters, and
-//! why it cannot be served.
+//! The API's reports about every kind of policy: its assumptions, its missing parameters, and the
+//! reason why it cannot be served.
 
 use dueling_bandits::PolicySpec;
 use rankduel::http::ProblemKind;

@@ -222,7 +222,7 @@ async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
             );
         }
     }
-    // After so many steps, nothing is certain any more.
+    // After this many steps, nothing is certain any more.
     let later =
         json!({"wins": [[0, 9], [3, 0]], "policy": {"kind": "d-ts"}, "steps": 1_000_000_000_u64});
     let mut seen = std::collections::BTreeSet::new();

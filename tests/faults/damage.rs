@@ -143,8 +143,8 @@ fn start(path: &Path) -> (Process, Client) {
     (process, client)
 }
 
-/// The SQLite file is truncated. The program reports this and does not start, or reports what it
-/// cannot read. It never records an acknowledged answer as new.
+/// The SQLite file is truncated. The program reports this and does not start, or reports the parts
+/// that it cannot read. It never records an acknowledged answer as new.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sqlite_file_is_truncated() {
     let times = rounds(6);
@@ -175,8 +175,8 @@ async fn the_sqlite_file_is_truncated() {
     left.keep_row("SQLite file cut off (refused)", times);
 }
 
-/// The write-ahead log loses its last commits. SQLite takes the rest for the whole database; the
-/// first answer to a duel that is newer than the rest reveals the loss.
+/// The write-ahead log loses its last commits. SQLite cannot notice this. The program detects the
+/// loss at the first answer to a duel that is newer than the remaining log.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_write_ahead_log_is_truncated() {
     let times = rounds(4);

@@ -1,6 +1,6 @@
 //! The disk is full or read-only.
 //!
-//! A file beside the database fills a small file system (tmpfs); removing that file frees space.
+//! A file next to the database fills a small file system (tmpfs); removing that file frees space.
 //! Mounting needs root, or sudo without a password. Without either, these tests fail and say so.
 
 use std::io::Write as _;
@@ -141,7 +141,8 @@ async fn postgres_is_read_only() {
     verify(scene, &url, "read-only", times).await;
 }
 
-/// On a read-only file system no process starts. What was acknowledged before is there afterwards.
+/// On a read-only file system, no process starts. All answers acknowledged before are there
+/// afterwards.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_disk_of_sqlite_is_read_only() {
     let times = rounds(2);

@@ -319,7 +319,7 @@ fn assert_same(one: &Fold, other: &Fold, what: &str) {
     assert_same_policy(one, other, what);
 }
 
-/// The same, except for the times of events.
+/// Check that two folds are in the same state, except for the times of events.
 fn assert_same_policy(one: &Fold, other: &Fold, what: &str) {
     assert_eq!(one.policy().save(), other.policy().save(), "{what}");
     assert_eq!(one.policy().champion(), other.policy().champion(), "{what}");
@@ -716,7 +716,8 @@ fn kept_after_a_gap(kept: &[LogEntry]) -> Vec<LogEntry> {
     vec![LogEntry { position: last.position + 2, nonce: last.nonce + 2, ..last }]
 }
 
-/// Each policy supports roster changes exactly if it says so; a log that disagrees is refused.
+/// Each policy supports roster changes exactly if its description says so. A log with roster
+/// changes that the policy does not support is refused.
 #[test]
 fn roster_changes_fold_where_the_policy_supports_them() {
     for policy in policies() {

@@ -95,7 +95,7 @@ impl Api {
         Self::start_with(kind, settings, clock, connections, Router::new()).await
     }
 
-    /// Start it with these routes beside its own.
+    /// Start the API with these routes in addition to its own.
     pub async fn start_with(
         kind: Kind,
         settings: &ShellSettings,

@@ -22,11 +22,11 @@ mod words;
 
 use std::path::PathBuf;
 
-/// A breach of a rule.
+/// A violation of a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     path: PathBuf,
-    /// From 1; 0 when the finding is about the whole file.
+    /// The line, from 1; 0 if the finding is about the whole file.
     line: usize,
     message: String,
 }
@@ -37,7 +37,7 @@ impl Finding {
     }
 }
 
-/// Fail with every finding outside the pending paths of this rule.
+/// Fail with all findings that are not in the pending paths of this rule.
 #[track_caller]
 fn check(rule: &str, mut findings: Vec<Finding>) {
     findings.retain(|finding| !pending::covers(rule, &finding.path));

@@ -1,9 +1,9 @@
-//! Paths whose breaches of a rule are known and not repaired yet. The lists only get shorter: once
-//! a path is clean, remove its entry. `cargo test --test tidy -- --ignored` names such entries.
+//! Paths with known violations of a rule. The lists only get shorter: once a path is clean, remove
+//! its entry. `cargo test --test tidy -- --ignored` names such entries.
 
 use std::path::Path;
 
-/// A rule, and the paths (with everything below them) that it is not applied to yet.
+/// A rule, and the paths (with everything below them) to which it does not apply yet.
 const PENDING: &[(&str, &[&str])] =
     &[("width", &["docs/operations.md"]), ("words", &["src/cli/demo/searches.rs"])];
 
@@ -16,7 +16,7 @@ fn entries(rule: &str) -> impl Iterator<Item = &'static str> {
     of_rule.flat_map(|(_, paths)| paths.iter().copied())
 }
 
-/// Run by hand, so that a repair and the removal of its entry can be two changes.
+/// Runs only by hand, so that a repair and the removal of its entry can be separate changes.
 #[test]
 #[ignore = "names the entries that can be removed"]
 fn every_pending_entry_is_still_needed() {
