@@ -142,14 +142,14 @@ impl Cluster {
             End::Kill => child.kill().expect("SIGKILL"),
             End::Immediate => signal("QUIT", child.id()),
         }
-        child.wait().expect("its end");
+        child.wait().expect("an exit status");
     }
 
     /// Restart the server cleanly, despite its connections.
     pub async fn restart(&mut self) {
         let mut child = self.running.take().expect("it is running");
         signal("INT", child.id());
-        child.wait().expect("its end");
+        child.wait().expect("an exit status");
         self.start_again().await;
     }
 

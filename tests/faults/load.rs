@@ -147,7 +147,7 @@ impl Office {
         Some(answer)
     }
 
-    fn wonder(&self, answer: &Answer, why: &str) {
+    fn record_anomaly(&self, answer: &Answer, why: &str) {
         let what = format!("{why}: {}: {} {}", answer.request, answer.status, answer.text());
         self.know(|memory| memory.anomalies.push(what));
     }
@@ -214,7 +214,7 @@ pub async fn send(
         (200, None) => vec![body],
         (410, None) => vec![json!({"status": "expired"})],
         _ => {
-            office.wonder(&answer, "no receipt");
+            office.record_anomaly(&answer, "no receipt");
             return true;
         }
     };
@@ -224,7 +224,7 @@ pub async fn send(
             (Some("duplicate"), Some(position)) if !first => Fate::Acknowledged(position),
             (Some("expired"), None) => Fate::Expired,
             _ => {
-                office.wonder(&answer, "unexpected receipt");
+                office.record_anomaly(&answer, "unexpected receipt");
                 continue;
             }
         };
@@ -236,7 +236,7 @@ pub async fn send(
         if matches!(before, Fate::Acknowledged(_))
             && (before != fate || receipt["status"] == "recorded")
         {
-            office.wonder(&answer, &format!("the previous response was {before:?}"));
+            office.record_anomaly(&answer, &format!("the previous response was {before:?}"));
         }
     }
     true
@@ -252,6 +252,6 @@ async fn contradict(office: &Office, turn: usize, name: &str, item: &(String, &'
     let body = json!({"duel_id": item.0, "outcome": other});
     let Some(answer) = office.ask(turn, FEEDBACK, name, Some(&body)).await else { return };
     if answer.status != 409 {
-        office.wonder(&answer, "a contradiction was not refused");
+        office.record_anomaly(&answer, "a contradiction was not refused");
     }
 }

@@ -15,9 +15,9 @@ use crate::report::Row;
 use crate::scene::{NAMES, Scene};
 use crate::support::client::{Client, eventually};
 
-/// Stop the callers, check that the log has every acknowledged outcome once and that every process's
-/// standings agree with the log, and keep the row of the table. `url` is the database itself,
-/// without a proxy.
+/// Stop the callers, check that the log has every acknowledged outcome once and that every
+/// process's standings agree with the log, and keep the row of the table. `url` is the database
+/// itself, without a proxy.
 pub async fn verify(mut scene: Scene, url: &str, fault: &'static str, times: u64) {
     scene.close().await;
     let store = connect(url).await.expect("a store");
@@ -203,11 +203,11 @@ pub async fn execute(url: &str, statement: &'static str) {
     if url.starts_with("sqlite:") {
         let mut connection = SqliteConnection::connect(url).await.expect("a connection");
         connection.execute(statement).await.expect("a statement");
-        connection.close().await.expect("its end");
+        connection.close().await.expect("a clean close");
     } else {
         let mut connection = PgConnection::connect(url).await.expect("a connection");
         connection.execute(statement).await.expect("a statement");
-        connection.close().await.expect("its end");
+        connection.close().await.expect("a clean close");
     }
 }
 

@@ -175,7 +175,7 @@ impl Process {
 
     /// Wait for the process to end; returns its exit code and log.
     pub fn wait(mut self) -> (Option<i32>, String) {
-        let status = self.child.wait().expect("its end");
+        let status = self.child.wait().expect("an exit status");
         let log = self.log.take().map(|log| log.join().expect("its log")).unwrap_or_default();
         (status.code(), log)
     }

@@ -92,7 +92,7 @@ pub trait PolicyParameters: Serializable {
     /// The policy before its first observation. Call [`PolicyParameters::validate`] first.
     fn start(&self, setup: Setup) -> Box<dyn Policy>;
 
-    /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None` where this
+    /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None` if this
     /// version cannot read them.
     #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>>;

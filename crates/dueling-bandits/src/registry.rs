@@ -66,7 +66,7 @@ macro_rules! policies {
             }
 
             /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None`
-            /// where this version cannot read them.
+            /// if this version cannot read them.
             #[cfg(feature = "serde")]
             pub fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
                 match self { $(Self::$variant(parameters) => parameters.restore(setup, format, state),)* }

@@ -409,7 +409,7 @@ impl World {
         }
         let mut connection = SqliteConnection::connect(url).await.expect("a connection");
         connection.execute("delete from snapshot").await.expect("a statement");
-        connection.close().await.expect("its end");
+        connection.close().await.expect("a clean close");
         self.check_rankers().await?;
         let fresh = self.process(ManualClock::at(START_MS)).await;
         for loaded in fresh.service.loaded() {

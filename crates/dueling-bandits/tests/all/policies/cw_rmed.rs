@@ -51,7 +51,7 @@ fn lists(policy: &dyn Policy) -> (Pairs, Pairs) {
 const SURE: [[u32; 4]; 4] = [[0, 120, 130, 125], [80, 0, 36, 4], [70, 4, 0, 37], [75, 36, 3, 0]];
 const UNSURE: [[u32; 4]; 4] = [[0, 24, 26, 23], [16, 0, 36, 4], [14, 4, 0, 37], [17, 36, 3, 0]];
 
-/// The list that follows when the pair of 0 and itself is drawn at step `t`.
+/// The next list, after the pair of ranker 0 with itself is drawn at step `t`.
 fn next_list(kind: &str, wins: [[u32; 4]; 4], t: u64) -> Vec<(usize, usize)> {
     let mut policy = at(kind, wins, t - 1, &[(0, 0)]);
     policy.observe_self_duels(0, 1);

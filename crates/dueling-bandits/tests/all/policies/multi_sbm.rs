@@ -1,4 +1,4 @@
-//! MultiSBM: its machines against explicitly computed indices, and the machine whose turn it is.
+//! MultiSBM: its machines against explicitly computed indices, and the choice of the machine.
 
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome};
