@@ -9,19 +9,20 @@ WORKDIR /build
 # Build the dependencies and the library crates first, with an empty program: their layer then
 # changes only with these files, not with every edit of the service. The build context has no
 # benches, tests or examples of the service, so the manifest must not name them.
+COPY .cargo .cargo
 COPY Cargo.toml Cargo.lock build.rs ./
 COPY crates crates
 RUN awk '/^\[/ { left_out = /^\[\[(bench|test|example)\]\]/ } !left_out' Cargo.toml > manifest && mv manifest Cargo.toml \
     && mkdir -p src migrations/postgres migrations/sqlite && touch src/lib.rs && echo 'fn main() {}' > src/main.rs \
-    && cargo build --release --locked
+    && cargo build --profile dist --locked
 
 # COPY keeps file times, and cargo compares times. Touch the sources, so that they are newer than
 # the build of the empty program.
 COPY migrations migrations
 COPY src src
 RUN touch build.rs src/lib.rs src/main.rs \
-    && cargo build --release --locked \
-    && install -D target/release/rankduel /out/usr/local/bin/rankduel \
+    && cargo build --profile dist --locked \
+    && install -D target/dist/rankduel /out/usr/local/bin/rankduel \
     && install -d /out/var/lib/rankduel
 
 FROM debian:${DEBIAN_RELEASE}-slim
@@ -37,6 +38,7 @@ LABEL org.opencontainers.image.title="rankduel" \
 
 # SQLite and the root certificates are part of the program; it needs only the C library.
 COPY --from=build /out/usr/local/bin/rankduel /usr/local/bin/rankduel
+COPY NOTICE LICENSE-MIT LICENSE-APACHE /usr/share/doc/rankduel/
 # A new volume gets this folder's owner.
 COPY --from=build --chown=10001:10001 /out/var/lib/rankduel /var/lib/rankduel
 

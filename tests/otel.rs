@@ -209,8 +209,8 @@ async fn an_unavailable_collector_does_no_harm() {
         process.signal("TERM");
         let (code, log) = process.wait();
         assert_eq!(code, Some(0), "{log}");
-        let told = log.lines().filter(|line| line.contains("spans could not be exported")).count();
-        assert_eq!(told, 1, "{address}: {log}");
+        let count = log.lines().filter(|line| line.contains("spans could not be exported")).count();
+        assert_eq!(count, 1, "{address}: {log}");
     }
     assert!(came.lock().unwrap().len() > 1, "the export was not retried");
 }

@@ -1,5 +1,5 @@
-//! One binary for all targets: `RANKDUEL_FUZZ_TARGET` says which; `scripts/fuzz` builds and runs
-//! it.
+//! One binary for all targets. `RANKDUEL_FUZZ_TARGET` selects the target. `scripts/fuzz` builds and
+//! runs it.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -15,7 +15,7 @@ use aes_gcm_siv::aead::{Aead as _, KeyInit as _, Payload};
 use aes_gcm_siv::{Aes256GcmSiv, Nonce as AeadNonce};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
 use crate::store::{Nonce, SigningKey};
@@ -57,7 +57,7 @@ impl SigningKeySet {
             .iter()
             .filter_map(|key| {
                 let keyed = |domain: &[u8]| {
-                    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&key.secret).ok()?;
+                    let mut mac = Hmac::<Sha256>::new_from_slice(&key.secret).ok()?;
                     mac.update(domain);
                     Some(mac)
                 };

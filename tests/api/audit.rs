@@ -44,7 +44,7 @@ async fn every_change_of_an_experiment_is_in_the_audit_log(database: TestDatabas
     }
     let page = call("GET", "/v1/audit?experiment=search", json!({})).await.json(200);
     let entries = page["entries"].as_array().unwrap();
-    let said: Vec<_> = entries
+    let changes: Vec<_> = entries
         .iter()
         .map(|entry| (entry["what"].as_str().unwrap(), &entry["before"], &entry["after"]))
         .collect();
@@ -52,15 +52,15 @@ async fn every_change_of_an_experiment_is_in_the_audit_log(database: TestDatabas
     let (running, paused) = (standing("running", Value::Null), standing("paused", Value::Null));
     let concluded = standing("concluded", json!("b"));
     assert_eq!(
-        said[..3],
+        changes[..3],
         [
             ("experiment-archived", &concluded, &Value::Null),
             ("experiment-changed", &paused, &concluded),
             ("experiment-changed", &running, &paused),
         ]
     );
-    assert_eq!(said.len(), 4, "a request that changed nothing is in the log: {page}");
-    let (what, before, after) = said[3];
+    assert_eq!(changes.len(), 4, "a request that changed nothing is in the log: {page}");
+    let (what, before, after) = changes[3];
     assert_eq!((what, before), ("experiment-created", &Value::Null));
     assert_eq!(after["rankers"][1]["id"], "b", "{after}");
     for entry in entries {

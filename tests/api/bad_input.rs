@@ -83,7 +83,7 @@ async fn bodies_that_are_not_json_are_refused(database: TestDatabase) {
         ("a comment", b"{} // none".to_vec()),
         ("NaN", b"{\"count\": NaN}".to_vec()),
         ("infinity", b"{\"count\": Infinity}".to_vec()),
-        ("a number beyond all", b"{\"count\": 1e999}".to_vec()),
+        ("a number out of range", b"{\"count\": 1e999}".to_vec()),
         ("a leading zero", b"{\"count\": 01}".to_vec()),
         ("a hexadecimal number", b"{\"count\": 0x10}".to_vec()),
         ("not UTF-8", b"{\"name\": \"\xff\xfe\"}".to_vec()),
@@ -96,7 +96,7 @@ async fn bodies_that_are_not_json_are_refused(database: TestDatabase) {
     ];
     // Valid JSON that the parser refuses.
     let unreadable =
-        ["a number beyond all", "half a surrogate pair", "deep arrays", "deep objects"];
+        ["a number out of range", "half a surrogate pair", "deep arrays", "deep objects"];
     for (method, path) in BODIES {
         for (what, body) in &cases {
             let answer =
@@ -487,9 +487,9 @@ async fn wrong_methods_are_refused(database: TestDatabase) {
                 .send(method, path, &[JSON, ("if-match", "*")], b"{}".to_vec())
                 .await;
             let allow = answer.header("allow").unwrap_or_default().to_owned();
-            let mut said: Vec<_> = allow.split(',').map(str::trim).collect();
-            said.sort_unstable();
-            assert_eq!(said, allowed, "{method} {path}");
+            let mut listed: Vec<_> = allow.split(',').map(str::trim).collect();
+            listed.sort_unstable();
+            assert_eq!(listed, allowed, "{method} {path}");
             if *method == "HEAD" {
                 assert_eq!((answer.status, answer.bytes.len()), (405, 0), "{path}");
             } else {

@@ -21,15 +21,15 @@ async fn the_feature_that_knows_the_grades_wins(database: TestDatabase) {
             .expect("the program starts")
     };
     let output = tokio::task::spawn_blocking(run).await.expect("no panic");
-    let said = String::from_utf8_lossy(&output.stdout);
-    // The command itself fails if the log differs from what was acknowledged.
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    // The command itself fails if the log differs from the acknowledged answers.
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
     let of = |label: &str| {
-        let line = said.lines().find_map(|line| line.strip_prefix(label));
-        line.unwrap_or_else(|| panic!("`{label}` is missing: {said}")).trim().to_owned()
+        let line = printed.lines().find_map(|line| line.strip_prefix(label));
+        line.unwrap_or_else(|| panic!("`{label}` is missing: {printed}")).trim().to_owned()
     };
-    assert!(of("leader").starts_with("feature-1 (true best: feature-1;"), "{said}");
-    assert!(of("NDCG@10 of the champion").contains("place 1 of 5"), "{said}");
+    assert!(of("leader").starts_with("feature-1 (true best: feature-1;"), "{printed}");
+    assert!(of("NDCG@10 of the champion").contains("place 1 of 5"), "{printed}");
     let pieces = of("clicks sent ahead");
     assert!(
         pieces

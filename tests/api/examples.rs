@@ -4,7 +4,7 @@
 //! (`HTTP/1.1 200 OK`): headers, an empty line, JSON. The actual response may have more members
 //! than the documented one. In a response, `…` in a text matches any text, `"…"` at the end of a
 //! list matches the remaining items, and a number matches any number. In a request, a text with
-//! `…` stands for the latest value of that member in a response; likewise `If-Match` is the latest
+//! `…` stands for the latest value of that member in a response, and `If-Match` is the latest
 //! `ETag`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,31 +104,31 @@ impl Seen {
 }
 
 /// Check that `found` matches the documentation; panics with both values otherwise.
-fn check(said: &Value, found: &Value, at: &str) {
-    match (said, found) {
-        (Value::Object(said), Value::Object(found)) => {
-            for (name, said) in said {
+fn check(documented: &Value, found: &Value, at: &str) {
+    match (documented, found) {
+        (Value::Object(documented), Value::Object(found)) => {
+            for (name, documented) in documented {
                 let found = found
                     .get(name)
                     .unwrap_or_else(|| panic!("{at}/{name} is missing from {found:?}"));
-                check(said, found, &format!("{at}/{name}"));
+                check(documented, found, &format!("{at}/{name}"));
             }
         }
-        (Value::Array(said), Value::Array(found)) => {
-            let open = said.last().is_some_and(|last| last == "…");
-            let given = &said[..said.len() - usize::from(open)];
+        (Value::Array(documented), Value::Array(found)) => {
+            let open = documented.last().is_some_and(|last| last == "…");
+            let given = &documented[..documented.len() - usize::from(open)];
             assert!(
                 if open { found.len() >= given.len() } else { found.len() == given.len() },
                 "{at} has {} items",
                 found.len()
             );
-            for (place, (said, found)) in given.iter().zip(found).enumerate() {
-                check(said, found, &format!("{at}/{place}"));
+            for (place, (documented, found)) in given.iter().zip(found).enumerate() {
+                check(documented, found, &format!("{at}/{place}"));
             }
         }
         (Value::String(text), Value::String(_)) if text.contains('…') => {}
         (Value::Number(_), Value::Number(_)) => {}
-        (said, found) => assert_eq!(said, found, "{at}"),
+        (documented, found) => assert_eq!(documented, found, "{at}"),
     }
 }
 
@@ -164,15 +164,20 @@ async fn every_example_gets_the_documented_response(database: TestDatabase) {
             .take()
             .unwrap_or_else(|| panic!("docs/api.md:{}: a response without a request", block.line));
         let at = format!("docs/api.md:{}: {}", block.line, answer.request);
-        let said: u16 = status[..3].parse().expect("a status");
-        assert_eq!(answer.status, said, "{at}: {}", String::from_utf8_lossy(&answer.bytes));
+        let documented_status: u16 = status[..3].parse().expect("a status");
+        assert_eq!(
+            answer.status,
+            documented_status,
+            "{at}: {}",
+            String::from_utf8_lossy(&answer.bytes)
+        );
         for (name, value) in &block.headers {
             let found = answer.header(name).unwrap_or_else(|| panic!("{at}: no {name}"));
             assert!(value.contains('…') || found == *value, "{at}: {name}: {found}");
         }
         let found = serde_json::from_slice(&answer.bytes).unwrap_or(Value::Null);
-        if let Some(said) = &block.body {
-            check(said, &found, &at);
+        if let Some(documented) = &block.body {
+            check(documented, &found, &at);
         }
         seen.remember(&answer, &found);
     }

@@ -1,4 +1,4 @@
-//! What the extractors refuse, and how they report the place of the error.
+//! The input that the extractors refuse, and how they report the place of the error.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use crate::support::server::Api;
 struct Tournament {
     rankers: Vec<Ranker>,
     #[serde(default)]
-    #[expect(dead_code, reason = "only that it is read matters")]
+    #[expect(dead_code, reason = "the tests only parse it")]
     horizon: Option<u32>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "only that it is read matters")]
+#[expect(dead_code, reason = "the tests only parse it")]
 struct Ranker {
     id: String,
     #[serde(rename = "a/b~c", default)]

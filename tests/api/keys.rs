@@ -105,13 +105,16 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
     let (_, empty, _) = keys(&database, &["list"]);
     assert!(empty.contains("no key in the database"), "{empty}");
     let made = |arguments: &[&str]| {
-        let (code, said, told) = keys(&database, arguments);
-        assert_eq!(code, Some(0), "{told}");
-        assert!(told.contains("shown this once") && !told.contains(said.trim()), "{told}");
-        let text = said.trim_end().to_owned();
+        let (code, printed, messages) = keys(&database, arguments);
+        assert_eq!(code, Some(0), "{messages}");
+        assert!(
+            messages.contains("shown this once") && !messages.contains(printed.trim()),
+            "{messages}"
+        );
+        let text = printed.trim_end().to_owned();
         assert!(text.starts_with("rankduel_") && text.lines().count() == 1, "{text}");
         // The line about the new key is the last one: `key ID of …`.
-        let line = told.lines().last().expect("a line");
+        let line = messages.lines().last().expect("a line");
         (text, line.split_whitespace().nth(1).expect("an id").to_owned())
     };
     let (admin, admin_id) = made(&["create", "ops", "--scope", "admin"]);
@@ -157,8 +160,8 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
     assert!(line(&newer_id).contains("never"), "{list}");
     assert!(!list.contains(&reader) && !list.contains(&admin), "the list shows a key");
 
-    let (code, said, _) = keys(&database, &["revoke", &newer_id]);
-    assert!(code == Some(0) && said.contains("revoked"), "{said}");
+    let (code, printed, _) = keys(&database, &["revoke", &newer_id]);
+    assert!(code == Some(0) && printed.contains("revoked"), "{printed}");
     eventually("the revoked key to be refused", async || {
         (status(&newer, "/v1/experiments").await == 401).then_some(())
     })
@@ -170,7 +173,7 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
     let log =
         client.send("GET", "/v1/audit", &[("authorization", &bearer)], Vec::new()).await.json(200);
     let entries = log["entries"].as_array().expect("entries");
-    let said: Vec<_> = entries
+    let changes: Vec<_> = entries
         .iter()
         .map(|entry| {
             (
@@ -180,7 +183,7 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
         })
         .collect();
     assert_eq!(
-        said,
+        changes,
         [
             ("key-revoked", &*newer_id),
             ("key-rotated", &reader_id),
@@ -199,8 +202,8 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
         (&["rotate", &newer_id], 1, "has ended already"),
     ];
     for (arguments, wanted, says) in wrong {
-        let (code, said, error) = keys(&database, arguments);
-        assert_eq!((code, &*said), (Some(wanted), ""), "{arguments:?}: {error}");
+        let (code, printed, error) = keys(&database, arguments);
+        assert_eq!((code, &*printed), (Some(wanted), ""), "{arguments:?}: {error}");
         assert!(error.contains(says), "{arguments:?}: {error}");
     }
 }

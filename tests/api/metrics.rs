@@ -119,8 +119,8 @@ fn expressions() -> Vec<String> {
     };
     let mut expressions: Vec<String> = rules
         .map(|rule| {
-            let told = ["summary", "description"].map(|key| text(&rule["annotations"], key));
-            assert!(told.iter().all(|text| !text.is_empty()), "{}", text(rule, "alert"));
+            let texts = ["summary", "description"].map(|key| text(&rule["annotations"], key));
+            assert!(texts.iter().all(|text| !text.is_empty()), "{}", text(rule, "alert"));
             text(rule, "expr")
         })
         .collect();
@@ -231,22 +231,25 @@ async fn metrics_of_an_experiment_match_its_feedback(database: TestDatabase) {
     server.clock.advance_ms(2 * 3600 * 1000);
     assert_eq!(server.feedback("search", &body(&duels[4], "left")).await.status, 410);
 
-    let told = server.get("/v1/experiments/search/traffic").await.json(200);
+    let traffic = server.get("/v1/experiments/search/traffic").await.json(200);
     assert_eq!(
-        told["feedback"],
+        traffic["feedback"],
         json!({"recorded": 4, "duplicate": 1, "conflict": 1, "expired": 1, "late": 0, "invalid": 1})
     );
     assert_eq!(
-        (&told["pairs"], &told["in_flight"], &told["unanswered"]),
+        (&traffic["pairs"], &traffic["in_flight"], &traffic["unanswered"]),
         (&json!(7), &json!(0), &json!(3))
     );
     assert_eq!(
-        told["delay"],
+        traffic["delay"],
         json!({"answers": 4, "p50_seconds": 5.0, "p90_seconds": 5.0, "p99_seconds": 5.0})
     );
-    assert_eq!((&told["sides"]["left"], &told["sides"]["left_share"]), (&json!(4), &json!(1.0)));
-    assert_eq!(told["answers"]["answered_share"], json!(4.0 / 7.0));
-    assert_eq!(told["alarms"], json!([]));
+    assert_eq!(
+        (&traffic["sides"]["left"], &traffic["sides"]["left_share"]),
+        (&json!(4), &json!(1.0))
+    );
+    assert_eq!(traffic["answers"]["answered_share"], json!(4.0 / 7.0));
+    assert_eq!(traffic["alarms"], json!([]));
 
     let there = metrics(&server).await;
     let value = |name: &str, label: Option<(&str, &str)>| {
@@ -286,8 +289,8 @@ async fn metrics_of_an_experiment_match_its_feedback(database: TestDatabase) {
 #[tokio::test]
 async fn an_alarm_is_reported_in_the_api_and_in_the_metrics() {
     let (_api, client) = busy().await;
-    let told = client.get("/v1/experiments/search/traffic").await.json(200);
-    let alarm = &told["alarms"][0];
+    let traffic = client.get("/v1/experiments/search/traffic").await.json(200);
+    let alarm = &traffic["alarms"][0];
     assert_eq!(alarm["kind"], "invalid-feedback");
     assert!(alarm["cause"].as_str().is_some_and(|text| text.len() > 20), "{alarm}");
     let there = metrics(&client).await;

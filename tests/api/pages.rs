@@ -158,11 +158,11 @@ async fn clicks_name_positions_documents_or_slots(database: TestDatabase) {
         let receipt = clicks(&server, &page, json!([click]), last).await.json(200);
         assert_eq!(receipt, json!({"status": "duplicate", "position": round + 1}));
     }
-    for (said, outcome) in
+    for (feedback, outcome) in
         [(json!(["l1", "r1"]), 2), (json!([]), 3), (json!(["l1", "r1", "r2"]), 1)]
     {
         let page = page(&server).await;
-        assert_eq!(clicks(&server, &page, said, None).await.json(200)["status"], "recorded");
+        assert_eq!(clicks(&server, &page, feedback, None).await.json(200)["status"], "recorded");
         expected[outcome] += 1;
     }
     assert_eq!(outcomes(&server).await, expected);
@@ -179,13 +179,13 @@ async fn a_document_counts_once_with_its_heaviest_event(database: TestDatabase) 
     body["event_weights"] = json!({"purchase": 3, "cart": 2});
     let created = server.create(&body).await;
     assert_eq!(created["event_weights"], json!({"cart": 2, "click": 1, "purchase": 3}));
-    for (said, expected) in [
+    for (feedback, expected) in [
         (json!(["l1", {"document": "l1", "event": "purchase"}, "r1", "r2"]), [1, 0, 0, 0]),
         (json!([{"document": "l1", "event": "cart"}, "r1", "r2", "r1", "r1"]), [1, 0, 1, 0]),
         (json!([{"document": "l1", "event": "cart"}, "r1", "r2", "r3"]), [1, 1, 1, 0]),
     ] {
         let page = page(&server).await;
-        clicks(&server, &page, said, None).await.json(200);
+        clicks(&server, &page, feedback, None).await.json(200);
         assert_eq!(outcomes(&server).await, expected);
     }
     let page = page(&server).await;
@@ -218,13 +218,13 @@ async fn pieces_in_any_order_give_one_outcome(database: TestDatabase) {
         let settled = server.standings("search").await;
         assert_eq!(outcomes(&server).await, [0, round as u64 + 1, 0, 0]);
         // Later clicks are late, and a repeat is a duplicate.
-        for (said, last, status) in [
+        for (feedback, last, status) in [
             (json!(["l3"]), false, "late"),
             (json!(["l1", "l2", "l3", "l4"]), true, "late"),
             (pieces[0].clone(), false, "duplicate"),
             (json!([]), true, "duplicate"),
         ] {
-            let receipt = clicks(&server, &page, said, Some(last)).await.json(200);
+            let receipt = clicks(&server, &page, feedback, Some(last)).await.json(200);
             assert_eq!(receipt["status"], status, "{receipt}");
             let many = json!({"feedback": [{"duel_id": page["duel_id"], "clicks": ["l4"], "final": false}]});
             let receipts = server.feedback("search", &many).await.json(200);
@@ -589,7 +589,7 @@ async fn hostile_rankings_are_interleaved_or_refused(database: TestDatabase) {
 async fn invalid_clicks_are_refused(database: TestDatabase) {
     let server = start(&database).await;
     let page = page(&server).await;
-    for (said, pointer) in [
+    for (feedback, pointer) in [
         (json!([0, 8]), "/clicks/1"),
         (json!([u64::MAX]), "/clicks/0"),
         (json!(["l1", "nothing"]), "/clicks/1"),
@@ -604,7 +604,9 @@ async fn invalid_clicks_are_refused(database: TestDatabase) {
         (json!(vec![0; 101]), "/clicks"),
         (json!(3), "/clicks"),
     ] {
-        clicks(&server, &page, said, None).await.problem_at(ProblemKind::InvalidRequest, pointer);
+        clicks(&server, &page, feedback, None)
+            .await
+            .problem_at(ProblemKind::InvalidRequest, pointer);
     }
     let duel = server.next_duel("search").await;
     clicks(&server, &duel, json!([0]), None)
@@ -713,7 +715,7 @@ async fn statistics_are_kept_per_method(database: TestDatabase) {
     // The wins of each ranker, from the sides that the pages name.
     let mut wins = [0u64; 2];
     let mut lefts = 0;
-    for (said, left_wins) in [
+    for (feedback, left_wins) in [
         (json!(["l1"]), Some(true)),
         (json!(["r1"]), Some(false)),
         (json!(["l1", "r1"]), None),
@@ -721,7 +723,7 @@ async fn statistics_are_kept_per_method(database: TestDatabase) {
     ] {
         let duel = server.next_duel("search").await;
         let page = ask(&server, &lists(&duel, &LEFT, &RIGHT, 0, 8)).await.json(200);
-        clicks(&server, &page, said, None).await.json(200);
+        clicks(&server, &page, feedback, None).await.json(200);
         let a_left = duel["left"] == "a";
         lefts += u64::from(a_left);
         if let Some(left_wins) = left_wins {

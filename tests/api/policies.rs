@@ -1,5 +1,5 @@
-//! What the API reports about every kind of policy: its assumptions, its missing parameters, and
-//! why it cannot be served.
+//! The API's reports about every kind of policy: its assumptions, its missing parameters, and the
+//! reason why it cannot be served.
 
 use dueling_bandits::PolicySpec;
 use rankduel::http::ProblemKind;
@@ -24,8 +24,8 @@ async fn every_kind_reports_its_assumptions_and_parameters(database: TestDatabas
             let answer = server.post("/v1/experiments", &body).await;
             let problem = answer.problem_at(ProblemKind::InvalidRequest, &pointer);
             let detail = problem["errors"][0]["detail"].as_str().expect("a detail");
-            for said in [*kind, needed.name, needed.meaning] {
-                assert!(detail.contains(said), "{kind}: no {said:?} in {detail:?}");
+            for part in [*kind, needed.name, needed.meaning] {
+                assert!(detail.contains(part), "{kind}: no {part:?} in {detail:?}");
             }
             body["policy"][needed.name] = json!(1000);
             incomplete += 1;

@@ -366,7 +366,8 @@ async fn the_verdict_and_all_scores_cover_active_rankers_only(database: TestData
     assert_eq!((&winners["pairs"], &winners["agree"]), (&json!(1), &json!(true)), "{winners}");
     assert_eq!(winners["notions"][0]["winners"], json!(["b"]));
     assert_eq!(winners["notions"][0]["scores"], json!([null, 1.0, 0.0]));
-    // A duel of c costs 1/2 for its appearance; one of a, which beats both, costs nothing beside b.
+    // An appearance of c costs 1/2 in a duel. a beats both others, so a duel of a and b costs
+    // nothing.
     let (standings, regret) = eventually("both at the same position", async || {
         let standings = server.standings("search").await;
         let regret = server.get("/v1/experiments/search/regret").await.json(200);

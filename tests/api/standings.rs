@@ -195,7 +195,7 @@ async fn ties_count_by_the_rule_of_the_experiment(database: TestDatabase) {
         let count = play(&server, name, &ids, 60, 2).await;
         assert_standings(&server.standings(name).await, &count, &ids, tie);
     }
-    // A coin gives every tie to one of the two rankers, so even ties alone are decided comparisons.
+    // A coin gives every tie to one of the two rankers, so even ties are decided comparisons.
     let mut body = steady("coin", &["a", "b"]);
     body["ties"] = json!("coin");
     server.create(&body).await;

@@ -102,7 +102,7 @@ async fn feedback_and_its_duel_share_a_number_in_the_log() {
 #[tokio::test]
 async fn a_build_without_the_export_logs_so() {
     let database = fresh_database(Kind::Sqlite).await;
-    let said = async |variable: Option<&str>| {
+    let warnings = async |variable: Option<&str>| {
         let mut command =
             rankduel(&["serve", "--listen", "127.0.0.1:0", "--database-url", &database.url]);
         command.envs(variable.map(|name| (name, "http://127.0.0.1:4318")));
@@ -113,7 +113,7 @@ async fn a_build_without_the_export_logs_so() {
         assert_eq!(code, Some(0));
         log.lines().filter(|line| line.contains("no spans are exported")).count()
     };
-    assert_eq!(said(None).await, 0);
-    assert_eq!(said(Some("OTEL_EXPORTER_OTLP_ENDPOINT")).await, 1);
-    assert_eq!(said(Some("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")).await, 1);
+    assert_eq!(warnings(None).await, 0);
+    assert_eq!(warnings(Some("OTEL_EXPORTER_OTLP_ENDPOINT")).await, 1);
+    assert_eq!(warnings(Some("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")).await, 1);
 }

@@ -222,7 +222,7 @@ async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
             );
         }
     }
-    // After so many steps, nothing is certain any more.
+    // After this many steps, nothing is certain any more.
     let later =
         json!({"wins": [[0, 9], [3, 0]], "policy": {"kind": "d-ts"}, "steps": 1_000_000_000_u64});
     let mut seen = std::collections::BTreeSet::new();
@@ -238,7 +238,7 @@ async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
         let found = choose(json!({"wins": [[0, 0], [0, 0]], "policy": {"kind": "uniform"}})).await;
         uniform.insert((found["left"].as_u64(), found["right"].as_u64()));
     }
-    assert_eq!(uniform.len(), 4, "each selection is drawn anew");
+    assert_eq!(uniform.len(), 4, "each selection is a new draw");
     choose(json!({"wins": [[0, 3], [1, 0]], "policy": {"kind": "self-sparring"}})).await;
     assert_eq!(database.count("select count(*) from experiment").await, 0, "nothing is stored");
 }

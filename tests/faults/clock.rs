@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use crate::audit::audit;
 use crate::cluster::Cluster;
 use crate::scene::Scene;
 use crate::support::{Kind, fresh_database};
+use crate::verify::verify;
 use crate::{rounds, some_moment};
 
 /// The clock error of each process, by round. A duel expires after an hour.
@@ -74,7 +74,7 @@ async fn clocks_jump(url: &str) {
     }
     scene.acknowledges(20).await;
     assert!(expired(&scene) > 0, "no duel was in flight when the clocks jumped ahead");
-    audit(scene, url, "clock jumps", round).await;
+    verify(scene, url, "clock jumps", round).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

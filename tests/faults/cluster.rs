@@ -17,8 +17,8 @@ use crate::support::client::PATIENCE;
 /// How to end a server abruptly.
 #[derive(Debug, Clone, Copy)]
 pub enum End {
-    /// SIGQUIT: what `pg_ctl stop -m immediate` sends. No checkpoint; the next start recovers from
-    /// the log.
+    /// SIGQUIT, as `pg_ctl stop -m immediate` sends it. No checkpoint; the next start recovers from
+    /// the write-ahead log.
     Immediate,
     /// SIGKILL of the postmaster, which cannot notify its child processes.
     Kill,
@@ -142,14 +142,14 @@ impl Cluster {
             End::Kill => child.kill().expect("SIGKILL"),
             End::Immediate => signal("QUIT", child.id()),
         }
-        child.wait().expect("its end");
+        child.wait().expect("an exit status");
     }
 
     /// Restart the server cleanly, despite its connections.
     pub async fn restart(&mut self) {
         let mut child = self.running.take().expect("it is running");
         signal("INT", child.id());
-        child.wait().expect("its end");
+        child.wait().expect("an exit status");
         self.start_again().await;
     }
 
@@ -233,8 +233,8 @@ impl Drop for Cluster {
     }
 }
 
-/// A data folder that no server has used. It lies beside the server of the test run and is removed
-/// with it.
+/// A data folder that no server has used. It is next to the folder of the test run's server, and is
+/// removed with it.
 fn make_template() -> PathBuf {
     let url = std::env::var(POSTGRES_URL)
         .unwrap_or_else(|_| panic!("{POSTGRES_URL} is not set: run scripts/test"));

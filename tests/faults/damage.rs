@@ -8,14 +8,14 @@ use rankduel::events::Event;
 use rankduel::store::{Snapshot, connect};
 use serde_json::json;
 
-use crate::audit::{audit, log};
-use crate::load::{Fate, PendingNotices};
+use crate::load::{Fate, SentAnswer};
 use crate::report::Row;
 use crate::rounds;
 use crate::scene::{NAMES, Scene};
 use crate::support::client::Client;
 use crate::support::server::{Process, outcome, rankduel};
 use crate::support::{Kind, TestDatabase, fresh_database};
+use crate::verify::{log, verify};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn snapshots_are_poisoned_on_sqlite() {
@@ -60,10 +60,10 @@ async fn snapshots_are_poisoned(database: TestDatabase) {
         scene.start(0);
     }
     scene.acknowledges(20).await;
-    audit(scene, &database.url, "poisoned snapshot", times).await;
+    verify(scene, &database.url, "poisoned snapshot", times).await;
 }
 
-/// The database that a killed process leaves behind, and what was acknowledged.
+/// The database that a killed process leaves behind, and the acknowledged answers.
 struct Left {
     scene: Scene,
     /// A duel of each experiment, by its name, that was issued after all answers.
@@ -104,9 +104,9 @@ impl Left {
 
     /// The acknowledged answers: experiment, duel, outcome and position.
     fn acknowledged(&self) -> Vec<(String, String, &'static str, u64)> {
-        let acknowledged = |(id, told): (&String, &PendingNotices)| match told.fate {
+        let acknowledged = |(id, sent): (&String, &SentAnswer)| match sent.fate {
             Fate::Acknowledged(position) => {
-                Some((told.name.clone(), id.clone(), told.outcome, position))
+                Some((sent.name.clone(), id.clone(), sent.outcome, position))
             }
             _ => None,
         };
@@ -143,8 +143,8 @@ fn start(path: &Path) -> (Process, Client) {
     (process, client)
 }
 
-/// The SQLite file is truncated. The program reports this and does not start, or reports what it
-/// cannot read. It never records an acknowledged answer as new.
+/// The SQLite file is truncated. The program reports this and does not start, or reports the parts
+/// that it cannot read. It never records an acknowledged answer as new.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sqlite_file_is_truncated() {
     let times = rounds(6);
@@ -175,8 +175,8 @@ async fn the_sqlite_file_is_truncated() {
     left.keep_row("SQLite file cut off (refused)", times);
 }
 
-/// The write-ahead log loses its last commits. SQLite takes the rest for the whole database; the
-/// first answer to a duel that is newer than the rest reveals the loss.
+/// The write-ahead log loses its last commits. SQLite cannot notice this. The program detects the
+/// loss at the first answer to a duel that is newer than the remaining log.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_write_ahead_log_is_truncated() {
     let times = rounds(4);
@@ -217,12 +217,12 @@ async fn the_write_ahead_log_is_truncated() {
         let metrics = client.get("/metrics").await.text();
         let regressions =
             metrics.lines().find_map(|line| line.strip_prefix("rankduel_log_regressions_total "));
-        let signs = regressions.expect("a counter").parse::<u64>().expect("a number");
+        let regressions = regressions.expect("a counter").parse::<u64>().expect("a number");
         process.signal("TERM");
-        let (code, said) = process.wait();
-        assert_eq!(code, Some(0), "{said}");
+        let (code, output) = process.wait();
+        assert_eq!(code, Some(0), "{output}");
         assert!(gone > 0, "no answer was lost");
-        assert_eq!(said.matches("THE DATABASE HAS LOST").count() as u64, signs);
+        assert_eq!(output.matches("THE DATABASE HAS LOST").count() as u64, regressions);
         // Every repeated answer is in the log again, once.
         let store = connect(&format!("sqlite://{}", path.display())).await.expect("a store");
         let mut outcomes = 0;
@@ -231,7 +231,7 @@ async fn the_write_ahead_log_is_truncated() {
             outcomes += log.iter().filter(|entry| matches!(entry.event, Event::Outcome(_))).count();
         }
         assert!(outcomes >= acknowledged.len());
-        reported += u64::from(signs > 0);
+        reported += u64::from(regressions > 0);
     }
     assert_eq!(reported, times, "a loss was not reported");
     left.keep_row("SQLite write-ahead log cut off (loss reported)", times);

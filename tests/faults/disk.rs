@@ -1,6 +1,6 @@
 //! The disk is full or read-only.
 //!
-//! A file beside the database fills a small file system (tmpfs); removing that file frees space.
+//! A file next to the database fills a small file system (tmpfs); removing that file frees space.
 //! Mounting needs root, or sudo without a password. Without either, these tests fail and say so.
 
 use std::io::Write as _;
@@ -9,10 +9,10 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::audit::audit;
 use crate::cluster::{Cluster, is_root};
 use crate::scene::Scene;
 use crate::support::server::{outcome, rankduel};
+use crate::verify::verify;
 use crate::{rounds, some_moment};
 
 /// A file system of limited size.
@@ -71,8 +71,8 @@ fn root_command(words: &[&str], folder: &Path) -> Command {
 fn as_root(words: &[&str], folder: &Path) {
     let done = root_command(words, folder).output();
     let done = done.unwrap_or_else(|error| panic!("{words:?} needs root, or sudo: {error}"));
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{words:?} needs root, or sudo without a password: {said}");
+    let stderr = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{words:?} needs root, or sudo without a password: {stderr}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,7 +91,7 @@ async fn the_disk_of_sqlite_is_full() {
         disk.free();
     }
     scene.acknowledges(20).await;
-    audit(scene, &url, "disk full", times).await;
+    verify(scene, &url, "disk full", times).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,7 +116,7 @@ async fn the_disk_of_postgres_is_full() {
         }
     }
     scene.acknowledges(20).await;
-    audit(scene, &url, "disk full", times).await;
+    verify(scene, &url, "disk full", times).await;
     drop(cluster);
 }
 
@@ -138,10 +138,11 @@ async fn postgres_is_read_only() {
         cluster.execute("select pg_reload_conf()").await;
     }
     scene.acknowledges(20).await;
-    audit(scene, &url, "read-only", times).await;
+    verify(scene, &url, "read-only", times).await;
 }
 
-/// On a read-only file system no process starts. What was acknowledged before is there afterwards.
+/// On a read-only file system, no process starts. All answers acknowledged before are there
+/// afterwards.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_disk_of_sqlite_is_read_only() {
     let times = rounds(2);
@@ -166,5 +167,5 @@ async fn the_disk_of_sqlite_is_read_only() {
         scene.start(0);
     }
     scene.acknowledges(20).await;
-    audit(scene, &url, "read-only", times).await;
+    verify(scene, &url, "read-only", times).await;
 }

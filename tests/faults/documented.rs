@@ -32,12 +32,12 @@ impl Documented {
     /// The error in this response to this operation, if any. A server failure (500) is documented,
     /// and still an error.
     pub fn wrong(&self, operation: &str, answer: &Answer) -> Option<String> {
-        let told = || format!("{}: {} {}", answer.request, answer.status, answer.text());
+        let described = || format!("{}: {} {}", answer.request, answer.status, answer.text());
         let Some(slugs) = self.0.get(&(operation.to_owned(), answer.status)) else {
-            return Some(format!("undocumented: {}", told()));
+            return Some(format!("undocumented: {}", described()));
         };
         if answer.status == 500 {
-            return Some(format!("a server failure: {}", told()));
+            return Some(format!("a server failure: {}", described()));
         }
         if answer.status < 400 {
             return None;
@@ -47,7 +47,7 @@ impl Documented {
             .as_str()
             .and_then(|uri| uri.strip_prefix("/problems/"))
             .unwrap_or_default();
-        (!slugs.contains(slug)).then(|| format!("undocumented problem: {}", told()))
+        (!slugs.contains(slug)).then(|| format!("undocumented problem: {}", described()))
     }
 }
 
@@ -55,7 +55,7 @@ impl Documented {
 fn slugs(api: &Value, response: &Value) -> BTreeSet<String> {
     let response = match response["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'))
     {
-        Some(pointer) => api.pointer(pointer).expect("what it refers to"),
+        Some(pointer) => api.pointer(pointer).expect("the referenced response"),
         None => response,
     };
     let examples = response["content"]["application/problem+json"]["examples"].as_object();

@@ -6,11 +6,11 @@ use dueling_bandits::Answer;
 use rankduel::events::{Event, OutcomeEvent};
 use rankduel::store::{Appended, Created, NewEvent, NewExperiment, connect};
 
-use crate::audit::audit;
 use crate::cluster::{Cluster, End};
 use crate::proxy::{Mode, Proxy};
 use crate::scene::Scene;
 use crate::support::client::eventually;
+use crate::verify::verify;
 use crate::{rounds, some_moment};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,7 +38,7 @@ async fn a_standby_takes_over() {
         primary = standby;
     }
     scene.acknowledges(20).await;
-    audit(scene, &primary.url("rankduel"), "failover to a synchronous standby", times).await;
+    verify(scene, &primary.url("rankduel"), "failover to a synchronous standby", times).await;
 }
 
 /// A commit whose wait for the standby is cancelled is visible in the primary's log, and exists

@@ -1,9 +1,9 @@
 //! Processes and databases die at random moments.
 
-use crate::audit::audit;
 use crate::cluster::{Cluster, End};
 use crate::scene::Scene;
 use crate::support::{Kind, TestDatabase, fresh_database};
+use crate::verify::verify;
 use crate::{rounds, some_moment};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,7 +34,7 @@ async fn replica_is_killed(database: TestDatabase) {
         }
     }
     scene.acknowledges(20).await;
-    audit(scene, &database.url, "kill -9 of rankduel", times).await;
+    verify(scene, &database.url, "kill -9 of rankduel", times).await;
 }
 
 /// The database is killed and started again; the processes stay.
@@ -53,7 +53,7 @@ async fn postgres_is_killed() {
         cluster.start_again().await;
     }
     scene.acknowledges(20).await;
-    audit(scene, &url, "kill -9 or immediate stop of PostgreSQL", times).await;
+    verify(scene, &url, "kill -9 or immediate stop of PostgreSQL", times).await;
 }
 
 /// The database and a process are killed; both are started again.
@@ -74,7 +74,7 @@ async fn postgres_and_a_replica_are_killed() {
         scene.start((round % 2) as usize);
     }
     scene.acknowledges(20).await;
-    audit(scene, &url, "kill -9 of both", times).await;
+    verify(scene, &url, "kill -9 of both", times).await;
 }
 
 /// The database is restarted cleanly, as for an upgrade.
@@ -91,7 +91,7 @@ async fn postgres_is_restarted() {
         cluster.restart().await;
     }
     scene.acknowledges(20).await;
-    audit(scene, &url, "restart of PostgreSQL", times).await;
+    verify(scene, &url, "restart of PostgreSQL", times).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,5 +116,5 @@ async fn replica_is_stopped(database: TestDatabase) {
         scene.start((round % 2) as usize);
     }
     scene.acknowledges(20).await;
-    audit(scene, &database.url, "SIGTERM under load", times).await;
+    verify(scene, &database.url, "SIGTERM under load", times).await;
 }

@@ -16,9 +16,9 @@ const OUTCOMES: [&str; 4] = ["left", "right", "tie", "none"];
 /// Pause before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The answer sent about a duel, and the service's last response.
+/// An answer that a caller sent for a duel, and the service's last response to it.
 #[derive(Debug, Clone)]
-pub struct PendingNotices {
+pub struct SentAnswer {
     /// The experiment.
     pub name: String,
     /// The outcome that was sent.
@@ -38,11 +38,11 @@ pub enum Fate {
     Expired,
 }
 
-/// What the callers know.
+/// The answers that the callers sent, and the responses that they received.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// Sent answers by `duel_id`.
-    pub duels: BTreeMap<String, PendingNotices>,
+    pub duels: BTreeMap<String, SentAnswer>,
     /// Number of responses that asked for a retry.
     pub told_to_retry: u64,
     /// Number of requests without a response.
@@ -54,12 +54,12 @@ pub struct Memory {
 impl Memory {
     /// Number of acknowledged answers.
     pub fn acknowledged(&self) -> u64 {
-        self.duels.values().filter(|told| matches!(told.fate, Fate::Acknowledged(_))).count() as u64
+        self.duels.values().filter(|sent| matches!(sent.fate, Fate::Acknowledged(_))).count() as u64
     }
 
     /// Number of answers that arrived too late.
     pub fn expired(&self) -> u64 {
-        self.duels.values().filter(|told| told.fate == Fate::Expired).count() as u64
+        self.duels.values().filter(|sent| sent.fate == Fate::Expired).count() as u64
     }
 }
 
@@ -67,7 +67,7 @@ impl Memory {
 pub struct Office {
     /// The servers that are running now.
     pub servers: RwLock<Vec<Client>>,
-    /// What the callers know.
+    /// The answers and responses of all callers.
     pub memory: Mutex<Memory>,
     documented: Documented,
     closed: AtomicBool,
@@ -104,12 +104,12 @@ impl Office {
         !self.closed.load(Ordering::SeqCst)
     }
 
-    /// Read or change what the callers know.
+    /// Read or change the memory of the callers.
     pub fn know<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
         change(&mut self.memory.lock().expect("a memory"))
     }
 
-    /// One of the servers.
+    /// The running server whose turn it is; `None` if none runs.
     pub fn server(&self, turn: usize) -> Option<Client> {
         let servers = self.servers.read().expect("servers");
         servers.get(turn % servers.len().max(1)).cloned()
@@ -147,7 +147,7 @@ impl Office {
         Some(answer)
     }
 
-    fn wonder(&self, answer: &Answer, why: &str) {
+    fn record_anomaly(&self, answer: &Answer, why: &str) {
         let what = format!("{why}: {}: {} {}", answer.request, answer.status, answer.text());
         self.know(|memory| memory.anomalies.push(what));
     }
@@ -172,8 +172,8 @@ async fn call(office: Arc<Office>, name: String, caller: usize) {
         }
         office.know(|memory| {
             for (id, outcome) in &items {
-                let told = PendingNotices { name: name.clone(), outcome, fate: Fate::Open };
-                memory.duels.insert(id.clone(), told);
+                let sent = SentAnswer { name: name.clone(), outcome, fate: Fate::Open };
+                memory.duels.insert(id.clone(), sent);
             }
         });
         for attempt in 0.. {
@@ -208,13 +208,13 @@ pub async fn send(
         many => json!({"feedback": many.iter().map(item).collect::<Vec<_>>()}),
     };
     let Some(answer) = office.ask(turn, FEEDBACK, name, Some(&body)).await else { return false };
-    let told: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
-    let receipts = match (answer.status, told["results"].as_array()) {
+    let body: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
+    let receipts = match (answer.status, body["results"].as_array()) {
         (200, Some(results)) => results.clone(),
-        (200, None) => vec![told],
+        (200, None) => vec![body],
         (410, None) => vec![json!({"status": "expired"})],
         _ => {
-            office.wonder(&answer, "no receipt");
+            office.record_anomaly(&answer, "no receipt");
             return true;
         }
     };
@@ -224,19 +224,19 @@ pub async fn send(
             (Some("duplicate"), Some(position)) if !first => Fate::Acknowledged(position),
             (Some("expired"), None) => Fate::Expired,
             _ => {
-                office.wonder(&answer, "unexpected receipt");
+                office.record_anomaly(&answer, "unexpected receipt");
                 continue;
             }
         };
         let before = office.know(|memory| {
-            let told = memory.duels.get_mut(id).expect("a duel that was noted");
-            std::mem::replace(&mut told.fate, fate)
+            let sent = memory.duels.get_mut(id).expect("a duel that was noted");
+            std::mem::replace(&mut sent.fate, fate)
         });
         // A late answer may be in time again if the clock was set back.
         if matches!(before, Fate::Acknowledged(_))
             && (before != fate || receipt["status"] == "recorded")
         {
-            office.wonder(&answer, &format!("the previous response was {before:?}"));
+            office.record_anomaly(&answer, &format!("the previous response was {before:?}"));
         }
     }
     true
@@ -252,6 +252,6 @@ async fn contradict(office: &Office, turn: usize, name: &str, item: &(String, &'
     let body = json!({"duel_id": item.0, "outcome": other});
     let Some(answer) = office.ask(turn, FEEDBACK, name, Some(&body)).await else { return };
     if answer.status != 409 {
-        office.wonder(&answer, "a contradiction was not refused");
+        office.record_anomaly(&answer, "a contradiction was not refused");
     }
 }

@@ -1,7 +1,7 @@
 //! Real processes, a real PostgreSQL, and faults in every connection and layer.
 //!
 //! Each test injects one fault repeatedly while callers request and answer duels, and ends with the
-//! checks in [`audit`]. Every acknowledged outcome is in the log exactly once, at its acknowledged
+//! checks in [`verify`]. Every acknowledged outcome is in the log exactly once, at its acknowledged
 //! position. Every replica's standings are the fold of the log from its start. Every response is
 //! one that `openapi.yaml` documents.
 //!
@@ -12,7 +12,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod audit;
 mod clock;
 mod cluster;
 mod damage;
@@ -26,6 +25,7 @@ mod proxy;
 mod report;
 mod scene;
 mod storms;
+mod verify;
 
 use std::time::Duration;
 

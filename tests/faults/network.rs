@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::audit::audit;
 use crate::cluster::Cluster;
 use crate::proxy::{Mode, Proxy};
 use crate::scene::Scene;
 use crate::support::client::eventually;
+use crate::verify::verify;
 use crate::{rounds, some_moment};
 
 struct Way {
@@ -38,7 +38,7 @@ async fn connections_break() {
         proxy.set(Mode::Pass);
     }
     scene.acknowledges(20).await;
-    audit(scene, &cluster.url("rankduel"), "connection to PostgreSQL cut", times).await;
+    verify(scene, &cluster.url("rankduel"), "connection to PostgreSQL cut", times).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -66,7 +66,7 @@ async fn cut_at_commits(mode: Mode, fault: &'static str, times: u64) {
     }
     scene.acknowledges(20).await;
     let times = proxy.cut_at_commits();
-    audit(scene, &cluster.url("rankduel"), fault, times).await;
+    verify(scene, &cluster.url("rankduel"), fault, times).await;
 }
 
 /// The stall is longer than the timeout of a commit, so callers get an error response.
@@ -82,7 +82,7 @@ async fn connections_stall() {
         proxy.set(Mode::Pass);
     }
     scene.acknowledges(20).await;
-    audit(scene, &cluster.url("rankduel"), "connection stalled", times).await;
+    verify(scene, &cluster.url("rankduel"), "connection stalled", times).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,5 +97,5 @@ async fn connections_are_slow() {
         scene.acknowledges(20).await;
     }
     tokio::time::sleep(Duration::from_millis(100)).await;
-    audit(scene, &cluster.url("rankduel"), "connection slowed", times).await;
+    verify(scene, &cluster.url("rankduel"), "connection slowed", times).await;
 }

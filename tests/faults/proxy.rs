@@ -100,10 +100,10 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// What a client sends to make something durable: `COMMIT`, or an append of a few entries, which is
-/// one statement with a list of nonces (no nulls, type 2950: `uuid`).
+/// The messages with which a client commits: `COMMIT`, or an append of a few entries, which is one
+/// statement with a list of nonces (no nulls, type 2950: `uuid`).
 const ASKED: [&[u8]; 2] = [b"COMMIT", b"\0\0\0\0\0\0\x0b\x86"];
-/// The command tags that confirm these.
+/// The command tags that confirm these messages.
 const DONE: [&[u8]; 2] = [b"COMMIT\0", b"UPDATE 1\0"];
 
 /// Run until one side closes, or the mode breaks the connection.

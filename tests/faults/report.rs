@@ -20,7 +20,7 @@ pub struct Row {
     pub lost: u64,
     /// Duels that are in the log more than once.
     pub double_counted: u64,
-    /// Requests that were told to retry (503, 504).
+    /// Requests whose response asked for a retry (503, 504).
     pub told_to_retry: u64,
     /// Requests without a response.
     pub unanswered: u64,

@@ -31,8 +31,8 @@ impl Scene {
         Self::set_with(url, replicas, &[]).await
     }
 
-    /// The same, with these environment variables for the processes. `{replica}` in a value becomes
-    /// the index of the process.
+    /// Start a scene with these environment variables for its processes. `{replica}` in a value
+    /// becomes the index of the process.
     pub async fn set_with(url: &str, replicas: usize, variables: &[(&str, &str)]) -> Self {
         let mut scene = Self {
             office: Office::new(),
@@ -138,7 +138,7 @@ impl Scene {
         .await;
     }
 
-    /// Wait until a further request is told to retry or gets no response.
+    /// Wait until another request is refused with a request to retry, or gets no response.
     pub async fn refuses(&self) {
         let refused = || self.office.know(|memory| memory.told_to_retry + memory.unanswered);
         let before = refused();

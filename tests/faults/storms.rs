@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::audit::audit;
-use crate::load::{Fate, Office, PendingNotices};
+use crate::load::{Fate, Office, SentAnswer};
 use crate::rounds;
 use crate::scene::Scene;
 use crate::support::{Kind, TestDatabase, fresh_database};
+use crate::verify::verify;
 
 const CLIENTS: usize = 64;
 /// Number of answers that all clients send at once.
@@ -41,8 +41,8 @@ async fn all_clients_send_the_same_answer(database: TestDatabase) {
             assert_eq!(count(receipts, "recorded"), 1, "{receipts:?}");
             assert_eq!(count(receipts, "duplicate"), CLIENTS - 1, "{receipts:?}");
             let fate = Fate::Acknowledged(positions[0]);
-            let told = PendingNotices { name: "steady".into(), outcome: "left", fate };
-            scene.office.know(|memory| memory.duels.insert(duel.clone(), told));
+            let sent = SentAnswer { name: "steady".into(), outcome: "left", fate };
+            scene.office.know(|memory| memory.duels.insert(duel.clone(), sent));
         }
         for replica in 0..2 {
             scene.kill(replica);
@@ -54,7 +54,7 @@ async fn all_clients_send_the_same_answer(database: TestDatabase) {
         }
     }
     let storms = times * DUELS * 2;
-    audit(scene, &database.url, "the same answer from 64 clients", storms).await;
+    verify(scene, &database.url, "the same answer from 64 clients", storms).await;
 }
 
 fn count(receipts: &[Value], status: &str) -> usize {
@@ -117,5 +117,5 @@ async fn all_clients_answer_about_one_pair(database: TestDatabase) {
     }
     scene.office.close();
     callers.join_all().await;
-    audit(scene, &database.url, "300 clients on one pair", times).await;
+    verify(scene, &database.url, "300 clients on one pair", times).await;
 }

@@ -319,7 +319,7 @@ fn assert_same(one: &Fold, other: &Fold, what: &str) {
     assert_same_policy(one, other, what);
 }
 
-/// The same, except for the times of events.
+/// Check that two folds are in the same state, except for the times of events.
 fn assert_same_policy(one: &Fold, other: &Fold, what: &str) {
     assert_eq!(one.policy().save(), other.policy().save(), "{what}");
     assert_eq!(one.policy().champion(), other.policy().champion(), "{what}");
@@ -364,7 +364,7 @@ proptest! {
                     .expect("entries that follow");
                 one_by_one = fold_all(one_by_one, page);
                 assert_same(&in_pages, &one_by_one, spec.policy.kind());
-                let restored = Fold::restore(&spec, SEED, &one_by_one.save()).expect("what this program saved");
+                let restored = Fold::restore(&spec, SEED, &one_by_one.save()).expect("a saved state");
                 assert_same(&in_pages, &restored, spec.policy.kind());
                 if rest.is_empty() {
                     break;
@@ -401,14 +401,14 @@ proptest! {
             let whole = fold_all(start(&spec), &log);
             let mut before = start(&spec);
             for cut in 0..=log.len() {
-                let restored = Fold::restore(&spec, SEED, &before.save()).expect("what this program saved");
+                let restored = Fold::restore(&spec, SEED, &before.save()).expect("a saved state");
                 assert_same(&restored, &before, spec.policy.kind());
                 // The whole rest of the log from some cuts, and one step from all of them.
                 if cut % 7 == 0 || cut == log.len() {
                     assert_same(&fold_all(restored, &log[cut..]), &whole, spec.policy.kind());
                 }
                 if let Some(next) = log.get(cut) {
-                    let restored = Fold::restore(&spec, SEED, &before.save()).expect("what this program saved");
+                    let restored = Fold::restore(&spec, SEED, &before.save()).expect("a saved state");
                     before.apply(next).expect("an entry that follows");
                     assert_same(&fold_all(restored, [next]), &before, spec.policy.kind());
                 }
@@ -716,7 +716,8 @@ fn kept_after_a_gap(kept: &[LogEntry]) -> Vec<LogEntry> {
     vec![LogEntry { position: last.position + 2, nonce: last.nonce + 2, ..last }]
 }
 
-/// Each policy supports roster changes exactly if it says so; a log that disagrees is refused.
+/// Each policy supports roster changes exactly if its description says so. A log with roster
+/// changes that the policy does not support is refused.
 #[test]
 fn roster_changes_fold_where_the_policy_supports_them() {
     for policy in policies() {

@@ -17,7 +17,7 @@ pub enum Mode {
     FailsBefore,
     /// It writes, and the response is lost. Reads succeed.
     FailsAfter,
-    /// It does nothing and never responds.
+    /// It hangs: it does nothing and never responds.
     Hangs,
     /// Each response takes [`LATE`] longer.
     Late,

@@ -95,7 +95,7 @@ impl TestDatabase {
         self.execute_text(statements.into()).await;
     }
 
-    /// The same with statements that are built at run time.
+    /// Run SQL statements that are built at run time.
     pub async fn execute_text(&self, statements: String) {
         match self.hold_text(statements).await {
             Held::Sqlite(connection) => connection.close().await.unwrap(),

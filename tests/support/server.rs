@@ -95,7 +95,7 @@ impl Api {
         Self::start_with(kind, settings, clock, connections, Router::new()).await
     }
 
-    /// Start it with these routes beside its own.
+    /// Start the API with these routes in addition to its own.
     pub async fn start_with(
         kind: Kind,
         settings: &ShellSettings,
@@ -175,7 +175,7 @@ impl Process {
 
     /// Wait for the process to end; returns its exit code and log.
     pub fn wait(mut self) -> (Option<i32>, String) {
-        let status = self.child.wait().expect("its end");
+        let status = self.child.wait().expect("an exit status");
         let log = self.log.take().map(|log| log.join().expect("its log")).unwrap_or_default();
         (status.code(), log)
     }

@@ -57,7 +57,8 @@ impl Server {
         self.client.clone()
     }
 
-    /// Stop as a signal does: finish running requests, then write what is only in memory.
+    /// Stop as after a signal: finish running requests, then write the entries that are only in
+    /// memory.
     pub async fn stop(self) {
         let Self { service, client, server, .. } = self;
         drop(client); // closes its idle connections

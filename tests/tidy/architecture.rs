@@ -6,7 +6,7 @@ const PAGE: &str = "docs/architecture.md";
 
 #[test]
 fn the_architecture_page_names_every_crate_and_module() {
-    check("architecture", findings());
+    check(findings());
 }
 
 pub fn findings() -> Vec<Finding> {

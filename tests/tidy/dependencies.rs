@@ -1,5 +1,5 @@
-//! What the pure crates may not depend on. Each crate's graph is resolved by itself: what another
-//! crate of the workspace enables does not count.
+//! The dependencies that the pure crates must not have. Each crate's graph is resolved separately,
+//! so features that another crate of the workspace enables do not count.
 
 use std::process::Command;
 
@@ -34,7 +34,7 @@ fn is_refused(name: &str) -> bool {
     })
 }
 
-/// The names of everything that `package` is built from, without build and test dependencies.
+/// The names of all dependencies of `package`, direct or not, except build and test dependencies.
 fn dependencies(package: &str) -> Vec<String> {
     let arguments = "tree --offline --locked --edges normal --prefix none --format {p} --package";
     let output = Command::new(env!("CARGO"))

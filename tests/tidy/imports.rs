@@ -10,7 +10,7 @@
 //!   `use crate::policy::Duel` imports `policy/duel.rs`, not `policy/mod.rs`.
 //! - A re-export is not an import: `mod.rs` may re-export from its children.
 //!
-//! What a macro or a glob re-export brings in is not seen.
+//! The graph does not contain imports by macros or glob re-exports.
 
 mod graph;
 mod source;
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use crate::{Finding, check, tree};
 use graph::{Graph, Import};
 
-/// The layers of the service, the highest first. A module imports from its own layer and below.
+/// The layers of the service, highest first. A module imports from its own layer and lower ones.
 const LAYERS: &[&[&str]] = &[
     &["cli"],
     &["config"],
@@ -34,12 +34,12 @@ const LAYERS: &[&[&str]] = &[
 
 #[test]
 fn files_do_not_import_each_other_in_circles() {
-    check("cycles", cycles());
+    check(cycles());
 }
 
 #[test]
 fn no_module_of_the_service_imports_from_a_higher_layer() {
-    check("layers", upward());
+    check(upward());
 }
 
 pub fn cycles() -> Vec<Finding> {
@@ -73,7 +73,7 @@ pub fn upward() -> Vec<Finding> {
     let unknown = unknown.map(|(_, path)| {
         Finding::new(path, 0, "add its module to LAYERS in tests/tidy/imports.rs")
     });
-    // All modules may use what the crate's root defines, and the root may use all modules.
+    // All modules may use the items of the crate's root, and the root may use all modules.
     let is_upward = |import: &&Import| match (layer(&import.from), layer(&import.to)) {
         (Some(from), Some(to)) => to < from,
         _ => false,

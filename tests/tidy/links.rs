@@ -1,11 +1,11 @@
-//! Relative links, anchors and file names in the documentation lead somewhere.
+//! Relative links, anchors and file names in the documentation exist.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::tree::{self, File};
 use crate::{Finding, check};
 
-/// Folders whose files the documentation and the comments name by their path from the root.
+/// Folders whose files are named by their path from the root in documentation and comments.
 const FOLDERS: [&str; 10] = [
     "clients",
     "conformance",
@@ -21,7 +21,7 @@ const FOLDERS: [&str; 10] = [
 
 #[test]
 fn links_anchors_and_paths_lead_somewhere() {
-    check("links", findings());
+    check(findings());
 }
 
 pub fn findings() -> Vec<Finding> {
@@ -62,8 +62,8 @@ fn dead_links(file: &File, files: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// Where the links of a line go: Markdown links, definitions of references, and HTML attributes.
-/// Addresses of other hosts are left out.
+/// The targets of the links in a line: Markdown links, definitions of references, and HTML
+/// attributes. Addresses on other hosts are omitted.
 fn targets(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (start, end) in [("](", ')'), ("href=\"", '"'), ("src=\"", '"')] {
@@ -124,12 +124,12 @@ fn heading_anchor(heading: &str) -> String {
         .collect()
 }
 
-/// Code spans that are a path below one of [`FOLDERS`] and name no file.
+/// Code spans that are a path below one of [`FOLDERS`] without a file there.
 fn dead_paths<'a>(file: &File, lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (line, text) in lines {
         let parts: Vec<_> = text.split('`').collect();
-        // a span that goes on in the next line is left out
+        // a span that continues on the next line is omitted
         let spans = parts.iter().skip(1).step_by(2).take((parts.len() - 1) / 2);
         for span in spans {
             let is_path = span.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));

@@ -14,7 +14,7 @@ impl File {
         self.path.extension().is_some_and(|found| found == extension)
     }
 
-    /// Each line with its number.
+    /// The lines, each with its number.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }

@@ -1,4 +1,4 @@
-//! Comments and prose wrap at 100 columns. Code is the formatter's business.
+//! Comments and prose wrap at 100 columns. The formatter checks code.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ const COLUMNS: usize = 100;
 
 #[test]
 fn comments_and_prose_wrap_at_100_columns() {
-    check("width", findings());
+    check(findings());
 }
 
 pub fn findings() -> Vec<Finding> {
@@ -31,7 +31,7 @@ fn long_prose(file: &File) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// Lines that are a comment and nothing else, but for tables and code blocks in doc comments.
+/// Lines that contain only a comment, except tables and code blocks in doc comments.
 fn long_comments(file: &File) -> Vec<(usize, usize)> {
     let Some(mark) = comment_mark(file) else { return Vec::new() };
     let comments = file.lines().filter(|(_, line)| line.trim_start().starts_with(mark));

@@ -1,4 +1,4 @@
-//! Names and phrases that were replaced do not come back. One meaning has one word.
+//! Replaced names and phrases do not come back. Each meaning has one word.
 
 use crate::tree::{self, File};
 use crate::{Finding, check};
@@ -14,7 +14,7 @@ enum Match {
 
 use Match::{Identifier, Start};
 
-/// What is refused, and what to write instead.
+/// The refused words, each with its replacement.
 const WORDS: &[(&str, Match, &str)] = &[
     ("comings", Start, "roster changes"),
     ("founder", Start, "initial rankers"),
@@ -63,7 +63,7 @@ const FILE_NAMES: [&str; 9] =
 
 #[test]
 fn replaced_words_do_not_come_back() {
-    check("words", findings());
+    check(findings());
 }
 
 pub fn findings() -> Vec<Finding> {

@@ -1,13 +1,14 @@
-//! The instructions of a step for policy × K, beside the reference implementation's, counted by
-//! valgrind's callgrind: figures that a busy machine does not change.
+//! The number of instructions of a step for policy × K, next to that of the reference
+//! implementation. Valgrind's callgrind counts them, so a busy machine does not change the figures.
 //!
 //! ```text
-//! cargo bench --bench instructions              # all policies that have a reference implementation
+//! cargo bench --bench instructions              # all policies that have a reference
+//! implementation
 //! cargo bench --bench instructions -- ccb rcs   # some policies
 //! ```
 //!
-//! The state is played up to natively; then the program runs itself under callgrind, which counts
-//! inside [`counted_steps`] alone.
+//! The program first plays the policy natively up to the measured state. It then runs itself under
+//! callgrind, which counts only inside [`counted_steps`].
 
 mod subjects;
 
@@ -20,9 +21,9 @@ use subjects::{MakeReference, Phase, ReferencePolicy, Scene};
 
 const RANKERS: &[usize] = &[5, 16, 64, 136, 500, 1000];
 const STEPS: usize = 1_000;
-/// About this many pairs are visited by a reference implementation.
+/// Approximate number of pairs that a reference implementation visits in one measurement.
 const REFERENCE_PAIRS: usize = 400_000;
-/// First argument of the program under callgrind.
+/// First argument of the program when it runs under callgrind.
 const UNDER_CALLGRIND: &str = "under-callgrind";
 
 fn main() -> ExitCode {
@@ -115,7 +116,7 @@ fn count(program: &Command, steps: usize) -> anyhow::Result<f64> {
     let (_, instructions) = collected.with_context(|| format!("no count in:\n{report}"))?;
     let instructions: f64 = instructions.trim().parse().context("callgrind's count")?;
     if instructions == 0.0 {
-        bail!("callgrind has not seen the steps: is the program stripped of its symbols?");
+        bail!("callgrind did not count the steps: check that the program has its symbols");
     }
     Ok(instructions / steps as f64)
 }
@@ -125,7 +126,7 @@ fn reference(kind: &str) -> Option<MakeReference> {
     found.map(|&(_, reference)| reference)
 }
 
-/// What callgrind looks at.
+/// The program under callgrind.
 fn run(kind: &str, rankers: &str, side: &str, state: &str) -> anyhow::Result<()> {
     let rankers: usize = rankers.parse().context("a number of rankers")?;
     let scene = Scene::in_state(kind, rankers, std::fs::read(state)?);

@@ -1,5 +1,5 @@
-//! The processor time of a step (select and fold one outcome) for policy × K, beside the reference
-//! implementation of the policy in the same state.
+//! The processor time of a step (select and fold one outcome) for policy × K, next to that of the
+//! policy's reference implementation in the same state.
 //!
 //! ```text
 //! cargo bench --bench step                    # all of it
@@ -7,7 +7,7 @@
 //! cargo bench --bench step -- 'steady/1000$'  # one size, without the reference implementations
 //! ```
 //!
-//! `docs/performance.md` says what the names mean.
+//! `docs/performance.md` explains the names.
 
 mod subjects;
 
@@ -20,7 +20,7 @@ use rustix::time::{ClockId, clock_gettime};
 use subjects::{Phase, Scene};
 
 const RANKERS: &[usize] = &[5, 16, 64, 100, 136, 500, 1000];
-/// For what has no goal: enough to see how a step grows.
+/// Sizes for policies without a goal: enough to see how the cost of a step grows.
 const SOME_RANKERS: &[usize] = &[16, 100, 1000];
 
 fn main() {
@@ -86,8 +86,8 @@ fn bench(
     group.finish();
 }
 
-/// The processor time of `steps` steps, which other work on the machine changes little. Every
-/// `lasts` of them begin anew, which is not timed.
+/// The processor time of `steps` steps. Unlike elapsed time, other work on the machine changes it
+/// little. After every `lasts` steps the state starts over, which is not timed.
 fn timed<S>(
     steps: u64,
     lasts: usize,
@@ -109,7 +109,7 @@ fn timed<S>(
     spent
 }
 
-/// That of this thread so far.
+/// The processor time of this thread so far.
 fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime))
         .expect("no time before the thread's start")

@@ -1,4 +1,4 @@
-//! What only some policies can do: batches, changes of the roster, and deferred updates.
+//! Capabilities that only some policies have: batches, roster changes, and deferred updates.
 //!
 //! A [`Policy`](crate::Policy) returns `Some` for each capability that it has.
 
@@ -38,9 +38,9 @@ pub trait MutableRoster {
 /// A policy that can postpone work while it folds many observations in a row. Reached by
 /// [`Policy::deferred_updates`](crate::Policy::deferred_updates).
 ///
-/// Postponed is only what [`Policy::select`](crate::Policy::select) reads: after
-/// [`DeferredUpdates::catch_up`] the state equals the one that
-/// [`Policy::observe`](crate::Policy::observe) leaves.
+/// Only work for [`Policy::select`](crate::Policy::select) is postponed. After
+/// [`DeferredUpdates::catch_up`], the state is the same as after
+/// [`Policy::observe`](crate::Policy::observe).
 pub trait DeferredUpdates {
     /// Fold one answered duel. `select` must not be called before [`DeferredUpdates::catch_up`].
     fn observe_deferred(&mut self, observation: &Observation);

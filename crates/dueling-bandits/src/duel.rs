@@ -31,8 +31,8 @@ pub struct Selection {
     pub duel: Duel,
     /// The batch that the duel belongs to, counted from 1; `None` outside batches.
     pub batch: Option<u32>,
-    /// Data of the policy about this selection that it needs with the outcome: an epoch, a step
-    /// number, a probability. 0 where it needs none.
+    /// Data about this selection that the policy needs together with the outcome: an epoch, a step
+    /// number, a probability. 0 if it needs none.
     pub ticket: u64,
 }
 

@@ -33,7 +33,7 @@
 //! # Ok::<(), dueling_bandits::preference::InvalidName>(())
 //! ```
 //!
-//! # Where to find what
+//! # Overview
 //!
 //! | for | see |
 //! | --- | --- |
@@ -59,8 +59,8 @@
 //! # Sources
 //!
 //! Comments give steps and sections of `algorithms.md` and `algorithms-comparators.md`, in the
-//! folder `docs` of the repository. They write every policy out step by step, say where a paper is
-//! silent or wrong, and work examples by hand.
+//! folder `docs` of the repository. These documents give every policy step by step, point out where
+//! a paper is silent or wrong, and work through examples by hand.
 // without the feature, nothing saves states or checks restored ones
 #![cfg_attr(not(feature = "serde"), allow(dead_code))]
 #![forbid(unsafe_code)]

@@ -1,10 +1,11 @@
-//! Thompson samples of which only the side of 1/2 matters (`algorithms.md` §2, "An exact
+//! Thompson samples for steps that use only their side of 1/2 (`algorithms.md` §2, "An exact
 //! shortcut").
 //!
 //! `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)` is above 1/2 with a probability that changes only when
 //! the pair is played. [`WinProbabilities`] keeps this probability for every pair.
-//! [`PairwiseSample`] draws who wins each pair in one selection. Every pair has its own position in
-//! a counter-based random stream, so the winner of a pair can be drawn again instead of stored.
+//! [`PairwiseSample`] draws the winner of each pair in one selection. Every pair has its own
+//! position in a counter-based random stream, so the winner of a pair can be drawn again instead of
+//! being stored.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
@@ -57,7 +58,7 @@ fn lower_tail(a: f64, b: f64) -> f64 {
 /// From this many comparisons of a pair on, the normal approximation has an error below 1e-9.
 const NORMAL_FROM: f64 = 10_000.0;
 
-/// Where win probabilities come from.
+/// A source of win probabilities.
 pub trait WinProbabilitySource {
     /// `Pr(θ[i][j] > 1/2)`, to all its digits.
     fn above_half(&self, i: usize, j: usize) -> f64;
@@ -83,7 +84,7 @@ pub struct WinProbabilities {
     level: Level,
 }
 
-/// Rankers that the widest register holds.
+/// Number of rankers that the widest register holds.
 const WIDEST: usize = 32;
 const EVEN: u16 = 1 << 15;
 

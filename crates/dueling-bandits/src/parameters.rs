@@ -1,14 +1,14 @@
-//! What a kind of policy declares: its parameters, its description, and how it starts.
+//! The declaration of a kind of policy: its parameters, its description, and how it starts.
 
 use crate::saved_state::Serializable;
 use crate::{Policy, Tally};
 
-/// What a policy needs to start, beside its own parameters.
+/// The inputs that every policy needs to start, in addition to its own parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
     /// Number of rankers, `K`.
     pub rankers: usize,
-    /// Seed of everything that is drawn at random while observing.
+    /// Seed of all random numbers that are drawn while observing.
     pub seed: u64,
 }
 
@@ -16,9 +16,10 @@ pub struct Setup {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct InvalidPolicy {
-    /// Name of the wrong parameter, `kind` for the kind itself, empty where it is no single one.
+    /// Name of the wrong parameter; `kind` for the kind itself; empty if the error is not in a
+    /// single parameter.
     pub parameter: String,
-    /// What is wrong and what would be right.
+    /// The problem, and the allowed values.
     pub detail: String,
 }
 
@@ -29,21 +30,21 @@ impl InvalidPolicy {
     }
 }
 
-/// What a user wants to know about a kind of policy before choosing it.
+/// The description of a kind of policy, for a user who chooses one.
 #[derive(Debug, Clone, Copy)]
 pub struct Description {
-    /// One sentence: what it does.
+    /// Summary of the policy in one or two sentences.
     pub summary: &'static str,
     /// Paper and algorithm.
     pub source: &'static str,
-    /// What must hold for its guarantee, as "a Condorcet winner"; "nothing" where it needs nothing.
+    /// The assumption of its guarantee, such as "a Condorcet winner"; "nothing" if there is none.
     pub assumes: &'static str,
     /// Its parameters, in the order of its documentation.
     pub parameters: &'static [Parameter],
-    /// Why rankers cannot be added or retired; `None` exactly where
+    /// The reason why rankers cannot be added or retired; `None` exactly if
     /// [`Policy::mutable_roster`] is `Some`.
     pub fixed_rankers: Option<&'static str>,
-    /// Why it is unsuited to concurrent requests; `None` where it is suited.
+    /// The reason why it is not suited to concurrent requests; `None` if it is suited.
     pub not_served: Option<&'static str>,
 }
 
@@ -54,10 +55,10 @@ pub struct Parameter {
     pub name: &'static str,
     /// The JSON values it takes.
     pub values: Values,
-    /// What it does, with range and unit.
+    /// Meaning, range and unit.
     pub meaning: &'static str,
-    /// Its default as text: a JSON value or one of its names, or, for a default that follows from
-    /// other parameters, a phrase. `None` for a parameter that must be given.
+    /// Its default as text: a JSON value or one of its names. For a default that depends on other
+    /// parameters, a phrase. `None` for a required parameter.
     pub default: Option<&'static str>,
 }
 
@@ -79,10 +80,10 @@ pub type StartFromTally<P> = fn(&P, Setup, Tally) -> Box<dyn Policy>;
 
 /// The parameters of one kind of policy.
 pub trait PolicyParameters: Serializable {
-    /// What a user reads about the kind.
+    /// The description of the kind for users.
     const DESCRIPTION: Description;
 
-    /// Starts the policy from win counts; `None` where its state is more than counts.
+    /// Starts the policy from win counts; `None` if its state is more than counts.
     const FROM_TALLY: Option<StartFromTally<Self>> = None;
 
     /// Check the ranges of the parameters for `rankers` rankers.
@@ -91,7 +92,7 @@ pub trait PolicyParameters: Serializable {
     /// The policy before its first observation. Call [`PolicyParameters::validate`] first.
     fn start(&self, setup: Setup) -> Box<dyn Policy>;
 
-    /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None` where this
+    /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None` if this
     /// version cannot read them.
     #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>>;

@@ -1,4 +1,4 @@
-//! The contract of every policy: what it selects, what it observes, what it saves.
+//! The contract of every policy: selecting duels, observing outcomes, saving states.
 
 use std::fmt::Debug;
 
@@ -15,7 +15,7 @@ use crate::{
 /// Selecting only reads; observing is deterministic. The same parameters, seed and observations
 /// therefore give the same state on every machine.
 ///
-/// What only some policies can do is a capability: [`Policy::batches`],
+/// Functions that only some policies have are capabilities: [`Policy::batches`],
 /// [`Policy::mutable_roster`], [`Policy::deferred_updates`].
 pub trait Policy: Send + Sync + Debug {
     /// The win counts and the number of steps folded so far.
@@ -71,8 +71,8 @@ pub trait Policy: Send + Sync + Debug {
     #[cfg(feature = "serde")]
     fn format(&self) -> u32;
 
-    /// The state as bytes, for [`PolicySpec::restore`](crate::PolicySpec::restore). Leaves out what
-    /// can be derived from the rest. With the feature `serde`.
+    /// The state as bytes, for [`PolicySpec::restore`](crate::PolicySpec::restore), without derived
+    /// fields. With the feature `serde`.
     #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8>;
 }

@@ -40,7 +40,7 @@ macro_rules! policies {
                 match self { $(Self::$variant(_) => $kind,)* }
             }
 
-            /// What a user reads about the kind.
+            /// The description of the kind for users.
             pub fn description(&self) -> &'static Description {
                 match self { $(Self::$variant(_) => &<$parameters as PolicyParameters>::DESCRIPTION,)* }
             }
@@ -55,7 +55,7 @@ macro_rules! policies {
                 match self { $(Self::$variant(parameters) => parameters.start(setup),)* }
             }
 
-            /// The policy whose state is `tally`; `None` where its state is more than counts.
+            /// The policy whose state is `tally`; `None` if its state is more than counts.
             pub(crate) fn start_from_tally(&self, setup: Setup, tally: Tally) -> Option<Box<dyn Policy>> {
                 match self {
                     $(Self::$variant(parameters) => {
@@ -66,7 +66,7 @@ macro_rules! policies {
             }
 
             /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None`
-            /// where this version cannot read them.
+            /// if this version cannot read them.
             #[cfg(feature = "serde")]
             pub fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
                 match self { $(Self::$variant(parameters) => parameters.restore(setup, format, state),)* }
@@ -91,11 +91,11 @@ macro_rules! policies {
 }
 
 policies! {
-    /// Uniform pairs: the yardstick.
+    /// Uniformly random pairs: the baseline.
     Uniform(crate::policies::uniform::Uniform) = "uniform",
     /// Double Thompson sampling.
     DoubleThompson(crate::policies::double_thompson::DoubleThompson) = "d-ts",
-    /// Double Thompson sampling, ties by least regret.
+    /// Double Thompson sampling that breaks ties by the lowest expected regret.
     DoubleThompsonPlus(crate::policies::double_thompson::DoubleThompsonPlus) = "d-ts-plus",
     /// Copeland confidence bound.
     Ccb(crate::policies::ccb::Ccb) = "ccb",
@@ -109,13 +109,13 @@ policies! {
     Rmed2(crate::policies::rmed::Rmed2) = "rmed2",
     /// RMED2 for a known horizon.
     Rmed2Fh(crate::policies::rmed::Rmed2Fh) = "rmed2-fh",
-    /// Evidence for a Copeland winner by linear programs.
+    /// CW-RMED: evidence for a Copeland winner, by linear programs.
     CwRmed(crate::policies::cw_rmed::CwRmed) = "cw-rmed",
-    /// Evidence for a Copeland winner in closed form.
+    /// ECW-RMED: evidence for a Copeland winner, in closed form.
     EcwRmed(crate::policies::cw_rmed::EcwRmed) = "ecw-rmed",
-    /// RUCB in batches of rankers.
+    /// MergeRUCB: RUCB within batches of rankers.
     MergeRucb(crate::policies::merge::MergeRucb) = "merge-rucb",
-    /// Thompson sampling in batches of rankers.
+    /// MergeDTS: Thompson sampling within batches of rankers.
     MergeDts(crate::policies::merge::MergeDts) = "merge-dts",
     /// Rounds that identify a Copeland winner, for many rankers.
     Scb(crate::policies::scb::Scb) = "scb",
@@ -123,17 +123,17 @@ policies! {
     Sparring(crate::policies::sparring::Sparring) = "sparring",
     /// A tournament in which the winner stays.
     WinnerStays(crate::policies::winner_stays::WinnerStays) = "winner-stays",
-    /// Thompson sampling with one win count a ranker.
+    /// Thompson sampling with one win count per ranker.
     SelfSparring(crate::policies::self_sparring::SelfSparring) = "self-sparring",
-    /// Removes who loses to the mean of those left.
+    /// Beat the Mean: removes rankers that lose to the mean of the remaining ones.
     BeatTheMean(crate::policies::btm::BeatTheMean) = "btm",
-    /// A candidate meets all others in turn.
+    /// Interleaved Filter 2: a candidate meets all other rankers in turn.
     InterleavedFilter(crate::policies::interleaved_filter::InterleavedFilter) = "interleaved-filter",
-    /// One bandit for each ranker.
+    /// MultiSBM: one bandit for each ranker.
     MultiSbm(crate::policies::multi_sbm::MultiSbm) = "multi-sbm",
-    /// A bandit that plays against what it played before.
+    /// Doubler: a bandit that plays against its own earlier proposals.
     Doubler(crate::policies::doubler::Doubler) = "doubler",
-    /// Two bandits that assume nothing.
+    /// Versatile dueling bandits: two bandits that assume nothing about the preferences.
     Vdb(crate::policies::vdb::Vdb) = "vdb",
     /// PCOMP: all pairs, in batches.
     Pcomp(crate::policies::comp::pcomp::Pcomp) = "pcomp",
@@ -145,7 +145,7 @@ policies! {
     Savage(crate::policies::explore::savage::Savage) = "savage",
     /// PBR: races pairs until the best are known.
     Pbr(crate::policies::explore::pbr::Pbr) = "pbr",
-    /// RankEl: asks until the ranking by Copeland score is known.
+    /// RankEl: compares pairs until the ranking by Copeland score is known.
     RankEl(crate::policies::explore::rank_el::RankEl) = "rank-el",
 }
 

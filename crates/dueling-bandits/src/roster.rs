@@ -1,5 +1,5 @@
-//! The rankers that take part. Rankers can be added and retired while a policy runs; their indices
-//! never change.
+//! The roster: the active and retired rankers. Rankers can be added and retired while a policy
+//! runs; their indices never change.
 
 use crate::MAX_RANKERS;
 
@@ -21,11 +21,11 @@ pub enum RosterError {
         last: usize,
     },
     /// No ranker would be left.
-    #[error("ranker {0} is the only one left; enlist another before it is retired")]
+    #[error("ranker {0} is the only one left; enlist another before retiring it")]
     LastRanker(usize),
 }
 
-/// Rankers, and which of them are retired.
+/// All rankers, with a flag for the retired ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roster {
     retired: Vec<bool>,

@@ -1,4 +1,4 @@
-//! The bytes that a policy's state is saved as.
+//! Encoding a policy's state as bytes.
 
 pub use serializable::Serializable;
 #[cfg(feature = "serde")]
@@ -6,7 +6,7 @@ pub(crate) use serializable::{load_state, save_state};
 
 #[cfg(feature = "serde")]
 mod serializable {
-    /// What serde can write and read; every type without the feature `serde`.
+    /// A type that serde can write and read; any type without the feature `serde`.
     pub trait Serializable: serde::Serialize + serde::de::DeserializeOwned {}
 
     impl<T: serde::Serialize + serde::de::DeserializeOwned> Serializable for T {}
@@ -25,7 +25,7 @@ mod serializable {
 
 #[cfg(not(feature = "serde"))]
 mod serializable {
-    /// What serde can write and read; every type without the feature `serde`.
+    /// A type that serde can write and read; any type without the feature `serde`.
     pub trait Serializable: Sized {}
 
     impl<T> Serializable for T {}

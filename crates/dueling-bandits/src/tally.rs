@@ -47,7 +47,7 @@ impl TryFrom<Layout> for Tally {
             return Err("a ranker has no counts against itself");
         }
         if steps > MAX_STEPS {
-            return Err("the number of steps is beyond what can have been counted");
+            return Err("the number of steps is too large");
         }
         Ok(Self { rankers, steps, half_wins })
     }
@@ -132,7 +132,8 @@ impl Tally {
         self.rankers += 1;
     }
 
-    /// Empirical Copeland score of `i`, unnormalised: the number of opponents that it leads.
+    /// Empirical Copeland score of `i`, unnormalised: the number of opponents against which it
+    /// leads.
     pub fn copeland_score(&self, i: usize) -> usize {
         (0..self.rankers).filter(|&j| j != i && self.leads(i, j)).count()
     }

@@ -8,9 +8,9 @@ use crate::draft::Team;
 /// Scores closer to 0 than this are ties: the difference is rounding, not preference.
 const ROUNDING: f64 = 1e-12;
 
-/// What crediting clicks needs to know about a shown list, from its first position to the last one
-/// shown. It does not contain the documents. Store it, or draft the list again from the duel's seed
-/// and the two rankings.
+/// The facts about a shown list that crediting clicks needs, from its first position to the last
+/// one shown. It does not contain the documents. Store it, or draft the list again from the duel's
+/// seed and the two rankings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreditSheet {
     /// Lengths of the left and the right list after the cut.

@@ -52,7 +52,7 @@ impl Default for Spec {
 pub struct InvalidSpec {
     /// The invalid parameter; empty if the error is not about a single one.
     pub parameter: String,
-    /// What is wrong, and what is allowed.
+    /// The problem, and the allowed values.
     pub detail: String,
 }
 

@@ -1,9 +1,9 @@
-//! The API as it is served, with everything around it but the socket: whatever is sent, the answer
-//! is one of those that it promises, and the service goes on.
+//! The whole API except the socket: every response is one that the API promises, and the service
+//! keeps running.
 //!
-//! An input is one or more requests, each `METHOD PATH`, headers, an empty line, a body; `%%` on a
-//! line of its own stands between two. `$duel` and `$page` become duel ids that were issued,
-//! without and with a page, which no bytes could guess.
+//! An input is one or more requests, separated by a line `%%`. A request is `METHOD PATH`, headers,
+//! an empty line and a body. `$duel` and `$page` are replaced with issued duel ids, without and
+//! with a page, because the fuzzer cannot guess a signed id.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// Requests of one input at most.
+/// Largest number of requests in one input.
 const REQUESTS_MAX: usize = 8;
-/// Requests that changed something, after which the service starts on an empty database again.
+/// Number of requests with an effect after which the service restarts on an empty database.
 const CHANGES_MAX: u32 = 500;
 const NOW_MS: i64 = 1_790_000_000_000;
 
@@ -42,7 +42,7 @@ thread_local! {
     static SCENE: RefCell<Option<Scene>> = const { RefCell::new(None) };
 }
 
-/// The bytes are requests.
+/// The input is a list of requests.
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     SCENE.with_borrow_mut(|kept| {
@@ -50,7 +50,7 @@ pub fn run(bytes: &[u8]) {
         for request in text.split("\n%%\n").take(REQUESTS_MAX) {
             scene.send(request);
         }
-        // it goes on, and its experiment is there
+        // the service still runs, and still has its experiment
         let (status, _) = scene.answer(get("/v1/experiments/search/statistics"));
         assert_eq!(status, 200, "the experiment is gone");
         if scene.changes < CHANGES_MAX {
@@ -108,9 +108,9 @@ impl Scene {
                 json!({"name": name, "rankers": ["a", "b", "c"], "policy": policy, "seed": 1});
             scene.created(post("/v1/experiments", &body));
         }
-        scene.duel = scene.handed_out(&json!({}));
+        scene.duel = scene.issued_duel_id(&json!({}));
         let rankings = json!({"a": ["1", "2", "3"], "b": ["3", "2", "4"], "c": ["2", "1"]});
-        scene.page = scene.handed_out(&json!({"rankings": rankings, "length": 3}));
+        scene.page = scene.issued_duel_id(&json!({"rankings": rankings, "length": 3}));
         scene
     }
 
@@ -120,8 +120,8 @@ impl Scene {
         serde_json::from_str(&body).expect("JSON")
     }
 
-    /// The `duel_id` of a duel between two.
-    fn handed_out(&self, body: &Value) -> String {
+    /// The `duel_id` of a new duel that is not a self-duel.
+    fn issued_duel_id(&self, body: &Value) -> String {
         loop {
             let duel = self.created(post("/v1/experiments/search/next-duel", body));
             if duel["self_duel"] == false {
@@ -130,7 +130,7 @@ impl Scene {
         }
     }
 
-    /// Send what the text says, where it is a request at all.
+    /// Send the request in `text`, if it is one.
     fn send(&mut self, text: &str) {
         let (head, body) = text.split_once("\n\n").unwrap_or((text, ""));
         let mut lines = head.lines();
@@ -155,7 +155,8 @@ impl Scene {
         }
     }
 
-    /// Status and body of the answer, which must be one that the API promises.
+    /// Send a request and return the status and body of the response, which must be one that the
+    /// API promises.
     fn answer(&self, request: Request<Body>) -> (u16, String) {
         let what = format!("{} {}", request.method(), request.uri());
         let head = request.method() == Method::HEAD;
@@ -173,12 +174,15 @@ impl Scene {
             let page = of_type("text/html");
             assert!(
                 response.headers().contains_key("x-request-id"),
-                "{what}: {status} without an id"
+                "{what}: {status} without a request id"
             );
             let bytes = to_bytes(response.into_body(), usize::MAX).await.expect("memory");
             let body = String::from_utf8_lossy(&bytes).into_owned();
             assert!(status < 500, "{what}: {status} {body}");
-            assert!(status < 400 || problem || page, "{what}: {status} is no problem: {body}");
+            assert!(
+                status < 400 || problem || page,
+                "{what}: {status} without a problem document: {body}"
+            );
             if (problem || json) && !head {
                 let read: Value =
                     serde_json::from_str(&body).unwrap_or_else(|_| panic!("{what}: {body}"));

@@ -1,6 +1,6 @@
-//! Choices out of bytes.
+//! Choices made from the bytes of an input.
 
-/// The bytes that are left. Where none are, every choice is 0.
+/// The remaining bytes. Once none remain, every choice is 0.
 #[derive(Debug, Clone, Copy)]
 pub struct Bytes<'a>(pub &'a [u8]);
 
@@ -17,14 +17,14 @@ impl<'a> Bytes<'a> {
         usize::from(self.byte()) % count
     }
 
-    /// Up to `count` of them.
+    /// Take up to `count` bytes.
     pub fn take(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
-    /// Whether none are left.
+    /// Whether no bytes remain.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

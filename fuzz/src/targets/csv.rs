@@ -1,13 +1,14 @@
-//! A preference matrix: what is read reads back as itself, and has winners.
+//! Reading a preference matrix: writing and reading it again gives the same matrix, and it has
+//! winners.
 
 use dueling_bandits::preference::csv;
 
-/// The bytes are a file.
+/// The input is a file.
 pub fn run(bytes: &[u8]) {
     let Ok(matrix) = csv::read(bytes) else { return };
     let mut written = Vec::new();
     csv::write(&matrix, &mut written).expect("memory");
-    assert_eq!(csv::read(&written[..]).expect("what was written"), matrix);
+    assert_eq!(csv::read(&written[..]).expect("the written matrix"), matrix);
 
     let rankers = matrix.rankers();
     let winners = matrix.copeland_winners();

@@ -1,5 +1,5 @@
-//! Rankings, pins and clicks on every method: pages are what they promise to be, and credit is fair
-//! to the order of clicks.
+//! Rankings, pins and clicks with every method: pages keep their guarantees, and credit does not
+//! depend on the order of clicks.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use interleaving::{
 
 use super::bytes::Bytes;
 
-/// A method of each kind, and what its parameters make of it.
+/// Each method, with several values of its parameters.
 const METHODS: [&str; 14] = [
     "team-draft",
     "team-draft:shared=credit-all",
@@ -28,8 +28,8 @@ const METHODS: [&str; 14] = [
     "optimized",
 ];
 
-/// `method or its text · coins · offset · length · lists · pins · clicks`. A first byte of 255 is
-/// followed by the text of a method, up to a line's end.
+/// The input is `method · coins · offset · length · lists · pins · clicks`. The method is one byte.
+/// After the byte 255, it is text up to the end of the line.
 pub fn run(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     let which = bytes.byte();
@@ -46,7 +46,7 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     let written = serde_json::to_string(&spec).expect("JSON");
-    assert_eq!(serde_json::from_str::<Spec>(&written).expect("what was written"), spec);
+    assert_eq!(serde_json::from_str::<Spec>(&written).expect("the written spec"), spec);
 
     let seed = [bytes.byte(); 32];
     let (offset, length) = (bytes.below(8), bytes.below(16));
@@ -64,7 +64,7 @@ pub fn run(bytes: &[u8]) {
     let request = Request { left: &left, right: &right, offset, length, pinned: &pinned };
     let drawn = |request: &Request<'_, String>, plans: &dyn Plans| {
         interleave(&spec, request, &mut DuelCoins::drafting(seed), plans)
-            .map(|page| PagePayload::of(&page))
+            .map(|page| OwnedPage::of(&page))
     };
     let Ok(page) = interleave(&spec, &request, &mut DuelCoins::drafting(seed), &Uncached) else {
         assert!(length == 0 || pins > 0, "{request:?}");
@@ -72,13 +72,13 @@ pub fn run(bytes: &[u8]) {
     };
     check(&page, &request);
 
-    // the same again, with a cache; and one page for both
-    let shown = PagePayload::of(&page);
+    // the same request again, with a cache; and one page that covers all positions
+    let shown = OwnedPage::of(&page);
     let cache = PlanCache::new(1);
     assert_eq!(drawn(&request, &cache).as_ref(), Ok(&shown));
     assert_eq!(drawn(&request, &cache).as_ref(), Ok(&shown));
     let whole = drawn(&Request { offset: 0, length: offset + length, ..request }, &Uncached);
-    assert_eq!(whole.expect("a shorter way down").all, shown.all, "{text}");
+    assert_eq!(whole.expect("one page of the same list").all, shown.all, "{text}");
     if let Ok(page) = alone(&left, offset, length, &pinned) {
         assert!(!page.is_informative());
     }
@@ -90,15 +90,15 @@ pub fn run(bytes: &[u8]) {
     check_credit(&spec, &page, &clicks, seed);
 }
 
-/// A page without its borrows.
+/// The content of a page, without borrows.
 #[derive(Debug, PartialEq)]
-struct PagePayload {
+struct OwnedPage {
     all: Vec<(String, usize, bool)>,
     here: usize,
     total: usize,
 }
 
-impl PagePayload {
+impl OwnedPage {
     fn of(page: &Page<'_>) -> Self {
         let all = page.shown().iter();
         Self {
@@ -120,8 +120,8 @@ fn check(page: &Page<'_>, request: &Request<'_, String>) {
         .map(String::as_str)
         .collect();
     let shown: BTreeSet<&str> = page.shown().iter().map(|slot| slot.document).collect();
-    assert_eq!(shown.len(), page.shown().len(), "a document twice: {page:?}");
-    assert!(shown.is_subset(&known), "a document of nobody's: {page:?}");
+    assert_eq!(shown.len(), page.shown().len(), "a document appears twice: {page:?}");
+    assert!(shown.is_subset(&known), "a document that is in no list and not pinned: {page:?}");
     assert!(page.total <= known.len(), "{page:?}");
     assert_eq!(page.shown().len(), page.total.min(offset + length), "a slot is missing: {page:?}");
     assert_eq!(page.slots.len(), page.shown().len().saturating_sub(offset));
@@ -129,7 +129,10 @@ fn check(page: &Page<'_>, request: &Request<'_, String>) {
     for (position, slot) in page.shown().iter().enumerate() {
         assert_eq!((slot.position, page.position_of(slot.document)), (position, Ok(position)));
         assert_eq!(slot.pinned, pinned.iter().any(|pin| pin.document == slot.document));
-        assert!(!(slot.competitive && slot.team.is_none()), "credit for nobody: {slot:?}");
+        assert!(
+            !(slot.competitive && slot.team.is_none()),
+            "a competitive slot without a team: {slot:?}"
+        );
     }
 }
 

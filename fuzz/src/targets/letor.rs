@@ -1,10 +1,10 @@
-//! A LETOR file is read query by query, to its end or to what is wrong with it.
+//! Reading a LETOR file query by query, to its end or to its first error.
 
 use std::collections::HashSet;
 
 use lab::letor::{DataSet, Reader};
 
-/// The bytes are a file.
+/// The input is a file.
 pub fn run(bytes: &[u8]) {
     let mut reader = Reader::new(bytes);
     let mut seen = HashSet::new();
@@ -13,11 +13,11 @@ pub fn run(bytes: &[u8]) {
         match read {
             Ok(query) => {
                 assert!(!query.documents.is_empty(), "a query without a document");
-                assert!(seen.insert(query.id), "a query twice");
+                assert!(seen.insert(query.id), "a query was read twice");
             }
             Err(error) => {
                 assert!(!error.to_string().is_empty());
-                assert!(reader.next().is_none(), "it goes on after an error");
+                assert!(reader.next().is_none(), "the reader continues after an error");
                 failed = true;
             }
         }

@@ -1,8 +1,7 @@
-//! What is fuzzed: each target takes bytes that nobody would write, and panics where something does
-//! not hold.
+//! The fuzz targets. Each target takes arbitrary bytes and panics if a property does not hold.
 //!
-//! `scripts/fuzz` runs them for minutes with coverage; `tests/api/readers.rs` replays the kept
-//! inputs in the tests.
+//! `scripts/fuzz` runs the targets for minutes, guided by coverage. `tests/api/readers.rs` replays
+//! the kept inputs in the tests.
 
 pub mod api;
 pub mod bytes;

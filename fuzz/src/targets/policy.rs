@@ -1,16 +1,15 @@
-//! A policy that is accepted plays, whatever is answered, and whatever of it is late, repeated or
-//! lost.
+//! Every valid policy keeps working, whatever the outcomes are, and even if they are late or lost.
 
 use dueling_bandits::{InFlight, Observation, Outcome, PairCounts, Policy, Selection, step_rng};
 use dueling_bandits::{PolicySpec, Setup};
 
 use super::bytes::Bytes;
 
-/// Steps at most: the linear programs of some policies are slow.
+/// Largest number of steps: the linear programs of some policies are slow.
 const STEPS_MAX: u64 = 60;
 
-/// The first line is a policy, as a command line or as JSON has it; then the number of rankers and
-/// a byte a step.
+/// The first line is a policy, in the form of the command line or as JSON. Then follow one byte for
+/// the number of rankers, and one byte per step.
 pub fn run(bytes: &[u8]) {
     let (line, rest) = match bytes.iter().position(|&byte| byte == b'\n') {
         Some(end) => (&bytes[..end], &bytes[end + 1..]),
@@ -27,7 +26,7 @@ pub fn run(bytes: &[u8]) {
 fn play(spec: &PolicySpec, mut bytes: Bytes<'_>) {
     let rankers = 2 + bytes.below(7);
     let again = serde_json::to_string(spec).expect("JSON");
-    assert_eq!(serde_json::from_str::<PolicySpec>(&again).expect("what was written"), *spec);
+    assert_eq!(serde_json::from_str::<PolicySpec>(&again).expect("the written policy"), *spec);
     if spec.validate(rankers).is_err() {
         return;
     }
@@ -50,29 +49,29 @@ fn play(spec: &PolicySpec, mut bytes: Bytes<'_>) {
             open.push(selection);
         }
         match action % 8 {
-            // answered, the newest or an older one
+            // the newest or an older duel is answered
             0..4 if !open.is_empty() => {
                 let selection = open.remove(open.len() - 1 - usize::from(action >> 4) % open.len());
                 in_flight.remove(selection.duel.first, selection.duel.second, 1);
                 observe(&mut *policy, selection, action);
             }
-            // never answered
+            // open duels are never answered
             4 => {
                 open.clear();
                 in_flight.clear();
             }
-            // counted elsewhere
+            // comparisons that were counted elsewhere
             5 if !duel.is_self() => {
                 let [first_wins, second_wins, ties] =
                     [action >> 3, action >> 5, action >> 6].map(u32::from);
                 let counts = PairCounts { duel, first_wins, second_wins, ties };
                 policy.observe_counts(&counts, selection.batch, &mut |_| Outcome::First);
             }
-            // another process goes on
+            // another process continues from the saved state
             6 => {
                 let saved = policy.save();
                 let restored =
-                    spec.restore(setup, policy.format(), &saved).expect("what was saved");
+                    spec.restore(setup, policy.format(), &saved).expect("the saved state");
                 assert_eq!(restored.save(), saved, "{spec:?}");
                 policy = restored;
             }
@@ -87,7 +86,7 @@ fn play(spec: &PolicySpec, mut bytes: Bytes<'_>) {
     }
 }
 
-/// Tell `policy` the outcome of a selection.
+/// Pass the outcome of a selection to `policy`. `how` selects the outcome.
 pub fn observe(policy: &mut dyn Policy, selection: Selection, how: u8) {
     let Selection { duel, batch, ticket } = selection;
     let outcome = [Outcome::First, Outcome::Second, Outcome::Half, Outcome::Void, Outcome::None]

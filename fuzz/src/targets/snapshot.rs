@@ -1,4 +1,4 @@
-//! A saved state that is restored goes on: any bytes may stand where one should.
+//! Restoring a state from arbitrary bytes: it is refused, or the restored state works.
 
 use std::sync::LazyLock;
 
@@ -13,16 +13,16 @@ use sha2::{Digest, Sha256};
 use super::bytes::Bytes;
 use super::policy;
 
-/// Rankers of every state here.
+/// Number of rankers in every state of this target.
 pub const RANKERS: usize = 3;
 const SEED: u64 = 7;
 const ANSWERS: [Answer; 4] = [Answer::First, Answer::Second, Answer::Tie, Answer::None];
 
-/// One of each kind, of its defaults.
+/// A policy of each kind, with its defaults.
 pub fn every_policy() -> Vec<PolicySpec> {
     let spec = |(kind, _): &(&str, _)| {
         PolicySpec::from_text_with(kind, &[("horizon", 1000.into())])
-            .expect("a policy of its defaults")
+            .expect("a policy with its defaults")
     };
     PolicySpec::KINDS.iter().map(spec).collect()
 }
@@ -37,7 +37,8 @@ pub fn experiment(policy: &PolicySpec) -> ExperimentSpec {
 static EXPERIMENTS: LazyLock<Vec<ExperimentSpec>> =
     LazyLock::new(|| every_policy().iter().map(experiment).collect());
 
-/// The first byte says which policy, the second what of it is restored; the rest is the state.
+/// The first byte selects the policy. The second selects a fold or the policy alone. The rest is
+/// the state to restore.
 pub fn run(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     let spec = &EXPERIMENTS[bytes.below(EXPERIMENTS.len())];
@@ -48,9 +49,9 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Whether an input of this target restores as the kind that it names, so that it is one to start
-/// from.
-#[allow(dead_code, reason = "the tests alone call it")]
+/// Whether an input of this target restores a state of the policy `kind`. Such an input is a useful
+/// seed.
+#[allow(dead_code, reason = "only the tests call it")]
 pub fn restores(kind: &str, input: &[u8]) -> bool {
     let mut bytes = Bytes(input);
     let spec = &EXPERIMENTS[bytes.below(EXPERIMENTS.len())];
@@ -69,7 +70,8 @@ fn with_digest(content: &[u8]) -> Vec<u8> {
     [content, &Sha256::digest(content)[..16]].concat()
 }
 
-/// Even with a digest that fits: a program of another version may have written it.
+/// Restore a fold from `content` with a matching digest: another version of the program may have
+/// written it.
 pub fn restore_fold(spec: &ExperimentSpec, content: &[u8]) {
     let Some(mut fold) = Fold::restore(spec, SEED, &with_digest(content)) else { return };
     let kind = spec.policy.kind();
@@ -98,7 +100,7 @@ pub fn restore_fold(spec: &ExperimentSpec, content: &[u8]) {
         let entry = LogEntry { position, nonce: position.into(), recorded_at: 1, event };
         match fold.apply(&entry) {
             Ok(()) => assert_eq!(fold.position(), position, "{kind}"),
-            Err(_) => assert_eq!(fold.save(), before, "{kind}: refused, and changed"),
+            Err(_) => assert_eq!(fold.save(), before, "{kind}: a refused entry changed the fold"),
         }
     }
 }
@@ -108,7 +110,7 @@ fn restore_policy(spec: &PolicySpec, state: &[u8]) {
     let format = spec.start(setup).format();
     let Some(mut restored) = spec.restore(setup, format, state) else { return };
     let saved = restored.save();
-    let again = spec.restore(setup, format, &saved).expect("what was saved");
+    let again = spec.restore(setup, format, &saved).expect("the saved state");
     assert_eq!(again.save(), saved, "{}", spec.kind());
     for step in 0..8 {
         let selection = restored.select(&InFlight::new(), &mut step_rng(1, step));

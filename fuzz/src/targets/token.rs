@@ -1,4 +1,4 @@
-//! No `duel_id` is accepted that was not signed, and none that was signed is refused.
+//! A `duel_id` is accepted exactly if the service signed it.
 
 use std::sync::LazyLock;
 
@@ -12,12 +12,12 @@ use rankduel::tokens::page_payload::PagePayload;
 
 use super::bytes::Bytes;
 
-/// Key 9 signs what is issued from here on, key 7 what was issued before.
+/// From this time on, key 9 signs new tokens; before it, key 7.
 const CHANGED_AT: i64 = 1_790_000_000_000;
 
 struct Scene {
     keys: SigningKeySet,
-    /// What was signed, with what it must read back as.
+    /// Signed tokens, each with the content that it must decode to.
     signed: Vec<(String, DuelId)>,
     session: String,
 }
@@ -58,8 +58,8 @@ fn shown() -> PagePayload {
     PagePayload { method: 1, sheet, documents: vec![[7; 5], [8; 5]] }
 }
 
-/// The first byte says how the rest becomes a token: text as it is, bytes of a token, edits of one
-/// that was signed, or the content of one to sign.
+/// The first byte selects how the rest becomes a token: as its text, as its bytes before base64, as
+/// edits of a signed token, or as the content of a token to sign.
 pub fn run(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     match bytes.below(4) {
@@ -74,26 +74,26 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// A few known texts, for whoever feeds spoilt ones.
-#[allow(dead_code, reason = "the tests do, libFuzzer finds its own")]
+/// Some signed texts, for callers that feed damaged ones.
+#[allow(dead_code, reason = "only the tests call it; libFuzzer makes its own inputs")]
 pub fn known() -> Vec<String> {
     SCENE.signed.iter().map(|(text, _)| text.clone()).chain([SCENE.session.clone()]).collect()
 }
 
-/// The one rule: what opens is what was signed, byte for byte.
+/// Check that `text` opens exactly if it was signed, byte for byte.
 pub fn refused_or_signed(text: &str) {
     let Scene { keys, signed, session } = &*SCENE;
     let known = signed.iter().find(|(known, _)| known == text);
     match (keys.open(text), known) {
         (Ok(read), Some((_, meant))) => assert_eq!(read, *meant),
-        (Ok(read), None) => panic!("{text} was never signed, and is {read:?}"),
-        (Err(error), Some(_)) => panic!("{text} was signed: {error}"),
+        (Ok(read), None) => panic!("{text} was never signed, but opens as {read:?}"),
+        (Err(error), Some(_)) => panic!("{text} was signed, but is refused: {error}"),
         (Err(error), None) => assert!(!error.to_string().is_empty()),
     }
     assert_eq!(keys.open_session(text).is_some(), text == session, "{text}");
 }
 
-/// Three bytes an edit: where (two bytes), and what it is changed by.
+/// Apply edits of three bytes each to a signed token: the place, the kind of edit, and its operand.
 fn edited(mut bytes: Bytes<'_>) {
     let (text, _) = &SCENE.signed[bytes.below(SCENE.signed.len())];
     let mut token = URL_SAFE_NO_PAD.decode(text).expect("base64");
@@ -110,8 +110,8 @@ fn edited(mut bytes: Bytes<'_>) {
     refused_or_signed(&URL_SAFE_NO_PAD.encode(token));
 }
 
-/// Whatever a token or a page says, it reads back as it was signed, under the key whose turn it
-/// was.
+/// Sign a token, or a token and a page, with any content. It must decode to the same content, under
+/// the key that was active at its time.
 fn signed_anew(content: &[u8]) {
     let keys = &SCENE.keys;
     let Ok((duel, rest)) = postcard::take_from_bytes::<DuelToken>(content) else { return };

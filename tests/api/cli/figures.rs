@@ -18,10 +18,10 @@ fn make(out: &Path, runs: &str, more: &[&str]) -> String {
 #[test]
 fn every_figure_is_made_with_its_data_and_its_command() {
     let folder = tempfile::tempdir().unwrap();
-    let said = make(folder.path(), "3", &[]);
+    let printed = make(folder.path(), "3", &[]);
     for figure in FIGURES {
         let file = |ending: &str| folder.path().join(format!("{}.{ending}", figure.name));
-        assert!(said.contains(&format!("{}: {}", figure.name, figure.caption)));
+        assert!(printed.contains(&format!("{}: {}", figure.name, figure.caption)));
         let csv = read_to_string(file("csv")).unwrap();
         assert!(csv.lines().count() >= 3, "{}:\n{csv}", figure.name);
         let command = read_to_string(file("txt")).unwrap();
@@ -52,20 +52,24 @@ fn every_figure_is_made_with_its_data_and_its_command() {
 fn a_stand_in_is_named_and_a_given_matrix_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let said = make(&out, "3", &["thompson-1a"]);
+    let printed = make(&out, "3", &["thompson-1a"]);
     assert!(
-        said.contains("`arxiv-6` stands in for mslr_informational_5_condorcet.csv; give the file"),
-        "{said}"
+        printed
+            .contains("`arxiv-6` stands in for mslr_informational_5_condorcet.csv; give the file"),
+        "{printed}"
     );
-    let said = make(&out, "1", &["copeland-2"]);
-    assert!(said.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full uses"), "{said}");
+    let printed = make(&out, "1", &["copeland-2"]);
+    assert!(
+        printed.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full uses"),
+        "{printed}"
+    );
 
     let data = folder.path().join("data");
     std::fs::create_dir(&data).unwrap();
     std::fs::write(data.join("mslr_informational_5_condorcet.csv"), "0.5,0.6\n0.4,0.5\n").unwrap();
     let data = data.to_str().unwrap();
-    let said = make(&out, "3", &["thompson-1a", "--data", data]);
-    assert!(!said.contains("stands in"), "{said}");
+    let printed = make(&out, "3", &["thompson-1a", "--data", data]);
+    assert!(!printed.contains("stands in"), "{printed}");
     let command = read_to_string(out.join("thompson-1a.txt")).unwrap();
     assert!(command.contains("# matrix: mslr_informational_5_condorcet.csv"), "{command}");
     assert!(command.contains(&format!("--data={data}")), "{command}");

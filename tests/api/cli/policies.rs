@@ -14,20 +14,20 @@ fn every_kind_is_listed_with_its_parameters() {
     let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     let text = String::from_utf8(rankduel(&["policies"]).stdout).unwrap();
     assert_eq!(list.len(), PolicySpec::KINDS.len());
-    for (told, (kind, description)) in list.iter().zip(PolicySpec::KINDS) {
-        assert_eq!(told["kind"], *kind);
-        assert_eq!(told["summary"], description.summary);
-        assert_eq!(told["assumes"], description.assumes);
-        assert_eq!(told["fixed_rankers"].as_str(), description.fixed_rankers, "{kind}");
+    for (listed, (kind, description)) in list.iter().zip(PolicySpec::KINDS) {
+        assert_eq!(listed["kind"], *kind);
+        assert_eq!(listed["summary"], description.summary);
+        assert_eq!(listed["assumes"], description.assumes);
+        assert_eq!(listed["fixed_rankers"].as_str(), description.fixed_rankers, "{kind}");
         assert!(
             text.contains(&format!("{kind}\n  {}\n", description.summary)),
             "{kind} in:\n{text}"
         );
-        let parameters = told["parameters"].as_array().unwrap();
+        let parameters = listed["parameters"].as_array().unwrap();
         assert_eq!(parameters.len(), description.parameters.len());
-        for (told, parameter) in parameters.iter().zip(description.parameters) {
-            assert_eq!(told["name"], parameter.name);
-            assert_eq!(told["default"].as_str(), parameter.default);
+        for (listed, parameter) in parameters.iter().zip(description.parameters) {
+            assert_eq!(listed["name"], parameter.name);
+            assert_eq!(listed["default"].as_str(), parameter.default);
             assert!(text.contains(parameter.meaning), "{} of {kind}", parameter.name);
         }
     }

@@ -304,9 +304,12 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
                 ["step", "mean", "standard_error", "standard_deviation"].iter().enumerate()
             {
                 // The JSON reader of this test may be off by the last digit.
-                let (written, told) =
+                let (written, reported) =
                     (row[2 + at].parse::<f64>().unwrap(), point[name].as_f64().unwrap());
-                assert!((written - told).abs() <= 1e-12 * told, "{name}: {written}, {told}");
+                assert!(
+                    (written - reported).abs() <= 1e-12 * reported,
+                    "{name}: {written}, {reported}"
+                );
             }
         }
     }
@@ -443,9 +446,9 @@ fn ctrl_c_reports_the_completed_runs() {
         Command::new("sh").args(["-c", &format!("kill -INT {pid}")]).status().unwrap().success()
     );
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains("interrupted: `arxiv-6` has 1 of 1 runs of"), "{told}");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{messages}");
+    assert!(messages.contains("interrupted: `arxiv-6` has 1 of 1 runs of"), "{messages}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let horizon = report["horizon"].as_u64().unwrap();
     assert!((1..1_000_000_000_000).contains(&horizon));

@@ -1,4 +1,4 @@
-//! The dashboard in a browser, and over HTTP for what a browser would hide.
+//! The dashboard, in a browser, and over HTTP for details that a browser hides.
 
 mod browser;
 mod login;

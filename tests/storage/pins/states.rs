@@ -1,8 +1,8 @@
 //! One saved state of every format that was ever written. A file is named `KIND.FORMAT` and holds
 //! the result of `save` after the script.
 //!
-//! A format that this version writes and that is not kept yet also fails the test; the message
-//! says how to keep it.
+//! The test also fails if the folder lacks a format that this version writes; the message explains
+//! how to add it.
 
 use std::path::PathBuf;
 

@@ -19,7 +19,7 @@ on_both_databases! {
 
 type Pair = (u64, String, String);
 
-/// What was issued: comparisons by batch and pair, and the order of batches at each server.
+/// The issued comparisons by batch and pair, and the order of batches at each server.
 #[derive(Default)]
 struct HandedOut {
     comparisons: BTreeMap<Pair, u64>,

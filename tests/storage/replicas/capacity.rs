@@ -87,9 +87,9 @@ async fn requests_during_an_eviction_are_not_lost(database: TestDatabase) {
             (answers, self_duels)
         });
     }
-    let told = callers.join_all().await;
-    let answers: i64 = told.iter().map(|(answers, _)| answers).sum();
-    let self_duels: i64 = told.iter().map(|(_, self_duels)| self_duels).sum();
+    let counts = callers.join_all().await;
+    let answers: i64 = counts.iter().map(|(answers, _)| answers).sum();
+    let self_duels: i64 = counts.iter().map(|(_, self_duels)| self_duels).sum();
     assert!(answers > 0 && self_duels > 0);
     let dropped = database.count("select count(*) from snapshot").await;
     assert!(dropped > 0, "it was never evicted");

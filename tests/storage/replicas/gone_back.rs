@@ -46,9 +46,9 @@ async fn assert_matches_the_log(
     assert_eq!(standings["position"], position);
     assert_eq!(regressions(client).await, 1);
     process.signal("TERM");
-    let (code, said) = process.wait();
-    assert_eq!(code, Some(0), "{said}");
-    assert_eq!(said.matches("THE DATABASE HAS LOST ACKNOWLEDGED OUTCOMES").count(), 1, "{said}");
+    let (code, log) = process.wait();
+    assert_eq!(code, Some(0), "{log}");
+    assert_eq!(log.matches("THE DATABASE HAS LOST ACKNOWLEDGED OUTCOMES").count(), 1, "{log}");
     // With the existing snapshots, and without any.
     for statement in ["select 1", "delete from snapshot"] {
         database.execute(statement).await;

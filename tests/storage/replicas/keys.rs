@@ -58,9 +58,10 @@ async fn no_duel_is_refused_during_key_rotation(database: TestDatabase) {
             keys
         });
     }
-    let (code, said, error) = signing_keys(&database, &["rotate", "--after-seconds", "5"]);
+    let (code, printed, error) = signing_keys(&database, &["rotate", "--after-seconds", "5"]);
     assert_eq!(code, Some(0), "{error}");
-    let new_key: u32 = said.split_whitespace().nth(1).expect("a number").parse().expect("a number");
+    let new_key: u32 =
+        printed.split_whitespace().nth(1).expect("a number").parse().expect("a number");
     assert_ne!(old_key, new_key);
     let (_, list, _) = signing_keys(&database, &["list"]);
     assert!(list.contains("will sign") && list.contains("signs "), "{list}");
@@ -81,10 +82,10 @@ async fn no_duel_is_refused_during_key_rotation(database: TestDatabase) {
     let (code, _, error) = signing_keys(&database, &["retire", &new_key.to_string()]);
     assert_eq!(code, Some(1));
     assert!(error.contains("signs now"), "{error}");
-    let (code, said, _) = signing_keys(&database, &["retire"]);
-    assert_eq!((code, said.as_str()), (Some(0), "no key was superseded long enough ago\n"));
-    let (code, said, _) = signing_keys(&database, &["retire", &old_key.to_string()]);
-    assert_eq!((code, said), (Some(0), format!("key {old_key} is retired\n")));
+    let (code, printed, _) = signing_keys(&database, &["retire"]);
+    assert_eq!((code, printed.as_str()), (Some(0), "no key was superseded long enough ago\n"));
+    let (code, printed, _) = signing_keys(&database, &["retire", &old_key.to_string()]);
+    assert_eq!((code, printed), (Some(0), format!("key {old_key} is retired\n")));
     let body = json!({"duel_id": old_duel["duel_id"], "outcome": "right"});
     eventually("the refusal of duels that it signed", async || {
         let answer = one.feedback("search", &body).await;

@@ -95,7 +95,7 @@ async fn all_servers_serve_during_roster_changes(database: TestDatabase) {
 
 /// Two servers without notifications. After the second one has read the experiment, the first one
 /// adds `d` and retires `a`.
-async fn servers_of_which_one_is_stale(
+async fn servers_with_one_stale_roster(
     database: &TestDatabase,
 ) -> ((Process, Client), (Process, Client)) {
     let without_notices = [&NEVER_LOOKS[..], &["--no-listen"]].concat();
@@ -113,7 +113,7 @@ async fn servers_of_which_one_is_stale(
 
 /// It issues duels of the rankers it knows, and records answers about rankers it does not know.
 async fn a_server_with_a_stale_roster_does_no_harm(database: TestDatabase) {
-    let ((_one, one), (_other, other)) = servers_of_which_one_is_stale(&database).await;
+    let ((_one, one), (_other, other)) = servers_with_one_stale_roster(&database).await;
     let of = async |client: &Client, id: &str| {
         for _ in 0..1000 {
             let duel = client.pair("search").await;
@@ -144,7 +144,7 @@ async fn a_server_with_a_stale_roster_does_no_harm(database: TestDatabase) {
 
 /// The winner must be an active ranker, even if the server's roster was stale.
 async fn a_change_is_checked_against_the_current_roster(database: TestDatabase) {
-    let ((_one, _), (_other, other)) = servers_of_which_one_is_stale(&database).await;
+    let ((_one, _), (_other, other)) = servers_with_one_stale_roster(&database).await;
     let concluded = |winner: &str| json!({"status": "concluded", "winner": winner});
     other.patch("search", &concluded("a")).await.problem_at(ProblemKind::InvalidRequest, "/winner");
     let experiment = other.patch("search", &concluded("d")).await.json(200);

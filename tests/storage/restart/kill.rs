@@ -24,8 +24,8 @@ async fn repeat(client: &Client, answers: &[(String, &'static str)]) -> Vec<Valu
     receipts
 }
 
-/// The server is killed at rest, four times under load (right at the start, then later and later),
-/// and at rest again.
+/// The server is killed while idle, four times under load (right at the start, then later each
+/// time), and while idle again.
 async fn acknowledged_answers_are_in_the_log_exactly_once(database: TestDatabase) {
     let memory = Shared::default();
     let (process, client) = serve(&database);

@@ -38,7 +38,7 @@ fn experiment(kind: &str, description: &Description) -> Value {
     json!({"name": kind, "rankers": RANKERS, "policy": policy, "ties": "half", "seed": 9})
 }
 
-/// What a caller has received from an experiment.
+/// The responses that a caller has received from an experiment.
 #[derive(Debug, Default, Clone, Copy)]
 struct Seen {
     duels: u64,

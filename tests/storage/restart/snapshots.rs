@@ -71,7 +71,7 @@ async fn a_start_uses_the_snapshot(database: TestDatabase) {
         if let Event::Outcome(outcome) = &mut entry.event {
             outcome.answer = Answer::First;
         }
-        fold.apply(&entry).expect("an entry that follows");
+        fold.apply(&entry).expect("the next entry");
     }
     let other = Snapshot { state: fold.save(), ..kept.snapshot.clone() };
     let standings = start_with(&database, &kept, other).await;

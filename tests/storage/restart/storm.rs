@@ -11,7 +11,7 @@ use crate::support::client::Client;
 const CALLERS: usize = 8;
 const OUTCOMES: [&str; 4] = ["left", "right", "tie", "none"];
 
-/// What the callers know.
+/// The answers that the callers sent, and the responses that they received.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// Acknowledged answers by duel: outcome and log position.

@@ -34,8 +34,8 @@ async fn pruning_removes_entries_and_keeps_the_standings(database: TestDatabase)
         "nothing is pruned without --yes"
     );
 
-    let said = succeed(&database, &["prune", "search", "--yes"]);
-    assert!(said.contains(&format!("forgot {position} log entries")), "{said}");
+    let printed = succeed(&database, &["prune", "search", "--yes"]);
+    assert!(printed.contains(&format!("forgot {position} log entries")), "{printed}");
     assert_eq!(
         database.count("select count(*) from log").await,
         entries - position.as_i64().expect("one")
@@ -73,9 +73,9 @@ async fn an_unknown_snapshot_format_is_refused(database: TestDatabase) {
     assert!(problem["detail"].as_str().expect("a detail").contains("was pruned"), "{problem}");
     server.next_duel("young").await;
     server.stop().await;
-    let (code, said, _) = run(&database, &["verify", "search"]);
+    let (code, printed, _) = run(&database, &["verify", "search"]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("no later snapshot can be read"), "{said}");
+    assert!(printed.contains("no later snapshot can be read"), "{printed}");
     let (code, _, error) = run(&database, &["export", "search"]);
     assert_eq!(code, Some(1), "{error}");
 }

@@ -41,9 +41,9 @@ async fn an_export_is_imported_unchanged(database: TestDatabase) {
 
     // A second import changes nothing, also in the original database.
     for database in [&database, &other] {
-        let (code, _, said) = run(database, &["import", file]);
-        assert_eq!(code, Some(0), "{said}");
-        assert!(said.contains("nothing was changed"), "{said}");
+        let (code, _, messages) = run(database, &["import", file]);
+        assert_eq!(code, Some(0), "{messages}");
+        assert!(messages.contains("nothing was changed"), "{messages}");
         assert_eq!(succeed(database, &["export", "search"]), text);
     }
     // Under another name, it is another experiment.

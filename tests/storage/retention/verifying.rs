@@ -13,16 +13,16 @@ on_both_databases! {
 
 async fn an_intact_database_verifies(database: TestDatabase) {
     let before = filled(&database).await;
-    let said = succeed(&database, &["verify"]);
+    let printed = succeed(&database, &["verify"]);
     let search = format!("search: {} log entries, 1 snapshot(s), all well", before["position"]);
-    assert!(said.contains(&search) && said.contains("young: 1 log entries"), "{said}");
-    let said = succeed(&database, &["verify", "young"]);
-    assert!(!said.contains("search"), "{said}");
-    let (code, said, _) = run(&database, &["verify", "nobody"]);
+    assert!(printed.contains(&search) && printed.contains("young: 1 log entries"), "{printed}");
+    let printed = succeed(&database, &["verify", "young"]);
+    assert!(!printed.contains("search"), "{printed}");
+    let (code, printed, _) = run(&database, &["verify", "nobody"]);
     assert_eq!(
-        (code, said.contains("WRONG  nobody: there is no such experiment")),
+        (code, printed.contains("WRONG  nobody: there is no such experiment")),
         (Some(1), true),
-        "{said}"
+        "{printed}"
     );
 }
 
@@ -56,17 +56,17 @@ async fn each_damage_is_reported(database: TestDatabase) {
             )
             .await;
         database.execute(damage).await;
-        let (code, said, error) = run(&database, &["verify"]);
-        assert!(said.contains(word), "{damage}: {said}{error}");
+        let (code, printed, error) = run(&database, &["verify"]);
+        assert!(printed.contains(word), "{damage}: {printed}{error}");
         assert!(
-            said.contains("young: 1 log entries, 0 snapshot(s), all well")
+            printed.contains("young: 1 log entries, 0 snapshot(s), all well")
                 || damage.contains("update log")
         );
         if word == "pruning was interrupted" {
-            assert_eq!(code, Some(0), "a warning is not a failure: {said}");
+            assert_eq!(code, Some(0), "a warning is not a failure: {printed}");
         } else {
-            assert_eq!(code, Some(1), "{damage}: {said}");
-            assert!(said.contains("WRONG  ") && error.contains("wrong"), "{said}{error}");
+            assert_eq!(code, Some(1), "{damage}: {printed}");
+            assert!(printed.contains("WRONG  ") && error.contains("wrong"), "{printed}{error}");
         }
         database
             .execute(
@@ -89,9 +89,9 @@ async fn a_duplicate_nonce_is_reported(database: TestDatabase) {
              update log set nonce = (select nonce from log as other where other.position = 2) where position = 9;",
         )
         .await;
-    let (code, said, _) = run(&database, &["verify"]);
+    let (code, printed, _) = run(&database, &["verify"]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("log entries 2 and 9 have the same nonce"), "{said}");
+    assert!(printed.contains("log entries 2 and 9 have the same nonce"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,10 +103,10 @@ async fn a_truncated_file_is_reported() {
     // Remove the last pages.
     file.set_len(length / 4096 / 2 * 4096).expect("to cut it");
     drop(file);
-    let (code, said, error) = run(&database, &["verify"]);
-    assert_eq!(code, Some(1), "{said}{error}");
+    let (code, printed, error) = run(&database, &["verify"]);
+    assert_eq!(code, Some(1), "{printed}{error}");
     assert!(
-        (said.clone() + &error).contains("malformed") || said.contains("WRONG  database"),
-        "{said}{error}"
+        (printed.clone() + &error).contains("malformed") || printed.contains("WRONG  database"),
+        "{printed}{error}"
     );
 }

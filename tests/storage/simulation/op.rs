@@ -16,9 +16,10 @@ pub enum Op {
     Duel { replica: usize, experiment: usize },
     /// Duels are answered in one request, perhaps for a second time.
     Answer { replica: usize, answers: Vec<(usize, Outcome)> },
-    /// The same, while the database fails as `commit` says.
+    /// Duels are answered while the database fails in the way of `commit`.
     Fail { replica: usize, answers: Vec<(usize, Outcome)>, commit: Commit },
-    /// The same; then the process crashes and a new one replaces it.
+    /// Duels are answered while the database fails; then the process crashes and a new one replaces
+    /// it.
     Crash { replica: usize, answers: Vec<(usize, Outcome)>, commit: Commit },
     /// One duel is answered at all processes concurrently.
     Race { duel: usize, outcomes: [Outcome; REPLICAS] },

@@ -87,7 +87,7 @@ pub fn run(ops: &[Op], defect: Mode) -> Result<(), String> {
                 .await
                 .map_err(|wrong| format!("operation {}, {op:?}: {wrong}", number + 1))?;
         }
-        let ended = world.audit(&url).await;
+        let ended = world.check_log(&url).await;
         world.store.close().await;
         ended
     })
@@ -146,7 +146,7 @@ impl World {
             Op::Follow { replica } => self.follow(*replica).await?,
             Op::Snapshot { replica } => {
                 for loaded in self.replicas[*replica].service.loaded() {
-                    let snapshot = loaded.snapshot_if_due(1, 0).map_err(said)?;
+                    let snapshot = loaded.snapshot_if_due(1, 0).map_err(text_of)?;
                     if let Some(snapshot) = snapshot {
                         self.store.save_snapshot(&snapshot).await.expect("a snapshot");
                         loaded.snapshot_saved(snapshot.position);
@@ -155,7 +155,7 @@ impl World {
             }
             Op::Poison => {
                 for loaded in self.replicas[0].service.loaded() {
-                    let format = loaded.fold().map_err(said)?.format();
+                    let format = loaded.fold().map_err(text_of)?.format();
                     if let Some(kept) =
                         self.store.newest_snapshot(loaded.id, format).await.expect("a store")
                     {
@@ -168,9 +168,10 @@ impl World {
                 }
             }
             Op::Reload { replica } => {
-                // Write what a stop writes; the store stays open for the other processes.
+                // Write the pending entries, as a stop does; the store stays open for the other
+                // processes.
                 for loaded in self.replicas[*replica].service.loaded() {
-                    loaded.catch_up(&*self.store).await.map_err(said)?;
+                    loaded.catch_up(&*self.store).await.map_err(text_of)?;
                 }
                 self.replace(*replica).await;
             }
@@ -195,7 +196,7 @@ impl World {
             service
                 .enlist(NAMES[OPEN], None, ranker.clone(), &Actor::anyone())
                 .await
-                .map_err(said)?;
+                .map_err(text_of)?;
         }
         self.rankers.push(id);
         self.known[replica] = self.retired.len();
@@ -224,7 +225,7 @@ impl World {
 
     async fn duel(&mut self, replica: usize, experiment: usize) -> Result<(), String> {
         let duel =
-            self.replicas[replica].service.next_duel(NAMES[experiment]).await.map_err(said)?;
+            self.replicas[replica].service.next_duel(NAMES[experiment]).await.map_err(text_of)?;
         if experiment == OPEN {
             let gone = &self.retired[..self.known[replica]];
             let may_be = |id: &String| self.rankers.contains(id) && !gone.contains(id);
@@ -311,7 +312,7 @@ impl World {
             receive(&self.replicas[replica].service, name, &self.duels, &meant).await
         };
         let (zero, one) = tokio::join!(answer(0), answer(1));
-        let received = [zero.map_err(said)?.remove(0), one.map_err(said)?.remove(0)];
+        let received = [zero.map_err(text_of)?.remove(0), one.map_err(text_of)?.remove(0)];
         // Either of them may have been first.
         let mut wrong = String::new();
         for order in [[0, 1], [1, 0]] {
@@ -333,21 +334,21 @@ impl World {
 
     async fn follow(&mut self, replica: usize) -> Result<(), String> {
         for loaded in self.replicas[replica].service.loaded() {
-            loaded.catch_up(&*self.store).await.map_err(said)?;
+            loaded.catch_up(&*self.store).await.map_err(text_of)?;
         }
         self.known[replica] = self.retired.len();
         Ok(())
     }
 
     /// The active rankers match the model, and the database verifies without findings.
-    async fn audit_rankers(&self) -> Result<(), String> {
+    async fn check_rankers(&self) -> Result<(), String> {
         for name in NAMES {
             let findings = verify(&*self.store, name).await.expect("a store");
             if !findings.wrong.is_empty() {
                 return Err(format!("{name}: {:?}", findings.wrong));
             }
         }
-        let loaded = self.replicas[0].service.experiment(NAMES[OPEN]).await.map_err(said)?;
+        let loaded = self.replicas[0].service.experiment(NAMES[OPEN]).await.map_err(text_of)?;
         let id = |index: usize| &loaded.spec.rankers[index].id;
         let rankers: Vec<_> = (0..loaded.spec.rankers.len()).map(id).collect();
         let retired: Vec<_> =
@@ -358,7 +359,7 @@ impl World {
                 loaded.spec, self.rankers, self.retired
             ));
         }
-        let active = loaded.fold().map_err(said)?.roster().active().len();
+        let active = loaded.fold().map_err(text_of)?.roster().active().len();
         if active != self.rankers.len() - self.retired.len() {
             return Err(format!("{active} rankers take part"));
         }
@@ -366,7 +367,7 @@ impl World {
     }
 
     /// The log matches the model, and every process's state is the fold of the log.
-    async fn audit(&mut self, url: &str) -> Result<(), String> {
+    async fn check_log(&mut self, url: &str) -> Result<(), String> {
         let keys =
             SigningKeySet::new(&self.store.signing_keys().await.expect("keys")).expect("a key");
         for (experiment, name) in NAMES.iter().enumerate() {
@@ -382,7 +383,7 @@ impl World {
                 }
             }
             for duel in self.duels.iter().filter(|duel| duel.experiment == experiment) {
-                let token = keys.verify(&duel.id).map_err(said)?;
+                let token = keys.verify(&duel.id).map_err(text_of)?;
                 let found = log.iter().find(|entry| entry.nonce == token.nonce);
                 seen.remove(&token.nonce);
                 let answer = found.map(|entry| match &entry.event {
@@ -408,16 +409,16 @@ impl World {
         }
         let mut connection = SqliteConnection::connect(url).await.expect("a connection");
         connection.execute("delete from snapshot").await.expect("a statement");
-        connection.close().await.expect("its end");
-        self.audit_rankers().await?;
+        connection.close().await.expect("a clean close");
+        self.check_rankers().await?;
         let fresh = self.process(ManualClock::at(START_MS)).await;
         for loaded in fresh.service.loaded() {
-            let folded = serde_json::to_value(loaded.standings().map_err(said)?).expect("JSON");
+            let folded = serde_json::to_value(loaded.standings().map_err(text_of)?).expect("JSON");
             for replica in &self.replicas {
-                let loaded = replica.service.experiment(&loaded.name).await.map_err(said)?;
-                loaded.catch_up(&*self.store).await.map_err(said)?;
+                let loaded = replica.service.experiment(&loaded.name).await.map_err(text_of)?;
+                loaded.catch_up(&*self.store).await.map_err(text_of)?;
                 let standings =
-                    serde_json::to_value(loaded.standings().map_err(said)?).expect("JSON");
+                    serde_json::to_value(loaded.standings().map_err(text_of)?).expect("JSON");
                 if standings != folded && standings["position"] == folded["position"] {
                     return Err(format!(
                         "a process reports {standings}, a fold from the start {folded}"
@@ -454,6 +455,6 @@ fn shown(answer: Answer, first_left: bool) -> Outcome {
     }
 }
 
-fn said(error: impl std::fmt::Display) -> String {
+fn text_of(error: impl std::fmt::Display) -> String {
     error.to_string()
 }

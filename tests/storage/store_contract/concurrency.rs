@@ -29,7 +29,7 @@ async fn race(stores: &[SharedStore]) {
         let store = stores[task as usize % stores.len()].clone();
         let experiments = experiments.clone();
         tasks.push(tokio::spawn(async move {
-            let mut told = Vec::new();
+            let mut appended = Vec::new();
             for call in 0..CALLS {
                 // A fixed walk over nonces; each task names the experiments in a different order.
                 let events: Vec<_> = (0..EVENTS)
@@ -43,16 +43,16 @@ async fn race(stores: &[SharedStore]) {
                     })
                     .collect();
                 let answers = store.append(&events, NOW).await.unwrap();
-                told.extend(events.into_iter().zip(answers));
+                appended.extend(events.into_iter().zip(answers));
             }
-            told
+            appended
         }));
     }
-    let mut told = Vec::new();
+    let mut appended = Vec::new();
     for task in tasks {
-        told.extend(task.await.unwrap());
+        appended.extend(task.await.unwrap());
     }
-    assert_eq!(told.len() as u64, TASKS * CALLS * EVENTS);
+    assert_eq!(appended.len() as u64, TASKS * CALLS * EVENTS);
 
     let mut logs = BTreeMap::new();
     for id in &experiments {
@@ -62,7 +62,7 @@ async fn race(stores: &[SharedStore]) {
         logs.insert(*id, log);
     }
     let mut recorded = 0;
-    for ((experiment, new), answer) in told {
+    for ((experiment, new), answer) in appended {
         let (Appended::Recorded(position) | Appended::Duplicate(position)) = answer else {
             panic!("{answer:?} for {new:?}")
         };

@@ -1,4 +1,4 @@
-//! Logs: what one caller appends, reads and finds.
+//! Logs: one caller appends, reads and finds entries.
 
 use rankduel::events::*;
 use rankduel::store::*;

@@ -97,7 +97,7 @@ async fn a_log_is_pruned_below_a_snapshot(database: TestDatabase) {
     assert_eq!(store.snapshots(record.id).await.unwrap(), [snapshot(1, 22_000), snapshot(2, 3)]);
     assert!(!pruned(22_001, 1).await, "the snapshot is below");
     assert!(!pruned(22_000, 2).await, "the snapshot of that format is below");
-    assert!(!pruned(30_000, 1).await, "the log is not so long");
+    assert!(!pruned(30_000, 1).await, "the log is shorter");
     assert_eq!(whole_log(&store, record.id).await.len(), 25_001);
 
     assert!(pruned(22_000, 1).await);
@@ -105,7 +105,7 @@ async fn a_log_is_pruned_below_a_snapshot(database: TestDatabase) {
     assert_eq!((left[0].position, left.len()), (22_001, 3001));
     assert_eq!(store.experiment("search").await.unwrap().unwrap().pruned_to, 22_000);
     assert!(pruned(22_000, 1).await, "pruning again is harmless");
-    assert!(!pruned(21_000, 1).await, "it does not go back");
+    assert!(!pruned(21_000, 1).await, "a log is never unpruned");
     // Appends continue after pruning.
     assert_eq!(
         store.append(&[(record.id, new_event(99_999, 1))], NOW).await.unwrap(),

@@ -42,13 +42,13 @@ impl Module {
         Self(self.0[..self.0.len().saturating_sub(1)].to_vec())
     }
 
-    /// The module of the crate's root that this is or is part of.
+    /// The top-level module that is this module or contains it.
     pub fn top(&self) -> Option<&str> {
         self.0.first().map(String::as_str)
     }
 }
 
-/// One file names another.
+/// An import of one file by another.
 #[derive(Debug)]
 pub struct Import {
     pub from: Module,
@@ -60,7 +60,7 @@ pub struct Import {
 pub struct Graph {
     pub files: BTreeMap<Module, PathBuf>,
     pub imports: Vec<Import>,
-    /// What a module re-exports: name and path.
+    /// The names that a module re-exports, each with its path.
     exports: BTreeMap<Module, BTreeMap<String, Vec<String>>>,
 }
 
@@ -136,7 +136,7 @@ impl Graph {
         definition.and_then(|path| self.resolve(&module, path, depth + 1)).or(Some(module))
     }
 
-    /// Sets of files that import each other, directly or not.
+    /// Sets of files that import each other, directly or indirectly.
     pub fn cycles(&self) -> Vec<BTreeSet<Module>> {
         let reached: BTreeMap<&Module, BTreeSet<&Module>> =
             self.files.keys().map(|module| (module, self.reached_from(module))).collect();
@@ -151,7 +151,7 @@ impl Graph {
         cycles
     }
 
-    /// Every module that is reached by one import or more.
+    /// Every module that can be reached by one or more imports.
     fn reached_from<'a>(&'a self, module: &Module) -> BTreeSet<&'a Module> {
         let mut reached = BTreeSet::new();
         let mut open = vec![module];
@@ -169,7 +169,7 @@ impl Graph {
 struct Use {
     line: usize,
     is_public: bool,
-    /// Each with the name that it is used by.
+    /// The paths, each with the name under which it is used.
     paths: Vec<(Vec<String>, String)>,
 }
 
@@ -211,7 +211,7 @@ fn is_public(text: &str) -> bool {
     without_scope.map_or(text, |(before, _)| before).trim_end().ends_with("pub")
 }
 
-/// The paths of `a::{b, c::{d, e as f}}`, each with the name that it is used by.
+/// The paths of `a::{b, c::{d, e as f}}`, each with the name under which it is used.
 fn expand(tree: &str) -> Vec<(Vec<String>, String)> {
     let Some((prefix, group)) = tree.split_once('{') else {
         let (path, alias) = tree.split_once(" as ").unwrap_or((tree, ""));

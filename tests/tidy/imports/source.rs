@@ -1,4 +1,4 @@
-//! A Rust file without what must not be read as an import.
+//! A Rust file without the parts that must not be read as imports.
 
 /// The text with comments, literals and items under `#[cfg(test)]` blanked. Line breaks stay, so
 /// that positions still have their line.
@@ -27,7 +27,7 @@ fn without_literals(text: &str) -> String {
     code
 }
 
-/// The end of the comment, string or character that starts here, if one does.
+/// The end of the comment, string or character that starts here; `None` if none starts here.
 fn literal_end(letters: &[char], start: usize) -> Option<usize> {
     let rest = &letters[start..];
     let find = |from: usize, wanted: &[char]| {

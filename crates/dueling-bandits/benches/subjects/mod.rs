@@ -1,5 +1,5 @@
-//! What is measured: a step of every policy in a stated state, and of its reference implementation
-//! in the same state.
+//! The measured subjects: a step of every policy in a defined state, and a step of its reference
+//! implementation in the same state.
 #![allow(dead_code, reason = "each bench uses its part")]
 
 #[path = "../../tests/all/reference/mod.rs"]
@@ -48,18 +48,19 @@ pub fn other_kinds() -> impl Iterator<Item = &'static str> {
         .filter(|kind| WITH_REFERENCE.iter().all(|(known, _)| known != kind))
 }
 
-/// Whether the policy takes as many rankers.
+/// Whether the policy supports this number of rankers.
 pub fn takes(kind: &str, rankers: usize) -> bool {
     spec(kind, rankers).validate(rankers).is_ok()
 }
 
-/// A kind with its default parameters; a horizon is twice what is played.
+/// A kind with its default parameters. Its horizon, if it has one, is twice the number of steps
+/// played.
 fn spec(kind: &str, rankers: usize) -> PolicySpec {
     let horizon = json!(2 * Phase::Steady.steps(rankers));
-    PolicySpec::from_text_with(kind, &[("horizon", horizon)]).expect("a kind that needs no more")
+    PolicySpec::from_text_with(kind, &[("horizon", horizon)]).expect("a kind with defaults")
 }
 
-/// How far a policy is when its steps are measured.
+/// The number of steps before the measured ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// After `4 K` steps.
@@ -78,19 +79,19 @@ impl Phase {
     }
 }
 
-/// The state in which steps are measured: `btl:K:1`, played by the policy itself.
+/// The state in which steps are measured, reached by playing the policy on `btl:K:1`.
 pub struct Scene {
     pub matrix: PreferenceMatrix,
     spec: PolicySpec,
     setup: Setup,
     format: u32,
     state: Vec<u8>,
-    /// Steps that leave the state much as it is: a tenth of those that have led to it.
+    /// Number of measured steps that change the state little: a tenth of the steps before them.
     pub lasts: usize,
 }
 
 impl Scene {
-    /// Plays the policy up to the phase.
+    /// Play the policy up to the phase.
     pub fn of(kind: &str, rankers: usize, phase: Phase) -> Self {
         let mut scene = Self::at_start(kind, rankers);
         let steps = phase.steps(rankers);
@@ -118,7 +119,7 @@ impl Scene {
         }
     }
 
-    /// The scene in a state that [`Scene::state`] gave.
+    /// The scene in a state from [`Scene::state`].
     pub fn in_state(kind: &str, rankers: usize, state: Vec<u8>) -> Self {
         Self { state, ..Self::at_start(kind, rankers) }
     }
@@ -128,7 +129,7 @@ impl Scene {
     }
 
     pub fn policy(&self) -> Box<dyn Policy> {
-        self.spec.restore(self.setup, self.format, &self.state).expect("what the policy has saved")
+        self.spec.restore(self.setup, self.format, &self.state).expect("a saved state")
     }
 }
 
@@ -141,7 +142,7 @@ fn outcome(matrix: &PreferenceMatrix, duel: Duel, rng: &mut PolicyRng) -> Outcom
     if first_wins { Outcome::First } else { Outcome::Second }
 }
 
-/// One step of a policy, with nothing in flight: select, ask the matrix, fold.
+/// One step of a policy, with nothing in flight: select, draw an outcome from the matrix, fold.
 #[inline]
 pub fn step(
     policy: &mut dyn Policy,

@@ -1,4 +1,4 @@
-//! What win counts say, and with what confidence. No I/O, no clock.
+//! Conclusions from win counts, with their confidence. No I/O, no clock.
 //!
 //! - [`sequence`]: for each pair, an interval of `P(i beats j)` that holds at every step.
 //! - [`certainty`]: from these intervals, the rankers that certainly are, and those that can still
@@ -16,9 +16,9 @@
 //!
 //! - The intervals of [`sequence`] hold for every preference matrix and at every step, whenever
 //!   somebody looks. Only they justify a conclusion.
-//! - The posterior assumes a prior over preference matrices. It says more, and earlier, but its
-//!   probabilities are right only on average over matrices drawn from that prior. `docs/regret.md`
-//!   of the repository has how well they hold on other matrices.
+//! - The posterior assumes a prior over preference matrices. It gives more information, and
+//!   earlier, but its probabilities are right only on average over matrices drawn from that prior.
+//!   `docs/regret.md` in the repository reports how well they hold on other matrices.
 
 pub mod certainty;
 pub mod certificate;

@@ -65,16 +65,16 @@ impl Rows {
     }
 }
 
-/// The open batch of one policy, and how many there were. Starts with no batch open.
+/// The open batch of one policy, and the number of batches so far. Starts with no batch open.
 #[derive(Debug, Clone, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ledger {
-    /// Batches opened so far, which is also the number of the open one.
+    /// Number of batches opened so far; also the number of the open batch.
     opened: u32,
     rows: Rows,
     /// Rows that still need answers, in arbitrary order.
     open: Vec<u32>,
-    /// Where in `open` a row stands. Derived from it.
+    /// The position of each row in `open`. Derived from `open`.
     #[cfg_attr(feature = "serde", serde(skip))]
     place: Vec<u32>,
 }
@@ -115,7 +115,7 @@ impl Ledger {
         (asked, std::mem::replace(&mut self.rows, Rows(rows)))
     }
 
-    /// What the last batch that was opened has learnt so far.
+    /// The results so far of the newest batch.
     pub fn learnt(&self) -> &Rows {
         &self.rows
     }

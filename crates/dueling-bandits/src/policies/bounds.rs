@@ -1,21 +1,21 @@
 //! Win counts with their confidence bounds, kept incrementally (`algorithms.md` §1, "How to make
 //! the bounds cheap").
 //!
-//! Of `u[i][j] = p̂ + sqrt(α ln t / N)` most policies ask only on which side of 1/2 it lies. With
-//! `τ = N (p̂ - 1/2)²` a pair is *decided* while `τ > α ln t`. `τ` changes only when the pair is
-//! played and `α ln t` only grows, so the decided pairs wait in a min-heap on `τ` and the lowest
-//! are released as `t` passes. That makes a step O(log K) instead of O(K²).
+//! Most policies need only the side of 1/2 on which `u[i][j] = p̂ + sqrt(α ln t / N)` lies. With
+//! `τ = N (p̂ - 1/2)²`, a pair is *decided* while `τ > α ln t`. `τ` changes only when the pair is
+//! played, and `α ln t` only grows. Decided pairs are therefore kept in a min-heap on `τ`, and the
+//! lowest become undecided again as `t` grows. This makes a step O(log K) instead of O(K²).
 //!
-//! `u < 1/2` for the one that trails in a decided pair, `l > 1/2` for the one that leads, and `l ≤
-//! 1/2 ≤ u` in an undecided one. The papers differ in `<` and `≤` there; that matters only where `α
-//! ln t` equals a rational number, which no `t ≥ 2` makes it do, and rounding could at most do for
-//! single steps.
+//! In a decided pair, `u < 1/2` for the trailing ranker and `l > 1/2` for the leading one. In an
+//! undecided pair, `l ≤ 1/2 ≤ u` for both. The papers differ here in `<` and `≤`. That matters only
+//! if `α ln t` equals a rational number. No `t ≥ 2` makes it one, and rounding can do so at most
+//! for single steps.
 
 use crate::pairs::pair_index;
 use crate::policies::choose;
 use crate::{Duel, InFlight, Outcome, PolicyRng, Roster, RosterError, Tally};
 
-/// Win counts, the rankers that take part, and which pairs are decided. Eight bytes a pair beside
+/// Win counts, the active rankers, and the decided pairs. Takes eight bytes a pair, in addition to
 /// the tally's eight.
 #[derive(Debug, Clone)]
 pub struct Bounds {
@@ -24,28 +24,29 @@ pub struct Bounds {
     width: f64,
     /// The number of steps that `width` belongs to.
     width_at: u64,
-    /// Before this many steps no pair is released by the passing of `t`; 0 where that is not known.
+    /// Before this many steps, the growth of `t` alone releases no pair; 0 if unknown.
     quiet_until: u64,
-    /// Whether the newest step decided a pair, released one, or turned one around.
+    /// Whether the newest step decided a pair, released one, or reversed one.
     moved: bool,
     tally: Tally,
     roster: Roster,
     /// The decided pairs `(low, high)`, a binary min-heap on `τ`.
     heap: Vec<(u16, u16)>,
-    /// Where in `heap` the pair `low < high` is, at `high (high - 1) / 2 + low`, or [`UNDECIDED`].
+    /// The position in `heap` of the pair `low < high`, or [`UNDECIDED`]; at index
+    /// `high (high - 1) / 2 + low`.
     place: Vec<u32>,
-    /// For each ranker, the rankers that it certainly beats: `#{j : l[i][j] > 1/2}`.
+    /// For each ranker, the number of rankers that it certainly beats: `#{j : l[i][j] > 1/2}`.
     wins: Vec<u32>,
-    /// For each ranker, the rankers that certainly beat it: `#{j : u[i][j] < 1/2}`.
+    /// For each ranker, the number of rankers that certainly beat it: `#{j : u[i][j] < 1/2}`.
     losses: Vec<u32>,
-    /// Pairs that the newest step made undecided by the passing of `t` alone.
+    /// Pairs that the newest step made undecided through the growth of `t` alone.
     released: Vec<(usize, usize)>,
 }
 
 const UNDECIDED: u32 = u32::MAX;
 
 impl Bounds {
-    /// No comparison yet. `alpha` is the papers' `α`, above 0.
+    /// The bounds before any comparison. `alpha` is the papers' `α`, above 0.
     pub fn new(rankers: usize, alpha: f64) -> Self {
         Self::of(Tally::new(rankers), Roster::new(rankers), alpha)
     }
@@ -56,13 +57,13 @@ impl Bounds {
         Self::of(tally, roster, alpha)
     }
 
-    /// The bounds of a tally; `None` when `retired` does not fit it. Inverse of [`Bounds::parts`].
+    /// The bounds of a tally; `None` if `retired` does not fit it. Inverse of [`Bounds::parts`].
     pub fn from_parts(tally: Tally, retired: &[u16], alpha: f64) -> Option<Self> {
         let roster = Roster::with_retired(tally.rankers(), retired)?;
         Some(Self::of(tally, roster, alpha))
     }
 
-    /// What is to be saved: all else follows from it.
+    /// The tally and the retired rankers: the part to save, from which the rest follows.
     pub fn parts(&self) -> (&Tally, Vec<u16>) {
         (&self.tally, self.roster.retired())
     }
@@ -97,12 +98,12 @@ impl Bounds {
         &self.tally
     }
 
-    /// Who takes part.
+    /// The rankers, active and retired.
     pub fn roster(&self) -> &Roster {
         &self.roster
     }
 
-    /// Rankers that take part, ascending.
+    /// The active rankers, ascending.
     pub fn active(&self) -> &[usize] {
         self.roster.active()
     }
@@ -112,18 +113,19 @@ impl Bounds {
         if self.width_at == self.tally.steps() { self.width } else { self.width_now() }
     }
 
-    // what decides state takes one logarithm on every machine
+    // this value affects the state, so it uses the one logarithm that is the same on every machine
     fn width_now(&self) -> f64 {
         self.alpha * libm::log(self.tally.steps() as f64 + 1.0)
     }
 
-    /// Whether `i` certainly beats `j`: `l[i][j] > 1/2`, the same as `u[j][i] < 1/2`. Both must
-    /// take part.
+    /// Whether `i` certainly beats `j`: `l[i][j] > 1/2`, the same as `u[j][i] < 1/2`. Both must be
+    /// active.
     pub fn beats(&self, i: usize, j: usize) -> bool {
         self.is_decided(i, j) && self.tally.leads(i, j)
     }
 
-    /// Whether `u` and `l` of the pair lie on one side of 1/2. No pair with a retired ranker is.
+    /// Whether `u` and `l` of the pair lie on the same side of 1/2. A pair with a retired ranker is
+    /// never decided.
     pub fn is_decided(&self, i: usize, j: usize) -> bool {
         i != j && self.place[pair_index(i, j)] != UNDECIDED
     }
@@ -143,14 +145,15 @@ impl Bounds {
         self.active().len() - 1 - self.certain_losses(i)
     }
 
-    /// The least [`Bounds::certain_losses`]: who has it, has the largest optimistic Copeland score.
+    /// The smallest [`Bounds::certain_losses`] of any ranker. It belongs to the largest optimistic
+    /// Copeland score.
     pub fn least_losses(&self) -> usize {
         self.active().iter().map(|&i| self.certain_losses(i)).min().unwrap_or(0)
     }
 
-    /// `u[i][j]`, infinite where the pair was never compared. Duels in flight count as comparisons
-    /// in the radius alone, and an unseen pair with some of them has `1 + 1 / (1 + pending)`
-    /// (`algorithms-comparators.md` §1.7).
+    /// `u[i][j]`; infinite for a pair without comparisons. Duels in flight count as comparisons in
+    /// the radius only. A pair without comparisons but with duels in flight has
+    /// `1 + 1 / (1 + pending)` (`algorithms-comparators.md` §1.7).
     pub fn upper(&self, i: usize, j: usize, in_flight: &InFlight) -> f64 {
         self.upper_at(self.width(), i, j, in_flight)
     }
@@ -167,18 +170,20 @@ impl Bounds {
         }
     }
 
-    /// `argmax_j u[j][c]` over all rankers that take part: the challenger of RUCB step 5. `c`
-    /// itself (1/2) is chosen when every other is below 1/2; other ties are broken at random.
+    /// `argmax_j u[j][c]` over all active rankers: the challenger of RUCB step 5. The value of `c`
+    /// itself is 1/2, so `c` is chosen if all others are below 1/2. A tie with `c` goes to the
+    /// other ranker; other ties are broken at random.
     pub fn challenger(&self, c: usize, in_flight: &InFlight, rng: &mut PolicyRng) -> usize {
         if self.certain_wins(c) == self.active().len() - 1 {
             return c;
         }
-        // who certainly loses to `c` has less than its 1/2
+        // a ranker that certainly loses to `c` has a value below 1/2, that of `c` itself
         let others = self.active().iter().copied().filter(|&j| !self.beats(c, j));
         self.challenger_among(others, c, in_flight, rng).unwrap_or(c)
     }
 
-    /// [`Bounds::challenger`] among `rankers`; `c` only if it is one of them. `None` of nobody.
+    /// [`Bounds::challenger`] among `rankers`; `c` only if it is one of them. `None` if `rankers`
+    /// is empty.
     pub fn challenger_among(
         &self,
         rankers: impl Iterator<Item = usize>,
@@ -187,7 +192,7 @@ impl Bounds {
         rng: &mut PolicyRng,
     ) -> Option<usize> {
         let width = self.width();
-        // `c` goes last and needs no draw: it yields in a tie
+        // `c` is checked last and needs no random draw: it loses every tie
         let mut itself = false;
         let others = rankers
             .inspect(|&j| itself |= j == c)
@@ -200,19 +205,20 @@ impl Bounds {
         }
     }
 
-    /// The pairs that the newest step made undecided by the passing of `t` alone; never the played
-    /// pair.
+    /// The pairs that the newest step made undecided through the growth of `t` alone; never the
+    /// played pair.
     pub fn released(&self) -> &[(usize, usize)] {
         &self.released
     }
 
-    /// Whether the newest step decided a pair, released one, or turned one around. Where it did
-    /// not, all that depends on the sides of 1/2 alone is as it was.
+    /// Whether the newest step decided a pair, released one, or reversed one. If not, everything
+    /// that depends only on the sides of 1/2 is unchanged.
     pub fn moved(&self) -> bool {
         self.moved
     }
 
-    /// Fold one comparison: a step. One of a ranker against itself adds nothing to the counts.
+    /// Fold one comparison, which is one step. A comparison of a ranker with itself adds nothing to
+    /// the counts.
     pub fn record(&mut self, duel: Duel, outcome: Outcome) {
         if duel.is_self() {
             return self.skip(1);
@@ -222,7 +228,7 @@ impl Bounds {
         self.quiet_until = 0;
         self.tally.record(duel, outcome);
         self.widen();
-        // the played pair first: the heap must be in order before its lowest pairs are looked at
+        // the played pair first: the heap must be in order before its lowest pairs are read
         if before.is_some() && self.leader(i, j) == before && self.is_beyond_width(i, j) {
             self.sift(self.place[pair_index(i, j)] as usize);
         } else {
@@ -244,14 +250,14 @@ impl Bounds {
         self.widen();
         self.release();
         self.moved = !self.released.is_empty();
-        // the lowest τ is caught up with at t = exp(τ / α); a little before that the logarithm has
-        // its say again
+        // the lowest pair is released at t = exp(τ / α); the margin makes the exact comparison
+        // decide near that step
         self.quiet_until = self.heap.first().map_or(u64::MAX, |&lowest| {
             (libm::exp(self.tau(lowest) / self.alpha) * (1.0 - 1e-9) - 2.0) as u64 // saturates
         });
     }
 
-    /// One more ranker, with the next index.
+    /// Add one ranker, with the next index.
     pub fn enlist(&mut self) -> Result<(), RosterError> {
         self.roster.enlist()?;
         let old = self.tally.rankers();
@@ -263,8 +269,8 @@ impl Bounds {
         Ok(())
     }
 
-    /// Take `ranker` out of all counts of [`Bounds`]; its tally stays. Says whether it took part
-    /// until now.
+    /// Remove `ranker` from all counts of [`Bounds`]; its tally stays. Returns whether it was
+    /// active until now.
     pub fn retire(&mut self, ranker: usize) -> Result<bool, RosterError> {
         if !self.roster.retire(ranker)? {
             return Ok(false);
@@ -279,7 +285,7 @@ impl Bounds {
         Ok(true)
     }
 
-    /// Who leads a decided pair.
+    /// The leading ranker of a decided pair; `None` if the pair is undecided.
     fn leader(&self, i: usize, j: usize) -> Option<usize> {
         self.is_decided(i, j).then(|| if self.tally.leads(i, j) { i } else { j })
     }
@@ -294,7 +300,7 @@ impl Bounds {
         self.tau((i as u16, j as u16)) > self.width
     }
 
-    /// Put a pair that is not in the heap there if it is decided.
+    /// Add a pair that is not in the heap to it, if the pair is decided.
     fn settle(&mut self, i: usize, j: usize) {
         let taking_part = self.roster.is_active(i) && self.roster.is_active(j);
         if !taking_part || !self.is_beyond_width(i, j) {
@@ -310,7 +316,7 @@ impl Bounds {
         self.losses[trailer] += 1;
     }
 
-    /// Take a decided pair out of the heap and the counts.
+    /// Remove a decided pair from the heap and the counts.
     fn forget(&mut self, i: usize, j: usize, leader: Option<usize>) {
         let Some(leader) = leader else { return };
         self.wins[leader] -= 1;
@@ -324,7 +330,7 @@ impl Bounds {
         }
     }
 
-    /// Release the decided pairs that `t` has caught up with.
+    /// Release the decided pairs with `τ ≤ α ln t`.
     fn release(&mut self) {
         self.released.clear();
         while let Some(&pair) = self.heap.first()

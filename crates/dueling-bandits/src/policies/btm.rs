@@ -160,7 +160,7 @@ impl PolicyParameters for BeatTheMean {
     }
 }
 
-/// What first rankers have met, and who is left.
+/// The results of each ranker as first ranker, and the remaining rankers.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Counts {
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_goes_once_it_is_certain() {
+    fn the_worst_ranker_is_removed_once_it_is_certain() {
         let wins = [[150, 290, 284], [60, 150, 285], [10, 30, 150]];
         let mut bandit = bandit(1.0, 3.0, PLAYS, wins);
         for (b, mean) in [(0, 0.804444), (1, 0.55), (2, 0.211111)] {
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_goes_while_it_is_uncertain() {
+    fn no_ranker_is_removed_while_it_is_uncertain() {
         let wins = [[150, 270, 280], [60, 150, 235], [30, 60, 140]];
         let mut bandit = bandit(1.0, 3.0, PLAYS, wins);
         bandit.eliminate();

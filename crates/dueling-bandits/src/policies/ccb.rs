@@ -1,8 +1,8 @@
 //! CCB, Copeland Confidence Bound (Zoghi, Karnin, Whiteson, de Rijke, "Copeland Dueling Bandits",
 //! NIPS 2015, Algorithm 1). Step numbers are those of `algorithms.md` §3.
 //!
-//! Steps 4A-4C keep hypotheses, so they belong to the fold; steps 5-8 only select. Every step of
-//! the fold is O(K), but for a new start of the hypotheses, which is O(K²) and rare.
+//! Steps 4A-4C maintain hypotheses and happen in the fold; steps 5-8 only select. A step of the
+//! fold is O(K), except when the hypotheses start over, which is O(K²) and rare.
 
 use rand::RngExt;
 
@@ -39,10 +39,11 @@ impl Default for Ccb {
 
 impl PolicyParameters for Ccb {
     const DESCRIPTION: Description = Description {
-        summary: "Copeland confidence bound: optimistic duels that look for the few rankers that could beat a \
-                  Copeland winner; for a few dozen rankers.",
-        source: "Zoghi, Karnin, Whiteson & de Rijke, Copeland Dueling Bandits, NIPS 2015, Algorithm 1",
-        assumes: "no two rankers that are exactly even",
+        summary: "Copeland confidence bound: optimistic duels that look for the few rankers that \
+                  could beat a Copeland winner; for a few dozen rankers.",
+        source: "Zoghi, Karnin, Whiteson & de Rijke, Copeland Dueling Bandits, NIPS 2015, \
+                 Algorithm 1",
+        assumes: "no two rankers are exactly even",
         parameters: &[ALPHA],
         fixed_rankers: None,
         not_served: None,
@@ -67,21 +68,22 @@ impl PolicyParameters for Ccb {
 struct Hypotheses {
     bounds: Bounds,
     seed: u64,
-    /// `B`: who may be a Copeland winner.
+    /// `B`: the rankers that may be a Copeland winner.
     contenders: Vec<bool>,
-    /// `B^i`: who is believed to beat `i`; ascending.
+    /// `B^i`: the rankers that are believed to beat `i`, ascending.
     beaten_by: Vec<Vec<u16>>,
-    /// `L̄_C`: the most losses of a Copeland winner, as estimated; `K` while it is not.
+    /// `L̄_C`: the estimated largest number of losses of a Copeland winner; `K` before the first
+    /// estimate.
     most_losses: usize,
-    /// Whether the newest revision changed nothing, so that another with the same sides of 1/2
-    /// would not either. Follows from the rest.
+    /// Whether the newest revision changed nothing. Another revision then changes nothing either
+    /// while all bounds stay on the same sides of 1/2. Derived from the other fields.
     is_settled: bool,
-    /// The pairs `(i, j)` with `j ∈ B^i` that are undecided (step 5), ascending. Follows from the
-    /// rest.
+    /// The undecided pairs `(i, j)` with `j ∈ B^i` (step 5), ascending. Derived from the other
+    /// fields.
     open: Vec<(u16, u16)>,
 }
 
-/// What is saved: tally, retired rankers, `B`, `B^i`, `L̄_C`.
+/// The saved state: tally, retired rankers, `B`, `B^i`, `L̄_C`.
 type Saved = (Tally, Vec<u16>, Vec<bool>, Vec<Vec<u16>>, usize);
 
 impl Hypotheses {
@@ -148,7 +150,7 @@ impl Hypotheses {
         self.beaten_by[i].binary_search(&(j as u16)).is_ok()
     }
 
-    /// Steps 4A-4C with the bounds as they are now. Says whether any hypothesis changed.
+    /// Steps 4A-4C with the current bounds. Returns whether any hypothesis changed.
     fn revise(&mut self, played: Option<Duel>) -> bool {
         if self.is_settled && !self.bounds.moved() {
             return false;
@@ -164,8 +166,7 @@ impl Hypotheses {
         !self.is_settled
     }
 
-    /// 4A: `l[i][j] > 1/2` for some `j ∈ B^i`. Only a comparison of the pair itself can bring that
-    /// about.
+    /// 4A: `l[i][j] > 1/2` for some `j ∈ B^i`. Only a comparison of the pair itself can cause this.
     fn is_disproven(&self, Duel { first: i, second: j }: Duel) -> bool {
         (self.bounds.beats(i, j) && self.is_believed_to_beat(j, i))
             || (self.bounds.beats(j, i) && self.is_believed_to_beat(i, j))
@@ -203,8 +204,8 @@ impl Hypotheses {
         removed || !left
     }
 
-    /// 4C: candidates whose score is known are contenders, and their losses say what a Copeland
-    /// winner has.
+    /// 4C: candidates whose score is known become contenders. Their number of losses becomes
+    /// `L̄_C`.
     fn add_winners(&mut self) -> bool {
         let least = self.bounds.least_losses();
         let mut changed = false;
@@ -220,8 +221,8 @@ impl Hypotheses {
             self.contenders[i] = true;
             self.clear_beaters(i);
             self.most_losses = least; // K - 1 - upper_i
-            // every such candidate has the same losses, so what the first has trimmed the others
-            // leave
+            // all such candidates have the same losses: after the first trim, the others would
+            // change nothing
             if !trimmed {
                 trimmed = true;
                 changed |= self.trim_beaters(i);
@@ -230,8 +231,8 @@ impl Hypotheses {
         changed
     }
 
-    /// The end of 4C: for each `j ≠ i`, drop a `B^j` that is too small and thin one that is too
-    /// large at random.
+    /// The end of 4C, for each `j ≠ i`: empty a `B^j` that is too small; remove random members from
+    /// one that is too large.
     fn trim_beaters(&mut self, i: usize) -> bool {
         let wanted = self.most_losses + 1;
         let mut rng = step_rng(self.seed, self.bounds.tally().steps());
@@ -268,7 +269,7 @@ impl Hypotheses {
         }
     }
 
-    /// Bring `open` up to what the newest step decided or released.
+    /// Update `open` for the pairs that the newest step decided or released.
     fn follow_decisions(&mut self, played: Option<Duel>) {
         if let Some(duel) = played {
             self.follow_pair(duel.first, duel.second);
@@ -343,9 +344,9 @@ impl Policy for Hypotheses {
         self.revise((!duel.is_self()).then_some(duel));
     }
 
-    /// Each self-duel is a step of its own. As soon as one changes no hypothesis the rest cannot
-    /// either: without comparisons bounds only widen, and that takes away reasons for a change and
-    /// brings none.
+    /// Each self-duel is one step. Once a self-duel changes no hypothesis, the following ones
+    /// change none either: without comparisons bounds only widen, and wider bounds never give a new
+    /// reason for a change.
     fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
         for done in 1..=count {
             self.bounds.skip(1);
@@ -381,8 +382,8 @@ impl Policy for Hypotheses {
 }
 
 impl MutableRoster for Hypotheses {
-    /// The tournament has changed, and with it what a Copeland winner loses: the hypotheses start
-    /// over (the paper knows no such event).
+    /// A new ranker changes how many losses a Copeland winner has. The hypotheses therefore start
+    /// over. (The paper has no such event.)
     fn enlist(&mut self) -> Result<(), RosterError> {
         self.bounds.enlist()?;
         self.start_over();

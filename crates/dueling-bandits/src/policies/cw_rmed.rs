@@ -3,10 +3,12 @@
 //! Step numbers are those of `algorithms-comparators.md` §7, which also says where the paper's line
 //! 15 and its box are defective.
 //!
-//! Steps 1 and 2 choose, steps 3 and 4 fold. As in [`super::rmed`]: with nothing in flight the list
-//! is worked off in a fixed order, otherwise at random; a page without a click is no draw, a tie is
-//! one; a duel of step 1 comes back with the ticket `FORCED` and leaves the lists alone, and so
-//! does one whose pair is not in the list.
+//! Steps 1 and 2 select, steps 3 and 4 fold. Draws and orders are those of [`super::rmed`]:
+//!
+//! - With nothing in flight, the list is processed in a fixed order; otherwise in random order.
+//! - A page without a click is not a draw; a tie is one.
+//! - A duel of step 1 has the ticket `FORCED` and does not change the lists. Neither does a duel
+//!   whose pair is not in the list.
 
 mod exploration;
 mod state;
@@ -18,8 +20,8 @@ use crate::parameters::{
 pub use state::Evaluate;
 use state::{Optimum, Rules, State};
 
-/// The forced exploration is some 11 duels a pair in 10⁵ steps, and a step costs more than K²
-/// operations.
+/// Largest number of rankers. The forced exploration takes some 11 duels a pair in 10⁵ steps, and a
+/// step costs more than K² operations.
 const MOST_RANKERS: usize = 32;
 
 /// Parameters of CW-RMED.
@@ -34,9 +36,9 @@ pub struct CwRmed {
     pub alpha: f64,
     /// Pairs closer to 1/2 than `beta / ln ln t` are compared again.
     pub beta: f64,
-    /// Whether the box of the feasible set is read as printed.
+    /// Whether the feasible set has the box that the paper prints.
     pub literal: bool,
-    /// When the next list is decided.
+    /// When the next list is planned.
     pub evaluate: Evaluate,
 }
 
@@ -58,9 +60,9 @@ pub struct EcwRmed {
     pub alpha: f64,
     /// Pairs closer to 1/2 than `beta / ln ln t` are compared again.
     pub beta: f64,
-    /// Whether the box of the feasible set is read as printed.
+    /// Whether the feasible set has the box that the paper prints.
     pub literal: bool,
-    /// When the next list is decided.
+    /// When the next list is planned.
     pub evaluate: Evaluate,
 }
 
@@ -74,33 +76,36 @@ const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "alpha",
         values: Values::Number,
-        meaning: "Least exploration: every pair is compared `alpha sqrt(ln t)` times; above 0, at most 100.",
+        meaning: "Least exploration: every pair is compared `alpha sqrt(ln t)` times; above 0, at \
+                  most 100.",
         default: Some("3"),
     },
     Parameter {
         name: "beta",
         values: Values::Number,
-        meaning: "A pair closer to 1/2 than `beta / ln ln t` is compared again; from 0 to below 0.5.",
+        meaning: "A pair closer to 1/2 than `beta / ln ln t` is compared again; from 0 to below \
+                  0.5.",
         default: Some("0.01"),
     },
     Parameter {
         name: "literal",
         values: Values::Boolean,
-        meaning: "`true`: the evidence of a pair is not cut off at what is needed, as the paper's box has it, which \
-                  explores more than it has to.",
+        meaning: "`true`: a pair's evidence is not capped at the amount needed, as printed in the \
+                  paper; this explores more than necessary.",
         default: Some("false"),
     },
     Parameter {
         name: "evaluate",
         values: Values::OneOf(&["draw", "loop"]),
-        meaning: "`draw`: decide what to draw next after every draw, as published; `loop`: when the list is worked \
-                  off, which takes less time.",
+        meaning: "When the next list of pairs is planned. `draw`: after every draw, as published; \
+                  `loop`: once all pairs of the list are drawn, which takes less time.",
         default: Some("draw"),
     },
 ];
 
-const SOURCE: &str = "Komiyama, Honda & Nakagawa, Copeland Dueling Bandit Problem: Regret Lower Bound, Optimal \
-                      Algorithm, and Computationally Efficient Algorithm, ICML 2016, Algorithm 1";
+const SOURCE: &str = "Komiyama, Honda & Nakagawa, Copeland Dueling Bandit Problem: Regret Lower \
+                      Bound, Optimal Algorithm, and Computationally Efficient Algorithm, ICML \
+                      2016, Algorithm 1";
 
 fn validate(alpha: f64, beta: f64, rankers: usize) -> Result<(), InvalidPolicy> {
     require(alpha > 0.0 && alpha <= 100.0, "alpha", alpha, "above 0 and at most 100")?;
@@ -109,8 +114,9 @@ fn validate(alpha: f64, beta: f64, rankers: usize) -> Result<(), InvalidPolicy> 
         return Err(InvalidPolicy::new(
             "kind",
             format!(
-                "CW-RMED and ECW-RMED explore every pair and take at most {MOST_RANKERS} rankers; there are \
-                 {rankers}. `d-ts-plus` serves the same purpose with more"
+                "CW-RMED and ECW-RMED explore every pair and allow at most {MOST_RANKERS} rankers; \
+                 this experiment has {rankers}. `d-ts-plus` serves the same purpose with more \
+                 rankers"
             ),
         ));
     }
@@ -119,13 +125,15 @@ fn validate(alpha: f64, beta: f64, rankers: usize) -> Result<(), InvalidPolicy> 
 
 impl PolicyParameters for CwRmed {
     const DESCRIPTION: Description = Description {
-        summary: "Explores what a linear program says is the cheapest evidence for a Copeland winner; optimal in the \
-                  long run, slow, and for few rankers.",
+        summary: "Collects the cheapest evidence for a Copeland winner, found by a linear program; \
+                  optimal in the long run, slow, and for few rankers.",
         source: SOURCE,
         assumes: "no pair of equal rankers",
         parameters: PARAMETERS,
-        fixed_rankers: Some("it weighs its evidence for the rankers that it began with"),
-        not_served: Some("it solves linear programs at most steps: use `ecw-rmed` or `d-ts-plus`"),
+        fixed_rankers: Some("it plans its comparisons for the initial rankers"),
+        not_served: Some(
+            "it solves linear programs in most of its steps: use `ecw-rmed` or `d-ts-plus`",
+        ),
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
@@ -144,11 +152,12 @@ impl PolicyParameters for CwRmed {
 
 impl PolicyParameters for EcwRmed {
     const DESCRIPTION: Description = Description {
-        summary: "Explores a sufficient set of evidence for a Copeland winner, found in closed form; for few rankers.",
+        summary: "Collects sufficient evidence for a Copeland winner, found in closed form; for \
+                  few rankers.",
         source: SOURCE,
         assumes: "no pair of equal rankers",
         parameters: PARAMETERS,
-        fixed_rankers: Some("it weighs its evidence for the rankers that it began with"),
+        fixed_rankers: Some("it plans its comparisons for the initial rankers"),
         not_served: None,
     };
 

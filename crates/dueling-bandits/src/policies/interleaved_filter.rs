@@ -62,7 +62,8 @@ impl PolicyParameters for InterleavedFilter {
     const DESCRIPTION: Description = Description {
         summary: "A candidate meets the remaining rankers in turn. Clearly worse rankers are \
                   removed for good; a clearly better one becomes the candidate.",
-        source: "Yue, Broder, Kleinberg, Joachims, The K-armed Dueling Bandits Problem (JCSS 2012), Interleaved Filter 2",
+        source: "Yue, Broder, Kleinberg, Joachims, The K-armed Dueling Bandits Problem (JCSS \
+                 2012), Interleaved Filter 2",
         assumes: "a total order, strong stochastic transitivity and the stochastic triangle \
                   inequality",
         parameters: &[
@@ -76,7 +77,9 @@ impl PolicyParameters for InterleavedFilter {
             Parameter {
                 name: "scale",
                 values: Values::Number,
-                meaning: "above 0: the radius is sqrt(scale ln(T K^2) / n); 4 in the journal, 1 in the conference version",
+                meaning: "Width of the confidence intervals: the radius is \
+                          `sqrt(scale ln(T K^2) / n)`; above 0. The journal version has 4, the \
+                          conference version 1.",
                 default: Some("4"),
             },
         ],
@@ -124,7 +127,7 @@ impl PolicyParameters for InterleavedFilter {
     }
 }
 
-/// What the candidate knows of another ranker.
+/// The candidate's results against another ranker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Rival {
@@ -284,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_better_ranker_takes_over_and_those_behind_the_old_candidate_go_with_it() {
+    fn a_better_ranker_takes_over_and_rankers_worse_than_the_old_candidate_are_removed() {
         let mut filter = filter([16, 130, 240]);
         filter.end_round();
         assert_eq!((filter.state.candidate, left(&filter)), (1, vec![]));
@@ -293,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worse_ranker_goes() {
+    fn a_worse_ranker_is_removed() {
         let mut filter = filter([100, 130, 240]);
         filter.end_round();
         assert_eq!((filter.state.candidate, left(&filter)), (0, vec![1, 2]));
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_better_rankers_the_clearer_one_takes_over() {
+    fn the_clearer_of_two_better_rankers_takes_over() {
         let mut filter = filter([16, 12, 120]);
         filter.end_round();
         assert_eq!((filter.state.candidate, left(&filter)), (2, vec![1, 3]));

@@ -3,10 +3,10 @@
 //! Effective Large-Scale Online Ranker Evaluation", ACM TOIS 2020). Step numbers are those of
 //! `algorithms-comparators.md` §5 and §16.1.
 //!
-//! Rankers meet in small batches (nothing to do with batches of comparisons), losers are removed,
-//! and batches are merged as they empty. Selecting draws the batch at random, so that requests that
-//! are served at once spread; with `round_robin` batches take turns, as in a simulation. A ranker
-//! that was removed never comes back.
+//! Rankers are compared within small batches of rankers (not batches of comparisons). Losers are
+//! removed for good, and batches that become small are merged. Each selection draws a batch at
+//! random, so that concurrent requests get different pairs. With `round_robin`, batches take turns,
+//! as in a simulation.
 
 mod ranker_batches;
 mod tournament;
@@ -25,13 +25,13 @@ use tournament::{Kind, Rules, Tournament};
     serde(deny_unknown_fields, default)
 )]
 pub struct MergeRucb {
-    /// Rankers in a batch at the start, `p`.
+    /// `p`: the number of rankers in a batch at the start.
     pub batch_size: usize,
     /// Width of the confidence bounds.
     pub alpha: f64,
     /// Probability of a wrong answer.
     pub delta: f64,
-    /// `C` of `ln(t + C)`; from `alpha` and `delta` where not given.
+    /// `C` of `ln(t + C)`; if absent, computed from `alpha` and `delta`.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub constant: Option<f64>,
     /// Whether batches take turns.
@@ -52,7 +52,7 @@ impl Default for MergeRucb {
     serde(deny_unknown_fields, default)
 )]
 pub struct MergeDts {
-    /// Rankers in a batch at the start, `p`.
+    /// `p`: the number of rankers in a batch at the start.
     pub batch_size: usize,
     /// Width of the confidence bounds.
     pub alpha: f64,
@@ -109,7 +109,8 @@ impl MergeDts {
 const ROUND_ROBIN: Parameter = Parameter {
     name: "round_robin",
     values: Values::Boolean,
-    meaning: "`true`: batches take turns, as in the papers; `false`: one at random, which spreads requests.",
+    meaning: "`true`: batches take turns, as in the papers; `false`: each selection draws a batch \
+              at random, which spreads concurrent requests.",
     default: Some("false"),
 };
 
@@ -128,27 +129,31 @@ fn require_constant(constant: f64) -> Result<(), InvalidPolicy> {
 
 impl PolicyParameters for MergeRucb {
     const DESCRIPTION: Description = Description {
-        summary: "RUCB inside small batches of rankers that are merged as losers are removed: for many rankers.",
-        source: "Zoghi, Whiteson & de Rijke, MergeRUCB: A Method for Large-Scale Online Ranker Evaluation, WSDM 2015",
+        summary: "RUCB within small batches of rankers. Losers are removed and batches merged. For \
+                  many rankers.",
+        source: "Zoghi, Whiteson & de Rijke, MergeRUCB: A Method for Large-Scale Online Ranker \
+                 Evaluation, WSDM 2015",
         assumes: "a Condorcet winner, and few pairs of equal rankers",
         parameters: &[
             Parameter {
                 name: "batch_size",
                 values: Values::Integer,
-                meaning: "Rankers in a batch at the start; 4 or more for the guarantee, from 2 to 64.",
+                meaning: "Number of rankers in a batch at the start, from 2 to 64; the guarantee \
+                          requires 4 or more.",
                 default: Some("4"),
             },
             Parameter {
                 name: "alpha",
                 values: Values::Number,
-                meaning: "Width of the confidence bounds, `sqrt(alpha ln(t + constant) / N)`; above 0, and above 0.5 \
-                          unless `constant` is given.",
+                meaning: "Width of the confidence bounds, `sqrt(alpha ln(t + constant) / N)`; \
+                          above 0, and above 0.5 unless `constant` is given.",
                 default: Some("1.01"),
             },
             Parameter {
                 name: "delta",
                 values: Values::Number,
-                meaning: "Probability of a wrong answer, between 0 and 1; unused when `constant` is given.",
+                meaning: "Probability of a wrong answer, between 0 and 1; unused when `constant` \
+                          is given.",
                 default: Some("0.01"),
             },
             Parameter {
@@ -156,13 +161,13 @@ impl PolicyParameters for MergeRucb {
                 values: Values::Number,
                 meaning: "Added to `t` in the bounds; at least 1.",
                 default: Some(
-                    "what the theory asks for with `alpha`, `delta` and the number of rankers",
+                    "computed from `alpha`, `delta` and the number of rankers, as in the theory",
                 ),
             },
             ROUND_ROBIN,
         ],
         fixed_rankers: Some(
-            "it divides the rankers into small batches when it begins, and only merges these",
+            "it divides the initial rankers into small batches, and can only merge these",
         ),
         not_served: None,
     };
@@ -178,8 +183,8 @@ impl PolicyParameters for MergeRucb {
         require(self.delta > 0.0 && self.delta < 1.0, "delta", self.delta, "between 0 and 1")?;
         if self.constant.is_none() {
             let alpha = self.alpha;
-            require(alpha > 0.5, "alpha", alpha, "above 0.5 where `constant` is not given")?;
-            let wanted = "larger: the constant that it asks for is beyond all numbers";
+            require(alpha > 0.5, "alpha", alpha, "above 0.5 unless `constant` is given")?;
+            let wanted = "larger: the constant computed from it is too large for a number";
             require(self.constant(rankers).is_finite(), "alpha", alpha, wanted)?;
         }
         require_constant(self.constant(rankers))
@@ -197,22 +202,23 @@ impl PolicyParameters for MergeRucb {
 
 impl PolicyParameters for MergeDts {
     const DESCRIPTION: Description = Description {
-        summary: "Thompson sampling inside small batches of rankers that are merged as losers are removed: for very \
-                  many rankers.",
-        source: "Li, Markov, de Rijke & Zoghi, MergeDTS: A Method for Effective Large-Scale Online Ranker Evaluation, \
-                 ACM TOIS 2020",
+        summary: "Thompson sampling within small batches of rankers. Losers are removed and \
+                  batches merged. For very many rankers.",
+        source: "Li, Markov, de Rijke & Zoghi, MergeDTS: A Method for Effective Large-Scale Online \
+                 Ranker Evaluation, ACM TOIS 2020",
         assumes: "a Condorcet winner",
         parameters: &[
             Parameter {
                 name: "batch_size",
                 values: Values::Integer,
-                meaning: "Rankers in a batch at the start, from 2 to 64.",
+                meaning: "Number of rankers in a batch at the start, from 2 to 64.",
                 default: Some("16"),
             },
             Parameter {
                 name: "alpha",
                 values: Values::Number,
-                meaning: "Width of the confidence bounds, `sqrt(alpha ln(t + constant) / N)`; above 0.",
+                meaning: "Width of the confidence bounds, `sqrt(alpha ln(t + constant) / N)`; \
+                          above 0.",
                 default: Some("0.262144"),
             },
             Parameter {
@@ -224,7 +230,7 @@ impl PolicyParameters for MergeDts {
             ROUND_ROBIN,
         ],
         fixed_rankers: Some(
-            "it divides the rankers into small batches when it begins, and only merges these",
+            "it divides the initial rankers into small batches, and can only merge these",
         ),
         not_served: None,
     };

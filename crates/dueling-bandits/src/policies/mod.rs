@@ -1,4 +1,4 @@
-//! The policies, a file a paper, and what several of them share.
+//! The policies, one file per paper, and the code that several of them share.
 
 mod alpha;
 pub mod batch;

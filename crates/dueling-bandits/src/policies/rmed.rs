@@ -3,14 +3,14 @@
 //! Algorithms 1-3). Step numbers are those of `algorithms-comparators.md` §6, which also says where
 //! the paper's formula (6) has the wrong sign.
 //!
-//! Steps 1-3 choose, steps 4-6 fold. Decided where the paper is silent:
+//! Steps 1-3 select, steps 4-6 fold. Where the paper is silent:
 //!
-//! - With nothing in flight, lists and queues are worked off in ascending order, as in a
-//!   simulation; otherwise in random order, so that requests that are served at once spread.
-//! - A page without a click is no draw: it changes neither a list nor a queue. A tie is a draw,
-//!   whatever its rule.
-//! - A duel that RMED2 forces (step 2) comes back with the ticket `FORCED`, one of the initial
-//!   phase with `INITIAL`; after the initial phase neither touches the lists.
+//! - With nothing in flight, lists and queues are processed in ascending order, as in a simulation.
+//!   Otherwise the order is random, so that concurrent requests get different pairs.
+//! - A page without a click is not a draw: it changes neither a list nor a queue. A tie is a draw
+//!   under every tie rule.
+//! - A duel that RMED2 forces (step 2) has the ticket `FORCED`. A duel of the initial phase has the
+//!   ticket `INITIAL`. After the initial phase, neither kind changes the lists.
 
 mod queue;
 mod state;
@@ -21,13 +21,14 @@ use crate::parameters::{
 };
 use state::{State, Version, log_log};
 
-/// `L` is at most this, so that `L K²/2` initial duels stay countable.
+/// The largest `L`. It limits the `L K²/2` duels of the initial phase.
 const MOST_INITIAL_DRAWS: f64 = 1000.0;
 
 const ALPHA: Parameter = Parameter {
     name: "alpha",
     values: Values::Number,
-    meaning: "Least exploration: every pair is compared `alpha ln ln t` times; above 0, at most 100.",
+    meaning: "Least exploration: every pair is compared `alpha ln ln t` times; above 0, at most \
+              100.",
     default: Some("3"),
 };
 
@@ -78,22 +79,22 @@ impl Default for Rmed2 {
 pub struct Rmed2Fh {
     /// `T`, in steps.
     pub horizon: u64,
-    /// Every pair is compared `alpha ln ln T` times at first.
+    /// Every pair is first compared `alpha ln ln T` times.
     #[cfg_attr(feature = "serde", serde(default = "default_alpha"))]
     pub alpha: f64,
 }
 
-const SOURCE: &str = "Komiyama, Honda, Kashima & Nakagawa, Regret Lower Bound and Optimal Algorithm in Dueling Bandit \
-                      Problem, COLT 2015";
+const SOURCE: &str = "Komiyama, Honda, Kashima & Nakagawa, Regret Lower Bound and Optimal \
+                      Algorithm in Dueling Bandit Problem, COLT 2015";
 
 impl PolicyParameters for Rmed1 {
     const DESCRIPTION: Description = Description {
-        summary: "Relative minimum empirical divergence: rankers that may still be the Condorcet winner against the \
-                  likeliest one.",
+        summary: "Relative minimum empirical divergence: compares rankers that may still be the \
+                  Condorcet winner with the likeliest one.",
         source: SOURCE,
         assumes: "a Condorcet winner",
         parameters: &[],
-        fixed_rankers: Some("its rounds go through the rankers that it began with"),
+        fixed_rankers: Some("its rounds go through the initial rankers"),
         not_served: None,
     };
 
@@ -113,12 +114,12 @@ impl PolicyParameters for Rmed1 {
 
 impl PolicyParameters for Rmed2 {
     const DESCRIPTION: Description = Description {
-        summary: "RMED that plays each ranker against the opponent that disproves it most cheaply, which need not be \
-                  the likeliest winner.",
+        summary: "RMED that compares each ranker with the opponent that can rule it out at the \
+                  lowest regret; this opponent is not always the likeliest winner.",
         source: SOURCE,
-        assumes: "a Condorcet winner, and that no pair ties for ever",
+        assumes: "a Condorcet winner, and no pair that always ties",
         parameters: &[ALPHA],
-        fixed_rankers: Some("its rounds go through the rankers that it began with"),
+        fixed_rankers: Some("its rounds go through the initial rankers"),
         not_served: None,
     };
 
@@ -157,8 +158,8 @@ impl Rmed2Fh {
 
 impl PolicyParameters for Rmed2Fh {
     const DESCRIPTION: Description = Description {
-        summary: "RMED2 for a known number of steps: it explores every pair at the start and then keeps to the \
-                  opponents that it found.",
+        summary: "RMED2 for a known number of steps: explores every pair at the start, and then \
+                  keeps the opponents that it found.",
         source: SOURCE,
         assumes: "a Condorcet winner and a known horizon",
         parameters: &[
@@ -170,7 +171,7 @@ impl PolicyParameters for Rmed2Fh {
             },
             ALPHA,
         ],
-        fixed_rankers: Some("its rounds go through the rankers that it began with"),
+        fixed_rankers: Some("its rounds go through the initial rankers"),
         not_served: None,
     };
 
@@ -178,7 +179,7 @@ impl PolicyParameters for Rmed2Fh {
         require(self.horizon >= 3, "horizon", self.horizon, "at least 3 steps")?;
         require_alpha(self.alpha)?;
         let draws = self.initial_draws();
-        require(draws <= MOST_INITIAL_DRAWS, "alpha", self.alpha, "smaller, for so long a horizon")
+        require(draws <= MOST_INITIAL_DRAWS, "alpha", self.alpha, "smaller for this horizon")
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {

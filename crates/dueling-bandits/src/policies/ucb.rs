@@ -20,7 +20,7 @@ pub const ALPHA: Parameter = Parameter {
     default: Some("3"),
 };
 
-/// The value of [`ALPHA`] unless one is given: what the experiments of later papers took.
+/// The default of [`ALPHA`], as in the experiments of later papers.
 pub const DEFAULT_ALPHA: f64 = 3.0;
 
 /// Check the range of `alpha`.

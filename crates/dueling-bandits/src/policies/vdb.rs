@@ -1,29 +1,31 @@
 //! VDB, Versatile Dueling Bandits (Saha, Gaillard: "Versatile Dueling Bandits: Best-of-both World
 //! Analyses for Learning from Relative Preferences", ICML 2022): two Tsallis-INF bandits that play
-//! against each other, one for either side of the pair.
+//! against each other, one for each side of the pair.
 //!
-//! Player `s` draws from the weights `w_i = 4/(η (L_i - x))²`, with the one `x < min L` that makes
-//! them sum to 1 (1/2-Tsallis entropy), where `L` are its cumulative loss estimates. With `ℓ = 1`
-//! for a loss, 0 for a win and 1/2 for a tie of the ranker `k` that it drew:
+//! Each player keeps cumulative loss estimates `L` and draws a ranker from the weights
+//! `w_i = 4/(η (L_i - x))²`. `x` is the only value below `min L` for which the weights sum to 1
+//! (1/2-Tsallis entropy). The loss of the drawn ranker `k` is `ℓ = 1` if it loses, 0 if it wins,
+//! and 1/2 for a tie. The player then updates `L` by one of two estimators:
 //!
 //! - `iw`, importance weighting, `η_t = 2/√t`: `L_k += ℓ/w_k`;
 //! - `rv`, reduced variance, `η_t = 4/√t`: with the baseline `B_i = 1/2` where `w_i ≥ η²` and 0
 //!   elsewhere, `L_i += B_i` for every `i`, and `L_k += (ℓ - B_k)/w_k`.
 //!
-//! The best ranker is the argmin of both players' losses together.
+//! The champion is the ranker with the smallest sum of both players' losses.
 //!
-//! - A selection's ticket holds the two probabilities that it was drawn with, so the estimate of an
-//!   outcome that comes late is unbiased. The baseline and `η` are those at folding: the baseline
-//!   may be anything that does not depend on the draw. An outcome without a ticket (counted
-//!   elsewhere, or issued under another policy) takes the weights at folding.
-//! - A self-duel is a tie. It comes without a ticket and is estimated with the weights at folding,
-//!   each of several counted together with those that the one before it left. An arm that has
-//!   become unlikely since would be blamed for its own past, so no self-duel is weighted with less
-//!   than half of a uniform share. Measured on arxiv-6, 10^4 steps and everything 100 steps late:
-//!   regret 174 ± 7 and the best ranker recommended in 50 of 50 runs, against 253 ± 22 and 27 of 50
-//!   without this floor; without delay it makes no difference (149 ± 5 and 147 ± 6).
-//! - A page without a click and a skipped tie change nothing, `t` neither.
-//! - In flight is left alone: the weights spread requests by themselves.
+//! - A selection's ticket holds the two probabilities with which its rankers were drawn, so the
+//!   estimate from a late outcome is unbiased. The baseline and `η` are those at folding: the
+//!   baseline may be any value that does not depend on the draw. An outcome without a ticket
+//!   (counted elsewhere, or issued under another policy) uses the weights at folding.
+//! - A self-duel is a tie. It has no ticket and uses the weights at folding. Of several self-duels
+//!   that are folded together, each uses the weights that the previous one left.
+//! - The weight of a self-duel is at least half of a uniform share. Without this floor, a late
+//!   self-duel of an arm that has become unlikely would add a very large loss to that arm. Measured
+//!   on arxiv-6 with 10^4 steps and every outcome 100 steps late: regret 174 ± 7 and the best
+//!   ranker recommended in 50 of 50 runs, against 253 ± 22 and 27 of 50 without the floor. Without
+//!   delay the floor makes no difference (149 ± 5 and 147 ± 6).
+//! - A page without a click and a skipped tie change nothing, not even `t`.
+//! - Duels in flight are ignored, because random draws from the weights already spread requests.
 
 mod weights;
 
@@ -35,7 +37,7 @@ use weights::{add_losses, draw, probabilities, ticket, weights};
 
 const FORMAT: u32 = 1;
 
-/// How a player estimates what its draws would have lost.
+/// How a player estimates the losses of the rankers from its draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(
     feature = "serde",
@@ -75,17 +77,19 @@ pub struct Vdb {
 
 impl PolicyParameters for Vdb {
     const DESCRIPTION: Description = Description {
-        summary: "Two randomised bandits, one for either side of the page, that assume nothing about the preferences, \
-                  not even that they stay the same.",
+        summary: "Two randomised bandits, one for each side of the page, that assume nothing about \
+                  the preferences, not even that they stay the same.",
         source: "Saha, Gaillard, Versatile Dueling Bandits (ICML 2022)",
-        assumes: "nothing; regret grows with the logarithm of time when there is a Condorcet winner",
+        assumes: "nothing; regret grows with the logarithm of time when there is a Condorcet \
+                  winner",
         parameters: &[Parameter {
             name: "estimator",
             values: Values::OneOf(&["rv", "iw"]),
-            meaning: "rv (reduced variance) or iw (importance weighting, of more variance and regret)",
+            meaning: "The estimator of losses: `rv` (reduced variance) or `iw` (importance \
+                      weighting, with more variance and regret).",
             default: Some("rv"),
         }],
-        fixed_rankers: Some("its two bandits keep weights over the rankers that they began with"),
+        fixed_rankers: Some("its two bandits keep weights over the initial rankers"),
         not_served: None,
     };
 
@@ -128,9 +132,9 @@ struct State {
     tally: Tally,
     /// `t - 1`: outcomes and self-duels that the players have learned from.
     folded: u64,
-    /// `L` of the first ranker's player, shifted so that the least is 0.
+    /// `L` of the first ranker's player, shifted so that the smallest entry is 0.
     first_losses: Vec<f64>,
-    /// `L` of the second ranker's player, likewise.
+    /// `L` of the second ranker's player, shifted in the same way.
     second_losses: Vec<f64>,
 }
 
@@ -138,9 +142,9 @@ struct State {
 struct Players {
     estimator: Estimator,
     state: State,
-    /// Weights of the first ranker's player, from the state.
+    /// Weights of the first ranker's player, derived from the state.
     first_weights: Vec<f64>,
-    /// Weights of the second ranker's player, likewise.
+    /// Weights of the second ranker's player, derived from the state.
     second_weights: Vec<f64>,
 }
 
@@ -158,8 +162,8 @@ impl Players {
         self.second_weights = weights(&self.state.second_losses, rate);
     }
 
-    /// The outcome of `duel`, drawn with `probabilities`: the first lost `first_loss`, the second
-    /// the rest of 1.
+    /// Learn from the outcome of `duel`, whose rankers were drawn with `probabilities`. The loss of
+    /// the first ranker is `first_loss`; that of the second is `1 - first_loss`.
     fn learn(&mut self, duel: Duel, probabilities: (f64, f64), first_loss: f64) {
         let rate = self.estimator.learning_rate(self.state.folded);
         let state = &mut self.state;
@@ -171,7 +175,7 @@ impl Players {
                 };
                 add_losses(losses, weights, baseline, drawn, probability, loss);
                 let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
-                // weights do not change when all losses shift
+                // the same shift of all losses does not change the weights
                 losses.iter_mut().for_each(|loss| *loss -= least);
             };
         estimate(
@@ -233,7 +237,7 @@ impl Policy for Players {
         }
     }
 
-    /// The least loss of both players together, the first of several.
+    /// The ranker with the smallest sum of both players' losses; the lowest index on a tie.
     fn champion(&self) -> usize {
         let loss = |i: usize| self.state.first_losses[i] + self.state.second_losses[i];
         (1..self.first_weights.len()).fold(0, |best, i| if loss(i) < loss(best) { i } else { best })
@@ -283,7 +287,8 @@ mod tests {
         close(&weights(&SECOND, 0.8)[1..2], &[0.697093], 5e-7);
     }
 
-    /// Losses of both players after (2, 1) at t = 25, which 2 loses, without the common shift.
+    /// Losses of both players after the duel (2, 1) at t = 25, which ranker 2 loses; without the
+    /// common shift.
     fn updated(estimator: Estimator) -> [[f64; 4]; 2] {
         let rate = estimator.learning_rate(24);
         let from = if estimator == Estimator::Rv { rate * rate } else { f64::INFINITY };
@@ -344,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_of_another_policy_is_no_pair_of_probabilities() {
+    fn a_ticket_of_another_policy_is_not_read_as_probabilities() {
         for foreign in [0, 1, 17, 1 << 32, u64::MAX, 5 << 32 | 9] {
             assert_eq!(probabilities(foreign), None);
         }

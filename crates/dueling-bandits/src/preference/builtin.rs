@@ -13,13 +13,13 @@ pub const NAMES: &str =
 /// Default margin by which the Condorcet winner of `hard:K:SEED` beats all others.
 const HARD_GAP: f64 = 0.2;
 
-/// A generator's name with a wrong part.
+/// A generator's name with an invalid part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("preference matrix `{name}`: {detail}")]
 pub struct InvalidName {
     /// The name as given.
     pub name: String,
-    /// What is wrong and what would be right.
+    /// The problem, and the allowed values.
     pub detail: String,
 }
 
@@ -111,7 +111,7 @@ fn generate(generator: Generator, parts: &[&str]) -> Result<PreferenceMatrix, St
     let (size, seed, gap) = match parts {
         [size, seed] => (*size, *seed, None),
         [size, seed, gap] if generator == Generator::Hard => (*size, *seed, Some(*gap)),
-        _ => return Err(format!("it must be of one of the forms {NAMES}")),
+        _ => return Err(format!("it must have one of the forms {NAMES}")),
     };
     let least = if generator == Generator::Cycle { 3 } else { MIN_RANKERS };
     let rankers =

@@ -9,19 +9,19 @@ use std::io::{self, BufRead, Read, Write};
 use crate::MAX_RANKERS;
 use crate::preference::matrix::{InvalidMatrix, PreferenceMatrix};
 
-/// Longest line that is read: 1024 numbers of 60 characters and more. Bounds the memory for files
-/// that are no matrix.
+/// Longest line that is read: more than 1024 numbers of 60 characters. Bounds the memory for files
+/// that are not a matrix.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 /// Most lines that are read, including skipped ones.
 const MAX_LINES: usize = 64 * 1024;
 
-/// A CSV file that is no preference matrix.
+/// A CSV file that is not a preference matrix.
 #[derive(Debug, thiserror::Error)]
 pub enum CsvError {
     /// An I/O error.
     #[error("cannot read it: {0}")]
     Read(#[from] io::Error),
-    /// An entry that is no number.
+    /// An entry that is not a number.
     #[error("row {row}, column {column} (line {line}) is `{text}`, which is not a number")]
     NotANumber {
         /// The row.
@@ -42,7 +42,7 @@ pub enum CsvError {
     /// More lines than any matrix needs.
     #[error("it has more than {MAX_LINES} lines")]
     ManyLines,
-    /// Numbers that are no preference matrix.
+    /// Numbers that are not a preference matrix.
     #[error(transparent)]
     Matrix(#[from] InvalidMatrix),
 }

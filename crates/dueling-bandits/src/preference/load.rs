@@ -29,7 +29,7 @@ pub enum LoadError {
     Csv {
         /// The path as given.
         path: String,
-        /// What is wrong, and where.
+        /// The problem and its place.
         source: CsvError,
     },
 }

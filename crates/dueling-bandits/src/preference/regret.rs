@@ -65,9 +65,10 @@ impl Regret {
         Self::from_copeland_scores_among(scores, &(0..scores.len()).collect::<Vec<_>>())
     }
 
-    /// The same where only the rankers `active` (ascending) can be selected: `scores[i]` is the
-    /// number of them that `i` beats. A retired ranker's score is normalised by all of them. Its
-    /// loss is 0 where that share is above the best active ranker's.
+    /// Copeland regret when only the rankers in `active` (ascending) can be selected. `scores[i]`
+    /// is the number of active rankers that `i` beats. The score of a retired ranker is divided by
+    /// the number of active rankers. If it is then above that of the best active ranker, the loss
+    /// of the retired ranker is 0.
     pub fn from_copeland_scores_among(scores: &[usize], active: &[usize]) -> Self {
         let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
         let others = active.len().saturating_sub(1).max(1) as f64;
@@ -93,7 +94,7 @@ impl Regret {
         Self { losses, uniform }
     }
 
-    /// The same, where uniformly random pairs are pairs of `active` rankers.
+    /// The same regret, but uniformly random pairs consist of `active` rankers only.
     pub fn with_uniform_pairs_of(mut self, active: &[usize]) -> Self {
         self.uniform =
             active.iter().map(|&i| self.losses[i]).sum::<f64>() / active.len().max(1) as f64;

@@ -61,7 +61,7 @@ fn under_the_truth_the_evidence_is_a_martingale() {
 /// Checks 400 even pairs after each of 1500 duels: at most 5 % may ever be called uneven. Four
 /// deviations above that is 9.4 %.
 #[test]
-fn an_even_pair_is_seldom_ever_called_uneven() {
+fn an_even_pair_is_rarely_ever_decided() {
     let sequence = Sequence::of_level(0.05);
     let mut rng = rng();
     let ever = |rng: &mut PolicyRng| {
@@ -105,7 +105,7 @@ fn one_side_is_wrong_with_half_of_the_error() {
 }
 
 #[test]
-fn the_error_of_all_pairs_that_ever_are_stays_within_the_confidence() {
+fn the_error_of_all_pairs_including_later_ones_stays_within_the_confidence() {
     for (initial_rankers, rankers) in [(2, 2), (2, 3), (2, 300), (5, 8), (40, 1024)] {
         for confidence in [0.5, 0.95, 0.9999] {
             let sequences = Sequences::new(initial_rankers, rankers, confidence);
@@ -140,7 +140,7 @@ fn the_error_of_all_pairs_that_ever_are_stays_within_the_confidence() {
 }
 
 #[test]
-fn who_has_gone_is_in_no_score_and_wins_nothing() {
+fn a_retired_ranker_counts_in_no_score_and_cannot_win() {
     // 0 beats all, 1 beats 2 and 3, 2 beats 3; then 0 is retired
     let counts = tally(&[&[0, 90, 90, 90], &[0, 0, 90, 90], &[0, 0, 0, 90], &[0, 0, 0, 0]]);
     let mut roster = Roster::new(4);
@@ -203,7 +203,7 @@ proptest! {
     /// Each pair of four rankers is decided one way, the other way, or open. Certain winners win
     /// for every result of the open pairs; possible winners include all that win for some result.
     #[test]
-    fn certain_and_possible_are_what_all_completions_say(pairs in vec(0..3_u8, 6)) {
+    fn certain_and_possible_winners_agree_with_all_completions(pairs in vec(0..3_u8, 6)) {
         let rankers = 4;
         let mut counts = Tally::new(rankers);
         let all: Vec<(usize, usize)> = (1..rankers).flat_map(|j| (0..j).map(move |i| (i, j))).collect();
@@ -240,7 +240,7 @@ proptest! {
         }
     }
 
-    /// For any steps in portions of any size: a checkpoint states what was true at its position.
+    /// For any steps, folded in portions of any size: a checkpoint has the totals at its position.
     #[test]
     fn checkpoints_are_bounded_and_right(
         entries in vec((0..4_usize, 0..4_usize, 1..40_u64), 1..700),
@@ -358,7 +358,7 @@ fn forecasts_of_clear_cases() {
 /// If preferences follow an order, the compared pairs predict those that were not compared. If they
 /// form a cycle, they do not.
 #[test]
-fn an_order_among_the_pairs_is_noticed_and_a_circle_is_none() {
+fn an_order_among_the_pairs_is_detected_but_not_in_a_cycle() {
     let rankers = 6;
     let chances = |win: &dyn Fn(usize, usize) -> bool| {
         let mut counts = Tally::new(rankers);
@@ -384,7 +384,7 @@ fn an_order_among_the_pairs_is_noticed_and_a_circle_is_none() {
 /// The cost of a policy, estimated from a log of uniform pairs, matches its cost on the true
 /// matrix.
 #[test]
-fn what_another_policy_would_cost_is_what_it_costs() {
+fn the_estimated_regret_of_another_policy_is_its_true_regret() {
     let matrix = PreferenceMatrix::from_pairs(4, |i, j| 0.5 + 0.1 * (j - i) as f64).unwrap();
     let regret = Regret::copeland(&matrix);
     let spec = PolicySpec::from_text("d-ts").unwrap();
@@ -454,7 +454,7 @@ fn answers_are_used_once() {
 
 /// Counts alone reproduce a policy that observed the comparisons.
 #[test]
-fn a_policy_from_counts_is_the_one_that_saw_them() {
+fn a_policy_from_counts_equals_one_that_observed_the_duels() {
     let wins = vec![vec![0, 7, 2], vec![3, 0, 9], vec![2, 1, 0]];
     for kind in ["uniform", "d-ts", "d-ts-plus", "self-sparring"] {
         let spec = PolicySpec::from_text(kind).unwrap();
@@ -549,7 +549,7 @@ proptest! {
 
 /// An added ranker is equivalent to one that was never shown, no matter when it is added.
 #[test]
-fn a_history_of_one_ranker_more_is_the_same_but_for_it() {
+fn adding_a_ranker_to_a_history_changes_nothing_else() {
     let (mut early, mut late) = (History::new(3), History::new(2));
     early.compared(Duel::new(0, 1), 1);
     late.compared(Duel::new(0, 1), 1);

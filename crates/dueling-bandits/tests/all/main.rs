@@ -1,6 +1,6 @@
 //! The tests of the crate in one binary. One module per topic:
 //!
-//! - [`policies`]: what each policy promises, and the promises that all policies share
+//! - [`policies`]: the guarantees of each policy, and those that all policies share
 //! - [`pins`]: states and selections that must never change
 //! - [`preference`]: preference matrices and their files
 //! - [`certificate`]: the stopping rule, against the capital of every truth

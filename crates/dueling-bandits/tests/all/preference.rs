@@ -70,7 +70,7 @@ fn more_than_1024_rankers_are_refused_before_they_are_read() {
 }
 
 #[test]
-fn endless_input_is_given_up() {
+fn reading_endless_input_stops() {
     let line = std::io::BufReader::new(std::io::repeat(b'1'));
     assert!(matches!(csv::read(line), Err(CsvError::LongLine { line: 1 })));
     let newlines = std::io::BufReader::new(std::io::repeat(b'\n'));
@@ -78,7 +78,7 @@ fn endless_input_is_given_up() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused() {
+fn bytes_that_are_not_text_are_refused() {
     let error = csv::read(&[0x30, 0xff, 0xfe, b'\n'][..]).unwrap_err();
     assert!(matches!(error, CsvError::NotANumber { row: 1, column: 1, .. }), "{error}");
 }
@@ -105,7 +105,7 @@ fn published_matrices_have_their_published_scores_and_winners() {
 }
 
 #[test]
-fn generators_make_what_they_promise() {
+fn generated_matrices_have_their_documented_properties() {
     let btl = matrix("btl:30:4");
     // the odds multiply: w_i/w_j · w_j/w_k = w_i/w_k
     let odds = |i, j| btl.win_probability(i, j) / btl.win_probability(j, i);
@@ -165,7 +165,7 @@ fn sst_matrices_are_strongly_transitive_and_keep_the_triangle_inequality() {
 }
 
 #[test]
-fn a_generated_matrix_depends_on_its_name_alone() {
+fn a_generated_matrix_depends_only_on_its_name() {
     for name in ["btl:9:5", "hard:9:5", "cycle:9:5", "sst:9:5"] {
         assert_eq!(matrix(name), matrix(name));
         let other = format!("{}6", &name[..name.len() - 1]);
@@ -174,7 +174,7 @@ fn a_generated_matrix_depends_on_its_name_alone() {
 }
 
 #[test]
-fn wrong_names_say_what_is_wrong() {
+fn errors_of_invalid_names_explain_the_problem() {
     let cases = [
         ("btl:1:1", "`1` is not a number of rankers from 2 to 1024"),
         ("btl:1025:1", "`1025` is not a number of rankers"),
@@ -278,7 +278,7 @@ fn with_renaming() -> impl Strategy<Value = (PreferenceMatrix, Vec<usize>)> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(matrix in any_matrix()) {
+    fn a_written_matrix_is_read_back_unchanged(matrix in any_matrix()) {
         let mut bytes = Vec::new();
         csv::write(&matrix, &mut bytes).unwrap();
         prop_assert_eq!(csv::read(&bytes[..]).unwrap(), matrix);
@@ -314,7 +314,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_beats_the_von_neumann_strategy(matrix in any_matrix()) {
+    fn no_ranker_beats_the_von_neumann_strategy(matrix in any_matrix()) {
         let strategy = matrix.von_neumann_strategy().unwrap();
         prop_assert!(strategy.iter().all(|weight| *weight >= 0.0));
         prop_assert!((strategy.iter().sum::<f64>() - 1.0).abs() < 1e-12);
@@ -398,7 +398,7 @@ fn uniform_pairs_cost_their_closed_form() {
 }
 
 #[test]
-fn who_takes_part_no_more_is_priced_by_those_who_do() {
+fn the_loss_of_a_retired_ranker_follows_from_the_active_ones() {
     // 1 and 2 are active and 1 beats 2; 0 beats both of them, 3 beats one of them, 4 none
     let regret = Regret::from_copeland_scores_among(&[2, 1, 0, 1, 0], &[1, 2]);
     assert_eq!([0, 1, 2, 3, 4].map(|i| regret.of_step(i, i)), [0.0, 0.0, 1.0, 0.5, 1.0]);

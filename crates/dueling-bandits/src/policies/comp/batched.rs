@@ -13,7 +13,7 @@ use crate::{Batches, InFlight, Observation, Policy, PolicyRng, Selection, Tally}
 
 const FORMAT: u32 = 2;
 
-/// What is saved.
+/// The saved state.
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State<S> {
@@ -21,9 +21,9 @@ struct State<S> {
     field: Field,
     selection: S,
     ledger: Ledger,
-    /// What the earlier batches of the open round have learnt.
+    /// The results of the earlier batches of the open round.
     round_so_far: Rows,
-    /// Comparisons that batches have asked for.
+    /// Number of comparisons requested by all batches so far.
     asked: u64,
 }
 
@@ -81,7 +81,7 @@ impl<S: PairSelection + 'static> Batched<S> {
         Some(Box::new(Self { parameters, rule: parameters.rule(setup.rankers), state, standing }))
     }
 
-    /// Commit to the next batch, if there is one; returns what the last one had learnt.
+    /// Commit to the next batch, if there is one. Returns the results of the previous batch.
     fn open_batch(&mut self) -> Rows {
         let state = &mut self.state;
         let done = state.field.active.len() == 1;
@@ -92,7 +92,7 @@ impl<S: PairSelection + 'static> Batched<S> {
         learnt
     }
 
-    /// Learn from the batch that has just been completed, and open the next.
+    /// Learn from the completed batch, and open the next one.
     fn adapt(&mut self) {
         let state = &mut self.state;
         let evidence = match self.parameters.estimates() {

@@ -16,7 +16,7 @@ pub enum Elimination {
     #[default]
     Kl,
     /// `N d(p̂, 1/2) > ln(K²)`: the only reading of the paper's threshold that reproduces its
-    /// figures. It errs on about one pair in `K²`.
+    /// figures. It is wrong about one pair in `K²`.
     KlPublished,
     /// `p̂ > 1/2 + γ` and its multiples: the rules of the paper's theorems.
     Hoeffding,
@@ -81,7 +81,7 @@ impl Rule {
     }
 }
 
-/// The counts that decide what follows from a closed batch.
+/// The counts that the elimination after a closed batch uses.
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
     rule: &'a Rule,
@@ -116,7 +116,7 @@ impl<'a> Evidence<'a> {
         self.rule.margin(half_wins, half_losses)
     }
 
-    /// Whether the paper's own lines apply, rather than their replacement by divergences.
+    /// Whether the paper's own rules apply. Otherwise, rules with divergences replace them.
     pub(super) fn is_hoeffding(&self) -> bool {
         self.rule.elimination == Elimination::Hoeffding
     }

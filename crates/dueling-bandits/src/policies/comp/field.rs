@@ -3,18 +3,19 @@
 use crate::Duel;
 use crate::policies::comp::evidence::Evidence;
 
-/// The rankers still in the race, ascending, and the round that the next pairs belong to.
+/// The remaining rankers, and the round that the next pairs belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Field {
-    /// `A`; never empty.
+    /// `A`, ascending; never empty.
     pub(super) active: Vec<usize>,
-    /// `r`, from 1: the exponent of `q`. PCOMP's `τ` is in it.
+    /// `r`, from 1: the exponent of `q`. It includes PCOMP's `τ`.
     pub(super) round: u32,
 }
 
 impl Field {
-    /// Remove from `A` who is beaten beyond `threshold` by any of `beaters`.
+    /// Remove from `A` the rankers that any of `beaters` beats beyond `threshold`. If that is all
+    /// of them, keep those with the fewest such losses.
     pub(super) fn eliminate(&mut self, beaters: &[usize], evidence: &Evidence<'_>, threshold: f64) {
         let losses =
             |&j: &usize| beaters.iter().filter(|&&i| evidence.margin(i, j) > threshold).count();
@@ -24,9 +25,9 @@ impl Field {
         self.active.retain(|_| losses.next() == fewest);
     }
 
-    /// The switch: go on with the rankers of `A` that are `better` than the seeds, unless `A` holds
-    /// another that beats all of these beyond `threshold`, which includes that there are none. `τ =
-    /// r`: the round is repeated.
+    /// The switch to the second phase: keep only the rankers of `A` that are `better` than the
+    /// seeds. `A` stays as it is if another of its rankers beats all of `better` beyond
+    /// `threshold`, or if `better` is empty. `τ = r`: the round is repeated.
     pub(super) fn switch(&mut self, better: Vec<usize>, evidence: &Evidence<'_>, threshold: f64) {
         let beats_all = |i: &usize| better.iter().all(|&j| evidence.margin(*i, j) > threshold);
         if !self.active.iter().any(|i| !better.contains(i) && beats_all(i)) {
@@ -34,7 +35,7 @@ impl Field {
         }
     }
 
-    /// Every pair of `of`, which is ascending.
+    /// Every pair of the rankers in `of`, which are ascending.
     pub(super) fn all_pairs(of: &[usize]) -> Vec<Duel> {
         let after = |at: usize| of[at + 1..].iter();
         (0..of.len()).flat_map(|at| after(at).map(move |&j| Duel::new(of[at], j))).collect()

@@ -1,23 +1,24 @@
-//! PCOMP, SCOMP and SCOMP2 (Agarwal, Ghuge & Nagarajan, "Batched Dueling Bandits", ICML 2022): what
-//! the three share.
+//! PCOMP, SCOMP and SCOMP2 (Agarwal, Ghuge & Nagarajan, "Batched Dueling Bandits", ICML 2022).
 //!
-//! A round `r` compares pairs `c_r = ⌊q^r⌋` times each, `q = T^(1/B)`, and removes rankers that
-//! others clearly beat. The three differ in which pairs a round compares and who may remove whom:
-//! one `PairSelection` each. Here are the horizon, the batches, the evidence and the rule that
-//! calls it clear.
+//! Round `r` compares each of its pairs `c_r = ⌊q^r⌋` times, with `q = T^(1/B)`. It then removes
+//! rankers that others clearly beat. The three algorithms differ in the pairs that a round compares
+//! and in the rankers that may remove others: each has its own `PairSelection`. They share the
+//! horizon, the batches, the evidence and the elimination rule.
 //!
 //! Where the paper is silent:
-//! - The horizon counts the comparisons that batches ask for. The last batch is cut to what is
-//!   left. Self-duels while a batch waits and surplus comparisons are outside it. When it is used
-//!   up the champion is shown alone, for ever.
-//! - Removal never empties the field: where every ranker is clearly beaten (a cycle: there is no
-//!   Condorcet winner), those that the fewest beat stay. Otherwise that is the paper's rule, as the
-//!   fewest is then none.
-//! - A pair has as many comparisons that say something as it has; skipped ties make them fewer than
-//!   `c_r`, surplus ones more. The radius goes by that number and is the paper's where it is `c_r`.
-//!   A pair with none removes nobody.
-//! - Overall evidence is the tally, every surplus comparison included. Evidence of one round is
-//!   what its batches learnt while they were open, surplus comparisons of their pairs included.
+//!
+//! - The horizon limits the comparisons that batches request. The last batch is cut to the rest of
+//!   the horizon. Surplus comparisons, and self-duels while a batch waits for outcomes, do not
+//!   count. Once the horizon is used up, the champion is shown alone forever.
+//! - Removal never empties the field. If every ranker is clearly beaten (a cycle, so there is no
+//!   Condorcet winner), the rankers that the fewest others beat remain. If some ranker is unbeaten,
+//!   this is the paper's rule.
+//! - The number of informative comparisons of a pair can differ from `c_r`: skipped ties make it
+//!   smaller, surplus comparisons make it larger. The radius uses the actual number; at `c_r` it is
+//!   the paper's radius. A pair without informative comparisons removes no ranker.
+//! - The evidence of all rounds is the tally, including all surplus comparisons. The evidence of
+//!   one round is the results of its batches while they were open, including surplus comparisons of
+//!   their pairs.
 
 mod batched;
 mod evidence;

@@ -1,27 +1,28 @@
-//! Where PCOMP, SCOMP and SCOMP2 differ: the pairs of a round, and who may remove whom.
+//! The part in which PCOMP, SCOMP and SCOMP2 differ: the pairs of a round, and the rankers that may
+//! remove others.
 
 use crate::Duel;
 use crate::policies::comp::evidence::Evidence;
 use crate::policies::comp::field::Field;
 use crate::saved_state::Serializable;
 
-/// What a closed batch was.
+/// The part of a round that a closed batch was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Closed {
-    /// The last of its round.
+    /// The last batch of its round.
     Round,
-    /// The round goes on with another.
+    /// Not the last batch: the round continues.
     PartOfRound,
 }
 
-/// Which pairs a round compares, and who may remove whom.
+/// Selects the pairs of each batch, and removes rankers after it.
 pub(super) trait PairSelection: std::fmt::Debug + Send + Sync + Serializable {
     /// The pairs of the next batch, distinct. At least two rankers are active.
     fn pairs(&self, field: &Field) -> Vec<Duel>;
 
-    /// Adapt to a batch that was answered.
+    /// Adapt to a completed batch.
     fn learn(&mut self, field: &mut Field, evidence: &Evidence<'_>) -> Closed;
 
-    /// Whether a state that was read can be one, for an experiment with `rankers` rankers.
+    /// Whether a decoded selection is a possible state for an experiment with `rankers` rankers.
     fn is_sound(&self, rankers: usize) -> bool;
 }

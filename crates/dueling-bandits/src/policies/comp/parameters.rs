@@ -3,46 +3,48 @@
 use crate::parameters::{InvalidPolicy, Parameter, Values, require};
 use crate::policies::comp::evidence::{Elimination, Estimates, Rule};
 
-/// Most comparisons of a horizon: counts of half wins have 32 bits, and a batch may ask all of them
-/// of one pair.
+/// Largest horizon, in comparisons: counts of half wins have 32 bits, and one batch may spend the
+/// whole horizon on one pair.
 pub const MAX_HORIZON: u64 = 2_000_000_000;
 
 /// Why rankers cannot be added or retired.
 pub(super) const FIXED_RANKERS: &str =
-    "it commits to batches of pairs, and divides its horizon, for the rankers that it began with";
+    "it commits to batches of pairs, and divides its horizon, for the initial rankers";
 
 pub(super) const HORIZON: Parameter = Parameter {
     name: "horizon",
     values: Values::Integer,
-    meaning: "comparisons after which the policy stops exploring and shows its champion alone, from the number \
-              of rankers to 2 000 000 000",
+    meaning: "T: the number of comparisons after which the policy stops exploring and shows its \
+              champion alone; from the number of rankers to 2 000 000 000.",
     default: None,
 };
 pub(super) const BATCHES: Parameter = Parameter {
     name: "batches",
     values: Values::Integer,
-    meaning: "B: rounds that the horizon is divided into, from 1 to the horizon; more of them, less regret",
+    meaning: "B: the number of rounds into which the horizon is divided, from 1 to the horizon; \
+              more rounds give less regret.",
     default: Some("the logarithm of the horizon to base 2, rounded down"),
 };
 pub(super) const ELIMINATION: Parameter = Parameter {
     name: "elimination",
     values: Values::OneOf(&["kl", "kl-published", "hoeffding"]),
-    meaning: "when a ranker is clearly beaten: `kl` (divergence against ln(T K^2)), `kl-published` (against \
-              ln(K^2), as the paper's figures seem to; wrong about once in K^2 pairs) or `hoeffding` (the \
-              paper's theory)",
+    meaning: "When a ranker is clearly beaten: `kl` (comparisons times divergence exceed \
+              ln(T K^2)), `kl-published` (they exceed ln(K^2), as the paper's figures seem to have \
+              it; wrong about once in K^2 pairs) or `hoeffding` (the paper's theory).",
     default: Some("kl"),
 };
 pub(super) const ESTIMATES: Parameter = Parameter {
     name: "estimates",
     values: Values::OneOf(&["all", "fresh"]),
-    meaning: "the comparisons that count as evidence: `all` of a pair, or `fresh`: only those of the round",
-    default: Some("fresh with elimination=hoeffding, all otherwise"),
+    meaning: "The comparisons that count as evidence: `all` comparisons of a pair, or `fresh`: \
+              only those of the current round.",
+    default: Some("`fresh` with `elimination=hoeffding`, otherwise `all`"),
 };
 pub(super) const SEED_EXPONENT: Parameter = Parameter {
     name: "seed_exponent",
     values: Values::Number,
-    meaning: "e: a ranker is in the seed set with probability K^-e, from 0 to 1; the paper has 1/2, and 2/3 in \
-              a theorem",
+    meaning: "e: each ranker is in the seed set with probability K^-e; from 0 to 1. The paper has \
+              1/2, and 2/3 in a theorem.",
     default: Some("0.5"),
 };
 
@@ -59,7 +61,7 @@ macro_rules! seeded_parameters {
         pub struct $name {
             /// `T`, in comparisons.
             pub horizon: u64,
-            /// `B`; the logarithm of the horizon to base 2 where it is not given.
+            /// `B`; if absent, the logarithm of the horizon to base 2, rounded down.
             #[cfg_attr(feature = "serde", serde(default))]
             pub batches: Option<u32>,
             /// When a ranker is clearly beaten.
@@ -68,7 +70,7 @@ macro_rules! seeded_parameters {
             /// The comparisons that count as evidence.
             #[cfg_attr(feature = "serde", serde(default))]
             pub estimates: Option<Estimates>,
-            /// A ranker is a seed with probability `K` to the minus this.
+            /// `e`: each ranker is a seed with probability `K^-e`.
             #[cfg_attr(feature = "serde", serde(default = "default_seed_exponent"))]
             pub seed_exponent: f64,
         }
@@ -138,7 +140,7 @@ impl BatchParameters {
             return self.horizon;
         }
         let power = libm::pow(self.horizon as f64, f64::from(round) / f64::from(batches));
-        // a whole root must not fall below itself by a rounding error
+        // a rounding error must not move a whole number below itself
         libm::floor(power * (1.0 + 1e-12)) as u64
     }
 

@@ -20,7 +20,7 @@ use crate::{Duel, Policy};
 pub struct Pcomp {
     /// `T`, in comparisons.
     pub horizon: u64,
-    /// `B`; the logarithm of the horizon to base 2 where it is not given.
+    /// `B`; if absent, the logarithm of the horizon to base 2, rounded down.
     #[cfg_attr(feature = "serde", serde(default))]
     pub batches: Option<u32>,
     /// When a ranker is clearly beaten.
@@ -52,7 +52,8 @@ impl PolicyParameters for Pcomp {
     const DESCRIPTION: Description = Description {
         summary: "In at most B batches: compares all pairs of the remaining rankers, and removes \
                   those that are clearly beaten.",
-        source: "Agarwal, Ghuge & Nagarajan, Batched Dueling Bandits, ICML 2022, Algorithm 1 (PCOMP)",
+        source: "Agarwal, Ghuge & Nagarajan, Batched Dueling Bandits, ICML 2022, Algorithm 1 \
+                 (PCOMP)",
         assumes: "a Condorcet winner",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES],
         fixed_rankers: Some(FIXED_RANKERS),
@@ -84,7 +85,7 @@ impl PairSelection for AllPairs {
     }
 
     fn learn(&mut self, field: &mut Field, evidence: &Evidence<'_>) -> Closed {
-        // lines 5-7, or their replacement by divergences
+        // lines 5-7, or their replacement with divergences
         field.eliminate(&field.active.clone(), evidence, 1.0);
         field.round += 1;
         Closed::Round

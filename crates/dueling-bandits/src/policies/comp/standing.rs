@@ -2,13 +2,13 @@
 
 use crate::{Observation, Tally};
 
-/// Determines the champion: the active ranker that the fewest active rankers lead. A pair without
-/// comparisons has no leader. Ties go to the largest share of comparisons won (1/2 without
+/// Determines the champion: the active ranker against which the fewest active rankers lead. A pair
+/// without comparisons has no leader. Ties go to the largest share of comparisons won (1/2 without
 /// comparisons), then to the lowest index. The result is exact, because it uses only counts.
 #[derive(Debug)]
 pub(super) struct Standing {
     active: Vec<bool>,
-    /// Number of active rankers that lead this one.
+    /// For each ranker, the number of active rankers that lead against it.
     led_by: Vec<u32>,
     half_wins: Vec<u64>,
     half_plays: Vec<u64>,

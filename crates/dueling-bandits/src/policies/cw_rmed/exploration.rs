@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cheapest_winner_to_be_sure_of() {
+    fn the_plan_is_for_the_winner_that_is_cheapest_to_identify() {
         let mslr = of(MSLR_5);
         assert_eq!(mslr.candidates().collect::<Vec<_>>(), [0, 1, 2]);
         for (i1, cost) in [(0, 727.127847), (1, 261.954469), (2, 9114.374982)] {

@@ -14,7 +14,7 @@ const FORMAT: u32 = 1;
 /// Ticket of a duel of step 1.
 const FORCED: u64 = 1;
 
-/// When step 3 is done.
+/// When step 3 plans the next list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -25,7 +25,8 @@ pub enum Evaluate {
     /// After every draw, as published.
     #[default]
     Draw,
-    /// When the list is worked off: another sequence by the same idea, at a fraction of the time.
+    /// Once all pairs of the list are drawn. Takes a fraction of the time, and gives a different
+    /// sequence of duels.
     Loop,
 }
 
@@ -54,13 +55,14 @@ pub(super) struct State {
     next: Vec<bool>,
 }
 
-/// Where the pair `{i, j}` is in a list; a ranker and itself are a pair.
+/// Index of the pair `{i, j}` in a list. Lists include the pair of each ranker with itself.
 fn place(i: usize, j: usize) -> usize {
     let (low, high) = (i.min(j), i.max(j));
     high * (high + 1) / 2 + low
 }
 
-/// All pairs of `rankers` and themselves, in the order of [`place`], the larger index first.
+/// All pairs of `rankers`, including each ranker with itself, in the order of [`place`]. The larger
+/// index is first.
 fn places(rankers: usize) -> impl Iterator<Item = Duel> {
     (0..rankers).flat_map(|i| (0..=i).map(move |j| Duel::new(i, j)))
 }
@@ -89,8 +91,8 @@ impl State {
         Some(Box::new(Self { rules, tally, remaining, next }))
     }
 
-    /// Step 1: whether too little is known of a pair, at the step `t` that is about to be played.
-    /// The duels `on_the_way` count as comparisons.
+    /// Step 1: whether a pair has too few comparisons, or a mean too close to 1/2, at the next step
+    /// `t`. The duels `on_the_way` count as comparisons.
     fn is_scarce(&self, i: usize, j: usize, t: f64, on_the_way: u32) -> bool {
         let plays = self.tally.plays(i, j) + f64::from(on_the_way);
         let log = libm::log(t);
@@ -105,8 +107,8 @@ impl State {
         close && on_the_way == 0
     }
 
-    /// Step 1. With duels in flight any scarce pair whose missing comparisons are not all on the
-    /// way, at random.
+    /// Step 1: the first scarce pair. With duels in flight, a random scarce pair whose missing
+    /// comparisons are not all in flight.
     fn scarce(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Option<Duel> {
         let t = self.tally.steps() as f64 + 1.0;
         let mut scarce = places(self.tally.rankers()).filter(|pair| {
@@ -124,7 +126,7 @@ impl State {
             self.plan_next();
         }
         if is_worked_off {
-            // never empty: the pair of a winner and itself is always among those planned
+            // never empty: every plan includes the pair of a winner with itself
             std::mem::swap(&mut self.remaining, &mut self.next);
             self.next.fill(false);
         }
@@ -139,7 +141,7 @@ impl State {
             (0..k * k).map(|at| divergence::from_half(mean(at / k, at % k))).collect();
         let tournament =
             Tournament::new(k, |i, j| divergence[i * k + j], |i, j| self.tally.leads(i, j));
-        // evidence in units of what is needed; at t = 1 any is enough
+        // evidence in units of the amount needed; at t = 1 any evidence suffices
         let unclipped = |i: usize, j: usize| self.tally.plays(i, j) * divergence[i * k + j] / log_t;
         let evidence = |i: usize, j: usize| unclipped(i, j).min(1.0);
         let outside_box =
@@ -212,7 +214,7 @@ impl Policy for State {
             if self.remaining[at] {
                 self.draw(at);
             } else {
-                // the list has not changed and will not
+                // the pair is not in the list, and self-duels alone do not add it
                 return self.tally.skip(count - done);
             }
         }

@@ -18,7 +18,7 @@ pub(super) struct BordaArms {
     intersect: bool,
 }
 
-/// The active rankers with their turns, and what is known of each.
+/// The active rankers with their turns, and the interval of each.
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct BordaState {
@@ -67,7 +67,8 @@ impl Exploration for BordaArms {
         Some(BordaState { turns: state.turns.resume(self.rankers)?, arms: state.arms })
     }
 
-    /// A random ranker whose turn it is, which also spreads duels in flight, and any other ranker.
+    /// A random ranker whose turn it is, and any other ranker. The random choice spreads concurrent
+    /// requests, so duels in flight are ignored.
     fn ask(&self, state: &BordaState, _in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
         let first = state.turns.draw(|_| 0, rng).unwrap_or(0) as usize;
         let second = rng.random_range(0..self.rankers - 1);

@@ -45,7 +45,7 @@ impl Radius {
     }
 }
 
-/// An interval of a parameter in [0, 1], narrowed by what is learnt of it.
+/// An interval that contains a parameter in [0, 1]; it narrows with each comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Interval {
@@ -91,7 +91,7 @@ impl Interval {
 pub(super) struct Intervals {
     /// `P[i][j]` of every pair, by pair number.
     of: Vec<Interval>,
-    /// Derived, as are the losses.
+    /// Derived from the intervals, as are the losses.
     #[cfg_attr(feature = "serde", serde(skip))]
     wins: Vec<usize>,
     #[cfg_attr(feature = "serde", serde(skip))]
@@ -157,7 +157,7 @@ impl Intervals {
         self.wins.len() - 1 - self.losses[i]
     }
 
-    /// `max lower`.
+    /// `max lower`: the largest number of rankers that any ranker certainly beats.
     pub(super) fn most_sure_wins(&self) -> usize {
         self.wins.iter().copied().max().unwrap_or(0)
     }

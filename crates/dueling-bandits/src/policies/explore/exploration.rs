@@ -1,26 +1,26 @@
-//! What an exploration decides.
+//! The interface of an exploration.
 
 use std::fmt::Debug;
 
 use crate::saved_state::Serializable;
 use crate::{Duel, InFlight, Observation, PolicyRng, Tally};
 
-/// An algorithm that identifies the best ranker: its rules here, its state apart.
+/// An algorithm that identifies the best ranker. `Self` holds its rules; its state is separate.
 pub(super) trait Exploration: Debug + Send + Sync {
-    /// What the log decides, beside the tally.
+    /// The state that follows from the log, in addition to the tally.
     type State: Debug + Send + Sync + Serializable;
 
     /// The state before the first observation.
     fn start(&self) -> Self::State;
 
-    /// After reading a state: check it and derive what was not saved. `None` when it cannot be one.
+    /// Check a decoded state and derive the fields that are not saved; `None` if it is invalid.
     fn resume(&self, state: Self::State) -> Option<Self::State>;
 
-    /// The next comparison. Asked only while no ranker was accepted.
+    /// The next comparison. Called only until a ranker is accepted.
     fn ask(&self, state: &Self::State, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel;
 
-    /// Fold an observation that the tally holds already; the ranker that is accepted now, if one
-    /// is.
+    /// Fold an observation that the tally already contains. Returns the ranker that this accepts,
+    /// if any.
     fn learn(
         &self,
         state: &mut Self::State,

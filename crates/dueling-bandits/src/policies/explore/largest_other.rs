@@ -1,7 +1,6 @@
 //! The largest of the other values.
 
-/// The largest of at least two values, and the largest of the others: what a value compares with
-/// beside itself.
+/// The two largest of at least two values. They give, for each value, the largest of the others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LargestOther {
     at: usize,
@@ -21,7 +20,7 @@ impl LargestOther {
         })
     }
 
-    /// The largest value but that at `i`.
+    /// The largest value except the one at index `i`.
     pub(super) fn than(&self, i: usize) -> f64 {
         if i == self.at { self.next } else { self.largest }
     }

@@ -1,9 +1,9 @@
 //! Explore, then exploit: policies that first identify the best ranker and then show it alone.
 //!
-//! The wrapper that makes a regret policy of an exploration is from Urvoy et al. (ICML 2013),
-//! `Explore-then-exploit` (`algorithms-comparators.md` §11.4), and is the same for all of them:
-//! explore with `δ = 1/T`; once the exploration accepts a ranker, show it alone for ever; when the
-//! horizon `T` comes first, show the best empirical one.
+//! One wrapper turns each exploration into a policy with low regret: `Explore-then-exploit` of
+//! Urvoy et al. (ICML 2013; `algorithms-comparators.md` §11.4). It explores with `δ = 1/T`. Once
+//! the exploration accepts a ranker, it shows this ranker alone forever. If the horizon `T` comes
+//! first, it shows the best empirical ranker.
 
 mod borda;
 mod confidence;

@@ -3,24 +3,25 @@
 use crate::parameters::{InvalidPolicy, Parameter, Values, require};
 use crate::policies::explore::confidence::Radius;
 
-/// Most steps of a horizon: the counts of one pair are exact up to here.
+/// Largest horizon, in steps: the counts of one pair are exact up to here.
 pub const MAX_HORIZON: u64 = 2_000_000_000;
 
 pub(super) const HORIZON: Parameter = Parameter {
     name: "horizon",
     values: Values::Integer,
-    meaning: "T: steps after which the best empirical ranker is shown alone if none was accepted before, from the \
-              number of rankers to 2 000 000 000; without it exploring goes on until one is accepted",
+    meaning: "T: the number of steps after which the best empirical ranker is shown alone, if none \
+              was accepted earlier; from the number of rankers to 2 000 000 000. Without it, \
+              exploration continues until a ranker is accepted.",
     default: Some("none"),
 };
 pub(super) const DELTA: Parameter = Parameter {
     name: "delta",
     values: Values::Number,
-    meaning: "probability of accepting a wrong ranker, above 0 and below 1",
-    default: Some("1 / horizon, and 0.05 without a horizon"),
+    meaning: "Probability of accepting a wrong ranker; above 0 and below 1.",
+    default: Some("1 / `horizon`; 0.05 without a horizon"),
 };
 
-/// How long to explore, and how surely.
+/// The horizon and the error probability of an exploration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExplorationParameters {
     /// `T`.

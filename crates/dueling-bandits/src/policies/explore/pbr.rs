@@ -16,7 +16,7 @@ use crate::policies::explore::parameters::{DELTA, ExplorationParameters, MAX_HOR
 use crate::policies::explore::round_robin::RoundRobin;
 use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
-/// Who is selected and who is discarded.
+/// The rule that selects and discards rankers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(
     feature = "serde",
@@ -27,7 +27,8 @@ pub enum SelectionRule {
     /// A ranker is selected or discarded as soon as the decisions leave no other possibility.
     #[default]
     Corrected,
-    /// As printed, which is stricter by one in two places: for `κ = 1` it never selects a ranker.
+    /// As printed in the paper. Two of its conditions are stricter by one: for `κ = 1` it never
+    /// selects a ranker.
     Printed,
 }
 
@@ -50,7 +51,7 @@ pub struct Pbr {
     /// `n_max`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub most_comparisons: Option<u64>,
-    /// Who is selected and who is discarded.
+    /// The rule that selects and discards rankers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub rule: SelectionRule,
 }
@@ -94,8 +95,8 @@ impl PolicyParameters for Pbr {
     const DESCRIPTION: Description = Description {
         summary: "Compares every pair in the race once per round, until the best ranker is \
                   selected or all others are discarded, then shows it alone.",
-        source: "Busa-Fekete, Szörényi, Weng, Cheng & Hüllermeier, Top-k Selection based on Adaptive Sampling of Noisy \
-                 Preferences, ICML 2013 (PBR, Copeland)",
+        source: "Busa-Fekete, Szörényi, Weng, Cheng & Hüllermeier, Top-k Selection based on \
+                 Adaptive Sampling of Noisy Preferences, ICML 2013 (PBR, Copeland)",
         assumes: "no pair with probability 1/2",
         parameters: &[
             Parameter {
@@ -171,7 +172,7 @@ struct RaceState {
     verdicts: Vec<Verdicts>,
 }
 
-/// What is sure of one ranker.
+/// The certain results of one ranker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Verdicts {
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_corrected_rule_selects_and_discards_as_soon_as_it_is_sure() {
+    fn the_corrected_rule_selects_and_discards_as_soon_as_it_is_certain() {
         use SelectionRule::Corrected;
         assert_eq!(sets(&FOUR, 1, Corrected), (vec![0], vec![1, 2, 3]));
         assert_eq!(sets(&FOUR, 2, Corrected), (vec![0], vec![]));

@@ -15,7 +15,7 @@ use crate::policies::explore::parameters::{DELTA, ExplorationParameters, HORIZON
 use crate::policies::explore::round_robin::RoundRobin;
 use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
-/// How far two rankings are apart.
+/// A distance between two rankings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(
     feature = "serde",
@@ -65,8 +65,9 @@ impl PolicyParameters for RankEl {
     const DESCRIPTION: Description = Description {
         summary: "Compares pairs in rounds until the ranking by Copeland score is known, then \
                   shows its first ranker alone. A reconstruction of RankEl.",
-        source: "after Busa-Fekete, Szörényi & Hüllermeier, PAC Rank Elicitation through Adaptive Sampling of Stochastic \
-                 Pairwise Preferences, AAAI 2014; reconstructed from its abstract",
+        source: "after Busa-Fekete, Szörényi & Hüllermeier, PAC Rank Elicitation through Adaptive \
+                 Sampling of Stochastic Pairwise Preferences, AAAI 2014; reconstructed from its \
+                 abstract",
         assumes: "no pair with probability 1/2",
         parameters: &[
             HORIZON,
@@ -75,8 +76,8 @@ impl PolicyParameters for RankEl {
                 name: "distance",
                 values: Values::OneOf(&["ndp", "mrd"]),
                 meaning: "Distance between rankings: `ndp`, the number of pairs ordered \
-                          differently, or `mrd`, the largest difference of ranks, which true ties \
-                          keep above 0.",
+                          differently, or `mrd`, the largest difference between the two ranks of \
+                          a ranker. With true ties, `mrd` stays above 0.",
                 default: Some("ndp"),
             },
             Parameter {
@@ -122,7 +123,7 @@ struct Elicitation {
     tolerance: usize,
 }
 
-/// The pairs that are still asked for with their turns, and the intervals of all.
+/// The pairs still to be compared with their turns, and the intervals of all pairs.
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct ElicitationState {

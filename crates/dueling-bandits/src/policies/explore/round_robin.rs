@@ -11,10 +11,10 @@ const LOOKS: usize = 64;
 /// The position of a closed item.
 const CLOSED: u32 = u32::MAX;
 
-/// Items `0..n` (pairs, or rankers) that are compared in turns. A pass is over when every open item
-/// has been compared once more than the least compared ones had been when it began. An item's turn
-/// counts answered comparisons, whatever they said, so that a pair of equals whose ties are skipped
-/// does not hold up the others.
+/// Items `0..n` (pairs or rankers) that are compared in turns. When a pass begins, it is the turn
+/// of the least compared items. The pass ends once each of them was compared once more. Every
+/// answered comparison counts, whatever its outcome. Otherwise a pair of equal rankers whose ties
+/// are skipped would hold up the others.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct RoundRobin {
@@ -24,7 +24,7 @@ pub(super) struct RoundRobin {
     open: Vec<u32>,
     /// Number of items in `open` whose turn it is.
     turn: usize,
-    /// Where in `open` an item stands. Derived from it.
+    /// The position of each item in `open`. Derived from `open`.
     #[cfg_attr(feature = "serde", serde(skip))]
     place: Vec<u32>,
 }

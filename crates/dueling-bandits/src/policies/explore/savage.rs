@@ -16,7 +16,7 @@ use crate::policies::explore::round_robin::RoundRobin;
 use crate::policies::explore::sampled::Sampler;
 use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Tally};
 
-/// The winner that is looked for.
+/// The kind of winner to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(
     feature = "serde",
@@ -29,13 +29,13 @@ pub enum Winner {
     Copeland,
     /// The ranker that beats all others; it must exist.
     Condorcet,
-    /// The ranker that wins most often against a random opponent; one unknown per ranker.
+    /// The ranker that wins most often against a random opponent. Estimates one value per ranker.
     Borda,
-    /// The same winner as `Borda`, with one unknown per pair.
+    /// The same winner as `Borda`. Estimates one value per pair.
     BordaPairs,
 }
 
-/// How it is found that a pair does not matter any more.
+/// The test for pairs that can no longer change the winner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(
     feature = "serde",
@@ -46,7 +46,7 @@ pub enum Predicate {
     /// By the formula of the winner.
     #[default]
     Exact,
-    /// By random matrices within the intervals: slow, and may miss that a pair matters.
+    /// By random matrices within the intervals: slow, and may drop a pair that still matters.
     Sampled,
 }
 
@@ -125,7 +125,8 @@ impl PolicyParameters for Savage {
     const DESCRIPTION: Description = Description {
         summary: "Compares pairs in turns, drops those that can no longer change the winner, then \
                   shows the winner alone.",
-        source: "Urvoy, Clérot, Féraud & Naamane, Generic Exploration and K-armed Voting Bandits, ICML 2013 (SAVAGE)",
+        source: "Urvoy, Clérot, Féraud & Naamane, Generic Exploration and K-armed Voting Bandits, \
+                 ICML 2013 (SAVAGE)",
         assumes: "nothing; a Condorcet winner with winner=condorcet",
         parameters: &[
             HORIZON,
@@ -242,15 +243,15 @@ enum IndependenceTest {
     Sampled(Sampler),
 }
 
-/// The active set `𝒲` with its turns, the box `H`, and who is out.
+/// The active set `𝒲` with its turns, the box `H`, and the rankers that are out.
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct SavageState {
     turns: RoundRobin,
     intervals: Intervals,
     out: Vec<bool>,
-    /// `[A_i, B_i]`: bounds of the Borda sums. Derived; each is a sum in the order of the rankers
-    /// whenever it is computed, so that a restored state has the same to the last bit.
+    /// `[A_i, B_i]`: bounds of the Borda sums. Derived. Each is always summed in the order of the
+    /// rankers, so that a restored state has the same bounds to the last bit.
     #[cfg_attr(feature = "serde", serde(skip))]
     borda: Vec<(f64, f64)>,
 }
@@ -408,7 +409,7 @@ mod tests {
         SavagePairs { pairs, radius: Radius::finite(pairs.count(), 10_000, 1e-4), intersect, test }
     }
 
-    /// The pairs that still matter if only these intervals are known.
+    /// The pairs that can still change the winner, given these intervals.
     fn open_pairs(
         (pairs, intervals): (Pairs, Intervals),
         test: IndependenceTest,

@@ -5,7 +5,7 @@ use rand::seq::SliceRandom;
 use crate::policies::choose;
 use crate::{Duel, PolicyRng};
 
-/// The rankers that are left, in batches.
+/// The remaining rankers, in batches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RankerBatches {
@@ -14,8 +14,8 @@ pub struct RankerBatches {
     stage: u32,
     /// `m`: the batch whose turn it is.
     turn: u64,
-    /// By ranker: whether nobody of its batch loses to another, but for what the next duel of the
-    /// batch shows. Found anew where it is not known.
+    /// For each ranker, whether its batch was checked in full. Only the two rankers of the newest
+    /// duel can then be losers. Not saved: an absent entry means a full check.
     #[cfg_attr(feature = "serde", serde(skip))]
     pruned: Vec<bool>,
 }

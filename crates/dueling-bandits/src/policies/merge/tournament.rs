@@ -131,7 +131,8 @@ impl Tournament {
         self.tally.record(duel, observation.outcome); // step 3
         let mut rng = step_rng(self.seed, self.tally.steps());
         let width = self.width();
-        // step 4; a pair of two batches, as of a duel that comes late, counts in the tally alone
+        // step 4; the pair of a late duel may be in two batches by now, and then counts in the
+        // tally only
         if let Some(at) = self.batches.common(duel.first, duel.second) {
             let tally = &self.tally;
             self.batches.prune(at, duel, |i, j| upper(tally, i, j, width, 0) < 0.5, &mut rng);
@@ -144,7 +145,7 @@ impl Tournament {
     }
 }
 
-/// `u[i][j]` with `width = α ln(t + C)`; duels in flight count in the radius alone.
+/// `u[i][j]` with `width = α ln(t + C)`; duels in flight count in the radius only.
 fn upper(tally: &Tally, i: usize, j: usize, width: f64, pending: u32) -> f64 {
     let pending = f64::from(pending);
     match tally.mean(i, j) {

@@ -16,7 +16,7 @@ const FORCED: u64 = 1;
 /// Ticket of a duel of step 1.
 const INITIAL: u64 = 2;
 
-/// `ln ln t`; minus infinity below `t = e⁰`, where no use of it holds.
+/// `ln ln t`; minus infinity up to `t = 1`, so that no comparison with it holds.
 pub(super) fn log_log(t: f64) -> f64 {
     if t > 1.0 { libm::log(libm::log(t)) } else { f64::NEG_INFINITY }
 }
@@ -44,23 +44,23 @@ pub(super) struct State {
     /// `f(K)`.
     slack: f64,
     tally: Tally,
-    /// The duels of step 1 that are still to be drawn; `None` afterwards.
+    /// The duels of step 1 that remain; `None` once all are drawn.
     initial: Option<InitialQueue>,
-    /// `L_R`: to be drawn in this loop.
+    /// `L_R`: the rankers that remain to be drawn in this loop.
     remaining: Vec<bool>,
-    /// `L_N`: to be drawn in the next loop.
+    /// `L_N`: the rankers to draw in the next loop.
     next: Vec<bool>,
     /// RMED2FH: `b̂`, frozen after the initial phase.
     frozen: Option<Vec<Option<u16>>>,
-    /// What each ranker adds to the `I_i` of row `i`, in nats; 0 of those that are not ahead of
-    /// `i`. This and what follows is derived from the tally.
+    /// The term that each ranker adds to the `I_i` of row `i`, in nats; 0 for a ranker that does
+    /// not lead against `i`. This field and those below are derived from the tally.
     terms: Vec<f64>,
     /// `I_i`, in nats.
     divergence: Vec<f64>,
     /// `I* + ln t + f(K)` of an earlier step.
     most: f64,
-    /// The step before which `most` tells the same rankers apart as that of the step; `None` after
-    /// an outcome.
+    /// Before this step, `most` separates the same rankers as the current step's bound does; `None`
+    /// after an outcome.
     most_until: Option<f64>,
     /// `i*`.
     likeliest: usize,
@@ -159,7 +159,7 @@ impl State {
         i != j && !self.tally.leads(i, j)
     }
 
-    /// `p̂`, 1/2 where nothing is known.
+    /// `p̂`; 1/2 without comparisons.
     fn mean(&self, i: usize, j: usize) -> f64 {
         self.tally.mean(i, j).unwrap_or(0.5)
     }
@@ -173,14 +173,16 @@ impl State {
         };
     }
 
-    /// `I_i`, summed afresh in ascending order so that it does not depend on the order of the log.
+    /// Sum `I_i` again, in ascending order, so that rounding does not depend on the order of the
+    /// log.
     fn update_divergence(&mut self, i: usize) {
         let k = self.tally.rankers();
         self.divergence[i] = self.terms[i * k..][..k].iter().sum();
         self.most_until = None;
     }
 
-    /// `J_i`'s bound, with t the step that was just folded, or one that as many rankers are within.
+    /// Update the bound of `J_i` to the step that was just folded. Keeps the old bound while the
+    /// same rankers are within it.
     fn update_most(&mut self) {
         let t = self.tally.steps() as f64;
         if self.most_until.is_some_and(|until| t < until) {
@@ -188,20 +190,20 @@ impl State {
         }
         let before_log = self.divergence[self.likeliest] + self.slack;
         self.most = before_log + libm::log(t);
-        // mostly one outcome follows another, and only a run of self-duels is worth looking ahead
+        // look ahead only in a run of self-duels: an outcome would void the result at once
         self.most_until = Some(if self.most_until.is_none() {
             t
         } else {
             let outside =
                 self.divergence.iter().copied().filter(|&divergence| divergence > self.most);
             let nearest = outside.fold(f64::INFINITY, f64::min);
-            // short of the step at which the next ranker comes within, by more than rounding can be
-            // off
+            // stop before the step at which the next ranker comes within the bound, by a margin
+            // larger than the rounding error
             libm::exp(nearest - before_log) * (1.0 - 1e-6)
         });
     }
 
-    /// `i*`, of several the lowest.
+    /// `i*`; the lowest index on a tie.
     fn least_divergence(&self) -> usize {
         let mut least = 0;
         for i in 1..self.divergence.len() {
@@ -212,7 +214,7 @@ impl State {
         least
     }
 
-    /// Steps 5 and 6, after a draw of `drawn` as the first of a duel.
+    /// Steps 5 and 6, after a draw of `drawn` as the first ranker of a duel.
     fn work_off(&mut self, drawn: usize) {
         self.remaining[drawn] = false;
         self.update_most();
@@ -224,7 +226,7 @@ impl State {
             *next |= !remains && divergence <= self.most;
         }
         if !loop_goes_on {
-            // never empty: i* was among those tested
+            // never empty: i* was tested too, and it is always within the bound
             std::mem::swap(&mut self.remaining, &mut self.next);
             self.next.fill(false);
         }
@@ -248,8 +250,7 @@ impl State {
         }
     }
 
-    /// `b̂(i)`, of several the lowest: the opponent at which `i` is disproven with the least
-    /// regret.
+    /// `b̂(i)`: the opponent that can rule out `i` at the lowest regret; the lowest index on a tie.
     fn cheapest(&self, i: usize) -> Option<usize> {
         let star = self.likeliest;
         let mut best: Option<(usize, f64)> = None;

@@ -103,7 +103,7 @@ pub(super) struct Identification {
     answer: Option<usize>,
 }
 
-/// An [`Identification`] without what follows from the rest.
+/// An [`Identification`] without its derived fields.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SavedIdentification {
     evidence: Tally,
@@ -125,7 +125,8 @@ impl Identification {
         Self::with(Tally::new(rankers), arms, None, failure, resolution)
     }
 
-    /// As [`Identification::save`] left it; `None` for what no round can have come to.
+    /// The identification that [`Identification::save`] saved; `None` if it is not a possible
+    /// state.
     #[cfg(feature = "serde")]
     pub fn restore(
         saved: SavedIdentification,

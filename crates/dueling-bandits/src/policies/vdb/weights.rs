@@ -4,18 +4,20 @@ use rand::RngExt;
 
 use crate::PolicyRng;
 
-/// Least probability that an outcome is weighted with; smaller ones are next to never drawn.
+/// Smallest probability used to weight an outcome. Rankers with smaller ones are almost never
+/// drawn.
 pub(super) const LEAST: f64 = 1e-9;
 
 /// The weights of losses `losses` at learning rate `rate`: positive, with sum 1.
 ///
-/// Newton's method from the right end of the bracket `[min L - 2√K/η, min L - 2/η]`: the sum of
-/// weights is convex and increasing in `x`, and at least 1 there, so the iterates fall towards the
-/// root and never pass it. Square roots apart it is arithmetic, the same on every machine.
+/// Newton's method, from the right end of the bracket `[min L - 2√K/η, min L - 2/η]`. The sum of
+/// weights is convex and increasing in `x`, and at least 1 at that end. The iterates therefore fall
+/// towards the root and never pass it. Only arithmetic and square roots are used, so the result is
+/// the same on every machine.
 pub(super) fn weights(losses: &[f64], rate: f64) -> Vec<f64> {
     let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
     let mut x = least - 2.0 / rate;
-    let root = |loss: f64, x: f64| 2.0 / (rate * (loss - x)); // of the weight
+    let root = |loss: f64, x: f64| 2.0 / (rate * (loss - x)); // the square root of the weight
     loop {
         let (mut sum, mut slope) = (0.0, 0.0);
         for &loss in losses {
@@ -31,8 +33,8 @@ pub(super) fn weights(losses: &[f64], rate: f64) -> Vec<f64> {
     }
 }
 
-/// Add the estimate of a draw of `drawn`, with `probability`, that lost `loss`. Arms with a weight
-/// of at least `baseline_from` have the baseline 1/2.
+/// Add the estimate from one draw to `losses`: `drawn` was drawn with `probability` and had the
+/// loss `loss`. Arms with a weight of at least `baseline_from` have the baseline 1/2.
 pub(super) fn add_losses(
     losses: &mut [f64],
     weights: &[f64],
@@ -48,7 +50,7 @@ pub(super) fn add_losses(
     losses[drawn] += (loss - baseline(drawn)) / probability.max(LEAST);
 }
 
-/// An index with the probability of its weight.
+/// A random index; each has its weight as probability.
 pub(super) fn draw(weights: &[f64], rng: &mut PolicyRng) -> usize {
     let mut left: f64 = rng.random();
     for (i, weight) in weights.iter().enumerate() {
@@ -60,13 +62,13 @@ pub(super) fn draw(weights: &[f64], rng: &mut PolicyRng) -> usize {
     weights.len() - 1
 }
 
-/// Two probabilities in single precision, which is off by less than one part in ten million.
+/// Two probabilities in single precision, with a relative error below one part in ten million.
 pub(super) fn ticket(first: f64, second: f64) -> u64 {
     let bits = |probability: f64| u64::from((probability.max(LEAST) as f32).to_bits());
     bits(first) << 32 | bits(second)
 }
 
-/// What [`ticket`] holds; `None` if it holds no two probabilities.
+/// The two probabilities of a [`ticket`]; `None` if `ticket` was not made by that function.
 pub(super) fn probabilities(ticket: u64) -> Option<(f64, f64)> {
     let probability = |bits: u64| f64::from(f32::from_bits(bits as u32));
     let (first, second) = (probability(ticket >> 32), probability(ticket & 0xffff_ffff));

@@ -1,4 +1,4 @@
-//! The fold of a policy keeps its meaning for experiments that are running.
+//! A policy folds the logs of running experiments in the same way in every version.
 //!
 //! A fixed script plays every policy kind. The digest of the resulting state and the next hundred
 //! selections are literals in `policies.rs`. Saved states of every layout are in `states/` and must

@@ -1,8 +1,8 @@
 //! Saved states: one of every layout that was ever written. A file is named `KIND.FORMAT` and holds
 //! the output of `save` after the script.
 //!
-//! A state of this version that is not in the folder fails the test too; the message says how to
-//! add it.
+//! The test also fails if the folder lacks a state that this version writes; the message explains
+//! how to add it.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn every_state_that_is_written_is_kept() {
+fn every_state_layout_is_kept() {
     for spec in every_policy(2000) {
         let policy = policies::played(&spec);
         assert_kept(&folder(), &spec, policy.format(), &policy.save());
@@ -22,7 +22,7 @@ fn every_state_that_is_written_is_kept() {
 }
 
 #[test]
-fn every_kept_policy_restores_and_goes_on() {
+fn every_kept_state_restores_and_continues() {
     let policies = every_policy(2000);
     let kept = kept(&folder());
     assert!(kept.len() >= policies.len());

@@ -184,7 +184,7 @@ fn worked_bounds_and_challengers() {
 }
 
 #[test]
-fn duels_in_flight_narrow_the_radius_alone() {
+fn duels_in_flight_narrow_only_the_radius() {
     let bounds = bounds_of(B);
     let mut in_flight = InFlight::new();
     in_flight.add(2, 1, 3);

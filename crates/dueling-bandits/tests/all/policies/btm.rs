@@ -104,7 +104,7 @@ fn the_incremental_form_plays_and_removes_as_the_reference_implementation() {
 }
 
 #[test]
-fn outcomes_with_a_removed_ranker_count_in_the_tally_alone() {
+fn outcomes_with_a_removed_ranker_count_in_the_tally_only() {
     let text = "btm:horizon=100,gamma=1,kappa=0.3";
     let mut policy = start(text, 3, 1);
     let mut requests = rng(1);
@@ -152,7 +152,7 @@ fn outcomes_with_a_removed_ranker_count_in_the_tally_alone() {
 }
 
 #[test]
-fn requests_at_once_take_the_rankers_with_fewest_comparisons_in_turn() {
+fn concurrent_requests_take_the_rankers_with_fewest_comparisons_in_turn() {
     let policy = start("btm:horizon=1000,self_pairs=false", 6, 3);
     let mut in_flight = InFlight::new();
     let mut shown = [0; 6];

@@ -110,7 +110,7 @@ const SCRIPTS: &[(usize, Script)] = &[
 ];
 
 #[test]
-fn the_fold_is_the_plain_transcription() {
+fn the_fold_is_the_reference_implementation() {
     let mut happened = [0; 5];
     for seed in 0..8 {
         let (_, reference) = fold_both(3 + seed as usize % 3, 400, 80, seed);
@@ -134,7 +134,7 @@ fn the_fold_is_the_plain_transcription() {
 }
 
 #[test]
-fn selects_like_the_plain_transcription() {
+fn selects_like_the_reference_implementation() {
     const DRAWS: usize = 8_000;
     for seed in 0..6 {
         let k = 3 + seed as usize % 4;

@@ -66,7 +66,7 @@ fn fold(policy: &mut dyn Policy, event: Folded) {
     }
 }
 
-/// Run a policy on its own selections and return what it folded.
+/// Run a policy on its own selections and return the observations.
 fn run(policy: &mut dyn Policy, steps: usize, seed: u64) -> Vec<Folded> {
     let (mut rng, idle) = (rng(seed), InFlight::new());
     let events = (0..steps).map(|_| {
@@ -119,7 +119,7 @@ fn the_same_log_gives_the_same_state() {
 }
 
 #[test]
-fn what_uses_no_in_flight_counts_selects_alike_without_them() {
+fn a_policy_that_ignores_duels_in_flight_selects_alike_without_them() {
     for spec in specs() {
         let mut policy = spec.start(setup());
         run(policy.as_mut(), STEPS, 4);

@@ -1,4 +1,5 @@
-//! CW-RMED and ECW-RMED: the lists. The unit tests of the optimisation cover what they explore.
+//! CW-RMED and ECW-RMED: the lists of pairs. The unit tests of the optimisation cover the choice of
+//! the pairs.
 
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::Regret;
@@ -50,7 +51,7 @@ fn lists(policy: &dyn Policy) -> (Pairs, Pairs) {
 const SURE: [[u32; 4]; 4] = [[0, 120, 130, 125], [80, 0, 36, 4], [70, 4, 0, 37], [75, 36, 3, 0]];
 const UNSURE: [[u32; 4]; 4] = [[0, 24, 26, 23], [16, 0, 36, 4], [14, 4, 0, 37], [17, 36, 3, 0]];
 
-/// The list that follows when the pair of 0 and itself is drawn at step `t`.
+/// The next list, after the pair of ranker 0 with itself is drawn at step `t`.
 fn next_list(kind: &str, wins: [[u32; 4]; 4], t: u64) -> Vec<(usize, usize)> {
     let mut policy = at(kind, wins, t - 1, &[(0, 0)]);
     policy.observe_self_duels(0, 1);
@@ -71,7 +72,7 @@ fn worked_lists() {
 }
 
 #[test]
-fn a_draw_leaves_the_list_and_what_is_planned_waits() {
+fn a_drawn_pair_leaves_the_list_and_planned_pairs_wait_for_the_next() {
     let mut policy = at("ecw-rmed", UNSURE, 399, &[(1, 0), (3, 0), (2, 1)]);
     policy.observe(&answer(1, 0, Outcome::Void));
     let (remaining, next) = lists(policy.as_ref());
@@ -101,7 +102,7 @@ fn evaluating_per_loop_plans_at_its_end() {
 }
 
 #[test]
-fn every_pair_is_explored_and_what_is_close_is_repeated() {
+fn every_pair_is_explored_and_close_pairs_are_repeated() {
     for kind in ["cw-rmed", "ecw-rmed"] {
         // from the start: the first pair until it has 3 sqrt(ln t) comparisons, then the next
         let mut policy = start(kind, 4, 1);
@@ -144,7 +145,7 @@ fn every_pair_is_explored_and_what_is_close_is_repeated() {
 }
 
 #[test]
-fn requests_at_once_spread() {
+fn concurrent_requests_spread() {
     let policy = start("ecw-rmed", 5, 1);
     let (mut rng, mut in_flight) = (rng(2), InFlight::new());
     let mut asked = Vec::new();
@@ -166,7 +167,7 @@ fn costs_less_than_uniform_pairs() {
 }
 
 #[test]
-fn only_few_rankers() {
+fn many_rankers_are_refused() {
     for kind in ["cw-rmed", "ecw-rmed"] {
         let spec = PolicySpec::from_text(kind).unwrap();
         assert!(spec.validate(32).is_ok());

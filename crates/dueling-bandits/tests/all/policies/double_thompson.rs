@@ -40,7 +40,7 @@ fn selects_like_the_reference_implementation() {
 }
 
 #[test]
-fn selects_like_the_reference_implementation_with_nothing_known() {
+fn selects_like_the_reference_implementation_without_comparisons() {
     for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
         let policy = start(kind, 5, 1);
         assert_selects_like_reference(policy.as_ref(), &Reference::new(5, 0.51), plus, kind);
@@ -87,7 +87,7 @@ fn selects_like_the_reference_implementation_with_half_wins_and_a_retired_ranker
 /// distinguish them.
 #[test]
 #[should_panic(expected = "chi-square")]
-fn the_comparison_tells_the_two_apart() {
+fn the_comparison_distinguishes_the_two_policies() {
     let (counts, self_duels) = D;
     let mut policy = start("d-ts", counts.len(), 1);
     feed(policy.as_mut(), counts, self_duels);
@@ -96,7 +96,7 @@ fn the_comparison_tells_the_two_apart() {
 }
 
 #[test]
-fn a_settled_winner_duels_itself() {
+fn a_decided_winner_duels_itself() {
     let mut policy = start("d-ts", 3, 1);
     feed(policy.as_mut(), &[&[0, 500, 500], &[0, 0, 20], &[0, 20, 0]], 0);
     let counts = selections(policy.as_ref(), 200, 5);

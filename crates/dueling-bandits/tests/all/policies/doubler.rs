@@ -33,7 +33,7 @@ fn epoch(policy: &dyn Policy) -> u64 {
 
 /// The worked example: epoch 1 plays 2, 2 and epoch 2 plays 0, 2, 1, 2.
 #[test]
-fn the_first_ranker_is_drawn_from_what_the_epoch_before_played() {
+fn the_first_ranker_is_drawn_from_the_plays_of_the_previous_epoch() {
     let mut policy = start("doubler", 3, 4);
     let first = policy.champion();
     let only = |ranker: usize| [0, 1, 2].map(|i| if i == ranker { 1.0 } else { 0.0 });
@@ -82,7 +82,7 @@ fn epoch_i_waits_for_two_to_the_i_outcomes() {
 }
 
 #[test]
-fn the_machine_starts_afresh_with_every_epoch() {
+fn the_machine_is_reset_at_every_epoch() {
     // in epoch 3, eight steps, each of four rankers is tried before any is tried again, regardless
     // of earlier epochs
     let mut policy = start("doubler", 4, 9);
@@ -146,7 +146,7 @@ fn self_duels_counted_together_are_the_same_coins_one_by_one() {
 }
 
 #[test]
-fn requests_at_once_are_spread_by_who_of_a_pair_was_second() {
+fn concurrent_requests_are_spread_by_the_second_ranker() {
     // the first is always the same, so every duel in flight counts fully for the other
     let policy = start("doubler", 5, 1);
     let mut in_flight = InFlight::new();

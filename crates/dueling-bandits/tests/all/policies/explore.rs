@@ -90,7 +90,7 @@ fn requests_in_flight_are_spread_over_the_pairs() {
 }
 
 #[test]
-fn a_pair_of_equals_holds_nobody_up_and_silence_answers_nothing() {
+fn an_even_pair_does_not_delay_others_and_a_page_without_a_click_answers_nothing() {
     for kind in PAIRS {
         let mut policy = start(&of(kind, 1_000_000), 5, 3);
         let found = explore(&mut *policy, 200_000, &mut rng(3), |duel, rng| {
@@ -110,7 +110,7 @@ fn a_pair_of_equals_holds_nobody_up_and_silence_answers_nothing() {
 }
 
 #[test]
-fn an_accepted_ranker_is_shown_alone_for_ever() {
+fn an_accepted_ranker_is_shown_alone_forever() {
     for kind in KINDS {
         let mut policy = start(&of(kind, 100_000), 5, 4);
         let mut requests = rng(4);
@@ -161,7 +161,7 @@ fn copeland_and_borda_differ() -> PreferenceMatrix {
 }
 
 #[test]
-fn each_winner_is_the_one_asked_for() {
+fn each_parameter_finds_its_kind_of_winner() {
     let matrix = copeland_and_borda_differ();
     for (kind, winner) in [
         ("savage:winner=copeland,", 0),
@@ -186,7 +186,7 @@ fn each_winner_is_the_one_asked_for() {
 }
 
 #[test]
-fn without_a_horizon_exploring_ends_when_it_is_sure() {
+fn without_a_horizon_exploration_ends_when_the_winner_is_certain() {
     for kind in ["savage:", "savage:winner=borda,", "rank-el:"] {
         let mut surer = 0;
         for delta in [0.1, 1e-6] {
@@ -241,7 +241,7 @@ fn the_printed_race_is_never_shorter() {
 }
 
 #[test]
-fn savage_costs_what_its_authors_algorithm_costs() {
+fn savage_has_the_regret_of_the_published_library() {
     // Copeland regret after 10⁴ steps of SAVAGE with the Condorcet predicate on cyclic-4: 512 ± 12
     // in the published library of Komiyama et al. (duelingbanditlib)
     use dueling_bandits::preference::Regret;
@@ -289,7 +289,7 @@ proptest! {
     /// For all outcomes, in any order and of any pairs: no panic, and a ranker that is shown alone
     /// remains.
     #[test]
-    fn a_decision_stands(
+    fn an_accepted_ranker_stays_accepted(
         kind in prop::sample::select(KINDS.to_vec()), rankers in 4..8usize, seed: u64, edge in 0.0..0.5f64, most in 1..4000usize,
     ) {
         let mut policy = start(&of(kind, 2000), rankers, seed);

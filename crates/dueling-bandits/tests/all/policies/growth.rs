@@ -1,5 +1,5 @@
-//! The growth of regret: ever slower where a policy's assumption holds, and in proportion to time
-//! where a paper says that the policy fails without it.
+//! The growth of regret. It slows down if a policy's assumption holds. It is proportional to time
+//! if the assumption does not hold and a paper reports that the policy then fails.
 //!
 //! The tests compare the two halves of a run. Regret that grows in proportion to time costs as much
 //! in the second half as in the first.
@@ -51,8 +51,8 @@ fn ratios(text: &str, matrix: &PreferenceMatrix) -> Vec<f64> {
 
 /// Assert that in all runs but at most one, the second half costs less than 3/4 of the first.
 ///
-/// If regret does not slow down, the second half costs more in at least half of the runs. Then so
-/// many cheaper second halves, by a quarter each, have a probability of at most 1 in 90. The test
+/// If regret does not slow down, the second half costs more in at least half of the runs. This many
+/// second halves that are cheaper by a quarter then have a probability of at most 1 in 90. The test
 /// counts runs instead of averaging, because a policy without a guarantee may have a run that never
 /// learns.
 fn assert_slows_down(text: &str, matrix: &PreferenceMatrix) {

@@ -48,7 +48,7 @@ const ONE_PAIR_AT_A_TIME: &[(&str, &str)] =
     &[("winner-stays", "a match is played until it is decided, and the winner stays")];
 
 #[test]
-fn a_thousand_requests_at_once_do_not_all_go_to_one_pair() {
+fn a_thousand_concurrent_requests_do_not_all_get_one_pair() {
     // without information, with some, and with nearly all
     let histories =
         [0, 60, 600].into_iter().flat_map(|steps| (9..14).map(move |seed| (steps, seed)));
@@ -85,7 +85,7 @@ fn a_thousand_requests_at_once_do_not_all_go_to_one_pair() {
 }
 
 #[test]
-fn a_policy_that_looks_at_what_is_in_flight_says_so() {
+fn a_policy_that_uses_duels_in_flight_declares_it() {
     for (kind, policy) in policies(300, 9) {
         if policy.uses_in_flight() {
             continue;
@@ -105,7 +105,7 @@ fn a_policy_that_looks_at_what_is_in_flight_says_so() {
 }
 
 #[test]
-fn what_is_selected_does_not_depend_on_the_order_of_a_hash_table() {
+fn selections_do_not_depend_on_the_order_of_a_hash_table() {
     for (kind, policy) in policies(150, 9) {
         let pairs: Vec<_> =
             (0..RANKERS).flat_map(|first| (0..first).map(move |second| (first, second))).collect();

@@ -79,7 +79,7 @@ fn one_duel_at_a_time_it_runs_in_whole_round_robins() {
 }
 
 #[test]
-fn requests_at_once_get_the_rest_of_the_round_robin_and_the_next_ones() {
+fn concurrent_requests_get_the_rest_of_the_round_robin_and_the_next_ones() {
     let policy = start("interleaved-filter:horizon=1000", 5, 4);
     let mut in_flight = InFlight::new();
     let mut seconds = Vec::new();

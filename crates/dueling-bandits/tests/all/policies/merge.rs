@@ -29,7 +29,7 @@ fn worked_pruning() {
 
 /// `u[1][0]` falls below 1/2 exactly when `p̂ + sqrt(α ln(t + C)/N)` does.
 #[test]
-fn a_ranker_is_removed_as_soon_as_its_bound_says_so() {
+fn a_ranker_is_removed_as_soon_as_its_bound_falls_below_half() {
     for (spec, alpha, constant) in
         [("merge-rucb:constant=1000", 1.01, 1_000.0), ("merge-dts", 0.262144, 400_000.0)]
     {
@@ -142,7 +142,7 @@ fn batches_merge_until_one_ranker_is_left() {
 }
 
 #[test]
-fn batches_take_turns_only_where_asked() {
+fn batches_take_turns_only_if_requested() {
     let firsts = |spec: &str| {
         let policy = start(spec, 12, 3);
         let batches = batches(policy.as_ref());

@@ -1,4 +1,4 @@
-//! MultiSBM: its machines against explicitly computed indices, and the machine whose turn it is.
+//! MultiSBM: its machines against explicitly computed indices, and the choice of the machine.
 
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome};
@@ -78,7 +78,7 @@ fn self_duels_counted_together_are_the_same_coins_one_by_one() {
 }
 
 #[test]
-fn requests_at_once_meet_all_opponents_of_the_first_ranker() {
+fn concurrent_requests_meet_all_opponents_of_the_first_ranker() {
     let policy = start("multi-sbm", 5, 1);
     let mut in_flight = InFlight::new();
     let mut shown = [0; 5];

@@ -56,7 +56,7 @@ fn live(policy: &mut dyn Policy, steps: usize, rng: &mut PolicyRng) {
 }
 
 #[test]
-fn a_restored_policy_goes_on_as_if_nothing_had_happened() {
+fn a_restored_policy_continues_like_the_original() {
     for spec in specs() {
         for (rankers, seed) in [(2, 1), (5, 2), (9, 3)] {
             let setup = Setup { rankers, seed };
@@ -147,7 +147,7 @@ fn selecting_changes_nothing() {
 }
 
 #[test]
-fn every_step_is_counted_whatever_it_says() {
+fn every_step_is_counted_whatever_its_outcome() {
     for spec in specs() {
         let mut policy = spec.start(Setup { rankers: 3, seed: 5 });
         let mut requests = rng(5);
@@ -164,7 +164,7 @@ fn every_step_is_counted_whatever_it_says() {
             }
             let outcome = [Outcome::First, Outcome::Half, Outcome::Void, Outcome::None]
                 [requests.random_range(0..4)];
-            // a ticket of some other policy, as when a log is replayed
+            // a ticket of another policy, as when another policy replays a log
             let ticket = requests.random();
             policy.observe(&Observation { duel, outcome, batch: None, ticket });
             assert_eq!(policy.tally().steps(), before.steps() + 1, "{}", spec.kind());

@@ -131,12 +131,12 @@ fn frozen_opponents_are_those_of_the_initial_phase() {
     let state = saved(policy.as_ref());
     assert!(state.initial.is_none());
     // b̂(1): 0 has (p[3][1] + p[3][0] - 1)/ln 2 = (1/3 + 1 - 1)/ln 2, its only opponent; b̂(2): 0
-    // likewise against 1 with (1/3 + 1/3 - 1)/ln 2; b̂(3): 1 and 2 tie, so the lowest
+    // against 1, with (1/3 + 1/3 - 1)/ln 2; b̂(3): 1 and 2 tie, so the lowest
     assert_eq!(state.frozen, Some(vec![Some(3), Some(0), Some(1), Some(1)]));
 }
 
 #[test]
-fn rmed2_forces_what_was_compared_too_seldom() {
+fn rmed2_forces_pairs_with_too_few_comparisons() {
     let counts: &[&[u32]] = &[&[0, 30, 30], &[5, 0, 4], &[5, 1, 0]];
     let policy = at_loop("rmed2", counts, 0, &[0]);
     // t = 76: 3 ln ln 76 = 4.4 comparisons
@@ -163,7 +163,7 @@ fn rmed2_forces_what_was_compared_too_seldom() {
 }
 
 #[test]
-fn requests_at_once_spread_over_the_initial_phase_and_the_list() {
+fn concurrent_requests_spread_over_the_initial_phase_and_the_list() {
     let policy = start("rmed1", 6, 1);
     let (mut rng, mut in_flight) = (rng(5), InFlight::new());
     let mut asked: Vec<_> = (0..15)
@@ -213,7 +213,7 @@ fn rmed1_is_the_reference_implementation() {
 
 /// A late outcome whose first ranker is not in the list counts and is tested, but draws nothing.
 #[test]
-fn late_answers_draw_nothing() {
+fn late_outcomes_draw_nothing() {
     let mut policy = at_loop("rmed1", D.0, D.1, &[2]);
     policy.observe(&answer(0, 1, Outcome::First));
     let state = saved(policy.as_ref());

@@ -26,7 +26,7 @@ fn a_policy_can_change_its_rankers_unless_its_description_says_why_not() {
 }
 
 #[test]
-fn a_retired_ranker_is_never_selected_nor_recommended() {
+fn a_retired_ranker_is_neither_selected_nor_recommended() {
     for kind in kinds() {
         let mut policy = start(kind, 4, 1);
         // ranker 1 beats all others, and is retired
@@ -56,7 +56,7 @@ fn a_retired_ranker_is_never_selected_nor_recommended() {
 }
 
 #[test]
-fn an_enlisted_ranker_is_tried() {
+fn an_added_ranker_is_selected() {
     for kind in kinds() {
         let mut policy = start(kind, 2, 1);
         feed(policy.as_mut(), &[&[0, 30], &[2, 0]], 10);
@@ -101,7 +101,7 @@ fn the_last_ranker_stays() {
 }
 
 #[test]
-fn there_are_only_so_many_rankers() {
+fn the_number_of_rankers_is_limited() {
     for kind in kinds() {
         let mut policy = start(kind, MAX_RANKERS, 1);
         assert!(

@@ -42,7 +42,7 @@ fn worked_matrices() {
 
 /// The log makes candidates leave and return; the hypothesis is checked at every step.
 #[test]
-fn the_hypothesis_is_forgotten_when_it_is_no_candidate() {
+fn the_hypothesis_is_dropped_when_it_is_not_a_candidate() {
     let mut empty = 0;
     let mut forgotten = 0;
     for seed in 0..30 {

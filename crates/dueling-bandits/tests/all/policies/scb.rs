@@ -203,7 +203,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn the_incremental_form_selects_what_the_reference_implementation_selects(
+    fn the_incremental_form_selects_like_the_reference_implementation(
         k in 2usize..8,
         seed in any::<u64>(),
         coarse in prop::sample::select(vec![0.0, 0.05, 0.15, 0.3]),
@@ -281,7 +281,7 @@ fn self_duels_counted_together_are_the_same_steps_one_by_one() {
 }
 
 #[test]
-fn requests_at_once_share_the_rewards_in_progress() {
+fn concurrent_requests_share_the_rewards_in_progress() {
     let policy = start("scb", 8, 11);
     let mut firsts: Vec<usize> =
         selections(&*policy, 8).into_iter().map(|(first, _)| first).collect();
@@ -290,7 +290,7 @@ fn requests_at_once_share_the_rewards_in_progress() {
 }
 
 #[test]
-fn a_tied_pair_does_not_swallow_the_round() {
+fn a_tied_pair_does_not_use_up_the_round() {
     // 0 beats 1 and 2, which are equal; with the default resolution the pair (1, 2) is never needed
     let tied = PreferenceMatrix::from_rows(&[
         vec![0.5, 0.7, 0.7],
@@ -349,7 +349,7 @@ fn the_answer_is_a_copeland_winner() {
 }
 
 #[test]
-fn regret_stops_where_uniform_pairs_go_on() {
+fn regret_stops_growing_unlike_that_of_uniform_pairs() {
     // decided after about 5000 steps, so about a quarter of the regret of uniform pairs in 20000
     let matrix = matrix("cyclic-4");
     costs_less_than_uniform("scb", &matrix, &Regret::copeland(&matrix), 20_000, 10, 0.4);

@@ -48,7 +48,7 @@ fn either_ranker_is_the_largest_of_its_own_sample() {
 }
 
 #[test]
-fn neither_silence_nor_self_duels_teach_anything() {
+fn pages_without_a_click_and_self_duels_change_nothing() {
     let mut policy = start("self-sparring", 2, 1);
     observe(&mut *policy, 0, 1, Outcome::First);
     policy.observe_self_duels(1, 1_000);

@@ -90,7 +90,7 @@ fn self_duels_counted_together_are_the_same_coins_one_by_one() {
 }
 
 #[test]
-fn requests_at_once_do_not_all_get_the_same_pair() {
+fn concurrent_requests_do_not_all_get_the_same_pair() {
     let policy = start("sparring", 5, 1);
     let mut in_flight = InFlight::new();
     let mut shown = [0; 5];

@@ -139,7 +139,7 @@ fn selections_follow_the_probabilities_on_their_tickets() {
 }
 
 #[test]
-fn an_outcome_without_a_ticket_or_with_a_foreign_one_takes_the_weights_at_folding() {
+fn an_outcome_without_a_valid_ticket_uses_the_weights_at_folding() {
     let fold = |ticket: u64| -> Vec<u8> {
         let mut policy = start("vdb", 3, 2);
         for _ in 0..20 {
@@ -154,7 +154,7 @@ fn an_outcome_without_a_ticket_or_with_a_foreign_one_takes_the_weights_at_foldin
 }
 
 #[test]
-fn self_duels_that_come_late_do_not_hide_the_best() {
+fn late_self_duels_do_not_hide_the_best_ranker() {
     // Every outcome is 100 steps late, as in the note on self-duels. Without the floor, about half
     // of the runs recommended the best ranker; 18 or more of 20 would then have a probability of
     // one in five thousand.

@@ -22,7 +22,7 @@ fn win(policy: &mut dyn Policy, winner: usize) -> (usize, usize) {
 /// The example whose ties go to the lowest index, as they do at random for about one seed in a
 /// hundred.
 #[test]
-fn four_rankers_of_which_the_lower_index_always_wins() {
+fn four_rankers_where_the_lower_index_always_wins() {
     let wanted = [(0, 1), (0, 2), (0, 3), (0, 3), (0, 1), (0, 2), (0, 2), (0, 1), (0, 3)];
     let follows = |seed: &u64| {
         let mut policy = start("winner-stays:regret=weak", 4, *seed);
@@ -35,7 +35,7 @@ fn four_rankers_of_which_the_lower_index_always_wins() {
 
 /// The example of three rankers. It starts with (0, 1), as one seed in six does.
 #[test]
-fn three_rankers_with_the_winners_given() {
+fn three_rankers_with_given_winners() {
     let trace = [
         ((0, 1), 0),
         ((0, 2), 2),
@@ -67,7 +67,7 @@ fn three_rankers_with_the_winners_given() {
 }
 
 #[test]
-fn the_winner_of_a_round_is_shown_alone_for_as_many_steps_as_the_table_says() {
+fn the_winner_of_a_round_is_shown_alone_for_the_documented_number_of_steps() {
     let table = [
         1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 6, 7, 8, 8, 9, 10, 11, 13, 14, 15,
         17,
@@ -91,7 +91,7 @@ fn the_winner_of_a_round_is_shown_alone_for_as_many_steps_as_the_table_says() {
 }
 
 #[test]
-fn the_pair_asked_follows_the_rule_of_balances_and_ties() {
+fn the_requested_pair_follows_the_rule_of_balances_and_ties() {
     for seed in 0..30 {
         let k = 5;
         let mut requests = rng(seed);
@@ -125,7 +125,7 @@ fn the_pair_asked_follows_the_rule_of_balances_and_ties() {
 }
 
 #[test]
-fn only_a_win_of_the_pair_asked_moves_the_tournament() {
+fn only_a_win_of_the_requested_pair_moves_the_tournament() {
     let mut policy = start("winner-stays", 4, 2);
     let (i, j) = asked(&*policy);
     let other = (0..4).find(|ranker| ![i, j].contains(ranker)).unwrap();

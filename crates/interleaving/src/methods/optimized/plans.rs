@@ -8,7 +8,7 @@ use super::instance::{Instance, Plan};
 
 /// A source of plans.
 pub trait Plans: Sync {
-    /// The plan of an instance; `None` where [`Instance::solve`] returns none.
+    /// The plan of an instance; `None` if [`Instance::solve`] returns `None`.
     fn plan(&self, instance: &Instance) -> Option<Arc<Plan>>;
 }
 

@@ -1,4 +1,4 @@
-//! Where the matrix of a figure comes from.
+//! The source of a figure's matrix.
 
 use dueling_bandits::preference::{LoadError, PreferenceMatrix};
 
@@ -24,7 +24,7 @@ pub struct FoundMatrix {
     pub stands_in_for: Option<MissingMatrix>,
 }
 
-/// A matrix of a paper that is not used, and how to use it.
+/// A matrix of a paper that the figure does not use, with a hint how to use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingMatrix {
     /// A file that is not given.

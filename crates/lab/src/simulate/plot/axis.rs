@@ -78,7 +78,7 @@ impl Axis {
                 let multiples = (first..=last)
                     .flat_map(|n| (1..10).map(move |m| (m, n)))
                     .filter(|&(m, n)| within(f64::from(m) * 10_f64.powi(n)));
-                // Below two decades, powers of ten alone are too few ticks.
+                // Below two decades, there are too few powers of ten for ticks.
                 let short = self.high / self.low < 100.0;
                 let (named, minor): (Vec<_>, Vec<_>) =
                     multiples.partition(|&(m, _)| m == 1 || (short && (m == 2 || m == 5)));

@@ -1,5 +1,5 @@
-//! Plots of curves. A legend stands beside the curves, never over them. The colours are
-//! distinguishable for colour-blind readers, and the dashes in grey print.
+//! Plots of curves. The legend is next to the curves, never over them. Colour-blind readers can
+//! distinguish the colours, and the dashes distinguish curves in grey print.
 
 use maud::{Markup, html};
 

@@ -78,7 +78,7 @@ fn seed_sets_follow_their_exponent_and_are_never_empty() {
 }
 
 #[test]
-fn selecting_hands_out_what_is_needed_and_then_shows_the_champion_alone() {
+fn selecting_issues_the_needed_comparisons_and_then_shows_the_champion_alone() {
     for kind in KINDS {
         let policy = start(&format!("{kind}:horizon=1000,batches=4"), 6, 5);
         let mut rng = PolicyRng::seed_from_u64(1);
@@ -102,7 +102,7 @@ fn selecting_hands_out_what_is_needed_and_then_shows_the_champion_alone() {
 }
 
 #[test]
-fn pairs_are_handed_out_in_random_order() {
+fn pairs_are_issued_in_random_order() {
     let policy = start("pcomp:horizon=1000", 10, 1);
     let mut rng = PolicyRng::seed_from_u64(9);
     let mut counts = std::collections::HashMap::new();
@@ -116,7 +116,7 @@ fn pairs_are_handed_out_in_random_order() {
 }
 
 #[test]
-fn the_last_one_is_shown_alone_for_ever() {
+fn the_last_ranker_is_shown_alone_forever() {
     for kind in KINDS {
         let mut policy = start(&format!("{kind}:horizon=100000"), 5, 2);
         while policy.batch().is_some() {

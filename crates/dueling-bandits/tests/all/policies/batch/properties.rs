@@ -52,7 +52,7 @@ fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Whether a batch contains every remaining ranker, as far as its pairs show. r(1) of SCOMP2
+/// Whether the pairs of a batch contain every remaining ranker. r(1) of SCOMP2
 /// contains only the seeds, and the cut of the last batch may omit rankers. `asked` includes the
 /// batch itself.
 fn names_all(case: &Case, pairs: &[BatchPair], asked: u64) -> bool {
@@ -96,8 +96,8 @@ fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..most)
 }
 
-/// The observation that `step` stands for in the current state of the policy: usually a pair of the
-/// open batch, in either order.
+/// The observation that `step` encodes, given the current state of the policy: usually of a pair of
+/// the open batch, in either order.
 fn observation(policy: &dyn Policy, step: &Step) -> Observation {
     let rankers = policy.tally().rankers();
     let pairs = policy.batch_pairs();
@@ -271,7 +271,7 @@ proptest! {
 
     /// A restored state continues like the original: same selections, same states.
     #[test]
-    fn a_saved_state_goes_on_the_same(case in cases(), before in steps(600), after in steps(300)) {
+    fn a_restored_state_continues_in_the_same_way(case in cases(), before in steps(600), after in steps(300)) {
         let spec = spec(&case.text, case.rankers);
         let setup = Setup { rankers: case.rankers, seed: case.seed };
         let mut policy = spec.start(setup);

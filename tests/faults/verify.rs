@@ -15,9 +15,10 @@ use crate::report::Row;
 use crate::scene::{NAMES, Scene};
 use crate::support::client::{Client, eventually};
 
-/// Stop the callers, compare the log with every process's standings, and keep the row of the
-/// table. `url` is the database itself, without a proxy.
-pub async fn audit(mut scene: Scene, url: &str, fault: &'static str, times: u64) {
+/// Stop the callers, check that the log has every acknowledged outcome once and that every
+/// process's standings agree with the log, and keep the row of the table. `url` is the database
+/// itself, without a proxy.
+pub async fn verify(mut scene: Scene, url: &str, fault: &'static str, times: u64) {
     scene.close().await;
     let store = connect(url).await.expect("a store");
     let Findings { lost, double_counted, wrong } = compare_with_the_log(&scene, &*store).await;
@@ -38,12 +39,12 @@ pub async fn audit(mut scene: Scene, url: &str, fault: &'static str, times: u64)
     assert!(row.acknowledged > 0, "no outcome was acknowledged");
 
     for name in NAMES {
-        // The processes that ran throughout.
+        // The processes that ran during the faults.
         for replica in 0..scene.places() {
             agrees_with_the_log(&scene.client(replica), &store, name).await;
         }
     }
-    // New processes: one that has the snapshots, and one that has only the log.
+    // New processes: one that restores the snapshots, and one that has only the log.
     for replica in 0..scene.places() {
         scene.stop(replica);
     }
@@ -59,7 +60,7 @@ pub async fn audit(mut scene: Scene, url: &str, fault: &'static str, times: u64)
         assert_eq!(
             scene.client(0).standings(name).await,
             restored,
-            "{name}: a fold from the start"
+            "{name}: the fold of the whole log"
         );
         agrees_with_the_log(&scene.client(0), &store, name).await;
     }
@@ -67,7 +68,7 @@ pub async fn audit(mut scene: Scene, url: &str, fault: &'static str, times: u64)
     store.close().await;
 }
 
-/// The differences between the log and what callers know.
+/// The differences between the log and the responses that callers received.
 #[derive(Debug, Default, PartialEq)]
 struct Findings {
     /// Acknowledged outcomes that are missing or different in the log.
@@ -83,9 +84,9 @@ async fn compare_with_the_log(scene: &Scene, store: &dyn rankduel::store::Store)
     let mut findings = Findings::default();
     let mut entries: BTreeMap<Nonce, Vec<LogEntry>> = BTreeMap::new();
     for name in NAMES {
-        for (place, entry) in (1..).zip(log(store, name).await) {
-            if entry.position != place {
-                findings.wrong.push(format!("{name}: at position {place} there is {entry:?}"));
+        for (position, entry) in (1..).zip(log(store, name).await) {
+            if entry.position != position {
+                findings.wrong.push(format!("{name}: at position {position} there is {entry:?}"));
             }
             if matches!(entry.event, Event::Outcome(_)) {
                 entries.entry(entry.nonce).or_default().push(entry);
@@ -93,22 +94,22 @@ async fn compare_with_the_log(scene: &Scene, store: &dyn rankduel::store::Store)
         }
     }
     scene.office.know(|memory| {
-        for (id, told) in &memory.duels {
+        for (id, sent) in &memory.duels {
             let token = keys.verify(id).expect("a token of this service");
             let found = entries.remove(&token.nonce).unwrap_or_default();
             findings.double_counted += u64::from(found.len() > 1);
-            let as_said = |entry: &LogEntry| {
+            let as_sent = |entry: &LogEntry| {
                 let Event::Outcome(outcome) = &entry.event else { return false };
-                outcome.answer == said(told.outcome, token.first_left)
+                outcome.answer == answer_of(sent.outcome, token.first_left)
                     && (outcome.first, outcome.second) == (token.first, token.second)
             };
             let is_there =
-                |position| found.iter().any(|entry| entry.position == position && as_said(entry));
-            match told.fate {
+                |position| found.iter().any(|entry| entry.position == position && as_sent(entry));
+            match sent.fate {
                 Fate::Acknowledged(position) => findings.lost += u64::from(!is_there(position)),
-                Fate::Open if found.iter().all(as_said) => {}
+                Fate::Open if found.iter().all(as_sent) => {}
                 Fate::Expired if found.is_empty() => {}
-                _ => findings.wrong.push(format!("{told:?}: {found:?}")),
+                _ => findings.wrong.push(format!("{sent:?}: {found:?}")),
             }
         }
     });
@@ -117,7 +118,8 @@ async fn compare_with_the_log(scene: &Scene, store: &dyn rankduel::store::Store)
     findings
 }
 
-fn said(outcome: &str, first_left: bool) -> Answer {
+/// The answer that `outcome`, which names a side, is for the ordered pair.
+fn answer_of(outcome: &str, first_left: bool) -> Answer {
     match (outcome, first_left) {
         ("left", true) | ("right", false) => Answer::First,
         ("left", false) | ("right", true) => Answer::Second,
@@ -188,11 +190,11 @@ pub async fn log(store: &dyn rankduel::store::Store, name: &str) -> Vec<LogEntry
     let mut log: Vec<LogEntry> = Vec::new();
     loop {
         let after = log.last().map_or(0, |entry| entry.position);
-        let page = store.read(record.id, after, 10_000).await.expect("a chunk");
-        if page.is_empty() {
+        let chunk = store.read(record.id, after, 10_000).await.expect("a chunk");
+        if chunk.is_empty() {
             return log;
         }
-        log.extend(page);
+        log.extend(chunk);
     }
 }
 
@@ -201,11 +203,11 @@ pub async fn execute(url: &str, statement: &'static str) {
     if url.starts_with("sqlite:") {
         let mut connection = SqliteConnection::connect(url).await.expect("a connection");
         connection.execute(statement).await.expect("a statement");
-        connection.close().await.expect("its end");
+        connection.close().await.expect("a clean close");
     } else {
         let mut connection = PgConnection::connect(url).await.expect("a connection");
         connection.execute(statement).await.expect("a statement");
-        connection.close().await.expect("its end");
+        connection.close().await.expect("a clean close");
     }
 }
 
