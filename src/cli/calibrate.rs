@@ -12,6 +12,7 @@ use super::error::CommandError;
 use super::values::{count, probability};
 use super::workers::Workers;
 use dueling_bandits::PolicySpec;
+use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::PreferenceMatrix;
 use lab::simulate::calibration::{Calibration, Trial};
 use lab::simulate::{Entrant, Feedback};
@@ -50,6 +51,15 @@ pub struct Arguments {
     #[arg(long, value_name = "P", default_value = "0.95", value_parser = confidence)]
     confidence: f64,
 
+    /// Margin of the verdict: pairs within it may count for either ranker
+    #[arg(long, value_name = "M", default_value = "0", value_parser = margin)]
+    margin: f64,
+
+    /// Report verdicts and true regret only: no estimates and no forecasts, which take most of the
+    /// time
+    #[arg(long, conflicts_with = "looks")]
+    verdicts_only: bool,
+
     /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -67,6 +77,9 @@ pub struct Arguments {
     format: Format,
 }
 
+/// Most simulated steps of one forecast.
+const FORECAST_STEPS: u64 = 500_000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Markdown
@@ -81,6 +94,13 @@ fn confidence(text: &str) -> Result<f64, String> {
             Ok(confidence)
         }
         _ => Err("it must be from 0.5 to 0.9999".into()),
+    }
+}
+
+fn margin(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(margin) if crate::engine::experiment_spec::MARGIN.contains(&margin) => Ok(margin),
+        _ => Err("it must be from 0 to 0.2".into()),
     }
 }
 
@@ -110,6 +130,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
 impl Arguments {
     fn trials(&self) -> Result<Vec<Trial>, CommandError> {
         let mut looks = match self.looks.is_empty() {
+            _ if self.verdicts_only => Vec::new(),
             true => vec![(self.horizon / 100).max(1), (self.horizon / 10).max(1), self.horizon],
             false => self.looks.clone(),
         };
@@ -139,7 +160,8 @@ impl Arguments {
                     looks: looks.clone(),
                     runs: self.runs,
                     seed: self.seed,
-                    confidence: self.confidence,
+                    target: Target { confidence: self.confidence, margin: self.margin },
+                    forecast_steps: FORECAST_STEPS,
                     feedback: Feedback { ties: self.ties, ..Feedback::default() },
                 });
             }
@@ -149,11 +171,23 @@ impl Arguments {
 }
 
 fn table(found: &[Calibration]) -> String {
+    let mut text = String::new();
+    if found.iter().any(|found| !found.regret.is_empty()) {
+        text += &regret_table(found);
+        text.push('\n');
+    }
+    text + &verdict_table(found)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn regret_table(found: &[Calibration]) -> String {
     let mut text = String::from(
         "| matrix | policy | step | true regret | plug-in | posterior mean | length of 95 % interval | holds the truth | too low | \
          Condorcet: truth, mean, holds it |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n",
     );
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     for found in found {
         for look in &found.regret {
             let condorcet = match look.condorcet {
@@ -184,25 +218,36 @@ fn table(found: &[Calibration]) -> String {
             );
         }
     }
-    text.push_str(
-        "\n| matrix | policy | experiments | decided | median duels | wrong | wrong at most | true winner excluded | \
-         took / forecast | within the range |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    text
+}
+
+fn verdict_table(found: &[Calibration]) -> String {
+    let mut text = String::from(
+        "| matrix | policy | experiments | decided | median steps | p90 | wrong | wrong at most | regret at verdict | regret at \
+         horizon | p90 | p99 | max | took / forecast | within the range |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: \
+         | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for found in found {
-        let verdict = &found.verdict;
+        let (verdict, total) = (&found.verdict, &found.total_regret);
         let known = |text: Option<String>| text.unwrap_or_else(|| "–".into());
         let _ = writeln!(
             text,
-            "| {} | {} | {} of {} steps | {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} of {} steps | {} | {} | {} | {} | {} | {} | {:.0} ± {:.0} | {:.0} | {:.0} | {:.0} | {} | {} |",
             found.matrix,
             found.policy,
             found.runs,
             found.horizon,
             verdict.decided,
             known(verdict.median_steps.map(|steps| steps.to_string())),
+            known(verdict.p90_steps.map(|steps| steps.to_string())),
             verdict.wrong,
             percent(verdict.wrong_share_at_most),
-            verdict.excluded,
+            known(verdict.regret_at_verdict.map(|regret| format!("{regret:.0}"))),
+            total.mean,
+            total.standard_error,
+            total.p90,
+            total.p99,
+            total.max,
             known(
                 verdict.forecast_ratio.map(|(ratio, looks)| format!("{ratio:.2} ({looks} looks)"))
             ),

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::layout::{number, percent, seconds, timestamp};
 use super::parts::{fact, status, with_code};
 use super::view::View;
-use super::{heat, history, interleaved, pairs, verdict};
+use super::{heat, history, interleaved, pairs, race, verdict};
 
 /// The page.
 pub(crate) fn page(view: &View) -> Markup {
@@ -23,6 +23,7 @@ pub(crate) fn page(view: &View) -> Markup {
         }
         (alarms(view))
         (verdict::section(view))
+        (race::section(view))
         div.columns {
             (history::cost(view))
             (history::shown(view))

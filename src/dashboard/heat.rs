@@ -204,10 +204,10 @@ fn interval((low, high): (f64, f64)) -> String {
 
 fn standing(pair: &Pairing, interval: (f64, f64)) -> Markup {
     let is = match interval {
-        (low, _) if low > 0.5 => "certainly better",
-        (_, high) if high < 0.5 => "certainly worse",
-        _ if pair.rate > 0.5 => "ahead, not certain",
-        _ if pair.rate < 0.5 => "behind, not certain",
+        (low, _) if low > 0.5 => "clearly ahead",
+        (_, high) if high < 0.5 => "clearly behind",
+        _ if pair.rate > 0.5 => "ahead, not clearly",
+        _ if pair.rate < 0.5 => "behind, not clearly",
         _ => "even",
     };
     html! { (is) @if pair.deciding { " " span.mark { "◆ decides" } } }

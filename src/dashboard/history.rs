@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::layout::{number, percent, quantity};
-use super::plot::{Band, Line, Plot};
+use super::plot::{Axis, Band, Line, Plot};
 use super::view::View;
 
 /// Rankers with a line of their own; the others share one.
@@ -52,6 +52,7 @@ pub(crate) fn cost(view: &View) -> Markup {
                 .map(|point| (point.steps as f64, point.low, point.high))
                 .collect(),
         }],
+        y_axis: Axis::Linear,
     };
     html! {
         section aria-labelledby="cost-title" {
@@ -111,6 +112,7 @@ pub(crate) fn shown(view: &View) -> Markup {
         y_label: "places on pages",
         lines,
         bands: Vec::new(),
+        y_axis: Axis::Linear,
     };
     html! {
         section aria-labelledby="shown-title" {

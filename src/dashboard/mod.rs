@@ -13,6 +13,7 @@ mod pages;
 mod pairs;
 mod parts;
 mod plot;
+mod race;
 mod response;
 mod session;
 mod verdict;

@@ -38,6 +38,17 @@ pub(crate) struct Plot<'a> {
     pub y_label: &'a str,
     pub lines: Vec<Line<'a>>,
     pub bands: Vec<Band<'a>>,
+    pub y_axis: Axis,
+}
+
+/// How a y axis is divided.
+#[derive(Clone, Copy)]
+pub(crate) enum Axis {
+    /// From 0 to a round number.
+    Linear,
+    /// From 1 to this factor. The points have the logarithm, as a share of the logarithm of the
+    /// end: 0 to 1.
+    Logarithmic(f64),
 }
 
 /// Size in units of the picture, which is stretched.
@@ -73,7 +84,10 @@ impl Plot<'_> {
             )
         };
         let x_end = all().map(|(x, _)| x).fold(0.0, f64::max);
-        let y_end = round_up(all().map(|(_, y)| y).fold(0.0, f64::max));
+        let y_end = match self.y_axis {
+            Axis::Linear => round_up(all().map(|(_, y)| y).fold(0.0, f64::max)),
+            Axis::Logarithmic(_) => 1.0,
+        };
         if x_end <= 0.0 || self.lines.iter().all(|line| line.points.len() < 2) {
             return None;
         }
@@ -87,13 +101,17 @@ impl Plot<'_> {
             }
             path
         };
-        let ticks =
-            |end: f64| (0..=PARTS).map(move |part| quantity(end * part as f64 / PARTS as f64));
+        let part_of = |part: usize| part as f64 / PARTS as f64;
+        let x_ticks = (0..=PARTS).map(|part| quantity(x_end * part_of(part)));
+        let y_tick = |part: usize| match self.y_axis {
+            Axis::Linear => quantity(y_end * part_of(part)),
+            Axis::Logarithmic(end) => quantity(end.powf(part_of(part))),
+        };
         Some(html! {
             figure.plot {
                 div.frame {
                     p.y-label { (self.y_label) }
-                    ol.y-ticks aria-hidden="true" { @for tick in ticks(y_end).collect::<Vec<_>>().iter().rev() { li { (tick) } } }
+                    ol.y-ticks aria-hidden="true" { @for part in (0..=PARTS).rev() { li { (y_tick(part)) } } }
                     svg role="img" aria-label=(self.summary) viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" {
                         @for part in 0..=PARTS {
                             @let y = HEIGHT * part as f64 / PARTS as f64;
@@ -108,7 +126,7 @@ impl Plot<'_> {
                             path.line.(line.class) d=(path(&mut line.points.iter().copied())) {}
                         }
                     }
-                    ol.x-ticks aria-hidden="true" { @for tick in ticks(x_end) { li { (tick) } } }
+                    ol.x-ticks aria-hidden="true" { @for tick in x_ticks { li { (tick) } } }
                     p.x-label { (self.x_label) }
                 }
                 figcaption {
@@ -149,6 +167,7 @@ mod tests {
             y_label: "regret",
             lines: vec![Line { label: "a & b".into(), class: "own", points }],
             bands: Vec::new(),
+            y_axis: Axis::Linear,
         };
         assert!(plot(vec![(1.0, 1.0)]).render().is_none());
         let text = plot(vec![(0.0, 0.0), (10.0, 4.0)]).render().unwrap().into_string();

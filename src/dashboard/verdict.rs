@@ -12,10 +12,11 @@ use crate::service::reports::verdict::VerdictState;
 pub(crate) fn section(view: &View) -> Markup {
     let verdict = &view.verdict;
     let leader = verdict.rankers.iter().find(|row| row.id == verdict.leader);
-    let (class, state) = match verdict.state {
-        VerdictState::NothingKnown => ("open", "no data yet"),
-        VerdictState::Open => ("open", "open"),
-        VerdictState::Decided => ("decided", "decided"),
+    let (class, state) = match (verdict.state, &verdict.concluded) {
+        (VerdictState::Decided, _) => ("decided", "decided"),
+        (_, Some(_)) => ("archived", "concluded without a verdict"),
+        (VerdictState::NothingKnown, None) => ("open", "no data yet"),
+        (VerdictState::Open, None) => ("open", "open"),
     };
     html! {
         section.verdict aria-labelledby="verdict-title" {
@@ -24,12 +25,14 @@ pub(crate) fn section(view: &View) -> Markup {
             p.advice { b { "What to do: " } (advice(view)) }
             dl.facts {
                 @if let Some(leader) = leader {
-                    (fact("Leader", &html! { code { (leader.id) } }))
+                    (fact(if verdict.winners.is_empty() { "Leader" } else { "Winner" }, &html! { code { (leader.id) } }))
                     (fact("Probability of being best", &html! { (percent(leader.copeland_probability)) }))
                 }
-                (fact("Can still be best", &html! { span #possible { (verdict.possible.len()) } " of " (view.active().len()) }))
+                @if verdict.winners.is_empty() && verdict.concluded.is_none() {
+                    (fact("Can still be best", &html! { span #possible { (verdict.possible.len()) } " of " (view.active().len()) }))
+                }
                 (fact("Duels answered", &html! { span #duels { (number(verdict.duels)) } }))
-                (fact("Duels still needed", &html! {
+                @if verdict.concluded.is_none() { (fact("Pages to the verdict", &html! {
                     @match (&verdict.duels_to_go, &verdict.duels_to_go_reason) {
                         (Some(to_go), _) if to_go.estimate == 0 => { "none" }
                         (Some(to_go), _) => {
@@ -42,10 +45,11 @@ pub(crate) fn section(view: &View) -> Markup {
                         }
                         (None, _) => { "unknown" }
                     }
-                }))
+                })) }
                 (fact("Confidence", &html! { (percent(verdict.confidence)) ", at all times" }))
+                (fact("Margin", &html! { (percent(verdict.margin)) }))
             }
-            @if verdict.duels_to_go.is_none() && let Some(reason) = &verdict.duels_to_go_reason {
+            @if verdict.concluded.is_none() && verdict.duels_to_go.is_none() && let Some(reason) = &verdict.duels_to_go_reason {
                 p.quiet { "Why the number is unknown: " (with_code(reason)) }
             }
         }
@@ -60,7 +64,8 @@ fn advice(view: &View) -> Markup {
     }
     match (view.record.status, verdict.state) {
         (Status::Concluded, _) => html! {
-            "Only the winner is shown. Make it the default in the search backend, then archive the experiment."
+            "Only " @if let Some(winner) = verdict.concluded.as_ref().and_then(|done| done.winner.as_ref()) { code { (winner) } } @else { "the winner" }
+            " is shown. Make it the default in the search backend, then archive the experiment."
         },
         (Status::Paused, _) => {
             html! { "The experiment is paused and issues no duels. Resume it to learn more." }

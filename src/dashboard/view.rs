@@ -15,8 +15,8 @@ use crate::service::reports::traffic::TrafficSummary;
 use crate::service::reports::verdict::Verdict;
 use crate::store::ExperimentRecord;
 use dueling_bandits::Tally;
-use dueling_bandits::evidence::Sequences;
 use dueling_bandits::evidence::history::Checkpoint;
+use dueling_bandits::evidence::{RacePoint, Sequences};
 use dueling_bandits::pairs::pair_index;
 
 /// Maximum number of deciding pairs that are marked: many marks would be useless.
@@ -49,6 +49,8 @@ pub(crate) struct View {
     pub deciding: HashSet<(usize, usize)>,
     /// Recent comparisons of each pair per page; triangular.
     recent: Vec<f64>,
+    /// The evidence for the leader over time.
+    pub race: Vec<RacePoint>,
     /// The intervals of pairs.
     sequences: Sequences,
     /// Counts by the experiment's tie rule.
@@ -75,23 +77,25 @@ impl View {
         loaded: Arc<LoadedExperiment>,
         chosen: Option<&str>,
     ) -> Result<Self, ServiceError> {
-        let confidence = loaded.verdict_confidence(None).map_err(ServiceError::internal)?;
+        let target = loaded.spec.verdict_target();
         let (verdict, regret) =
-            tokio::try_join!(service.verdict(&loaded, confidence), service.regret_report(&loaded))?;
+            tokio::try_join!(service.verdict(&loaded, target), service.regret_report(&loaded))?;
         let standings = loaded.standings()?;
         let statistics = loaded.page_statistics()?;
-        let (tally, sequences, checkpoints, recent, in_batches) = {
+        let (tally, sequences, checkpoints, recent, race, in_batches) = {
             let fold = loaded.fold()?;
             let (policy, history) = (fold.policy(), fold.history());
             let rankers = policy.tally().rankers();
-            let sequences = Sequences::new(fold.initial_rankers(), rankers, confidence);
+            let sequences = Sequences::new(fold.initial_rankers(), rankers, target.confidence);
             let recent =
                 (1..rankers).flat_map(|i| (0..i).map(move |j| history.rate(i, j))).collect();
+            let race = fold.race().points().to_vec();
             (
                 policy.tally().clone(),
                 sequences,
                 history.checkpoints(),
                 recent,
+                race,
                 policy.batches().is_some(),
             )
         };
@@ -134,6 +138,7 @@ impl View {
             chosen,
             deciding,
             recent,
+            race,
             sequences,
             verdict,
             checkpoints,

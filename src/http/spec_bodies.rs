@@ -1,6 +1,7 @@
 //! Policies and interleaving methods in request bodies.
 
 use dueling_bandits::PolicySpec;
+use dueling_bandits::evidence::Target;
 use dueling_bandits::parameters::InvalidPolicy;
 use interleaving::InvalidSpec;
 use serde_json::{Map, Value};
@@ -8,14 +9,36 @@ use serde_json::{Map, Value};
 use super::problem::{ApiResult, Problem, ProblemKind};
 
 /// The policy if the body has none.
-const DEFAULT_POLICY: &str = "d-ts-plus";
+const DEFAULT_POLICY: &str = "d-ts-verdict";
+/// Parameters that follow the verdict of the experiment where the body does not give them.
+const VERDICT_PARAMETERS: [&str; 2] = ["confidence", "margin"];
 
 /// The member `policy` of a body, or the default policy.
 pub(crate) fn policy_or_default(body: Option<Map<String, Value>>) -> ApiResult<PolicySpec> {
-    match body {
-        Some(body) => policy(body),
-        None => PolicySpec::from_parameters(DEFAULT_POLICY, Map::new()).map_err(invalid_policy),
+    policy(body.unwrap_or_else(default_policy))
+}
+
+/// The same for an experiment whose verdict must achieve `target`: a policy that works towards a
+/// verdict works towards this one, unless the body gives it another.
+pub(crate) fn policy_of_experiment(
+    body: Option<Map<String, Value>>,
+    target: Target,
+) -> ApiResult<PolicySpec> {
+    let mut body = body.unwrap_or_else(default_policy);
+    let kind = body.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let description = PolicySpec::KINDS.iter().find(|(name, _)| *name == kind);
+    let parameters = description.map_or(&[][..], |(_, description)| description.parameters);
+    if VERDICT_PARAMETERS.iter().all(|name| parameters.iter().any(|own| own.name == *name)) {
+        let values = [target.confidence, target.margin];
+        for (name, value) in VERDICT_PARAMETERS.into_iter().zip(values) {
+            body.entry(name).or_insert_with(|| value.into());
+        }
     }
+    policy(body)
+}
+
+fn default_policy() -> Map<String, Value> {
+    Map::from_iter([("kind".to_owned(), DEFAULT_POLICY.into())])
 }
 
 /// The member `policy` of a body.

@@ -34,14 +34,18 @@ struct VerdictQuery {
     /// experiment concludes automatically, else 0.95.
     #[param(minimum = 0.5, maximum = 0.9999, nullable = false)]
     confidence: Option<f64>,
+    /// Margin of the verdict, 0 to 0.2. The default is the margin at which the experiment concludes
+    /// automatically, else 0.01.
+    #[param(minimum = 0.0, maximum = 0.2, nullable = false)]
+    margin: Option<f64>,
 }
 
 /// The best ranker, with its confidence
 ///
-/// `winners` and `possible` are based on confidence intervals that hold at all times together, so
-/// you may read the verdict as often as you like and stop at any time. The probabilities come from
-/// the posterior, under a uniform prior over the preferences; they are informative earlier, but
-/// give a weaker guarantee. Every replica returns the same verdict for the same log position.
+/// `winners` is correct with the stated confidence however often you read it, and whenever you
+/// stop. The probabilities come from the posterior, under a prior over the preferences; they are
+/// informative earlier, but give a weaker guarantee. Every replica returns the same verdict for the
+/// same log position, except for `duels_to_go`, which is simulated.
 #[utoipa::path(get, path = "/v1/experiments/{name}/verdict", tag = "results",
     params(
         ("name" = String, Path, description = "Name of the experiment."),
@@ -59,15 +63,16 @@ async fn verdict(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    let confidence = loaded
-        .verdict_confidence(query.confidence)
-        .map_err(|detail| Problem::invalid(&detail).query("confidence", detail))?;
+    let target = loaded
+        .verdict_target(query.confidence, query.margin)
+        .map_err(|(name, detail)| Problem::invalid(&detail).query(name, detail))?;
     let version = loaded.with_record(|record| record.version);
-    let tag = |position: u64| format!("{position}-{version}-{confidence}");
+    let tag =
+        |position: u64| format!("{position}-{version}-{}-{}", target.confidence, target.margin);
     if let Some(unchanged) = unchanged(&headers, &tag(loaded.fold()?.position())) {
         return Ok(unchanged);
     }
-    let verdict = state.service.verdict(&loaded, confidence).await?;
+    let verdict = state.service.verdict(&loaded, target).await?;
     Ok(tagged(&tag(verdict.position), &*verdict))
 }
 

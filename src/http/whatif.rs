@@ -67,8 +67,8 @@ struct CountsBody {
     /// to 1024 rows, with numbers below 2^30 and a diagonal of zeros.
     #[schema(value_type = Vec<Vec<u32>>, min_items = 2, max_items = 1024, example = json!([[0, 7, 4], [3, 0, 5], [2, 1, 0]]))]
     wins: Vec<Vec<u32>>,
-    /// The policy, one whose state is these counts: `uniform`, `d-ts`, `d-ts-plus` (the default) or
-    /// `self-sparring`.
+    /// The policy, `d-ts-verdict` by default. It must be one whose state is counts; the error for
+    /// any other lists them.
     #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
     /// Number of pages shown so far, including self-duels and pages without a winner; the number of

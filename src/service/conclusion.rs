@@ -1,11 +1,9 @@
-//! Concluding an experiment automatically: as soon as its evidence makes a winner certain at the
-//! confidence of its spec.
+//! Concluding an experiment automatically: as soon as it has a verdict, or at a limit of its spec.
 //!
-//! Every process checks, and the store lets one of them conclude. The intervals behind a certainty
-//! hold at all times at once, so checking often does not make errors more likely.
+//! Every process checks, and the store lets one of them conclude. The verdict is part of the folded
+//! state, so every process finds the same one at the same log position.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 
@@ -15,35 +13,24 @@ use crate::events::{ControlEvent, Status};
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::lifecycle::audited_status;
+use crate::service::reports::standings::answered_duels;
 use crate::store::{AuditNote, Change, ExperimentRecord, Nonce};
-use dueling_bandits::evidence::Certainty;
 
 /// Nonce of the one automatic conclusion of an experiment. No process has it.
 const CONCLUSION: Nonce = (u64::MAX as Nonce - 1) << 64;
 
-/// The log position of the last check, if no winner was certain there.
-struct CheckedAt(AtomicU64);
-
-impl Default for CheckedAt {
-    fn default() -> Self {
-        Self(AtomicU64::new(u64::MAX))
-    }
-}
+const MILLISECONDS_A_DAY: f64 = 86_400_000.0;
 
 impl Service {
-    /// Conclude an experiment if a winner is certain.
-    pub(super) async fn conclude_if_certain(
+    /// Conclude an experiment if its spec asks for that now.
+    pub(super) async fn conclude_if_due(
         &self,
         loaded: &Arc<LoadedExperiment>,
     ) -> Result<(), ServiceError> {
         if loaded.spec.conclude_at.is_none() || loaded.is_broken() {
             return Ok(());
         }
-        let experiment = Arc::clone(loaded);
-        let due = tokio::task::spawn_blocking(move || certain_winner(&experiment)).await.map_err(
-            |error| ServiceError::internal(format!("checking for a winner failed: {error}")),
-        )?;
-        if let Some((winner, reason)) = due?
+        if let Some((winner, reason)) = due(loaded, self.now_ms())?
             && self.conclude_automatically(loaded, winner, reason.clone()).await?
         {
             tracing::info!(
@@ -99,39 +86,40 @@ impl Service {
     }
 }
 
-/// The winner to conclude on, and why. `None` if no winner is certain, or if the log has not grown
-/// since the last check.
-fn certain_winner(loaded: &LoadedExperiment) -> Result<Option<(usize, String)>, ServiceError> {
+/// The winner to conclude on, and why; `None` while it is not time to conclude.
+fn due(loaded: &LoadedExperiment, now: i64) -> Result<Option<(usize, String)>, ServiceError> {
     let Some(at) = loaded.spec.conclude_at else { return Ok(None) };
-    let runs = |record: &ExperimentRecord| {
-        record.status == Status::Running && record.archived_at.is_none()
-    };
-    if !loaded.with_record(runs) {
+    let record = loaded.record();
+    if record.status != Status::Running || record.archived_at.is_some() {
         return Ok(None);
     }
-    let checked_at = loaded.extensions().get::<CheckedAt>();
-    let (position, tally, roster, initial_rankers) = {
-        let fold = loaded.fold()?;
-        let checked = checked_at.0.load(Ordering::Relaxed);
-        if fold.concluded_by_itself().is_some() || fold.position() == checked {
-            return Ok(None);
-        }
-        let tally = fold.policy().tally().clone();
-        (fold.position(), tally, fold.roster().clone(), fold.initial_rankers())
-    };
-    let certainty = Certainty::among(&tally, &roster, initial_rankers, at.confidence);
-    let certain = certainty.certain();
-    if certain.is_empty() {
-        checked_at.0.store(position, Ordering::Relaxed);
+    let days = (now - record.created_at) as f64 / MILLISECONDS_A_DAY;
+    if at.min_days.is_some_and(|least| days < least) {
         return Ok(None);
     }
-    let winner = tally.copeland_leader_among(&certain);
-    let others = roster.active().len() - 1;
-    let wins = certainty.certain_wins(winner);
+    let fold = loaded.fold()?;
+    if fold.concluded_by_itself().is_some() {
+        return Ok(None);
+    }
+    let (position, duels) = (fold.position(), answered_duels(&fold));
+    if let Some(verdict) = fold.verdict().verdict() {
+        let reason = format!(
+            "certain at confidence {} with margin {}, after {} duels; log position {position}",
+            at.confidence, at.margin, verdict.comparisons
+        );
+        return Ok(Some((verdict.winner(), reason)));
+    }
+    let limit = if at.max_duels.is_some_and(|most| duels >= most) {
+        format!("`max_duels` was reached ({duels} duels)")
+    } else if let Some(most) = at.max_days.filter(|&most| days >= most) {
+        format!("`max_days` was reached ({most} days)")
+    } else {
+        return Ok(None);
+    };
+    let leader = fold.verdict().leader(fold.policy().tally(), fold.roster().active()).ranker;
     let reason = format!(
-        "certain at confidence {}, at log position {position}: it beats at least {wins} of {others} others, and none beats \
-         more",
+        "no ranker was certain at confidence {} when {limit}: concluded on the leader",
         at.confidence
     );
-    Ok(Some((winner, reason)))
+    Ok(Some((leader, reason)))
 }

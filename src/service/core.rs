@@ -133,6 +133,6 @@ impl PeriodicTasks for Service {
     }
 
     async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError> {
-        Ok(self.conclude_if_certain(loaded).await?)
+        Ok(self.conclude_if_due(loaded).await?)
     }
 }

@@ -40,7 +40,11 @@ async fn an_experiment_is_created_with_defaults(database: TestDatabase) {
     let created = answer.json(201);
     assert_eq!(answer.header("location"), Some("/v1/experiments/search"));
     assert_eq!(answer.header("etag"), Some("\"1\""));
-    assert_eq!(created["policy"]["kind"], "d-ts-plus");
+    assert_eq!(
+        created["policy"],
+        json!({"kind": "d-ts-verdict", "alpha": 0.51, "confidence": 0.95, "margin": 0.01, "urgency": 0.9})
+    );
+    assert_eq!(created["conclude_at"], json!({"confidence": 0.95, "margin": 0.01}));
     assert!(created["policy_assumes"].is_string());
     assert!(created["seed"].is_u64());
     let now = rfc3339(START_MS);

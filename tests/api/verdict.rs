@@ -12,6 +12,8 @@ on_both_databases! {
     the_same_log_gives_the_same_estimates
     a_confidence_out_of_range_is_refused
     an_experiment_concludes_automatically_once
+    an_experiment_concludes_at_its_limits
+    an_experiment_with_null_never_concludes
     a_reopened_experiment_stays_running
     a_failed_conclusion_does_not_block_others
     winners_are_reported_for_every_notion
@@ -36,7 +38,7 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     let before = verdict(&server, "search").await;
     assert_eq!((&before["state"], &before["confidence"]), (&json!("nothing-known"), &json!(0.95)));
     assert_eq!((&before["winners"], &before["possible"]), (&json!([]), &json!(["a", "b", "c"])));
-    assert_eq!(before["deciding_pairs_total"], 3);
+    assert_eq!((&before["margin"], &before["condorcet"]), (&json!(0.01), &json!(false)));
     assert_eq!((&before["duels_to_go"], &before["concluded"]), (&json!(null), &json!(null)));
     assert!(before["duels_to_go_reason"].as_str().is_some_and(|why| why.contains("no duel")));
     assert_eq!(before["deciding_pairs"][0]["win_rate"], json!(null));
@@ -51,7 +53,16 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
         (&open["state"], &open["leader"], &open["duels"]),
         (&json!("open"), &json!("a"), &json!(15))
     );
-    assert_eq!(open["deciding_pairs"][0]["left"], "a", "the leader's pairs first, seen from it");
+    assert_eq!(open["deciding_pairs"][0]["left"], "a", "it has to win its pairs: {open}");
+    assert!(open["deciding_pairs"][0]["duels_missing"].as_u64() > Some(0), "{open}");
+    let needed = open["evidence_needed"].as_f64().expect("a number");
+    assert!((20.0..25.0).contains(&needed), "{open}");
+    assert_eq!(open["rankers"][0]["evidence_against"], json!(null), "the leader");
+    for rival in [1, 2] {
+        let evidence = open["rankers"][rival]["evidence_against"].as_f64().expect("a number");
+        let possible = open["rankers"][rival]["possible"].as_bool().expect("a flag");
+        assert_eq!(possible, evidence < needed, "{open}");
+    }
     assert!(open["duels_to_go"]["estimate"].as_u64().is_some_and(|duels| duels > 0), "{open}");
     let chances: f64 =
         (0..3).map(|i| open["rankers"][i]["condorcet_probability"].as_f64().unwrap()).sum();
@@ -66,14 +77,18 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     let tag = answer.header("etag").expect("an ETag").to_owned();
     let decided = answer.json(200);
     assert_eq!((&decided["state"], &decided["winners"]), (&json!("decided"), &json!(["a"])));
-    assert_eq!(decided["rankers"][0]["certain_wins"], 2);
+    assert_eq!(
+        (&decided["rankers"][0]["certain"], &decided["condorcet"]),
+        (&json!(true), &json!(true))
+    );
+    assert!(decided["decided_after_duels"].as_u64().is_some_and(|duels| (16..75).contains(&duels)));
     assert_eq!(
         (&decided["deciding_pairs"], &decided["duels_to_go"]["estimate"]),
         (&json!([]), &json!(0))
     );
     assert_eq!(
         decided["sentence"],
-        "`a` is the best ranker: it beats all 2 others. That is 95 % sure."
+        "`a` is the best ranker: it beats all 2 others, or is less than 1 percentage point behind. That is 95 % sure."
     );
     let known = |tag: &str| vec![("if-none-match".to_owned(), tag.to_owned())];
     let headers = known(&tag);
@@ -132,8 +147,30 @@ async fn a_confidence_out_of_range_is_refused(database: TestDatabase) {
     let mut body = steady("search", &["a", "b"]);
     body["conclude_at"] = json!({"sure": 0.95});
     server.post("/v1/experiments", &body).await.problem(ProblemKind::InvalidRequest);
+    for (field, wrong) in [
+        ("margin", json!(-0.1)),
+        ("margin", json!(0.3)),
+        ("max_duels", json!(0)),
+        ("max_days", json!(0)),
+        ("min_days", json!(-1)),
+        ("min_days", json!(5000)),
+    ] {
+        body["conclude_at"] = json!({ field: wrong });
+        server
+            .post("/v1/experiments", &body)
+            .await
+            .problem_at(ProblemKind::InvalidRequest, &format!("/conclude_at/{field}"));
+    }
+    body["conclude_at"] = json!({"min_days": 3, "max_days": 2});
+    server
+        .post("/v1/experiments", &body)
+        .await
+        .problem_at(ProblemKind::InvalidRequest, "/conclude_at/min_days");
     body["conclude_at"] = json!({"confidence": 0.9});
-    assert_eq!(server.create(&body).await["conclude_at"], json!({"confidence": 0.9}));
+    assert_eq!(
+        server.create(&body).await["conclude_at"],
+        json!({"confidence": 0.9, "margin": 0.01})
+    );
     assert_eq!(verdict(&server, "search").await["confidence"], 0.9, "the experiment's own");
     for confidence in ["0.4", "1", "NaN", "inf", "x", ""] {
         let path = format!("/v1/experiments/search/verdict?confidence={confidence}");
@@ -201,6 +238,68 @@ async fn an_experiment_concludes_automatically_once(database: TestDatabase) {
         1,
         "one event"
     );
+}
+
+const DAY_MS: i64 = 86_400_000;
+
+async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    // a limit of duels, before there is a verdict
+    let mut body = steady("few", &["a", "b", "c"]);
+    body["conclude_at"] = json!({"max_duels": 4});
+    server.create(&body).await;
+    play(&server, "few", 4).await;
+    let experiment = concluded_as(&server, "few").await;
+    // after so few duels any of them may lead
+    let winner = experiment["winner"].as_str().expect("a winner").to_owned();
+    let found = eventually("the reason", async || {
+        let found = verdict(&server, "few").await;
+        (found["concluded"]["automatic"] == true).then_some(found)
+    })
+    .await;
+    let reason = found["concluded"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("`max_duels`") && reason.contains("4 duels"), "{reason}");
+    assert_eq!((&found["state"], &found["winners"]), (&json!("open"), &json!([])));
+    let sentence = found["sentence"].as_str().expect("a sentence");
+    assert!(sentence.contains(&format!("concluded on `{winner}` without a verdict")), "{sentence}");
+    assert_eq!(found["duels_to_go"], json!(null));
+
+    // a verdict that has to wait for a day, and a limit of days
+    let mut body = steady("search", &["a", "b"]);
+    body["conclude_at"] = json!({"min_days": 1});
+    server.create(&body).await;
+    let mut body = steady("slow", &["a", "b", "c"]);
+    body["conclude_at"] = json!({"max_days": 2});
+    server.create(&body).await;
+    play(&server, "search", 25).await;
+    play(&server, "slow", 3).await;
+    assert_eq!(verdict(&server, "search").await["state"], "decided");
+    decided_as(&server, "other").await;
+    concluded_as(&server, "other").await;
+    let status = async |name: &str| {
+        server.get(&format!("/v1/experiments/{name}")).await.json(200)["status"].clone()
+    };
+    assert_eq!(
+        (status("search").await, status("slow").await),
+        (json!("running"), json!("running"))
+    );
+    server.clock.advance_ms(DAY_MS);
+    concluded(&server).await;
+    assert_eq!(status("slow").await, "running");
+    server.clock.advance_ms(DAY_MS);
+    concluded_as(&server, "slow").await;
+}
+
+async fn an_experiment_with_null_never_concludes(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["conclude_at"] = json!(null);
+    assert_eq!(server.create(&body).await["conclude_at"], json!(null));
+    play(&server, "search", 25).await;
+    assert_eq!(verdict(&server, "search").await["state"], "decided");
+    decided_as(&server, "other").await;
+    concluded_as(&server, "other").await;
+    assert_eq!(server.get("/v1/experiments/search").await.json(200)["status"], "running");
 }
 
 async fn a_reopened_experiment_stays_running(database: TestDatabase) {

@@ -97,6 +97,12 @@ policies! {
     DoubleThompson(crate::policies::double_thompson::DoubleThompson) = "d-ts",
     /// Double Thompson sampling that breaks ties by the lowest expected regret.
     DoubleThompsonPlus(crate::policies::double_thompson::DoubleThompsonPlus) = "d-ts-plus",
+    /// D-TS+ with soft pruning.
+    DoubleThompsonPlusSoft(crate::policies::double_thompson::DoubleThompsonPlusSoft) = "d-ts-plus-soft",
+    /// D-TS+ with soft pruning and a sharpened first sample.
+    DoubleThompsonPlusSharp(crate::policies::double_thompson::DoubleThompsonPlusSharp) = "d-ts-plus-sharp",
+    /// D-TS-Verdict: double Thompson sampling that proves its winner.
+    DoubleThompsonVerdict(crate::policies::verdict::DoubleThompsonVerdict) = "d-ts-verdict",
     /// Copeland confidence bound.
     Ccb(crate::policies::ccb::Ccb) = "ccb",
     /// Relative upper confidence bound.

@@ -27,6 +27,8 @@ use interleaving::Spec;
 use interleaving::click_models::ClickModelSpec;
 use lab::estimate::Comparing;
 
+/// Most pages of a demo that ends with the verdict.
+const PAGES_MAX: u64 = 100_000;
 /// Number of slots of a page of documents.
 const PAGE_LENGTH: usize = 10;
 
@@ -36,6 +38,9 @@ const ARXIV_RANKERS: usize = 6;
 /// The arguments of `rankduel demo`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
+The demo runs until the experiment concludes by itself: until the verdict at 95 %, with a margin of 1 percentage point. \
+Then it says what other ways to a verdict would have cost. With --duels it runs for that many pages instead.
+
 The preferences are published: six retrieval functions of the arXiv search engine (Yue and Joachims, ICML 2011). The \
 first ranker is the best. Users answer late and out of order, some never, some twice. At the end, the demo reports the \
 true regret of every shown page, answered or not.
@@ -54,15 +59,15 @@ Examples:
   rankduel demo --letor MQ2008-S4.txt --features 39,23,38,37,21 --clicks perfect
   rankduel demo --keep            and open the printed address")]
 pub struct DemoArgs {
-    /// Number of pages that the users see
-    #[arg(long, default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    duels: u64,
+    /// Number of pages that the users see [default: until the verdict, at most 100,000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    duels: Option<u64>,
     /// Number of concurrent users
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     users: u32,
-    /// The policy: KIND or KIND:name=value,…
-    #[arg(long, default_value = "d-ts-plus", value_name = "POLICY")]
-    policy: String,
+    /// The policy: KIND or KIND:name=value,… [default: that of the service]
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
     /// The database to use [default: a new SQLite file that is deleted afterwards]
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
@@ -104,8 +109,11 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub fn run(args: DemoArgs) -> Result<(), CommandError> {
-    let policy = PolicySpec::from_text(&args.policy)
-        .map_err(|error| CommandError::Usage(format!("--policy {}: {error}", args.policy)))?;
+    let wrong_policy = |error: String| {
+        CommandError::Usage(format!("--policy {}: {error}", args.policy.as_deref().unwrap_or("")))
+    };
+    let policy = args.policy.as_deref().map(PolicySpec::from_text).transpose();
+    let policy = policy.map_err(|error| wrong_policy(error.to_string()))?;
     let documents = args.letor.is_some().then(|| args.documents()).transpose()?;
     let rankers = match &documents {
         Some(documents) => documents
@@ -115,9 +123,9 @@ pub fn run(args: DemoArgs) -> Result<(), CommandError> {
             .collect(),
         None => (1..=ARXIV_RANKERS).map(|number| format!("arxiv-{number}")).collect::<Vec<_>>(),
     };
-    policy
-        .validate(rankers.len())
-        .map_err(|error| CommandError::Usage(format!("--policy {}: {error}", args.policy)))?;
+    if let Some(policy) = &policy {
+        policy.validate(rankers.len()).map_err(|error| wrong_policy(error.to_string()))?;
+    }
     if !args.listen.ip().is_loopback() {
         return Err(CommandError::Usage(format!(
             "--listen {}: the demo has no keys, so it listens on loopback only",
@@ -164,7 +172,7 @@ impl DemoArgs {
     }
 }
 
-async fn demo(args: DemoArgs, policy: PolicySpec, mut world: World) -> anyhow::Result<()> {
+async fn demo(args: DemoArgs, policy: Option<PolicySpec>, mut world: World) -> anyhow::Result<()> {
     let directory =
         tempfile::tempdir().context("a temporary folder for the database cannot be created")?;
     let database_url = args
@@ -178,14 +186,16 @@ async fn demo(args: DemoArgs, policy: PolicySpec, mut world: World) -> anyhow::R
     );
     println!("rankduel serves {name} on {} ({})", server.url, server.database);
     let setup = Setup { rankers: world.rankers.len(), seed: args.seed };
-    let in_batches = policy.start(setup).batches().is_some();
+    let in_batches = policy.as_ref().is_some_and(|policy| policy.start(setup).batches().is_some());
     let mut body = json!({
         "name": name,
         "rankers": world.rankers,
-        "policy": policy,
         "seed": args.seed,
         "duel_ttl_seconds": if in_batches { 2 } else { DEFAULT_DUEL_TTL_SECONDS },
     });
+    if let Some(policy) = &policy {
+        body["policy"] = json!(policy);
+    }
     if let Some(documents) = &world.documents {
         body["interleaving"] = json!(documents.comparing.method);
     }
@@ -194,7 +204,8 @@ async fn demo(args: DemoArgs, policy: PolicySpec, mut world: World) -> anyhow::R
     world.experiment_url = format!("{}/v1/experiments/{name}", server.url);
     let world = Arc::new(world);
     let traffic = Traffic {
-        pages: args.duels,
+        pages: args.duels.unwrap_or(PAGES_MAX),
+        until_concluded: args.duels.is_none(),
         users: args.users,
         open_pages: 8,
         reading_alone: if in_batches { Duration::from_millis(100) } else { Duration::ZERO },
@@ -202,18 +213,22 @@ async fn demo(args: DemoArgs, policy: PolicySpec, mut world: World) -> anyhow::R
         repeated: args.repeated,
         seed: args.seed,
     };
+    let searches = match args.duels {
+        Some(duels) => format!("{duels} times"),
+        None => "until the verdict".to_owned(),
+    };
     println!(
-        "{} users search {} times over HTTP; {} % of pages are never answered, {} % of answers are sent twice\n",
+        "{} users search {searches} over HTTP; {} % of pages are never answered, {} % of answers are sent twice\n",
         args.users,
-        args.duels,
         args.lost * 100.0,
         args.repeated * 100.0
     );
-    let progress = progress_bar(args.duels);
+    let progress = progress_bar(traffic.pages);
     let driven = drive(Arc::clone(&world), traffic, progress.clone()).await?;
     progress.finish_and_clear();
     let standings = get(&format!("{}/standings", world.experiment_url)).await?;
-    report(&world, &driven, &standings)?;
+    let verdict = get(&format!("{}/verdict", world.experiment_url)).await?;
+    report(&world, &driven, &standings, &verdict)?;
 
     if args.keep {
         println!(

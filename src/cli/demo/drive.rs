@@ -1,7 +1,7 @@
 //! Simulated users over HTTP. They search, click, answer late, never, or twice.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -12,13 +12,19 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::searches::{Page, World};
+use super::server::get;
 use dueling_bandits::PolicyRng;
+
+/// Time between two looks at whether the experiment has concluded.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The behaviour of the users.
 #[derive(Debug, Clone, Copy)]
 pub struct Traffic {
-    /// Number of shown pages, over all users.
+    /// Most pages shown, over all users.
     pub pages: u64,
+    /// Whether to stop as soon as the experiment has concluded.
+    pub until_concluded: bool,
     /// Number of concurrent users.
     pub users: u32,
     /// Mean number of pages that a user sees before answering one, so that answers are late and out
@@ -37,7 +43,9 @@ pub struct Traffic {
 /// Counts of the users while they run.
 #[derive(Debug, Default)]
 pub struct Tally {
+    /// Pages that a user has set out to see.
     pages: AtomicU64,
+    shown: AtomicU64,
     self_duels: AtomicU64,
     lost: AtomicU64,
     recorded: AtomicU64,
@@ -103,6 +111,10 @@ pub async fn drive(
         .build()
         .context("the HTTP client cannot be set up")?;
     let started = Instant::now();
+    let concluded = Arc::new(AtomicBool::new(false));
+    let watch = traffic
+        .until_concluded
+        .then(|| tokio::spawn(watch(world.experiment_url.clone(), Arc::clone(&concluded))));
     let mut users = tokio::task::JoinSet::new();
     for user in 0..traffic.users {
         let user = User {
@@ -111,6 +123,7 @@ pub async fn drive(
             tally: Arc::clone(&tally),
             progress: progress.clone(),
             traffic,
+            concluded: Arc::clone(&concluded),
             rng: PolicyRng::seed_from_u64(traffic.seed.wrapping_add(u64::from(user) << 32)),
         };
         users.spawn(user.search());
@@ -118,9 +131,12 @@ pub async fn drive(
     while let Some(user) = users.join_next().await {
         user.context("a simulated user panicked")??;
     }
+    if let Some(watch) = watch {
+        watch.abort();
+    }
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     Ok(Driven {
-        pages: traffic.pages.min(count(&tally.pages)),
+        pages: count(&tally.shown),
         self_duels: count(&tally.self_duels),
         lost: count(&tally.lost),
         recorded: count(&tally.recorded),
@@ -133,8 +149,23 @@ pub async fn drive(
     })
 }
 
+/// Looks at the experiment until it has concluded.
+async fn watch(experiment_url: String, concluded: Arc<AtomicBool>) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        // an error is of no consequence: look again
+        if let Ok(experiment) = get(&experiment_url).await
+            && experiment["status"] == "concluded"
+        {
+            concluded.store(true, Ordering::Relaxed);
+            return;
+        }
+    }
+}
+
 struct User {
     client: reqwest::Client,
+    concluded: Arc<AtomicBool>,
     world: Arc<World>,
     tally: Arc<Tally>,
     progress: ProgressBar,
@@ -145,10 +176,13 @@ struct User {
 impl User {
     async fn search(mut self) -> anyhow::Result<()> {
         let mut open: Vec<Vec<Value>> = Vec::new();
-        while self.tally.pages.fetch_add(1, Ordering::Relaxed) < self.traffic.pages {
+        while !self.concluded.load(Ordering::Relaxed)
+            && self.tally.pages.fetch_add(1, Ordering::Relaxed) < self.traffic.pages
+        {
             let (status, text) = self.post("next-duel", &json!({})).await?;
             let duel: Duel = read(status, &text)?;
             self.progress.inc(1);
+            self.tally.shown.fetch_add(1, Ordering::Relaxed);
             let alone = duel.self_duel;
             open.extend(self.look_at(duel).await?);
             if alone && !self.traffic.reading_alone.is_zero() {

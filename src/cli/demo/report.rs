@@ -5,10 +5,49 @@ use serde_json::Value;
 
 use super::drive::Driven;
 use super::searches::World;
+use dueling_bandits::PolicySpec;
+use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::Regret;
+use lab::simulate::calibration::Trial;
+use lab::simulate::{Entrant, Feedback, Progress};
+
+/// Other ways to a verdict, and what they are called here.
+const OTHER_WAYS: [(&str, &str); 3] =
+    [("uniform", "all pairs equally often"), ("savage", "savage"), ("d-ts-plus", "d-ts-plus")];
+/// Steps and runs of a simulation of another way.
+const SIMULATED_STEPS: u64 = 100_000;
+const SIMULATED_RUNS: u64 = 5;
+
+/// What another policy costs up to the same verdict, on the true preferences.
+fn otherwise(world: &World, policy: &str, target: Target) -> anyhow::Result<String> {
+    let trial = Trial {
+        name: policy.into(),
+        matrix: world.matrix.clone(),
+        entrant: Entrant { text: policy.into(), spec: PolicySpec::from_text(policy)? },
+        horizon: SIMULATED_STEPS,
+        looks: Vec::new(),
+        runs: SIMULATED_RUNS,
+        seed: 1,
+        target,
+        forecast_steps: 0,
+        feedback: Feedback::default(),
+    };
+    let found = trial.run(&Progress::new()).context("the simulation was interrupted")?;
+    Ok(match (found.verdict.median_steps, found.verdict.regret_at_verdict) {
+        (Some(steps), Some(regret)) => format!("{steps} pages, regret {regret:.0}"),
+        _ => {
+            format!("no verdict in {SIMULATED_STEPS} pages, regret {:.0}", found.total_regret.mean)
+        }
+    })
+}
 
 /// Prints the report; fails if the log does not have exactly the acknowledged answers.
-pub fn report(world: &World, driven: &Driven, standings: &Value) -> anyhow::Result<()> {
+pub fn report(
+    world: &World,
+    driven: &Driven,
+    standings: &Value,
+    verdict: &Value,
+) -> anyhow::Result<()> {
     let regret = Regret::copeland(&world.matrix);
     let cost = regret.of_appearances(&driven.appearances);
     let uniform = regret.of_uniform_pairs(driven.pages);
@@ -65,6 +104,19 @@ pub fn report(world: &World, driven: &Driven, standings: &Value) -> anyhow::Resu
             (driven.recorded + driven.duplicates) as f64 / seconds
         ),
     );
+    println!();
+    println!("verdict: {}", verdict["sentence"].as_str().unwrap_or_default());
+    if let Some(duels) = verdict["decided_after_duels"].as_u64() {
+        let target = Target {
+            confidence: verdict["confidence"].as_f64().unwrap_or(0.95),
+            margin: verdict["margin"].as_f64().unwrap_or(0.0),
+        };
+        println!("It took {duels} answered duels. To the same verdict, by simulation:");
+        for (policy, name) in OTHER_WAYS {
+            println!("  {name:<28} {}", otherwise(world, policy, target)?);
+        }
+    }
+    println!();
     if driven.retried > 0 {
         row("requests tried again", driven.retried.to_string());
     }

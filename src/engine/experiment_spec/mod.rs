@@ -1,13 +1,15 @@
 //! What an experiment is: its spec, and the rules that a spec must satisfy.
 
+mod conclude_at;
 mod field_error;
 pub mod page_rules;
 mod ranker;
 mod spec;
 
+pub use conclude_at::{CONFIDENCE, ConcludeAt, MARGIN};
 pub use field_error::{FieldError, pointer_part};
 pub use ranker::Ranker;
 pub use spec::{
-    CONFIDENCE, ConcludeAt, DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_DUEL_TTL_SECONDS,
-    MAX_POLICIES, RosterChanges, name_error,
+    DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_DUEL_TTL_SECONDS, MAX_POLICIES, RosterChanges,
+    name_error,
 };

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::conclude_at::ConcludeAt;
 use super::field_error::FieldError;
 use super::page_rules::PageRules;
 use super::ranker::Ranker;
+use dueling_bandits::evidence::Target;
 use dueling_bandits::{MAX_RANKERS, MIN_RANKERS, PolicySpec, Roster, TieRule};
 
 /// Default time to live of a duel.
@@ -68,20 +70,6 @@ impl RosterChanges {
 
 /// Most policies that one experiment can have had.
 pub const MAX_POLICIES: usize = 100;
-
-/// When an experiment concludes by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ConcludeAt {
-    /// Conclude as soon as a Copeland winner is certain at this confidence, 0.5 to 0.9999. However
-    /// long the experiment runs, it concludes on another ranker with probability at most one minus
-    /// this confidence.
-    #[schema(minimum = 0.5, maximum = 0.9999, example = 0.95)]
-    pub confidence: f64,
-}
-
-/// Valid confidences of a verdict.
-pub const CONFIDENCE: std::ops::RangeInclusive<f64> = 0.5..=0.9999;
 
 /// Why a name is not valid for an experiment; `None` if it is valid.
 pub fn name_error(name: &str) -> Option<FieldError> {
@@ -167,17 +155,8 @@ impl ExperimentSpec {
                 format!("policy `{}` cannot serve an experiment: {reason}", self.policy.kind()),
             ));
         }
-        if let Some(ConcludeAt { confidence }) = self.conclude_at
-            && !CONFIDENCE.contains(&confidence)
-        {
-            errors.push(FieldError::new(
-                "/conclude_at/confidence",
-                format!(
-                    "`confidence` is {confidence}; it must be {} to {}",
-                    CONFIDENCE.start(),
-                    CONFIDENCE.end()
-                ),
-            ));
+        if let Some(conclude_at) = &self.conclude_at {
+            errors.extend(conclude_at.errors());
         }
         if !(1..=MAX_DUEL_TTL_SECONDS).contains(&self.duel_ttl_seconds) {
             errors.push(FieldError::new(
@@ -190,6 +169,11 @@ impl ExperimentSpec {
         }
         errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
         errors
+    }
+
+    /// What the verdict of this experiment must achieve.
+    pub fn verdict_target(&self) -> Target {
+        ConcludeAt::target(self.conclude_at)
     }
 
     /// The spec with another policy.

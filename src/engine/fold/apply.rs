@@ -166,6 +166,7 @@ impl Fold {
         self.roster = roster;
         self.counts.enlist();
         self.history.enlist();
+        self.roster_changed();
         Ok(())
     }
 
@@ -182,6 +183,7 @@ impl Fold {
         self.policy.retire(ranker.into()).map_err(|why| why.to_string())?;
         self.roster.retire(ranker.into()).map_err(|why| why.to_string())?;
         self.retired.push(ranker);
+        self.roster_changed();
         Ok(())
     }
 
@@ -246,6 +248,7 @@ impl Fold {
             ticket: if foreign { 0 } else { outcome.ticket },
         };
         self.policy.observe_deferred(&observation);
+        self.compared(1);
         Ok(answered)
     }
 
@@ -278,6 +281,19 @@ impl Fold {
         };
         self.policy
             .observe_counts(&counts, batch, &mut |step| ties.resolve(Answer::Tie, seed, step));
+        self.compared(answers.into_iter().map(u64::from).sum());
+    }
+
+    /// `count` comparisons of one pair were folded.
+    fn compared(&mut self, count: u64) {
+        let (tally, active) = (self.policy.tally(), self.roster.active());
+        self.verdict.observe(tally, active, count);
+        self.race.observe(&self.verdict, tally, active, count, self.recorded_at);
+    }
+
+    fn roster_changed(&mut self) {
+        self.verdict.roster_changed(self.policy.tally(), self.roster.active().len());
+        self.race.roster_changed();
     }
 
     fn check_ranker(&self, ranker: u16) -> Result<(), String> {

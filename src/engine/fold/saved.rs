@@ -14,7 +14,8 @@ use crate::engine::fold::open_pages::{ClickedPage, OpenPages};
 use crate::engine::fold::page_counts::PageCounts;
 use crate::store::Nonce;
 use dueling_bandits::Roster;
-use dueling_bandits::evidence::History;
+use dueling_bandits::evidence::verdict::State as VerdictState;
+use dueling_bandits::evidence::{History, Race, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 
 /// Bytes of the digest at the end of a saved fold. It shows damage: damaged bytes could decode to
@@ -39,6 +40,8 @@ struct Saved {
     methods: Vec<(u64, String)>,
     open_pages: BTreeMap<Nonce, ClickedPage>,
     page_counts: PageCounts,
+    verdict: VerdictState,
+    race: Race,
 }
 
 impl Fold {
@@ -81,6 +84,11 @@ impl Fold {
             roster.retire(ranker.into()).ok()?;
         }
         (policy.tally().rankers() == rankers).then_some(())?;
+        let (target, tally, active) = (spec.verdict_target(), policy.tally(), roster.active());
+        if !saved.verdict.is_sound(tally, &roster) || !saved.race.is_sound(rankers) {
+            return None;
+        }
+        let verdict = VerdictTracker::restore(target, saved.verdict, active.len());
         Some(Self {
             position: saved.position,
             policy_text: saved.policy_text,
@@ -89,6 +97,8 @@ impl Fold {
             policy,
             counts: saved.counts,
             history: saved.history,
+            verdict,
+            race: saved.race,
             concluded_by_itself: saved.concluded_by_itself,
             recorded_at: saved.recorded_at,
             batch_opened_at: saved.batch_opened_at,
@@ -131,6 +141,8 @@ impl Fold {
                 .collect(),
             open_pages: self.open_pages.pages().clone(),
             page_counts: self.page_counts.clone(),
+            verdict: self.verdict.state().clone(),
+            race: self.race.clone(),
         };
         let mut bytes = postcard::to_stdvec(&saved)
             .expect("numbers, strings and vectors of them always serialise");

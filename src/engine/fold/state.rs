@@ -5,13 +5,13 @@ use crate::engine::experiment_spec::{ExperimentSpec, RosterChanges};
 use crate::engine::fold::counts::Counts;
 use crate::engine::fold::open_pages::OpenPages;
 use crate::engine::fold::page_counts::PageCounts;
-use dueling_bandits::evidence::History;
+use dueling_bandits::evidence::{History, Race, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{Policy, PolicySpec, Roster, TieRule};
 
 /// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
 /// the `format` of a snapshot.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 /// The state of an experiment at a log position.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct Fold {
     pub(super) policy: Box<dyn Policy>,
     pub(super) counts: Counts,
     pub(super) history: History,
+    pub(super) verdict: VerdictTracker,
+    pub(super) race: Race,
     /// Why the service concluded the experiment by itself, if it did.
     pub(super) concluded_by_itself: Option<String>,
     /// Unix milliseconds at which the newest entry was recorded.
@@ -61,6 +63,8 @@ impl Fold {
             policy: spec.policy.start(Setup { rankers, seed }),
             counts: Counts::new(rankers),
             history: History::new(rankers),
+            verdict: VerdictTracker::new(spec.verdict_target(), rankers),
+            race: Race::default(),
             concluded_by_itself: None,
             recorded_at: created_at,
             batch_opened_at: created_at,
@@ -105,6 +109,16 @@ impl Fold {
     /// The counts over time.
     pub fn history(&self) -> &History {
         &self.history
+    }
+
+    /// The evidence for a winner, and the verdict once there is one.
+    pub fn verdict(&self) -> &VerdictTracker {
+        &self.verdict
+    }
+
+    /// How the evidence grew.
+    pub fn race(&self) -> &Race {
+        &self.race
     }
 
     /// Unix milliseconds at which the newest entry was recorded; before the first entry, those of

@@ -81,7 +81,8 @@ pub(crate) async fn change(
     let service = &state.service;
     let loaded = match body {
         ExperimentChange { policy: Some(policy), .. } => {
-            let policy = spec_bodies::policy(policy)?;
+            let target = service.experiment(&name).await?.spec.verdict_target();
+            let policy = spec_bodies::policy_of_experiment(Some(policy), target)?;
             service.set_policy(&name, version, policy, &by).await?
         }
         ExperimentChange { enlist: Some(ranker), .. } => {

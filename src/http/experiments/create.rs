@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use dueling_bandits::TieRule;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
@@ -33,7 +33,8 @@ pub(crate) struct NewExperimentBody {
     /// 2 to 1024 rankers, each as its id or as an object.
     #[schema(value_type = Vec<schemas::RankerBody>, example = json!(["bm25", "bm25-title", {"id": "neural", "description": "two towers"}]), min_items = 2, max_items = 1024)]
     rankers: Vec<Ranker>,
-    /// The policy that chooses the duels; `d-ts-plus` by default.
+    /// The policy that chooses the duels; `d-ts-verdict` by default. Its
+    /// `confidence` and `margin` follow `conclude_at`.
     #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
     /// How a tie counts; `skip` by default.
@@ -47,9 +48,11 @@ pub(crate) struct NewExperimentBody {
     /// Seed of every random choice made while folding the log; random by default.
     #[schema(nullable = false)]
     seed: Option<u64>,
-    /// Conclude automatically as soon as the winner is certain; never by default.
-    #[schema(value_type = Option<ConcludeAt>, nullable = false)]
-    conclude_at: Option<extract::Object<ConcludeAt>>,
+    /// When the experiment concludes automatically. By default, as soon as a winner is certain at
+    /// 95 %, with a margin of 0.01. With `null`, never.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<ConcludeAt>)]
+    conclude_at: Option<Option<extract::Object<ConcludeAt>>>,
     /// How two rankings are combined into one page; team draft by default.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
@@ -87,6 +90,13 @@ fn event_weights() -> Object {
         .build()
 }
 
+/// A member that is there, even if it is `null`.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 fn default_ttl() -> u32 {
     DEFAULT_DUEL_TTL_SECONDS
 }
@@ -105,7 +115,11 @@ pub(crate) async fn create(
     JsonBody(body): JsonBody<NewExperimentBody>,
 ) -> ApiResult<Response> {
     caller.require_experiment(&body.name)?;
-    let policy = spec_bodies::policy_or_default(body.policy)?;
+    let conclude_at = match body.conclude_at {
+        Some(at) => at.map(|extract::Object(at)| at),
+        None => Some(ConcludeAt::default()),
+    };
+    let policy = spec_bodies::policy_of_experiment(body.policy, ConcludeAt::target(conclude_at))?;
     let interleaving =
         body.interleaving.map(spec_bodies::interleaving).transpose()?.unwrap_or_default();
     let mut event_weights = body.event_weights.unwrap_or_default();
@@ -122,7 +136,7 @@ pub(crate) async fn create(
         ties: body.ties,
         duel_ttl_seconds: body.duel_ttl_seconds,
         seed: body.seed,
-        conclude_at: body.conclude_at.map(|extract::Object(at)| at),
+        conclude_at,
         former_policies: Vec::new(),
         roster_changes: Default::default(),
     };

@@ -1,6 +1,8 @@
 //! Reports on an experiment.
 
 pub mod alarms;
+mod conclusion;
+mod duels_to_go;
 mod even_answers;
 mod pair_tests;
 pub mod regret;

@@ -5,23 +5,26 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::experiment_spec::{CONFIDENCE, ConcludeAt};
+use crate::engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::reports::conclusion::Conclusion;
+use crate::service::reports::duels_to_go::DuelsToGo;
 use crate::service::reports::single_flight::SingleFlight;
 use crate::service::reports::standings::answered_duels;
-use crate::service::reports::verdict_sentence::{Finding, rounded};
-use dueling_bandits::evidence::{Certainty, History, NoForecast, Posterior, forecast};
+use crate::service::reports::verdict_sentence::Finding;
+use dueling_bandits::evidence::plan::{Claim, Plan};
+use dueling_bandits::evidence::{Posterior, Sequences, Standing, Target};
 use dueling_bandits::{Tally, step_rng};
 
-/// Default confidence of a verdict.
-pub const DEFAULT_CONFIDENCE: f64 = 0.95;
 /// Most deciding pairs in a verdict.
 const PAIRS_MAX: usize = 50;
 /// Separates these random draws from other uses of the seed of an experiment.
 const VERDICT_STREAM: u64 = 0x7665_7264_6963;
+/// Evidence beyond this is reported as this.
+const MOST_EVIDENCE: f64 = 1e15;
 
 /// What a cached verdict was computed for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,7 +32,7 @@ struct VerdictKey {
     position: u64,
     /// Of the experiment's record.
     version: u64,
-    confidence: f64,
+    target: Target,
 }
 
 /// Which ranker is best, and with what confidence.
@@ -41,31 +44,43 @@ pub struct Verdict {
     pub position: u64,
     /// Number of answered duels, without self-duels.
     pub duels: u64,
-    /// Probability with which `winners` and `possible` are correct. It holds at all times at once,
-    /// so you can check as often as you like and stop at any time.
+    /// Probability with which `winners` is correct. It holds at all times at once, so you can check
+    /// as often as you like and stop at any time.
     #[schema(example = 0.95)]
     pub confidence: f64,
+    /// Differences up to this size do not matter: pairs within the margin of 1/2 may count for
+    /// either ranker.
+    #[schema(example = 0.01)]
+    pub margin: f64,
     /// How far the experiment is.
     pub state: VerdictState,
     /// The verdict in a sentence or two.
-    #[schema(example = "`neural` is the best ranker: it beats all 4 others.")]
+    #[schema(example = "`neural` is the best ranker: it beats all 4 others. That is 95 % sure.")]
     pub sentence: String,
-    /// Ids of the rankers that are certainly a Copeland winner; empty while the verdict is open.
+    /// Ids of the certified Copeland winners; empty while the verdict is open. At the confidence
+    /// and margin of the experiment a verdict is final, until its rankers change.
     pub winners: Vec<String>,
-    /// Ids of the rankers that can still be a Copeland winner; never empty.
+    /// Whether the first winner is also certified to beat every other ranker.
+    pub condorcet: bool,
+    /// Number of answered duels at the verdict, since the rankers last changed; `null` while it is
+    /// open.
+    pub decided_after_duels: Option<u64>,
+    /// Ids of the rankers that can still be a Copeland winner; the winners once there is a verdict.
     pub possible: Vec<String>,
-    /// Id of the ranker that is most probably a Copeland winner.
+    /// Id of the ranker that is most probably a Copeland winner, or has won the verdict.
     pub leader: String,
+    /// The evidence that the leader needs against every rival: once all have it, the leader wins.
+    #[schema(example = 22.2)]
+    pub evidence_needed: f64,
     /// One row for each ranker, in the order of the experiment.
     pub rankers: Vec<RankerVerdict>,
-    /// Undecided pairs that can change the winner, at most 50: pairs with the leader first, then
-    /// pairs of two possible winners, then others; within these, pairs with the least evidence
-    /// first.
+    /// The pairs whose duels would complete the leader's proof soonest, at most 50, the one that
+    /// lacks most duels first.
     pub deciding_pairs: Vec<DecidingPair>,
     /// Number of all such pairs.
     pub deciding_pairs_total: usize,
-    /// Estimated number of further duels until the verdict is decided, at the present rate; 0 if it
-    /// is decided, `null` if there is no estimate.
+    /// Estimated number of further time-steps until the verdict; 0 if it is decided, `null` if
+    /// there is no estimate. A recent estimate may be returned again.
     pub duels_to_go: Option<DuelsToGo>,
     /// Why `duels_to_go` is `null`.
     pub duels_to_go_reason: Option<String>,
@@ -98,22 +113,22 @@ pub struct RankerVerdict {
     pub retired: bool,
     /// Whether it can still be a Copeland winner.
     pub possible: bool,
-    /// Whether it is certainly a Copeland winner.
+    /// Whether it is certified as a Copeland winner.
     pub certain: bool,
-    /// Number of other rankers that it certainly beats.
-    pub certain_wins: usize,
-    /// Number of other rankers that it can beat: all except those that certainly beat it.
-    pub possible_wins: usize,
+    /// The evidence against it: how many times better the results are explained if it is not a
+    /// better ranker than the leader than if it is. Starts at 1; the leader wins once it is
+    /// `evidence_needed` against every rival. `null` for the leader and for retired rankers.
+    pub evidence_against: Option<f64>,
     /// Posterior probability that it is a Copeland winner, alone or tied with others.
     pub copeland_probability: f64,
     /// Posterior probability that it beats every other.
     pub condorcet_probability: f64,
 }
 
-/// A pair that can change the winner and whose better ranker is not certain.
+/// A pair that completes the leader's proof.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct DecidingPair {
-    /// Id of one ranker: of the leader, if the pair has it.
+    /// Id of the ranker that has to win the pair.
     pub left: String,
     /// Id of the other ranker.
     pub right: String,
@@ -130,50 +145,27 @@ pub struct DecidingPair {
     pub high: f64,
     /// Posterior probability that `left` is the better ranker of the two.
     pub probability: f64,
-}
-
-/// Estimated number of further time-steps (answered duels and self-duels) until the verdict is
-/// decided. It assumes that each pair is compared as often as recently, with preferences drawn from
-/// the posterior. Policies compare pairs less often the more certain they are, so the true number
-/// tends to be larger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-pub struct DuelsToGo {
-    /// Median.
-    pub estimate: u64,
-    /// 10 % quantile.
-    pub low: u64,
-    /// 90 % quantile; `null` if the verdict is never decided in these cases.
-    pub high: Option<u64>,
-}
-
-/// How an experiment was concluded.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct Conclusion {
-    /// Id of the winner.
-    pub winner: Option<String>,
-    /// Whether the service concluded it by itself.
-    pub automatic: bool,
-    /// Why the service concluded it.
-    pub reason: Option<String>,
+    /// Estimated number of duels of this pair that are still missing, at its present win rate.
+    pub duels_missing: u64,
 }
 
 impl Service {
-    /// The verdict at a confidence from [`LoadedExperiment::verdict_confidence`], at the current
-    /// log position or later. Computed once for each position and confidence.
+    /// The verdict at a target from [`LoadedExperiment::verdict_target`], at the current log
+    /// position or later. Computed once for each position and target.
     pub async fn verdict(
         &self,
         loaded: &Arc<LoadedExperiment>,
-        confidence: f64,
+        target: Target,
     ) -> Result<Arc<Verdict>, ServiceError> {
         let asked_at = loaded.fold()?.position();
         let version = loaded.with_record(|record| record.version);
         let experiment = Arc::clone(loaded);
         let compute = move || {
-            let verdict = experiment.verdict(confidence)?;
-            Ok((VerdictKey { position: verdict.position, version, confidence }, verdict))
+            let verdict = experiment.verdict(target)?;
+            Ok((VerdictKey { position: verdict.position, version, target }, verdict))
         };
         let good_enough = |key: &VerdictKey| {
-            key.confidence == confidence && key.position >= asked_at && key.version >= version
+            key.target == target && key.position >= asked_at && key.version >= version
         };
         let cache = loaded.extensions().get::<SingleFlight<VerdictKey, Verdict>>();
         cache.get(good_enough, compute).await
@@ -181,30 +173,38 @@ impl Service {
 }
 
 impl LoadedExperiment {
-    /// The confidence of a verdict: the requested one, else that of the experiment, else
-    /// [`DEFAULT_CONFIDENCE`]. Returns an error if the requested one is invalid.
-    pub fn verdict_confidence(&self, asked: Option<f64>) -> Result<f64, String> {
-        let own = self.spec.conclude_at.map(|at| at.confidence);
-        let confidence = asked.or(own).unwrap_or(DEFAULT_CONFIDENCE);
-        if CONFIDENCE.contains(&confidence) {
-            return Ok(confidence);
+    /// What a verdict must achieve: as requested, else as the experiment says. Returns the name of
+    /// an invalid value and what is wrong with it.
+    pub fn verdict_target(
+        &self,
+        confidence: Option<f64>,
+        margin: Option<f64>,
+    ) -> Result<Target, (&'static str, String)> {
+        let own = self.spec.verdict_target();
+        let target = Target {
+            confidence: confidence.unwrap_or(own.confidence),
+            margin: margin.unwrap_or(own.margin),
+        };
+        let values =
+            [("confidence", target.confidence, CONFIDENCE), ("margin", target.margin, MARGIN)];
+        for (name, value, range) in values {
+            if !range.contains(&value) {
+                let (from, to) = (range.start(), range.end());
+                return Err((name, format!("`{name}` is {value}; it must be {from} to {to}")));
+            }
         }
-        Err(format!(
-            "`confidence` is {confidence}; it must be {} to {}",
-            CONFIDENCE.start(),
-            CONFIDENCE.end()
-        ))
+        Ok(target)
     }
 
-    fn verdict(&self, confidence: f64) -> Result<Verdict, ServiceError> {
-        let (position, duels, tally, (roster, initial_rankers), history, by_itself) = {
+    fn verdict(&self, target: Target) -> Result<Verdict, ServiceError> {
+        let (position, duels, tally, (roster, initial_rankers), own, by_itself) = {
             let fold = self.fold()?;
             (
                 fold.position(),
                 answered_duels(&fold),
                 fold.policy().tally().clone(),
                 (fold.roster().clone(), fold.initial_rankers()),
-                fold.history().clone(),
+                fold.verdict().clone(),
                 fold.concluded_by_itself().map(str::to_owned),
             )
         };
@@ -212,21 +212,22 @@ impl LoadedExperiment {
             self.with_record(|record| (record.seed, record.status, record.winner));
         let rng = &mut step_rng(seed ^ VERDICT_STREAM, position);
         let id = |ranker: usize| self.spec.rankers[ranker].id.clone();
-        let ids = |rankers: &[usize]| rankers.iter().map(|&ranker| id(ranker)).collect();
+        let active = roster.active();
 
-        let certainty = Certainty::among(&tally, &roster, initial_rankers, confidence);
-        let (certain, possible) = (certainty.certain(), certainty.possible());
+        let is_own = target == own.target();
+        let tracker = if is_own { own } else { own.judge(target, &tally, active) };
+        let certified = tracker.verdict();
+        let winners: Vec<usize> = certified
+            .map_or_else(Vec::new, |verdict| verdict.winners.iter().map(|&w| w.into()).collect());
         let posterior = Posterior::among(&tally, &roster);
         let draws = Posterior::draws(tally.rankers());
         let chances = posterior.winner_probabilities(draws, rng);
-        let leader = leader(&chances.copeland, &tally, roster.active(), &certain);
-        let (deciding_pairs, deciding_pairs_total) =
-            self.deciding_pairs(&tally, &certainty, &posterior, leader);
-        let forecast = forecast(&tally, &certainty, &history, rng);
-        let active = roster.active();
+        let leader = leader(&chances.copeland, &tally, active, &winners);
+        let standing = tracker.standing(&tally, active, leader);
+        let possible = possible(&standing, &winners);
         let compared =
             active.iter().any(|&i| active.iter().any(|&j| j < i && tally.half_plays(i, j) > 0));
-        let state = match (certain.is_empty(), compared) {
+        let state = match (winners.is_empty(), compared) {
             (false, _) => VerdictState::Decided,
             (true, true) => VerdictState::Open,
             (true, false) => VerdictState::NothingKnown,
@@ -236,45 +237,64 @@ impl LoadedExperiment {
             automatic: by_itself.is_some(),
             reason: by_itself,
         });
+        let forecast = match (&concluded, winners.is_empty()) {
+            (Some(_), true) => Err("the experiment is concluded".to_owned()),
+            _ => self.duels_to_go(&tracker, is_own, rng),
+        };
+        let claims = if winners.is_empty() {
+            Plan::make(&tracker, &tally, active, Some(standing.ranker)).claims().to_vec()
+        } else {
+            Vec::new()
+        };
         let finding = Finding {
-            certainty: &certainty,
+            rankers: active.len(),
             compared,
-            leader,
-            leader_probability: chances.copeland[leader],
+            leader: standing.ranker,
+            leader_probability: chances.copeland[standing.ranker],
+            winners: &winners,
+            condorcet: certified.is_some_and(|verdict| verdict.condorcet_steps.is_some()),
+            possible: possible.len(),
             forecast: forecast.as_ref().ok(),
-            confidence,
+            target,
+            concluded: concluded.as_ref(),
         };
         let sentence = finding.sentence(|ranker| &self.spec.rankers[ranker].id);
+        let against = |i: usize| {
+            let rival = standing.rivals.iter().find(|(rival, _)| *rival == i);
+            rival.map(|(_, ln)| ln.exp().min(MOST_EVIDENCE))
+        };
+        let sequences = Sequences::new(initial_rankers, tally.rankers(), target.confidence);
+        let (deciding_pairs, deciding_pairs_total) =
+            self.deciding_pairs(claims, &tally, &sequences, &posterior);
         Ok(Verdict {
             experiment: self.name.clone(),
             position,
             duels,
-            confidence,
+            confidence: target.confidence,
+            margin: target.margin,
             state,
             sentence,
-            winners: ids(&certain),
-            possible: ids(&possible),
-            leader: id(leader),
+            condorcet: finding.condorcet,
+            decided_after_duels: certified.map(|verdict| verdict.comparisons),
+            leader: id(standing.ranker),
+            evidence_needed: standing.threshold.exp(),
             rankers: (0..tally.rankers())
                 .map(|i| RankerVerdict {
                     id: id(i),
                     retired: !roster.is_active(i),
                     possible: possible.contains(&i),
-                    certain: certain.contains(&i),
-                    certain_wins: certainty.certain_wins(i),
-                    possible_wins: certainty.possible_wins(i),
+                    certain: winners.contains(&i),
+                    evidence_against: against(i),
                     copeland_probability: chances.copeland[i],
                     condorcet_probability: chances.condorcet[i],
                 })
                 .collect(),
+            possible: possible.iter().map(|&ranker| id(ranker)).collect(),
+            winners: winners.iter().map(|&ranker| id(ranker)).collect(),
             deciding_pairs,
             deciding_pairs_total,
-            duels_to_go: forecast.as_ref().ok().map(|forecast| DuelsToGo {
-                estimate: rounded(forecast.estimate),
-                low: rounded(forecast.low),
-                high: forecast.high.map(rounded),
-            }),
-            duels_to_go_reason: forecast.err().map(|why| self.why_no_forecast(why, &history)),
+            duels_to_go: forecast.as_ref().ok().copied(),
+            duels_to_go_reason: forecast.err(),
             draws,
             conclude_at: self.spec.conclude_at,
             concluded,
@@ -283,82 +303,52 @@ impl LoadedExperiment {
 
     fn deciding_pairs(
         &self,
+        mut claims: Vec<Claim>,
         tally: &Tally,
-        certainty: &Certainty,
+        sequences: &Sequences,
         posterior: &Posterior<'_>,
-        leader: usize,
     ) -> (Vec<DecidingPair>, usize) {
-        let possible = certainty.possible();
-        let rank = |&(i, j): &(usize, usize)| match i == leader || j == leader {
-            true => 0,
-            false if possible.binary_search(&i).is_ok() && possible.binary_search(&j).is_ok() => 1,
-            false => 2,
-        };
-        let evidence = |&(i, j): &(usize, usize)| {
-            dueling_bandits::math::mixture::evidence_against_half(
-                tally.wins(i, j),
-                tally.wins(j, i),
-            )
-        };
-        let mut pairs: Vec<_> = certainty
-            .deciding_pairs()
-            .into_iter()
-            .map(|pair| (rank(&pair), evidence(&pair), pair))
-            .collect();
-        pairs.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
-        let total = pairs.len();
-        let rows = pairs.into_iter().take(PAIRS_MAX).map(|(_, _, (low, high))| {
-            let (i, j) = if high == leader { (high, low) } else { (low, high) };
-            let (wins, losses) = (tally.wins(i, j), tally.wins(j, i));
-            let (from, to) = certainty.sequence(i, j).interval(wins, losses);
-            DecidingPair {
-                left: self.spec.rankers[i].id.clone(),
-                right: self.spec.rankers[j].id.clone(),
-                wins,
-                losses,
-                win_rate: tally.mean(i, j),
-                low: from,
-                high: to,
-                probability: posterior.probability_above_half(i, j),
-            }
-        });
+        claims.sort_by(|a, b| b.missing.total_cmp(&a.missing));
+        let total = claims.len();
+        let rows =
+            claims.into_iter().take(PAIRS_MAX).map(|Claim { winner, loser, missing, .. }| {
+                let (wins, losses) = (tally.wins(winner, loser), tally.wins(loser, winner));
+                let (low, high) = sequences.of(winner, loser).interval(wins, losses);
+                DecidingPair {
+                    left: self.spec.rankers[winner].id.clone(),
+                    right: self.spec.rankers[loser].id.clone(),
+                    wins,
+                    losses,
+                    win_rate: tally.mean(winner, loser),
+                    low,
+                    high,
+                    probability: posterior.probability_above_half(winner, loser),
+                    duels_missing: missing.ceil() as u64,
+                }
+            });
         (rows.collect(), total)
-    }
-
-    fn why_no_forecast(&self, why: NoForecast, history: &History) -> String {
-        let id = |ranker: usize| &self.spec.rankers[ranker].id;
-        match why {
-            NoForecast::NoDuels => "no duel has been counted yet".into(),
-            NoForecast::TooManyPairs(pairs) => {
-                format!("{pairs} pairs can still decide it: too early to tell")
-            }
-            NoForecast::NotCompared(i, j) => format!(
-                "pairs that would decide it are not compared of late, such as `{}` and `{}`: what the policy does now (step \
-                 {}) would never settle them",
-                id(i),
-                id(j),
-                history.steps()
-            ),
-            NoForecast::Even => {
-                "rankers that can still win look so alike that no number of duels may tell them apart".into()
-            }
-        }
     }
 }
 
-/// The most probable Copeland winner, among the certain ones if there are any. If several have the
-/// same probability, the one that leads the counts.
-fn leader(chances: &[f64], tally: &Tally, active: &[usize], certain: &[usize]) -> usize {
-    if !certain.is_empty() {
-        return tally.copeland_leader_among(certain);
+/// The first winner, or else the most probable Copeland winner. If several have the same
+/// probability, the one that leads the counts.
+fn leader(chances: &[f64], tally: &Tally, active: &[usize], winners: &[usize]) -> usize {
+    if let Some(&winner) = winners.first() {
+        return winner;
     }
     let most = active.iter().map(|&i| chances[i]).fold(0.0, f64::max);
     let level: Vec<usize> = active.iter().copied().filter(|&i| chances[i] == most).collect();
-    match level[..] {
-        [leader] => leader,
-        _ => {
-            let first = tally.copeland_leader_among(active);
-            if level.contains(&first) { first } else { level[0] }
-        }
-    }
+    tally.copeland_leader_among(&level)
+}
+
+/// The winners, or else the leader and the rivals against which it lacks evidence; ascending.
+fn possible(standing: &Standing, winners: &[usize]) -> Vec<usize> {
+    let mut possible: Vec<usize> = if winners.is_empty() {
+        let open = standing.rivals.iter().filter(|(_, ln)| *ln < standing.threshold);
+        open.map(|(rival, _)| *rival).chain([standing.ranker]).collect()
+    } else {
+        winners.to_vec()
+    };
+    possible.sort_unstable();
+    possible
 }

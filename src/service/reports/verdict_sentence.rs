@@ -1,82 +1,106 @@
 //! The verdict as a sentence for people.
 
-use dueling_bandits::evidence::{Certainty, Forecast};
+use crate::service::reports::conclusion::Conclusion;
+use crate::service::reports::duels_to_go::DuelsToGo;
+use dueling_bandits::evidence::Target;
 
 /// What a verdict says, before it is put into words.
 pub(super) struct Finding<'a> {
-    pub certainty: &'a Certainty,
+    /// Number of active rankers.
+    pub rankers: usize,
     /// Whether any pair has been compared.
     pub compared: bool,
-    /// The most probable Copeland winner.
+    /// The most probable winner.
     pub leader: usize,
     pub leader_probability: f64,
-    pub forecast: Option<&'a Forecast>,
-    pub confidence: f64,
+    /// The certified winners.
+    pub winners: &'a [usize],
+    /// Whether the first winner is certified to beat every other ranker.
+    pub condorcet: bool,
+    /// Number of rankers that can still be the best.
+    pub possible: usize,
+    pub forecast: Option<&'a DuelsToGo>,
+    pub target: Target,
+    pub concluded: Option<&'a Conclusion>,
 }
 
 impl Finding<'_> {
-    /// One or two sentences, with rankers named by `id`.
+    /// One to three sentences, with rankers named by `id`.
     pub fn sentence<'n>(&self, id: impl Fn(usize) -> &'n String) -> String {
-        let certainty = self.certainty;
-        let rankers = certainty.roster().active().len();
-        let others = rankers - 1;
-        let confidence = percent(self.confidence);
-        match &certainty.certain()[..] {
-            [] if !self.compared => {
-                format!("Nothing is known yet: none of the {rankers} rankers has been compared.")
-            }
-            [] => {
-                let possible = certainty.possible().len();
-                let end = match self.forecast {
-                    Some(forecast) => format!(
-                        "About {} more duels at the present rate will decide it.",
-                        grouped(rounded(forecast.estimate))
-                    ),
-                    None => "There is no estimate yet of how many more duels it takes.".into(),
-                };
-                format!(
-                    "`{}` leads and is a best ranker with a probability of about {}, but {possible} of {rankers} rankers can \
-                     still be the best. {end}",
-                    id(self.leader),
-                    percent(self.leader_probability)
-                )
-            }
-            &[winner] if certainty.certain_wins(winner) == others => {
-                let all = match others {
-                    1 => "the other one".to_owned(),
-                    others => format!("all {others} others"),
-                };
-                format!(
-                    "`{}` is the best ranker: it beats {all}. That is {confidence} sure.",
-                    id(winner)
-                )
-            }
-            &[winner] => format!(
-                "`{}` is the best ranker: it beats at least {} of the {others} others, and no other ranker beats as many. That \
-                 is {confidence} sure.",
-                id(winner),
-                certainty.certain_wins(winner)
-            ),
-            winners => format!(
-                "{} are equally good: none beats more others than they do. Any of them may be chosen. That is {confidence} \
-                 sure.",
-                winners
-                    .iter()
-                    .map(|&winner| format!("`{}`", id(winner)))
-                    .collect::<Vec<_>>()
-                    .join(" and ")
-            ),
+        let rankers = self.rankers;
+        if let &[winner, ref equal @ ..] = self.winners {
+            return self.decided(id(winner), &equal.iter().map(|&i| id(i)).collect::<Vec<_>>());
         }
+        if let Some(Conclusion { winner: Some(winner), .. }) = self.concluded {
+            return format!(
+                "The experiment was concluded on `{winner}` without a verdict: the evidence was not yet enough to be {} sure.",
+                percent(self.target.confidence)
+            );
+        }
+        if !self.compared {
+            return format!(
+                "Nothing is known yet: none of the {rankers} rankers has been compared."
+            );
+        }
+        let end = match self.forecast {
+            Some(DuelsToGo { estimate, .. }) => {
+                format!("The verdict takes about {} more pages.", grouped(*estimate))
+            }
+            None => "There is no estimate yet of how many more pages the verdict takes.".into(),
+        };
+        format!(
+            "`{}` leads and is a best ranker with a probability of about {}, but this is not yet proven against {} of its {} \
+             rivals. {end}",
+            id(self.leader),
+            percent(self.leader_probability),
+            self.possible - 1,
+            rankers - 1
+        )
+    }
+
+    fn decided(&self, winner: &str, equal: &[&String]) -> String {
+        let Target { confidence, margin } = self.target;
+        let others = self.rankers - 1;
+        let all = if others == 1 { "the other one".into() } else { format!("all {others} others") };
+        let claim = match (equal, self.condorcet, margin > 0.0) {
+            ([], true, false) => format!("`{winner}` is the best ranker: it beats {all}."),
+            ([], true, true) => format!(
+                "`{winner}` is the best ranker: it beats {all}, or is less than {} behind.",
+                points(margin)
+            ),
+            ([], false, false) => format!(
+                "`{winner}` is the best ranker: no other ranker beats more of the others than it does."
+            ),
+            ([], false, true) => format!(
+                "`{winner}` is the best ranker: no other ranker beats more of the others than it does, if differences below {} \
+                 do not count.",
+                points(margin)
+            ),
+            (equal, _, _) => {
+                let names: Vec<_> = equal.iter().map(|id| format!("`{id}`")).collect();
+                let but = if margin > 0.0 {
+                    format!(", if differences below {} do not count", points(margin))
+                } else {
+                    String::new()
+                };
+                format!(
+                    "`{winner}` and {} are equally good: no other ranker beats more of the others than they do{but}. Choose any \
+                     of them.",
+                    names.join(" and ")
+                )
+            }
+        };
+        format!("{claim} That is {} sure.", percent(confidence))
     }
 }
 
-/// An estimate rounded to two significant digits.
-pub(super) fn rounded(estimate: f64) -> u64 {
-    if estimate < 100.0 {
-        return estimate.ceil() as u64;
-    }
-    let unit = 10_f64.powf(estimate.log10().floor() - 1.0);
-    ((estimate / unit).round() * unit) as u64
+/// A margin as a difference of shares.
+fn points(margin: f64) -> String {
+    let points = margin * 100.0;
+    let unit = if points == 1.0 { "percentage point" } else { "percentage points" };
+    format!("{points:.3}", points = points).trim_end_matches('0').trim_end_matches('.').to_owned()
+        + " "
+        + unit
 }
 
 /// `12000` as `12,000`.

@@ -26,12 +26,14 @@
 //! With `w = min(1/2, 1/n)`,
 //!
 //! ```text
-//! Φ = b1 Σ_{a wrong} o(|N(a)|) Π_{y∈N(a)} E(a≻y)
-//!   + b2 / n Σ_{x∈S} E(x≻j*)
+//! Φ = b1 Σ_{a wrong} o(a) Π_{y∈N(a)} E(a≻y)
+//!   + b2 M
 //!   + b3 Σ_{a wrong} g(a) / h(a) Σ_{y∈N(a)\j*} E(a≻y)
 //!   + b4 Π_{x∈S} (1 - w + w E(x≻j*))
 //!   + b5 Σ_{a wrong} g(a) Π_{x∈S} (1 - w + w E(x≻j*)) Π_{y∈N(a)\j*} (1 - w + w E(a≻y))
 //! ```
+//!
+//! where `M` is `1/n Σ_{x∈S} E(x≻j*)` in type I below and the mean of `E(x≻j*)` over `S` in type II.
 //!
 //! In the last product the pair (a, j*) appears once, through `S`. All factors of a product belong
 //! to distinct pairs, and each answer changes one pair; given all earlier answers of all pairs, its
@@ -49,40 +51,56 @@
 //! `o(2) = 0.042`, `o(c) = 0.028 · 2^(2-c)` for `c ≥ 3`. For three rankers the only sequence is 1,
 //! 2, so `o(2) = 0.07`. `g = 1/n`, `h = n`.
 //!
-//! *Type II*: no ranker beats all others. A wrong ranker has `|N| ≥ 2`. With `o(2) = 0.29` and
-//! `o(c) = 0.08 · 2^(3-c)` for `c ≥ 3` the largest sum over all sequences is 0.99: dynamic
-//! programming over the first 20 rankers shows it, and `c_i ≥ (i - 1) / 2` bounds all others by
-//! 0.0025. For three rankers at most two are wrong, so `o(2) = 0.5`. A wrong ranker whose score is
-//! one below that of `j*` is *near*, any other *far*. At most `2c` wrong rankers have `|N| ≤ c`, so
-//! at most `min(2c, n)` are near. `g = 0.8 / min(2c, n)` for a near one, `0.2 / n` for a far one,
-//! `h = min(n, c)`.
+//! *Type II*: no ranker beats all others. A wrong ranker whose score is one below that of `j*` is
+//! *near*, any other *far*. All near ones have the same `c = |N|`, and `j*` has `c - 1`. If there
+//! are `r` of them, then `c - 1 + r c ≥ r (r + 1) / 2`, which does not hold for `r = 2c`: there are
+//! at most `min(2c - 1, n)`. So `o = g = 0.8 / min(2c - 1, n)` for a near one. At most `2c + 1`
+//! rankers have `|N| ≤ c`, a winner among them, so at most `min(2c, n)` far ones have `|N| = c`. A
+//! far one has `c ≥ 3`: `o = 0.2 · 2^(2-c) / min(2c, n)` and `g = 0.2 / n`. The sums of `o` and of
+//! `g` are at most 1. For three rankers all wrong ones are near, and 0.8 becomes 1. `h = min(n, c)`.
 //!
-//! With a margin a pair within it counts for neither ranker, and the counting fails: `o = 1/n` for
-//! every `c` and `n` in place of `min(2c, n)`.
+//! With a margin a pair within it counts for neither ranker, and the counting fails: `o = 1/n`, and
+//! `g = 0.8 / n` for a near one and `0.2 / n` for a far one.
 //!
 //! All weights together are at most `b1 + … + b5 = 1`, and `h ≥ |N(a) \ j*|`, so `Φ` starts at 1 or
-//! below.
+//! below. `S` is not empty: a ranker that loses to all others is no winner.
 //!
 //! For two rankers the only truth is that `j` beats `a`, and `Φ = E(a≻j)`.
+//!
+//! # A Condorcet winner
+//!
+//! The claim "`a` beats every other ranker" is wrong in more truths: in those of type I with
+//! another `j*`, whose capital is the one above, and in all truths of type II. There every ranker
+//! has `|N| ≥ 1`, and at most `2c + 1` rankers have `|N| ≤ c`, since each pair among them adds at
+//! least 1 to the sum of their `|N|`. The capital of such a truth is
+//!
+//! ```text
+//! Ψ = Σ_a o(|N(a)|) Π_{y∈N(a)} E(a≻y)      with o(1) = 0.3, o(c) = 0.02 · 2^(2-c) for c ≥ 2.
+//! ```
+//!
+//! By parts, `Σ_a o(|N(a)|) ≤ 3 o(1) + 2 (o(2) + o(3) + …) ≤ 0.9 + 0.08`. With a margin the claim
+//! is that no ranker beats `a` by more than the margin; the counting fails, and `o = 1/K`. The
+//! smallest `Ψ` of a truth with a nonempty `N(a)` has the smallest elements, as above.
 //!
 //! # The minimum over truths
 //!
 //! For given `a` and `j` a truth enters through three numbers: whether `j` is in `N(a)`, `v = |N(a)
 //! \ j|`, and `u`, the number of rankers other than `a` that `j` beats. Each term is bounded by its
 //! own minimum over the sets of that size: products and sums of the smallest elements; a product of
-//! factors `1 - w + w E` also takes all factors below 1. Only the first term does not grow with
-//! `u`, so the smallest possible `u` is enough: once where `a` is near, and one more where it is
-//! far. An exact tie of `a` and `j` (margin 0) needs one more `u` too; the far weight, which is the
-//! smaller one, covers it. The bound is never above the exact minimum. Sorting dominates the cost:
+//! factors `1 - w + w E` also takes all factors below 1; for the mean over `S`, the smallest mean of
+//! any size from `u` on. No term decreases with `u`, so the smallest possible `u` is enough: once
+//! where `a` is near, and one more where it is far. An exact tie of `a` and `j` (margin 0) needs
+//! one more `u` too; the far weight, which is not the larger one, covers it. The bound is never
+//! above the exact minimum. Sorting dominates the cost:
 //! O(K log K) a rival.
 
 use crate::Tally;
 use crate::evidence::lead::LeadEvidence;
 
 /// Weights of the five terms where one ranker beats all others.
-const TYPE_I: [f64; 5] = [0.7, 0.15, 0.05, 0.06, 0.04];
+const TYPE_I: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
 /// Weights of the five terms where none does.
-const TYPE_II: [f64; 5] = [0.2, 0.3, 0.2, 0.2, 0.1];
+const TYPE_II: [f64; 5] = [0.3, 0.2, 0.36, 0.07, 0.07];
 /// Share of a near ranker, and of a far one, in type II.
 const NEAR: f64 = 0.8;
 const FAR: f64 = 0.2;
@@ -93,45 +111,50 @@ const MOST_EXPONENT: f64 = 300.0;
 /// `ln(1 - w + w E)` is `ln w + ln E` beyond this, to all digits that matter.
 const DOMINATED: f64 = 30.0;
 
-/// `ln E(x≻y)` of every ordered pair, kept up to date with the win counts.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PairEvidence {
-    mixture: LeadEvidence,
-    rankers: usize,
-    ln: Vec<f64>,
+/// The evidence of the pairs of a tally, computed when it is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct PairEvidence<'a> {
+    mixture: &'a LeadEvidence,
+    tally: &'a Tally,
+    /// Counts that do not count: those of `tally` at an earlier moment.
+    before: Option<&'a Tally>,
+    rankers: &'a [usize],
 }
 
-impl PairEvidence {
-    /// Of the counts in `tally`, for a margin in [0, 0.49].
-    pub fn new(tally: &Tally, margin: f64) -> Self {
-        let rankers = tally.rankers();
-        let mut evidence =
-            Self { mixture: LeadEvidence::over(margin), rankers, ln: vec![0.0; rankers * rankers] };
-        for x in 0..rankers {
-            for y in 0..x {
-                evidence.update(tally, x, y);
-            }
-        }
-        evidence
+impl<'a> PairEvidence<'a> {
+    /// The pairs among `rankers`. In the rule and here, ranker `x` is `rankers[x]` of the tally.
+    pub fn new(mixture: &'a LeadEvidence, tally: &'a Tally, rankers: &'a [usize]) -> Self {
+        Self { mixture, tally, before: None, rankers }
     }
 
-    /// The counts of the pair (x, y) have changed. O(1).
-    pub fn update(&mut self, tally: &Tally, x: usize, y: usize) {
-        if x != y {
-            let (wins, losses) = (tally.wins(x, y), tally.wins(y, x));
-            self.ln[x * self.rankers + y] = self.mixture.ln(wins, losses);
-            self.ln[y * self.rankers + x] = self.mixture.ln(losses, wins);
-        }
+    /// Without the counts in `before`, which `tally` had at an earlier moment.
+    pub fn since(self, before: Option<&'a Tally>) -> Self {
+        Self { before, ..self }
+    }
+
+    /// Number of rankers, `K`.
+    pub fn rankers(&self) -> usize {
+        self.rankers.len()
+    }
+
+    /// Wins of `x` over `y` that count.
+    pub fn wins(&self, x: usize, y: usize) -> f64 {
+        let (x, y) = (self.rankers[x], self.rankers[y]);
+        let earlier = self.before.filter(|before| x.max(y) < before.rankers());
+        self.tally.wins(x, y) - earlier.map_or(0.0, |before| before.wins(x, y))
     }
 
     /// `ln E(x≻y)`; 0 before the first duel of the pair.
     pub fn ln(&self, x: usize, y: usize) -> f64 {
-        self.ln[x * self.rankers + y]
+        let (wins, losses) = (self.wins(x, y), self.wins(y, x));
+        // with many rankers most pairs have not met
+        if wins + losses > 0.0 { self.mixture.ln(wins, losses) } else { 0.0 }
     }
 
-    /// `K`.
-    pub fn rankers(&self) -> usize {
-        self.rankers
+    /// The number of rankers against which `x` won a larger share than `null`.
+    pub fn empirical_score(&self, x: usize, null: f64) -> usize {
+        let others = (0..self.rankers()).filter(|&y| y != x);
+        others.filter(|&y| self.wins(x, y) * (1.0 - null) > self.wins(y, x) * null).count()
     }
 }
 
@@ -144,8 +167,18 @@ pub struct CopelandRule {
     margin: bool,
     /// `w`, and its logarithm.
     stake: (f64, f64),
-    /// `o` by `|N(a)|`, for type I and type II.
-    wrong_weight: [Vec<f64>; 2],
+    /// `o` by `|N(a)|` in type I.
+    wrong_weight: Vec<f64>,
+    /// `o` and `g` by `|N(a)|` in type II, of near and of far rankers.
+    near: Vec<Shares>,
+    far: Vec<Shares>,
+}
+
+/// The weights of a wrong ranker in type II.
+#[derive(Debug, Clone, Copy)]
+struct Shares {
+    o: f64,
+    g: f64,
 }
 
 /// Rivals' evidence in order, and what the capital needs of its beginnings.
@@ -158,6 +191,20 @@ struct Beginnings {
     ln_staked: Vec<f64>,
 }
 
+impl Beginnings {
+    /// The smallest mean of the `k` smallest `E` and, if given, of `direct`, over all `k` from
+    /// `least` on.
+    fn smallest_mean(&self, least: usize, direct: Option<f64>) -> f64 {
+        match direct {
+            // means of ascending values ascend
+            None => self.sum[least.max(1)] / least.max(1) as f64,
+            Some(direct) => (least..self.sum.len())
+                .map(|k| (self.sum[k] + direct) / (k + 1) as f64)
+                .fold(f64::INFINITY, f64::min),
+        }
+    }
+}
+
 impl CopelandRule {
     /// A verdict that is wrong in at most a share `error` of experiments. `rankers` is 2 or more,
     /// `error` in (0, 1). With a `margin` of 0 the verdict is "a Copeland winner"; with one above 0
@@ -166,8 +213,13 @@ impl CopelandRule {
         let others = (rankers - 1) as f64;
         let stake = (1.0 / others).min(0.5);
         let margin = margin > 0.0;
-        let weights = |weight: fn(usize, usize) -> f64| {
-            let of = |losses| if margin { 1.0 / others } else { weight(rankers, losses) };
+        let type_one =
+            |losses| if margin { 1.0 / others } else { type_one_weight(rankers, losses) };
+        let type_two = |near: bool| {
+            let of = |losses| match margin {
+                true => Shares { o: 1.0 / others, g: if near { NEAR } else { FAR } / others },
+                false => type_two_shares(rankers, losses, near),
+            };
             (0..=rankers).map(of).collect()
         };
         Self {
@@ -175,7 +227,9 @@ impl CopelandRule {
             threshold: -libm::log(error),
             margin,
             stake: (stake, libm::log(stake)),
-            wrong_weight: [weights(type_one_weight), weights(type_two_weight)],
+            wrong_weight: (0..=rankers).map(type_one).collect(),
+            near: type_two(true),
+            far: type_two(false),
         }
     }
 
@@ -184,19 +238,32 @@ impl CopelandRule {
         self.threshold
     }
 
-    /// The rival against which the evidence for `a` falls furthest short; `None` if `a` is
-    /// certified. O(K² log K).
-    pub fn weakest_rival(&self, evidence: &PairEvidence, a: usize) -> Option<usize> {
+    /// The evidence with which single claims "x beats y" suffice, each on its own: where `a` beats
+    /// all others, and where losses of other rankers are needed too.
+    pub fn claim_thresholds(&self, rankers: usize) -> (f64, f64) {
+        if rankers <= 2 {
+            return (self.threshold, self.threshold);
+        }
+        let alone = TYPE_I[0] * self.wrong_weight[1];
+        let among = TYPE_I[1].min(TYPE_II[1]) / (rankers - 1) as f64;
+        (self.threshold - libm::log(alone), self.threshold - libm::log(among))
+    }
+
+    /// The capital against every rival `j`, the smallest over all truths in which `j` is a winner
+    /// and `a` is not: `(j, ln Φ)`, ascending by `j`. `a` is certified once all reach
+    /// [`CopelandRule::threshold`]. O(K² log K).
+    pub fn ln_capitals(&self, evidence: &PairEvidence, a: usize) -> Vec<(usize, f64)> {
+        let claims = self.claims(evidence, a);
         let rivals = (0..self.rankers).filter(|&j| j != a);
-        let capitals = rivals.map(|j| (j, self.ln_capital(evidence, a, j)));
-        let short = capitals.filter(|&(_, capital)| capital < self.threshold);
-        short.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(j, _)| j)
+        rivals.map(|j| (j, self.ln_capital_of(evidence, a, &claims, j))).collect()
     }
 
     /// Whether `a` is certified. `blocking` is a rival that was short of evidence before: it is
     /// looked at first, and replaced by another that is. O(K log K) while the same rival blocks.
     pub fn certifies(&self, evidence: &PairEvidence, a: usize, blocking: &mut usize) -> bool {
-        let blocks = |j: usize| j != a && self.ln_capital(evidence, a, j) < self.threshold;
+        let claims = self.claims(evidence, a);
+        let blocks =
+            |j: usize| j != a && self.ln_capital_of(evidence, a, &claims, j) < self.threshold;
         if *blocking < self.rankers && blocks(*blocking) {
             return false;
         }
@@ -207,17 +274,49 @@ impl CopelandRule {
         false
     }
 
+    /// Whether `a` is certified to beat every other ranker, or to lose to none by more than the
+    /// margin. Implies [`CopelandRule::certifies`]. O(K² log K).
+    pub fn certifies_condorcet(&self, evidence: &PairEvidence, a: usize) -> bool {
+        let claims = self.claims(evidence, a);
+        let own = self.beginnings(claims.clone());
+        let reaches = |j: usize| self.ln_capital_of(evidence, a, &claims, j) >= self.threshold;
+        let enough = |losses: usize| {
+            let weight = self.condorcet_weight(losses);
+            libm::log(weight) + own.ln_product[losses] >= self.threshold
+        };
+        (self.rankers == 2 || (1..self.rankers).all(enough))
+            && (0..self.rankers).all(|j| j == a || reaches(j))
+    }
+
+    fn condorcet_weight(&self, losses: usize) -> f64 {
+        match losses {
+            _ if self.margin => 1.0 / self.rankers as f64,
+            1 => 0.3,
+            _ => 0.02 * halvings(losses - 2),
+        }
+    }
+
     /// The logarithm of a lower bound of the capital over all truths in which `j` is a winner and
     /// `a` is not. `a` and `j` differ. O(K log K).
     pub fn ln_capital(&self, evidence: &PairEvidence, a: usize, j: usize) -> f64 {
-        let capped = |x: usize, y: usize| evidence.ln(x, y).min(MOST_LN);
-        let others = || (0..self.rankers).filter(|&x| x != a && x != j);
-        let direct = capped(a, j);
+        self.ln_capital_of(evidence, a, &self.claims(evidence, a), j)
+    }
+
+    /// `ln E(a≻y)` of every `y` but `a`, in their order.
+    fn claims(&self, evidence: &PairEvidence, a: usize) -> Vec<f64> {
+        let others = (0..self.rankers).filter(|&y| y != a);
+        others.map(|y| evidence.ln(a, y).min(MOST_LN)).collect()
+    }
+
+    fn ln_capital_of(&self, evidence: &PairEvidence, a: usize, claims: &[f64], j: usize) -> f64 {
+        let at = j - usize::from(j > a);
+        let direct = claims[at];
         if self.rankers == 2 {
             return direct;
         }
-        let rival = self.beginnings(others().map(|x| capped(x, j)).collect());
-        let leader = self.beginnings(others().map(|y| capped(a, y)).collect());
+        let others = (0..self.rankers).filter(|&x| x != a && x != j);
+        let rival = self.beginnings(others.map(|x| evidence.ln(x, j).min(MOST_LN)).collect());
+        let leader = self.beginnings([&claims[..at], &claims[at + 1..]].concat());
         let count = self.rankers - 2;
         let one = (0..=count).map(|v| self.type_one(direct, &rival, &leader, v));
         let beaten = (1..=count).flat_map(|v| {
@@ -239,7 +338,7 @@ impl CopelandRule {
         let all = self.rankers - 2;
         let staked = self.ln_staked(direct) + rival.ln_staked[all];
         let [b1, b2, b3, b4, b5] = TYPE_I;
-        b1 * self.wrong_weight[0][v + 1] * exp(direct + leader.ln_product[v])
+        b1 * self.wrong_weight[v + 1] * exp(direct + leader.ln_product[v])
             + b2 / others * (exp(direct) + rival.sum[all])
             + b3 / (others * others) * leader.sum[v]
             + b4 * exp(staked)
@@ -259,15 +358,14 @@ impl CopelandRule {
     ) -> f64 {
         let others = (self.rankers - 1) as f64;
         let losses = v + usize::from(direct.is_some());
-        let most_near = if self.margin { others } else { others.min(2.0 * losses as f64) };
-        let share = if near { NEAR / most_near } else { FAR / others };
+        let Shares { o, g } = if near { self.near[losses] } else { self.far[losses] };
         let staked = rival.ln_staked[u] + direct.map_or(0.0, |direct| self.ln_staked(direct));
         let [b1, b2, b3, b4, b5] = TYPE_II;
-        b1 * self.wrong_weight[1][losses] * exp(direct.unwrap_or(0.0) + leader.ln_product[v])
-            + b2 / others * (rival.sum[u] + direct.map_or(0.0, exp))
-            + b3 * share / others.min(losses as f64) * leader.sum[v]
+        b1 * o * exp(direct.unwrap_or(0.0) + leader.ln_product[v])
+            + b2 * rival.smallest_mean(u, direct.map(exp))
+            + b3 * g / others.min(losses as f64) * leader.sum[v]
             + b4 * exp(staked)
-            + b5 * share * exp(staked + leader.ln_staked[v])
+            + b5 * g * exp(staked + leader.ln_staked[v])
     }
 
     fn beginnings(&self, mut ln: Vec<f64>) -> Beginnings {
@@ -317,13 +415,19 @@ fn type_one_weight(rankers: usize, losses: usize) -> f64 {
     }
 }
 
-/// `o(losses)` of type II without a margin; `losses` is 2 or more.
-fn type_two_weight(rankers: usize, losses: usize) -> f64 {
+/// The weights of type II without a margin; `losses` is 2 or more.
+fn type_two_shares(rankers: usize, losses: usize, near: bool) -> Shares {
+    let others = rankers as f64 - 1.0;
+    let count = losses as f64;
     match losses {
-        0 | 1 => 0.0,
-        2 if rankers == 3 => 0.5,
-        2 => 0.29,
-        _ => 0.08 * halvings(losses - 3),
+        0 | 1 => Shares { o: 0.0, g: 0.0 },
+        // none with two losses is far
+        _ if near || losses == 2 => {
+            let near = if rankers == 3 { 1.0 } else { NEAR };
+            let share = near / others.min(2.0 * count - 1.0);
+            Shares { o: share, g: share }
+        }
+        _ => Shares { o: FAR * halvings(losses - 2) / others.min(2.0 * count), g: FAR / others },
     }
 }
 

@@ -1,39 +1,42 @@
 //! Conclusions from win counts, with their confidence. No I/O, no clock.
 //!
 //! - [`sequence`]: for each pair, an interval of `P(i beats j)` that holds at every step.
-//! - [`certainty`]: from these intervals, the rankers that certainly are, and those that can still
-//!   be, a Copeland winner.
 //! - [`certificate`]: the stopping rule that certifies a Copeland winner at a price that does not
-//!   grow with the number of rankers; no service uses it yet. [`lead`] has its evidence.
+//!   grow with the number of rankers. [`lead`] has its evidence, and [`verdict`] applies it to a run;
+//!   [`race`] keeps how the evidence grew, and [`plan`] has the cheapest way to complete it.
 //! - [`posterior`]: draws of the whole matrix: each ranker's probability to win, and the regret so
 //!   far. Its prior pools the pairs: the other pairs predict each pair.
 //! - [`history`]: the few counts over time that these estimates need, kept while folding.
 //! - [`small_counts`]: counts that take two bytes each while they are small.
 //! - [`off_policy`]: the regret that another policy would have had.
-//! - [`mod@forecast`]: how many more duels until the winner is certain.
+//! - [`mod@forecast`]: how many more duels until the verdict.
 //!
 //! There are two kinds of confidence, and they differ:
 //!
-//! - The intervals of [`sequence`] hold for every preference matrix and at every step, whenever
-//!   somebody looks. Only they justify a conclusion.
+//! - The stopping rule of [`certificate`] and the intervals of [`sequence`] hold for every
+//!   preference matrix and at every step, whenever somebody looks. Conclusions rest on the stopping
+//!   rule alone.
 //! - The posterior assumes a prior over preference matrices. It gives more information, and
 //!   earlier, but its probabilities are right only on average over matrices drawn from that prior.
 //!   `docs/regret.md` in the repository reports how well they hold on other matrices.
 
-pub mod certainty;
 pub mod certificate;
 pub mod forecast;
 pub mod history;
 pub mod lead;
 pub mod off_policy;
+pub mod plan;
 mod pooling;
 pub mod posterior;
+pub mod race;
 pub mod sequence;
 pub mod small_counts;
+pub mod verdict;
 
-pub use certainty::Certainty;
-pub use forecast::{Forecast, NoForecast, forecast};
+pub use forecast::{Forecast, NoForecast, Present, forecast};
 pub use history::History;
 pub use posterior::{Estimate, Posterior};
+pub use race::{Race, RacePoint};
 pub use sequence::{Sequence, Sequences};
 pub use small_counts::SmallCounts;
+pub use verdict::{Standing, Target, Verdict, VerdictTracker};

@@ -242,6 +242,22 @@ impl<'a> Posterior<'a> {
         }
     }
 
+    /// One draw of the preferences: row-major, `P[i][j] = 1 - P[j][i]`, and 1/2 on the diagonal.
+    pub fn preferences(&self, rng: &mut PolicyRng) -> Vec<f64> {
+        let rankers = self.tally.rankers();
+        let pooled = self.pooling.draw(rng);
+        let mut preferences = vec![0.5; rankers * rankers];
+        for i in 1..rankers {
+            for j in 0..i {
+                let (wins, losses) = pooled.wins(self.tally, i, j);
+                let theta = theta_of(wins, losses, rng);
+                preferences[i * rankers + j] = theta;
+                preferences[j * rankers + i] = 1.0 - theta;
+            }
+        }
+        preferences
+    }
+
     fn condorcet_winner(&self, scores: &[u16]) -> Option<usize> {
         let active = self.roster.active();
         active.iter().copied().find(|&i| usize::from(scores[i]) == active.len() - 1)

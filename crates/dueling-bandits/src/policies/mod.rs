@@ -24,4 +24,5 @@ pub mod sparring;
 mod ucb;
 pub mod uniform;
 pub mod vdb;
+pub mod verdict;
 pub mod winner_stays;

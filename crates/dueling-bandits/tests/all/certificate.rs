@@ -43,19 +43,38 @@ fn surely_beaten(truth: &Truth, j: usize) -> usize {
     others(truth.len(), j).filter(|&x| truth[j][x] == Ordering::Greater).count()
 }
 
-/// `o`, as it is documented.
-fn wrong_weight(rankers: usize, one_beats_all: bool, losses: usize, margin: bool) -> f64 {
+/// `o` and `g`, as documented.
+fn shares(
+    rankers: usize,
+    one_beats_all: bool,
+    losses: usize,
+    near: bool,
+    margin: bool,
+) -> (f64, f64) {
+    let n = (rankers - 1) as f64;
+    let c = losses as f64;
     if margin {
-        return 1.0 / (rankers - 1) as f64;
+        return (
+            1.0 / n,
+            if one_beats_all {
+                1.0
+            } else if near {
+                0.8
+            } else {
+                0.2
+            } / n,
+        );
     }
     match (one_beats_all, losses) {
-        (true, 1) => 0.93,
-        (true, 2) if rankers == 3 => 0.07,
-        (true, 2) => 0.042,
-        (true, _) => 0.028 * 2.0_f64.powi(2 - losses as i32),
-        (false, 2) if rankers == 3 => 0.5,
-        (false, 2) => 0.29,
-        (false, _) => 0.08 * 2.0_f64.powi(3 - losses as i32),
+        (true, 1) => (0.93, 1.0 / n),
+        (true, 2) if rankers == 3 => (0.07, 1.0 / n),
+        (true, 2) => (0.042, 1.0 / n),
+        (true, _) => (0.028 * 2.0_f64.powi(2 - losses as i32), 1.0 / n),
+        (false, _) if near => {
+            let all = if rankers == 3 { 1.0 } else { 0.8 };
+            (all / n.min(2.0 * c - 1.0), all / n.min(2.0 * c - 1.0))
+        }
+        (false, _) => (0.2 * 2.0_f64.powi(2 - losses as i32) / n.min(2.0 * c), 0.2 / n),
     }
 }
 
@@ -67,10 +86,14 @@ fn capital(truth: &Truth, best: usize, e: &[Vec<f64>], margin: bool) -> (f64, Ve
     let staked = |x: usize, y: usize| 1.0 - stake + stake * e[x][y];
     let most = surely_beaten(truth, best);
     let one_beats_all = most == rankers - 1;
-    let b = if one_beats_all { [0.7, 0.15, 0.05, 0.06, 0.04] } else { [0.2, 0.3, 0.2, 0.2, 0.1] };
+    let b = match one_beats_all {
+        true => [0.7, 0.26, 0.02, 0.01, 0.01],
+        false => [0.3, 0.2, 0.36, 0.07, 0.07],
+    };
     let s: Vec<usize> = not_beaten_by(truth, best, margin);
     let rivals: f64 = s.iter().map(|&x| staked(x, best)).product();
-    let mut phi = b[1] / n * s.iter().map(|&x| e[x][best]).sum::<f64>() + b[3] * rivals;
+    let count = if one_beats_all { n } else { s.len() as f64 };
+    let mut phi = b[1] / count * s.iter().map(|&x| e[x][best]).sum::<f64>() + b[3] * rivals;
     let mut wrong = Vec::new();
     for a in others(rankers, best) {
         let losses = not_beaten(truth, a, margin);
@@ -80,15 +103,10 @@ fn capital(truth: &Truth, best: usize, e: &[Vec<f64>], margin: bool) -> (f64, Ve
         }
         wrong.push(a);
         let c = losses.len() as f64;
-        let near = if margin { n } else { n.min(2.0 * c) };
-        let (g, h) = match (one_beats_all, score + 1 == most) {
-            (true, _) => (1.0 / n, n),
-            (false, true) => (0.8 / near, n.min(c)),
-            (false, false) => (0.2 / n, n.min(c)),
-        };
+        let (o, g) = shares(rankers, one_beats_all, losses.len(), score + 1 == most, margin);
+        let h = if one_beats_all { n } else { n.min(c) };
         let rest = || losses.iter().copied().filter(|&y| y != best);
-        let weight = wrong_weight(rankers, one_beats_all, losses.len(), margin);
-        phi += b[0] * weight * losses.iter().map(|&y| e[a][y]).product::<f64>()
+        phi += b[0] * o * losses.iter().map(|&y| e[a][y]).product::<f64>()
             + b[2] * g / h * rest().map(|y| e[a][y]).sum::<f64>()
             + b[4] * g * rivals * rest().map(|y| staked(a, y)).product::<f64>();
     }
@@ -135,8 +153,11 @@ fn the_bound_is_never_above_the_capital_of_any_truth() {
         let truths = truths(rankers);
         for margin in [0.0, 0.02] {
             let rule = CopelandRule::new(rankers, 0.05, margin);
+            let mixture = LeadEvidence::over(margin);
+            let all: Vec<usize> = (0..rankers).collect();
             for _ in 0..trials {
-                let evidence = PairEvidence::new(&counts(rankers, &mut rng), margin);
+                let tally = counts(rankers, &mut rng);
+                let evidence = PairEvidence::new(&mixture, &tally, &all);
                 // what the rule cuts off at e^40 is far beyond its threshold
                 let e: Vec<Vec<f64>> = (0..rankers)
                     .map(|x| (0..rankers).map(|y| evidence.ln(x, y).min(40.0).exp()).collect())
@@ -165,6 +186,75 @@ fn the_bound_is_never_above_the_capital_of_any_truth() {
     }
 }
 
+/// `Ψ` of a truth in which no ranker beats all others.
+fn condorcet_capital(truth: &Truth, e: &[Vec<f64>], margin: bool) -> f64 {
+    let weight = |losses: usize| match losses {
+        _ if margin => 1.0 / truth.len() as f64,
+        1 => 0.3,
+        _ => 0.02 * 2.0_f64.powi(2 - losses as i32),
+    };
+    (0..truth.len())
+        .map(|a| (a, not_beaten(truth, a, margin)))
+        .filter(|(_, losses)| !losses.is_empty())
+        .map(|(a, losses)| weight(losses.len()) * losses.iter().map(|&y| e[a][y]).product::<f64>())
+        .sum()
+}
+
+/// Whether `a` may be called a Condorcet winner under a truth.
+fn beats_all(truth: &Truth, a: usize, margin: bool) -> bool {
+    not_beaten(truth, a, margin).is_empty()
+}
+
+#[test]
+fn a_condorcet_winner_is_certified_only_where_every_other_truth_is_refuted() {
+    let mut rng = PolicyRng::seed_from_u64(3);
+    for (rankers, trials) in [(3, 400), (4, 200)] {
+        let truths = truths(rankers);
+        let all: Vec<usize> = (0..rankers).collect();
+        for margin in [0.0, 0.02] {
+            let with_margin = margin > 0.0;
+            let even = vec![vec![1.0; rankers]; rankers];
+            let open = || {
+                truths
+                    .iter()
+                    .filter(|truth| (0..rankers).all(|j| surely_beaten(truth, j) < rankers - 1))
+            };
+            for truth in open() {
+                assert!(condorcet_capital(truth, &even, with_margin) <= 1.0 + 1e-12);
+            }
+            let (mixture, rule) =
+                (LeadEvidence::over(margin), CopelandRule::new(rankers, 0.2, margin));
+            let mut certified = 0;
+            for _ in 0..trials {
+                let mut tally = counts(rankers, &mut rng);
+                // the first one is ahead more often than not
+                for y in 1..rankers {
+                    for _ in 0..rng.random_range(0..120) {
+                        tally.record(Duel::new(0, y), Outcome::First);
+                    }
+                }
+                let evidence = PairEvidence::new(&mixture, &tally, &all);
+                let e: Vec<Vec<f64>> = (0..rankers)
+                    .map(|x| (0..rankers).map(|y| evidence.ln(x, y).min(40.0).exp()).collect())
+                    .collect();
+                for a in (0..rankers).filter(|&a| rule.certifies_condorcet(&evidence, a)) {
+                    certified += 1;
+                    for truth in open().filter(|truth| !beats_all(truth, a, with_margin)) {
+                        assert!(condorcet_capital(truth, &e, with_margin) >= 5.0 - 1e-9);
+                    }
+                    for truth in &truths {
+                        for best in winners(truth) {
+                            let (phi, wrong) = capital(truth, best, &e, with_margin);
+                            assert!(!wrong.contains(&a) || phi >= 5.0 - 1e-9);
+                        }
+                    }
+                }
+            }
+            assert!(certified > trials / 10, "{certified} of {trials}");
+        }
+    }
+}
+
 #[test]
 fn every_truth_starts_with_a_capital_of_at_most_one() {
     for rankers in 3..=5 {
@@ -182,64 +272,39 @@ fn every_truth_starts_with_a_capital_of_at_most_one() {
     }
 }
 
-/// The largest `Σ o` over all sequences of losses that Landau's inequalities allow, by dynamic
-/// programming: rankers in the order of their losses, with the sum so far.
-///
-/// With `most_losses` beyond `rankers - 1` it bounds what the first `rankers` of a longer sequence
-/// have.
-fn largest_weight(rankers: usize, one_beats_all: bool, most_losses: usize) -> f64 {
-    let least_sum = |count: usize| count * count.saturating_sub(1) / 2;
-    let most_sum = rankers * rankers;
-    let mut largest = 0.0_f64;
-    // the smallest number of losses is the winners'; those with more are wrong
-    let fewest = if one_beats_all { 0..=0 } else { 1..=(rankers - 1).min(rankers / 2 + 1) };
-    for winners_losses in fewest {
-        let winners = if one_beats_all { 1..=1 } else { 1..=rankers };
-        for winners in winners {
-            let sum = winners * winners_losses;
-            if sum < least_sum(winners) {
-                continue;
-            }
-            // best[sum]: largest weight so far; sums beyond what is ever required are one
-            let required = least_sum(rankers).min(most_sum);
-            let mut best = vec![f64::NEG_INFINITY; required + 1];
-            best[sum.min(required)] = 0.0;
-            // in the order of losses: any number of rankers with each
-            let mut states = vec![best];
-            states.resize(rankers - winners + 1, vec![f64::NEG_INFINITY; required + 1]);
-            for losses in winners_losses + 1..=most_losses {
-                let weight = wrong_weight(rankers, one_beats_all, losses, false);
-                for placed in 0..rankers - winners {
-                    for sum in 0..=required {
-                        let so_far = states[placed][sum];
-                        let next = (sum + losses).min(required);
-                        if so_far > f64::NEG_INFINITY
-                            && next >= least_sum(winners + placed + 1).min(required)
-                        {
-                            let cell = &mut states[placed + 1][next];
-                            *cell = cell.max(so_far + weight);
-                        }
-                    }
-                }
-            }
-            largest = states[rankers - winners].iter().copied().fold(largest, f64::max);
-        }
+/// The largest `Σ o` and `Σ g` over the wrong rankers of any sequence of losses that Landau's
+/// inequalities allow, by search over the ascending sequences.
+fn largest_shares(losses: &mut Vec<usize>, rankers: usize, largest: &mut [f64; 2]) {
+    let sum: usize = losses.iter().sum();
+    if sum < losses.len() * losses.len().saturating_sub(1) / 2 {
+        return;
     }
-    largest
+    if losses.len() == rankers {
+        let one_beats_all = losses[0] == 0;
+        let (mut o, mut g) = (0.0, 0.0);
+        for &count in losses.iter().filter(|&&count| count > losses[0]) {
+            let near = count == losses[0] + 1;
+            let (of_o, of_g) = shares(rankers, one_beats_all, count, near, false);
+            (o, g) = (o + of_o, g + of_g);
+        }
+        *largest = [largest[0].max(o), largest[1].max(g)];
+        return;
+    }
+    for next in losses.last().copied().unwrap_or(0)..rankers {
+        losses.push(next);
+        largest_shares(losses, rankers, largest);
+        losses.pop();
+    }
 }
 
 #[test]
 fn the_weights_of_wrong_rankers_sum_to_at_most_one() {
-    for rankers in [3, 4, 5, 6, 8, 12] {
-        let one = largest_weight(rankers, true, rankers - 1);
-        assert!(one <= 1.0 + 1e-12 && one > 0.9, "{rankers} rankers, type I: {one}");
-        let two = largest_weight(rankers, false, rankers - 1);
-        assert!(two <= 1.0 && two > 0.8, "{rankers} rankers, type II: {two}");
+    for rankers in 3..=9 {
+        let mut largest = [0.0; 2];
+        largest_shares(&mut Vec::new(), rankers, &mut largest);
+        assert!(largest.iter().all(|&sum| sum <= 1.0 + 1e-12), "{rankers} rankers: {largest:?}");
+        assert!(largest[0] > 0.9, "{rankers} rankers: {largest:?}");
     }
-    // however many there are: the i-th has (i - 1) / 2 losses or more
-    let first = largest_weight(20, false, 40);
-    let rest: f64 = (20..200).map(|before| wrong_weight(200, false, before / 2, false)).sum();
-    assert!(first + rest < 0.995, "type II: {first} + {rest}");
 }
 
 #[test]
@@ -264,15 +329,14 @@ fn the_evidence_starts_at_one_and_is_a_supermartingale_at_the_null() {
 fn two_rankers_need_evidence_of_one_over_delta() {
     let rule = CopelandRule::new(2, 0.05, 0.0);
     let mut tally = Tally::new(2);
-    let mut evidence = PairEvidence::new(&tally, 0.0);
+    let mixture = LeadEvidence::over(0.0);
     let mut blocking = usize::MAX;
     let mut duels = 0;
-    while !rule.certifies(&evidence, 0, &mut blocking) {
+    while !rule.certifies(&PairEvidence::new(&mixture, &tally, &[0, 1]), 0, &mut blocking) {
         tally.record(Duel::new(0, 1), Outcome::First);
-        evidence.update(&tally, 0, 1);
         duels += 1;
     }
-    assert!(evidence.ln(0, 1) >= 20.0_f64.ln());
+    assert!(mixture.ln(tally.wins(0, 1), tally.wins(1, 0)) >= 20.0_f64.ln());
     assert!((5..=12).contains(&duels), "{duels} wins in a row");
 }
 
@@ -282,11 +346,11 @@ fn wrong_verdicts(probabilities: &[&[f64]], error: f64, duels: u32, experiments:
     let score = |i: usize| others(rankers, i).filter(|&j| probabilities[i][j] > 0.5).count();
     let most = (0..rankers).map(score).max().unwrap_or(0);
     let rule = CopelandRule::new(rankers, error, 0.0);
+    let (mixture, all) = (LeadEvidence::over(0.0), (0..rankers).collect::<Vec<_>>());
     let mut wrong = 0;
     for seed in 0..experiments {
         let mut rng = PolicyRng::seed_from_u64(seed);
         let mut tally = Tally::new(rankers);
-        let mut evidence = PairEvidence::new(&tally, 0.0);
         let mut blocking = vec![usize::MAX; rankers];
         'duels: for _ in 0..duels {
             let first = rng.random_range(0..rankers);
@@ -294,7 +358,7 @@ fn wrong_verdicts(probabilities: &[&[f64]], error: f64, duels: u32, experiments:
             let won = rng.random_bool(probabilities[first][second]);
             let outcome = if won { Outcome::First } else { Outcome::Second };
             tally.record(Duel::new(first, second), outcome);
-            evidence.update(&tally, first, second);
+            let evidence = PairEvidence::new(&mixture, &tally, &all);
             for (a, blocking) in blocking.iter_mut().enumerate() {
                 if rule.certifies(&evidence, a, blocking) {
                     wrong += u64::from(score(a) < most);
@@ -334,11 +398,15 @@ fn a_clear_winner_is_certified_and_nobody_else_is() {
         }
     }
     for margin in [0.0, 0.05] {
-        let evidence = PairEvidence::new(&tally, margin);
+        let mixture = LeadEvidence::over(margin);
+        let all: Vec<usize> = (0..rankers).collect();
+        let evidence = PairEvidence::new(&mixture, &tally, &all);
         let rule = CopelandRule::new(rankers, 0.05, margin);
-        assert_eq!(rule.weakest_rival(&evidence, 0), None);
+        assert!(rule.certifies(&evidence, 0, &mut usize::MAX.clone()));
+        assert!(rule.certifies_condorcet(&evidence, 0));
         for a in 1..rankers {
-            assert!(rule.weakest_rival(&evidence, a).is_some(), "{a}");
+            assert!(!rule.certifies(&evidence, a, &mut usize::MAX.clone()), "{a}");
+            assert!(!rule.certifies_condorcet(&evidence, a), "{a}");
         }
     }
 }

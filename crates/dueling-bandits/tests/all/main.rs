@@ -13,3 +13,4 @@ mod pins;
 mod policies;
 mod preference;
 mod reference;
+mod verdict;

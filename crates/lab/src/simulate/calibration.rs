@@ -10,10 +10,12 @@ use super::environment::{Environment, RunSeeds, fingerprint};
 use super::feedback::Feedback;
 use super::progress::Progress;
 use super::tournament::Entrant;
-use dueling_bandits::evidence::{Certainty, Estimate, History, Posterior, forecast};
+use dueling_bandits::evidence::{
+    Estimate, Forecast, Posterior, Present, Target, VerdictTracker, forecast,
+};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
-use dueling_bandits::{InFlight, Observation, PolicyRng, Tally, TieRule};
+use dueling_bandits::{InFlight, Observation, Policy, PolicyRng, Roster, Tally, TieRule};
 
 /// Tolerance for rounding where the truth is exactly at a bound.
 const ROUNDING: f64 = 1e-9;
@@ -35,8 +37,10 @@ pub struct Trial {
     pub runs: u64,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// Confidence of the verdict, in (0, 1).
-    pub confidence: f64,
+    /// What the verdict must achieve.
+    pub target: Target,
+    /// Most simulated steps of one forecast, over all its draws; 0 for no forecasts.
+    pub forecast_steps: u64,
     /// Ties and lost clicks. Delay is ignored.
     pub feedback: Feedback,
 }
@@ -56,6 +60,8 @@ pub struct Calibration {
     pub horizon: u64,
     /// The estimates of regret, at each look.
     pub regret: Vec<RegretCalibration>,
+    /// True Copeland regret of the whole experiments.
+    pub total_regret: TotalRegret,
     /// The verdicts.
     pub verdict: VerdictCalibration,
 }
@@ -87,6 +93,8 @@ pub struct RegretCalibration {
 pub struct VerdictCalibration {
     /// The requested confidence.
     pub confidence: f64,
+    /// The requested margin.
+    pub margin: f64,
     /// Number of experiments with a verdict.
     pub decided: u64,
     /// Number of verdicts for a ranker that is not a Copeland winner.
@@ -94,15 +102,33 @@ pub struct VerdictCalibration {
     /// Upper end of the exact 95 % interval (Clopper and Pearson) of the share of wrong verdicts
     /// among all experiments.
     pub wrong_share_at_most: f64,
-    /// Number of experiments that excluded a true Copeland winner at any step.
-    pub excluded: u64,
-    /// Median number of steps to the verdict, among experiments with a verdict.
+    /// Median number of steps to the verdict. An experiment without a verdict counts as longer than
+    /// all others; `None` if the median has none.
     pub median_steps: Option<u64>,
+    /// 90 % quantile of the same.
+    pub p90_steps: Option<u64>,
+    /// Mean true Copeland regret up to the verdict, over the experiments with a verdict.
+    pub regret_at_verdict: Option<f64>,
     /// Median over the looks before a verdict of (remaining steps to the verdict) / (forecast
     /// number of steps), and the number of these looks.
     pub forecast_ratio: Option<(f64, usize)>,
     /// Share of these looks whose true number of steps was within the range of the forecast.
     pub forecast_within: Option<f64>,
+}
+
+/// True Copeland regret at the horizon, over all experiments.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TotalRegret {
+    /// Mean.
+    pub mean: f64,
+    /// Standard error of the mean.
+    pub standard_error: f64,
+    /// 90 % quantile.
+    pub p90: f64,
+    /// 99 % quantile.
+    pub p99: f64,
+    /// The largest.
+    pub max: f64,
 }
 
 /// The estimates of one experiment at one step.
@@ -118,9 +144,18 @@ struct Look {
 
 struct Experiment {
     looks: Vec<Look>,
-    /// The step of the verdict, and whether it was wrong.
-    verdict: Option<(u64, bool)>,
-    excluded: bool,
+    verdict: Option<Decision>,
+    /// True Copeland regret at the horizon.
+    regret: f64,
+}
+
+/// The verdict of one experiment.
+#[derive(Clone, Copy)]
+struct Decision {
+    step: u64,
+    is_wrong: bool,
+    /// True Copeland regret so far.
+    regret: f64,
 }
 
 impl Trial {
@@ -153,10 +188,10 @@ impl Trial {
         let ties: TieRule = self.feedback.tie_rule;
 
         let truth = Truth::new(&self.matrix);
+        let roster = Roster::new(rankers);
         let mut shown = vec![0; rankers];
-        let mut history = History::new(rankers);
-        let mut certainty = Certainty::of(policy.tally(), self.confidence);
-        let mut experiment = Experiment { looks: Vec::new(), verdict: None, excluded: false };
+        let mut tracker = VerdictTracker::new(self.target, rankers);
+        let mut experiment = Experiment { looks: Vec::new(), verdict: None, regret: 0.0 };
         let mut looks = self.looks.iter().copied().peekable();
         let mut reported = 0;
         for step in 1..=self.horizon {
@@ -173,41 +208,62 @@ impl Trial {
             shown[duel.second] += 1;
             if duel.is_self() {
                 policy.observe_self_duels(duel.first, 1);
-                history.shown_alone(duel.first, 1);
             } else {
                 if let Some(answer) = environment.answer(duel) {
                     let outcome = ties.resolve(answer, seeds.folding, policy.tally().steps());
                     let (batch, ticket) = (selection.batch, selection.ticket);
                     policy.observe(&Observation { duel, outcome, batch, ticket });
                 }
-                history.compared(duel, 1);
-                certainty.update(policy.tally(), duel.first, duel.second);
-                if experiment.verdict.is_none() {
-                    let certain = certainty.certain();
-                    if !certain.is_empty() {
-                        let winner = policy.tally().copeland_leader_among(&certain);
-                        experiment.verdict = Some((step, !truth.wins[environment.name(winner)]));
-                    }
-                    let possible = certainty.possible();
-                    experiment.excluded |= (0..rankers)
-                        .any(|i| truth.wins[environment.name(i)] && !possible.contains(&i));
+                tracker.observe(policy.tally(), roster.active(), 1);
+                if experiment.verdict.is_none()
+                    && let Some(verdict) = tracker.verdict()
+                {
+                    let mut winners = verdict.winners.iter().map(|&winner| usize::from(winner));
+                    let is_wrong = winners.any(|winner| self.is_wrong(environment.name(winner)));
+                    let regret = truth.regret(&shown, |i| environment.name(i));
+                    experiment.verdict = Some(Decision { step, is_wrong, regret });
                 }
             }
-            history.counted(step, 0);
             if looks.next_if_eq(&step).is_some() {
                 let name = |i: usize| environment.name(i);
-                let forecast = match experiment.verdict {
-                    None => forecast(policy.tally(), &certainty, &history, &mut estimating)
-                        .ok()
-                        .map(|f| (step, f.low, f.estimate, f.high.unwrap_or(f64::INFINITY))),
-                    Some(_) => None,
-                };
+                let forecast = (experiment.verdict.is_none() && self.forecast_steps > 0)
+                    .then(|| self.forecast(&*policy, &tracker, &roster, seeds, &mut estimating))
+                    .flatten()
+                    .map(|f| (step, f.low, f.estimate, f.high.unwrap_or(f64::INFINITY)));
                 let look = truth.look(policy.tally(), &shown, name, &mut estimating);
                 experiment.looks.push(Look { forecast, ..look });
             }
         }
         progress.advance(self.horizon - reported);
+        experiment.regret = truth.regret(&shown, |i| environment.name(i));
         Some(experiment)
+    }
+
+    fn forecast(
+        &self,
+        policy: &dyn Policy,
+        tracker: &VerdictTracker,
+        roster: &Roster,
+        seeds: RunSeeds,
+        rng: &mut PolicyRng,
+    ) -> Option<Forecast> {
+        let (format, state) = (policy.format(), policy.save());
+        let setup = Setup { rankers: self.matrix.rankers(), seed: seeds.folding };
+        let copy = || self.entrant.spec.restore(setup, format, &state);
+        let present = Present { tally: policy.tally(), roster, tracker };
+        forecast(present, copy, self.forecast_steps, rng).ok()
+    }
+
+    /// Whether a verdict for `ranker` is wrong: some other ranker beats more rankers by more than
+    /// the margin than `ranker` can beat if all pairs within the margin go its way.
+    fn is_wrong(&self, ranker: usize) -> bool {
+        let (rankers, margin) = (self.matrix.rankers(), self.target.margin);
+        let p = |i: usize, j: usize| self.matrix.win_probability(i, j);
+        let others = |i: usize| (0..rankers).filter(move |&j| j != i);
+        let most = others(ranker).filter(|&j| p(ranker, j) > 0.5 - margin).count();
+        let surely_beaten =
+            |j: usize| others(j).filter(|&x| p(j, x) > 0.5 && p(j, x) >= 0.5 + margin).count();
+        (0..rankers).any(|j| surely_beaten(j) > most)
     }
 
     fn report(&self, experiments: &[Experiment]) -> Calibration {
@@ -217,15 +273,17 @@ impl Trial {
                 experiments.iter().map(|experiment| &experiment.looks[at]).collect();
             RegretCalibration::of(step, &looks)
         });
-        let decided: Vec<(u64, bool)> =
+        let decided: Vec<Decision> =
             experiments.iter().filter_map(|experiment| experiment.verdict).collect();
-        let wrong = decided.iter().filter(|(_, wrong)| *wrong).count() as u64;
-        let mut steps: Vec<u64> = decided.iter().map(|(step, _)| *step).collect();
+        let wrong = decided.iter().filter(|decision| decision.is_wrong).count() as u64;
+        let mut steps: Vec<u64> = decided.iter().map(|decision| decision.step).collect();
         steps.sort_unstable();
+        // experiments without a verdict come last
+        let steps_at = |share: f64| steps.get((share * (runs - 1) as f64).round() as usize);
         // Pairs (truth / forecast, whether the truth is within the range).
         let mut forecasts: Vec<(f64, bool)> = experiments
             .iter()
-            .filter_map(|experiment| Some((experiment.verdict?.0, &experiment.looks)))
+            .filter_map(|experiment| Some((experiment.verdict?.step, &experiment.looks)))
             .flat_map(|(end, looks)| {
                 looks.iter().filter_map(move |look| {
                     let (step, low, estimate, high) = look.forecast?;
@@ -243,19 +301,41 @@ impl Trial {
             runs,
             horizon: self.horizon,
             regret: looks.collect(),
+            total_regret: TotalRegret::of(experiments.iter().map(|one| one.regret).collect()),
             verdict: VerdictCalibration {
-                confidence: self.confidence,
+                confidence: self.target.confidence,
+                margin: self.target.margin,
                 decided: decided.len() as u64,
                 wrong,
                 wrong_share_at_most: share_at_most(wrong, runs),
-                excluded: experiments.iter().filter(|experiment| experiment.excluded).count()
-                    as u64,
-                median_steps: (!steps.is_empty()).then(|| steps[steps.len() / 2]),
+                median_steps: steps_at(0.5).copied(),
+                p90_steps: steps_at(0.9).copied(),
+                regret_at_verdict: (!decided.is_empty()).then(|| {
+                    decided.iter().map(|decision| decision.regret).sum::<f64>()
+                        / decided.len() as f64
+                }),
                 forecast_ratio: (!forecasts.is_empty())
                     .then(|| (forecasts[forecasts.len() / 2].0, forecasts.len())),
                 forecast_within: (!forecasts.is_empty())
                     .then(|| within as f64 / forecasts.len() as f64),
             },
+        }
+    }
+}
+
+impl TotalRegret {
+    fn of(mut regret: Vec<f64>) -> Self {
+        regret.sort_unstable_by(f64::total_cmp);
+        let runs = regret.len() as f64;
+        let mean = regret.iter().sum::<f64>() / runs;
+        let squares: f64 = regret.iter().map(|value| (value - mean).powi(2)).sum();
+        let at = |share: f64| regret[(share * (runs - 1.0)).round() as usize];
+        Self {
+            mean,
+            standard_error: (squares / (runs * (runs - 1.0).max(1.0))).sqrt(),
+            p90: at(0.9),
+            p99: at(0.99),
+            max: at(1.0),
         }
     }
 }
@@ -299,18 +379,18 @@ fn holds(estimate: Estimate, truth: f64) -> bool {
 struct Truth {
     copeland: Regret,
     condorcet: Option<Regret>,
-    /// Whether each ranker is a Copeland winner.
-    wins: Vec<bool>,
 }
 
 impl Truth {
     fn new(matrix: &PreferenceMatrix) -> Self {
-        let winners = matrix.copeland_winners();
-        Self {
-            copeland: Regret::copeland(matrix),
-            condorcet: Regret::condorcet(matrix).ok(),
-            wins: (0..matrix.rankers()).map(|i| winners.contains(&i)).collect(),
-        }
+        Self { copeland: Regret::copeland(matrix), condorcet: Regret::condorcet(matrix).ok() }
+    }
+
+    /// True Copeland regret of these appearances. `name` maps a ranker to its index in the matrix.
+    fn regret(&self, shown: &[u64], name: impl Fn(usize) -> usize) -> f64 {
+        let mut by_name = vec![0; shown.len()];
+        shown.iter().enumerate().for_each(|(i, &count)| by_name[name(i)] = count);
+        self.copeland.of_appearances(&by_name)
     }
 
     /// The estimates and the truth. `name` maps a ranker to its index in the matrix.
@@ -377,7 +457,8 @@ mod tests {
             looks: vec![100, 600],
             runs: 60,
             seed: 3,
-            confidence: 0.95,
+            target: Target { confidence: 0.95, margin: 0.0 },
+            forecast_steps: 100_000,
             feedback: Feedback::default(),
         };
         let progress = Progress::new();

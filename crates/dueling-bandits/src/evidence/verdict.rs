@@ -1,0 +1,294 @@
+//! The verdict of a run: the stopping rule, applied while results arrive, and its result for ever.
+//!
+//! [`VerdictTracker`] follows a tally. Every few comparisons it checks the rankers with the largest
+//! empirical Copeland score by [`CopelandRule`]; with a margin, pairs within it count for both.
+//! Once one is certified, the verdict is *latched*:
+//! later counts do not take it back, because the guarantee is for the first time that the rule is
+//! satisfied. The tracker is a deterministic function of the observed comparisons.
+//!
+//! # Changes of the roster
+//!
+//! Which rankers come or go can depend on the counts so far, so those counts are no evidence for
+//! the new roster. After each change the verdict starts again with fresh counts and an error of its
+//! own: `0.9 δ` before the first change and `0.1 δ / (r (r + 1))` after change number `r`. All of
+//! them sum to `δ`. A latched verdict of the earlier roster is dropped: it was about other rankers.
+
+use crate::evidence::certificate::{CopelandRule, PairEvidence};
+use crate::evidence::lead::LeadEvidence;
+use crate::{Roster, Tally};
+
+/// Share of the error that is spent before the roster first changes.
+const FIRST_SHARE: f64 = 0.9;
+/// Fewest comparisons between two checks; with many rankers it is a 64th of their square, as is the
+/// time of a check. A verdict takes hundreds of comparisons and more, so this delays it little.
+const LEAST_CHECK_EVERY: u64 = 8;
+/// Most rankers of the same score whose evidence is compared to find the leader, and most rankers
+/// for which that is done.
+const LEADERS_MAX: usize = 8;
+const FEW: usize = 64;
+
+/// What a verdict must achieve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Target {
+    /// In (0, 1): the verdict is wrong in at most a share `1 - confidence` of experiments.
+    pub confidence: f64,
+    /// In [0, 0.49]: pairs whose preference is within the margin of 1/2 may go either way.
+    pub margin: f64,
+}
+
+/// A certified winner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Verdict {
+    /// The certified Copeland winners: the leader, then all others that were certified with it.
+    pub winners: Vec<u16>,
+    /// Steps of the tally at which it was certified, self-duels included.
+    pub steps: u64,
+    /// Comparisons since the roster last changed.
+    pub comparisons: u64,
+    /// Steps at which the winner was certified as the Condorcet winner too; `None` before that.
+    pub condorcet_steps: Option<u64>,
+}
+
+impl Verdict {
+    /// The winner: the first of the winners.
+    pub fn winner(&self) -> usize {
+        self.winners.first().copied().unwrap_or_default().into()
+    }
+}
+
+/// Where the evidence for one ranker stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// The ranker.
+    pub ranker: usize,
+    /// Each active rival, and the logarithm of the evidence that the rival is no better a winner.
+    pub rivals: Vec<(usize, f64)>,
+    /// What the evidence must reach against every rival: `ln(1/δ)`.
+    pub threshold: f64,
+}
+
+/// Finds the verdict of a run.
+#[derive(Debug, Clone)]
+pub struct VerdictTracker {
+    target: Target,
+    mixture: LeadEvidence,
+    rule: CopelandRule,
+    state: State,
+    /// The rival that blocked each ranker at its last check: where the next check starts. Does not
+    /// change any result.
+    blocking: Vec<usize>,
+}
+
+/// What is saved.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct State {
+    /// Changes of the roster so far.
+    changes: u32,
+    /// The tally at the newest change; `None` before the first.
+    before: Option<Tally>,
+    /// Comparisons since then.
+    comparisons: u64,
+    verdict: Option<Verdict>,
+}
+
+impl VerdictTracker {
+    /// No comparisons yet among `rankers` active rankers.
+    pub fn new(target: Target, rankers: usize) -> Self {
+        Self::restore(target, State::default(), rankers)
+    }
+
+    /// The tracker that [`VerdictTracker::state`] was taken from, with `rankers` active rankers.
+    pub fn restore(target: Target, state: State, rankers: usize) -> Self {
+        Self {
+            target,
+            mixture: LeadEvidence::over(target.margin),
+            rule: rule_of(target, state.changes, rankers),
+            state,
+            blocking: Vec::new(),
+        }
+    }
+
+    /// A tracker for counts that no tracker followed, of a roster that never changed.
+    pub fn of_counts(target: Target, tally: &Tally, active: &[usize]) -> Self {
+        let rankers = tally.rankers();
+        let pairs = (0..rankers).flat_map(|i| (0..i).map(move |j| (i, j)));
+        let half_plays: u64 = pairs.map(|(i, j)| tally.half_plays(i, j)).sum();
+        let state = State { comparisons: half_plays / 2, ..State::default() };
+        let mut tracker = Self::restore(target, state, active.len());
+        tracker.check(tally, active);
+        tracker
+    }
+
+    /// What is to be saved.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What the verdict must achieve.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// The latched verdict.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.state.verdict.as_ref()
+    }
+
+    /// `ln(1/δ)` of the present roster.
+    pub fn threshold(&self) -> f64 {
+        self.rule.threshold()
+    }
+
+    /// `count` comparisons were added to `tally`, whose active rankers are `active`.
+    pub fn observe(&mut self, tally: &Tally, active: &[usize], count: u64) {
+        let rankers = active.len() as u64;
+        let every = LEAST_CHECK_EVERY.max(rankers * rankers / 64);
+        let checks_before = self.state.comparisons / every;
+        self.state.comparisons += count;
+        if self.state.comparisons / every > checks_before {
+            self.check(tally, active);
+        }
+    }
+
+    /// The roster changed: the verdict starts again. `tally` has the counts so far.
+    pub fn roster_changed(&mut self, tally: &Tally, rankers: usize) {
+        self.state = State {
+            changes: self.state.changes + 1,
+            before: Some(tally.clone()),
+            ..State::default()
+        };
+        self.rule = rule_of(self.target, self.state.changes, rankers);
+        self.blocking.clear();
+    }
+
+    /// The evidence that a claim "x beats y" needs: where the winner beats all others, and where
+    /// losses of other rankers are part of the proof.
+    pub fn claim_thresholds(&self, rankers: usize) -> (f64, f64) {
+        self.rule.claim_thresholds(rankers)
+    }
+
+    /// The evidence of the pairs of `active`, by their place in it.
+    pub fn evidence<'a>(&'a self, tally: &'a Tally, active: &'a [usize]) -> PairEvidence<'a> {
+        PairEvidence::new(&self.mixture, tally, active).since(self.state.before.as_ref())
+    }
+
+    /// Where the evidence for `ranker`, one of `active`, stands. O(K² log K).
+    pub fn standing(&self, tally: &Tally, active: &[usize], ranker: usize) -> Standing {
+        let evidence = self.evidence(tally, active);
+        let place = active.iter().position(|&i| i == ranker).unwrap_or(0);
+        let capitals = self.rule.ln_capitals(&evidence, place);
+        let rivals = capitals.into_iter().map(|(j, capital)| (active[j], capital)).collect();
+        Standing { ranker, rivals, threshold: self.rule.threshold() }
+    }
+
+    /// The ranker nearest to a verdict, with its standing: the winner once there is one, else the
+    /// one of the rankers with the largest empirical Copeland score whose weakest evidence is the
+    /// strongest. Ties go to the lowest index. With a margin, pairs within it count for both.
+    pub fn leader(&self, tally: &Tally, active: &[usize]) -> Standing {
+        if let Some(verdict) = &self.state.verdict {
+            return self.standing(tally, active, verdict.winner());
+        }
+        let evidence = self.evidence(tally, active);
+        let null = 0.5 - self.target.margin;
+        let scores: Vec<usize> =
+            (0..active.len()).map(|x| evidence.empirical_score(x, null)).collect();
+        let most = scores.iter().copied().max().unwrap_or(0);
+        let compared = if active.len() <= FEW { LEADERS_MAX } else { 1 };
+        let leaders = (0..active.len()).filter(|&x| scores[x] == most).take(compared);
+        let standings = leaders.map(|x| self.standing(tally, active, active[x]));
+        let weakest = |standing: &Standing| {
+            standing.rivals.iter().map(|&(_, ln)| ln).fold(f64::INFINITY, f64::min)
+        };
+        standings
+            .reduce(|best, next| if weakest(&next) > weakest(&best) { next } else { best })
+            .unwrap_or(Standing { ranker: 0, rivals: Vec::new(), threshold: self.threshold() })
+    }
+
+    /// The verdict on `tally` alone at another target, as if it was read now for the first time.
+    pub fn judge(&self, target: Target, tally: &Tally, active: &[usize]) -> Self {
+        let state = State { verdict: None, ..self.state.clone() };
+        let mut judge = Self::restore(target, state, active.len());
+        judge.check(tally, active);
+        judge
+    }
+
+    fn check(&mut self, tally: &Tally, active: &[usize]) {
+        if active.len() < 2 {
+            return;
+        }
+        self.blocking.resize(active.len(), usize::MAX);
+        let evidence =
+            PairEvidence::new(&self.mixture, tally, active).since(self.state.before.as_ref());
+        match &mut self.state.verdict {
+            None => {
+                let null = 0.5 - self.target.margin;
+                let scores: Vec<usize> =
+                    (0..active.len()).map(|x| evidence.empirical_score(x, null)).collect();
+                let most = scores.iter().copied().max().unwrap_or(0);
+                let leaders = (0..active.len()).filter(|&x| scores[x] == most);
+                let certified = leaders
+                    .filter(|&x| self.rule.certifies(&evidence, x, &mut self.blocking[x]))
+                    .collect::<Vec<_>>();
+                let Some(&leader) = certified.first() else { return };
+                let also = (0..active.len()).filter(|&x| {
+                    certified.contains(&x)
+                        || self.rule.certifies(&evidence, x, &mut self.blocking[x])
+                });
+                let mut winners: Vec<u16> = also.map(|x| active[x] as u16).collect();
+                // the leader first, then the others ascending
+                winners.retain(|&winner| usize::from(winner) != active[leader]);
+                winners.insert(0, active[leader] as u16);
+                let condorcet = self.rule.certifies_condorcet(&evidence, leader);
+                self.state.verdict = Some(Verdict {
+                    winners,
+                    steps: tally.steps(),
+                    comparisons: self.state.comparisons,
+                    condorcet_steps: condorcet.then_some(tally.steps()),
+                });
+            }
+            Some(verdict) if verdict.condorcet_steps.is_none() => {
+                let winner = verdict.winner();
+                let place = active.iter().position(|&i| i == winner);
+                if place.is_some_and(|x| self.rule.certifies_condorcet(&evidence, x)) {
+                    verdict.condorcet_steps = Some(tally.steps());
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl State {
+    /// Whether a decoded state fits `tally` and its roster.
+    pub fn is_sound(&self, tally: &Tally, roster: &Roster) -> bool {
+        let earlier = self.before.as_ref().is_none_or(|before| {
+            let rankers = before.rankers();
+            rankers <= tally.rankers()
+                && (0..rankers)
+                    .all(|i| (0..rankers).all(|j| before.half_wins(i, j) <= tally.half_wins(i, j)))
+        });
+        let active = |&winner: &u16| {
+            usize::from(winner) < roster.rankers() && roster.is_active(winner.into())
+        };
+        let known = self.verdict.as_ref().is_none_or(|verdict| {
+            !verdict.winners.is_empty() && verdict.winners.iter().all(active)
+        });
+        (self.changes > 0) == self.before.is_some()
+            && self.comparisons <= tally.steps()
+            && earlier
+            && known
+    }
+}
+
+/// The rule after so many changes of the roster.
+fn rule_of(target: Target, changes: u32, rankers: usize) -> CopelandRule {
+    let change = f64::from(changes);
+    let share = match changes {
+        0 => FIRST_SHARE,
+        _ => (1.0 - FIRST_SHARE) / (change * (change + 1.0)),
+    };
+    CopelandRule::new(rankers.max(2), (1.0 - target.confidence) * share, target.margin)
+}

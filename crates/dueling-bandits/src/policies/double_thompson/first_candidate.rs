@@ -1,0 +1,132 @@
+//! Phase 1: the first candidate. D-TS, D-TS+ and its variants differ here alone.
+
+use smallvec::SmallVec;
+
+use crate::math::divergence;
+use crate::pairwise_sampling::{PairwiseSample, theta_given_side};
+use crate::policies::choose;
+use crate::policies::double_thompson::rule::{FirstCandidate, Sharpened};
+use crate::policies::double_thompson::sampler::Sampler;
+use crate::{MAX_RANKERS, Policy as _, PolicyRng};
+
+impl Sampler {
+    /// The first candidate, with score arrays of length `N`.
+    pub(super) fn first_candidate<const N: usize>(&self, rng: &mut PolicyRng) -> usize {
+        match self.rule {
+            FirstCandidate::TieAtRandom | FirstCandidate::TieByRegret => {
+                self.first_of_the_optimistic::<N>(rng)
+            }
+            FirstCandidate::Soft | FirstCandidate::Sharp => self.first_of_all::<N>(rng),
+        }
+    }
+
+    /// Steps 1-3 of the papers.
+    fn first_of_the_optimistic<const N: usize>(&self, rng: &mut PolicyRng) -> usize {
+        let active = self.bounds.active();
+        // step 1: the largest optimistic Copeland score belongs to the fewest certain losses
+        let least = self.bounds.least_losses();
+        let is_candidate = |i: usize| self.bounds.certain_losses(i) == least;
+        let draw = PairwiseSample::new(&self.win_probabilities, self.tally(), rng);
+        let (mut score, mut counted) = ([0; N], [0; N]);
+        active.iter().for_each(|&i| counted[i] = 1);
+
+        // step 2, for the pairs with at least one candidate; of two candidates, the later one owns
+        // the pair
+        let outsiders: SmallVec<[u16; MAX_RANKERS]> =
+            active.iter().filter(|&&i| !is_candidate(i)).map(|&i| i as u16).collect();
+        let candidates = || active.iter().copied().filter(|&i| is_candidate(i));
+        draw.score_against_earlier(candidates(), &counted, &mut score);
+        for i in candidates() {
+            let row = draw.row(i);
+            for j in outsiders.iter().rev().map(|&j| usize::from(j)).take_while(|&j| j > i) {
+                score[if row.wins(j) { i } else { j }] += 1;
+            }
+        }
+
+        // step 3
+        let most = candidates().map(|i| score[i]).max().unwrap_or(0);
+        let tied = || candidates().filter(|&i| score[i] == most);
+        if self.rule == FirstCandidate::TieAtRandom || tied().nth(1).is_none() {
+            return choose::uniform(tied(), rng).unwrap_or(active[0]);
+        }
+
+        // D-TS+ prices the ties with the sampled scores of all rankers: step 2 for the other pairs
+        let mut score_of_all = score;
+        candidates().for_each(|i| counted[i] = 0);
+        draw.score_against_earlier(
+            outsiders.iter().map(|&i| i.into()),
+            &counted,
+            &mut score_of_all,
+        );
+        let i_owns = |i: usize, j: usize| !is_candidate(j) || i > j;
+        let prices = tied().map(|i| (i, -self.sampled_price(i, &score_of_all, draw, i_owns)));
+        choose::argmax(prices, rng).unwrap_or(active[0])
+    }
+
+    /// Soft pruning.
+    fn first_of_all<const N: usize>(&self, rng: &mut PolicyRng) -> usize {
+        let active = self.bounds.active();
+        let sharpened = Sharpened(self.tally());
+        let draw = match &self.sharpened {
+            Some(probabilities) => PairwiseSample::new(probabilities, &sharpened, rng),
+            None => PairwiseSample::new(&self.win_probabilities, self.tally(), rng),
+        };
+        let (mut score, mut counted) = ([0; N], [0; N]);
+        active.iter().for_each(|&i| counted[i] = 1);
+        // of two rankers, the later one owns the pair
+        draw.score_against_earlier(active.iter().copied(), &counted, &mut score);
+        let most = active.iter().map(|&i| score[i]).max().unwrap_or(0);
+        let top = || active.iter().copied().filter(|&i| score[i] == most);
+        let least = top().map(|i| self.bounds.certain_losses(i)).min().unwrap_or(0);
+        let tied = || top().filter(|&i| self.bounds.certain_losses(i) == least);
+        if tied().nth(1).is_none() {
+            return tied().next().unwrap_or(active[0]);
+        }
+        let price = |i: usize| match self.rule {
+            FirstCandidate::Sharp => self.mean_price(i, &score),
+            _ => self.sampled_price(i, &score, draw, |i, j| i > j),
+        };
+        choose::argmax(tied().map(|i| (i, -price(i))), rng).unwrap_or(active[0])
+    }
+
+    /// The cost of settling all pairs of `i`: `Σ_j r̃[i][j] / d(θ[i][j], 1/2)` over the sampled
+    /// preferences, in units of `1 / (2 (K-1))`. The unit does not change the order.
+    fn sampled_price(
+        &self,
+        i: usize,
+        scores: &[u16],
+        draw: PairwiseSample,
+        i_owns: impl Fn(usize, usize) -> bool,
+    ) -> f64 {
+        let active = self.bounds.active();
+        let highest = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
+        let own = draw.row(i);
+        let terms = active.iter().filter(|&&j| j != i).map(|&j| {
+            let above = if i_owns(i, j) { own.wins(j) } else { !draw.row(j).wins(i) };
+            // use the generator of the pair, so that θ[i][j] = 1 - θ[j][i] when both are tied
+            let theta = if i < j {
+                theta_given_side(self.tally(), i, j, above, &mut draw.pair_rng(i, j))
+            } else {
+                theta_given_side(self.tally(), j, i, !above, &mut draw.pair_rng(i, j))
+            };
+            let regret = f64::from(2 * highest - scores[i] - scores[j]);
+            let divergence = divergence::from_half(theta);
+            if divergence > 0.0 { regret / divergence } else { 0.0 }
+        });
+        terms.sum()
+    }
+
+    /// The same with the mean of `d(θ, 1/2) ≈ 2 (θ - 1/2)²` over the posterior of each pair.
+    fn mean_price(&self, i: usize, scores: &[u16]) -> f64 {
+        let active = self.bounds.active();
+        let highest = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
+        let terms = active.iter().filter(|&&j| j != i).map(|&j| {
+            let (a, b) = (self.tally().wins(i, j) + 1.0, self.tally().wins(j, i) + 1.0);
+            let mean = a / (a + b);
+            let variance = mean * (1.0 - mean) / (a + b + 1.0);
+            let regret = f64::from(2 * highest - scores[i] - scores[j]);
+            regret / (2.0 * ((mean - 0.5) * (mean - 0.5) + variance))
+        });
+        terms.sum()
+    }
+}

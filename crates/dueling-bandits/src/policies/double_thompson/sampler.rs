@@ -1,0 +1,183 @@
+//! The policy: win counts, two samples, and their selection.
+//!
+//! Step numbers are those of `algorithms.md` §2. All samples use its sign shortcut, so selections
+//! have exactly the distribution of the reference implementation.
+
+use crate::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_given_side};
+use crate::policies::bounds::Bounds;
+use crate::policies::double_thompson::rule::{FirstCandidate, Sharpened};
+use crate::{
+    DeferredUpdates, InFlight, MAX_RANKERS, MutableRoster, Observation, Policy, PolicyRng,
+    RosterError, Selection, Tally,
+};
+#[cfg(feature = "serde")]
+use crate::{
+    parameters::Setup,
+    saved_state::{load_state, save_state},
+};
+
+#[cfg(feature = "serde")]
+const FORMAT: u32 = 1;
+/// Up to this many rankers, use the small score arrays, which are faster to clear.
+const FEW: usize = 32;
+
+/// D-TS and its variants.
+#[derive(Debug, Clone)]
+pub(crate) struct Sampler {
+    pub(super) bounds: Bounds,
+    /// Follows from the tally.
+    pub(super) win_probabilities: WinProbabilities,
+    /// The same with every duel counted twice, for [`FirstCandidate::Sharp`].
+    pub(super) sharpened: Option<WinProbabilities>,
+    pub(super) rule: FirstCandidate,
+}
+
+impl Sampler {
+    pub(crate) fn from_tally(tally: Tally, alpha: f64, rule: FirstCandidate) -> Self {
+        Self::new(Bounds::from_tally(tally, alpha), rule)
+    }
+
+    pub(crate) fn new(bounds: Bounds, rule: FirstCandidate) -> Self {
+        let (rankers, tally) = (bounds.tally().rankers(), bounds.tally());
+        Self {
+            win_probabilities: WinProbabilities::new(rankers, tally),
+            sharpened: (rule == FirstCandidate::Sharp)
+                .then(|| WinProbabilities::new(rankers, &Sharpened(tally))),
+            bounds,
+            rule,
+        }
+    }
+
+    #[cfg(feature = "serde")]
+    pub(crate) fn restore(
+        setup: Setup,
+        format: u32,
+        state: &[u8],
+        alpha: f64,
+        rule: FirstCandidate,
+    ) -> Option<Self> {
+        (format == FORMAT).then_some(())?;
+        let (tally, retired): (Tally, Vec<u16>) = load_state(state)?;
+        (tally.rankers() >= setup.rankers).then_some(())?;
+        Some(Self::new(Bounds::from_parts(tally, &retired, alpha)?, rule))
+    }
+
+    pub(crate) fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    fn update(&mut self, i: usize, j: usize) {
+        let tally = self.bounds.tally();
+        self.win_probabilities.update(tally, i, j);
+        if let Some(sharpened) = &mut self.sharpened {
+            sharpened.update(&Sharpened(tally), i, j);
+        }
+    }
+
+    /// Phase 2, steps 4 and 5. The first candidate competes with the value 1/2, so only a `φ` above
+    /// 1/2 can win. Therefore draw the sign of each `φ` first, and its value only if it is above
+    /// 1/2.
+    fn second_candidate(&self, first: usize, rng: &mut PolicyRng) -> usize {
+        let draw = PairwiseSample::new(&self.win_probabilities, self.tally(), rng);
+        let row = draw.row(first);
+        let (mut best, mut highest) = (first, 0.5);
+        for &i in self.bounds.active() {
+            if i == first || row.wins(i) || self.bounds.beats(i, first) {
+                continue;
+            }
+            let phi = theta_given_side(self.tally(), i, first, true, rng);
+            if phi > highest {
+                (best, highest) = (i, phi);
+            }
+        }
+        best
+    }
+}
+
+impl Policy for Sampler {
+    fn tally(&self) -> &Tally {
+        self.bounds.tally()
+    }
+
+    fn select(&self, _in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let few = self.tally().rankers() <= FEW;
+        let first = if few {
+            self.first_candidate::<FEW>(rng)
+        } else {
+            self.first_candidate::<MAX_RANKERS>(rng)
+        };
+        Selection::of(first, self.second_candidate(first, rng))
+    }
+
+    fn uses_in_flight(&self) -> bool {
+        false
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        self.bounds.record(duel, observation.outcome);
+        if observation.outcome.half_wins() != (0, 0) {
+            self.update(duel.first, duel.second);
+        }
+    }
+
+    fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
+        self.bounds.skip(count);
+    }
+
+    fn champion(&self) -> usize {
+        self.tally().copeland_leader_among(self.bounds.active())
+    }
+
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
+    }
+
+    fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
+        Some(self)
+    }
+
+    #[cfg(feature = "serde")]
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    #[cfg(feature = "serde")]
+    fn save(&self) -> Vec<u8> {
+        save_state(&self.bounds.parts())
+    }
+}
+
+impl MutableRoster for Sampler {
+    fn enlist(&mut self) -> Result<(), RosterError> {
+        self.bounds.enlist()?;
+        self.win_probabilities.enlist();
+        self.sharpened.iter_mut().for_each(WinProbabilities::enlist);
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.bounds.retire(ranker).map(drop)
+    }
+}
+
+impl DeferredUpdates for Sampler {
+    fn observe_deferred(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        self.bounds.record(duel, observation.outcome);
+        if observation.outcome.half_wins() != (0, 0) {
+            self.win_probabilities.update_later(duel.first, duel.second);
+            if let Some(sharpened) = &mut self.sharpened {
+                sharpened.update_later(duel.first, duel.second);
+            }
+        }
+    }
+
+    fn catch_up(&mut self) {
+        let tally = self.bounds.tally();
+        self.win_probabilities.catch_up(tally);
+        if let Some(sharpened) = &mut self.sharpened {
+            sharpened.catch_up(&Sharpened(tally));
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! The policy: explore, prove, and then show the winner.
+
+use rand::RngExt;
+
+use crate::evidence::plan::Plan;
+use crate::evidence::{Target, VerdictTracker};
+use crate::policies::bounds::Bounds;
+use crate::policies::double_thompson::{FirstCandidate, Sampler};
+use crate::{
+    DeferredUpdates, Duel, InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError,
+    Selection, Tally,
+};
+#[cfg(feature = "serde")]
+use crate::{
+    evidence::plan::SavedPlan,
+    evidence::verdict,
+    parameters::Setup,
+    saved_state::{load_state, save_state},
+};
+
+#[cfg(feature = "serde")]
+const FORMAT: u32 = 1;
+/// Expected number of uniformly random pairs from step `t` to step `2t`, over `ln 2`. They make
+/// every pair met again and again, so that no wrong majority lasts.
+const UNIFORM_PAIRS: f64 = 3.0;
+/// A proof that takes more duels than about this is pursued more rarely, so that a hopeless one
+/// costs regret that grows only with the logarithm of time.
+const PATIENCE: f64 = 1e5;
+const LEAST_PATIENCE: f64 = 0.05;
+/// Share of exploration after the verdict.
+const GUARD: f64 = 0.02;
+/// Duels of the winner with its nearest rival after the verdict, from step `t` to `2t`, over `ln 2`.
+const RIVAL_DUELS: f64 = 20.0;
+/// Least number of steps between two plans, and the share by which the steps have grown.
+const REPLAN_STEPS: u64 = 16;
+const REPLAN_SHARE: f64 = 0.05;
+/// With more rankers than this, only majorities near the top make a plan stale, and proofs without
+/// a margin get less patience.
+const FEW: usize = 20;
+/// With more rankers than this there is no plan: no proof ends in reasonable time.
+const PLANNED_MAX: usize = 256;
+/// Steps after which the verdict has certainly looked at a completed plan.
+const LEAST_CHECK: u64 = 8;
+
+/// D-TS-Verdict.
+#[derive(Debug)]
+pub(super) struct Deciding {
+    explorer: Sampler,
+    tracker: VerdictTracker,
+    urgency: f64,
+    plan: Plan,
+    /// Steps at the newest plan, and whether a majority has turned since.
+    planned_at: u64,
+    is_stale: bool,
+    /// `#{y : x won more often than y}` of every active ranker; follows from the tally.
+    scores: Vec<u32>,
+}
+
+/// What is saved.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Saved {
+    tally: Tally,
+    retired: Vec<u16>,
+    verdict: verdict::State,
+    plan: SavedPlan,
+    planned_at: u64,
+    is_stale: bool,
+}
+
+impl Deciding {
+    pub(super) fn new(rankers: usize, alpha: f64, target: Target, urgency: f64) -> Self {
+        let tracker = VerdictTracker::new(target, rankers);
+        Self::of(Bounds::new(rankers, alpha), tracker, urgency)
+    }
+
+    pub(super) fn from_tally(tally: Tally, alpha: f64, target: Target, urgency: f64) -> Self {
+        let bounds = Bounds::from_tally(tally, alpha);
+        let tracker = VerdictTracker::of_counts(target, bounds.tally(), bounds.active());
+        let mut policy = Self::of(bounds, tracker, urgency);
+        if policy.tally().steps() > 0 && policy.active().len() <= PLANNED_MAX {
+            policy.replan();
+        }
+        policy
+    }
+
+    fn of(bounds: Bounds, tracker: VerdictTracker, urgency: f64) -> Self {
+        let mut policy = Self {
+            explorer: Sampler::new(bounds, FirstCandidate::Sharp),
+            tracker,
+            urgency,
+            plan: Plan::default(),
+            planned_at: 0,
+            is_stale: false,
+            scores: Vec::new(),
+        };
+        policy.count_scores();
+        policy
+    }
+
+    #[cfg(feature = "serde")]
+    pub(super) fn restore(
+        setup: Setup,
+        format: u32,
+        state: &[u8],
+        alpha: f64,
+        target: Target,
+        urgency: f64,
+    ) -> Option<Self> {
+        (format == FORMAT).then_some(())?;
+        let saved: Saved = load_state(state)?;
+        (saved.tally.rankers() >= setup.rankers).then_some(())?;
+        let bounds = Bounds::from_parts(saved.tally, &saved.retired, alpha)?;
+        let (tally, roster) = (bounds.tally(), bounds.roster());
+        (saved.verdict.is_sound(tally, roster) && saved.planned_at <= tally.steps())
+            .then_some(())?;
+        let tracker = VerdictTracker::restore(target, saved.verdict, roster.active().len());
+        let plan = Plan::restore(&saved.plan, &tracker, tally, roster.active())?;
+        let mut policy = Self::of(bounds, tracker, urgency);
+        policy.plan = plan;
+        policy.planned_at = saved.planned_at;
+        policy.is_stale = saved.is_stale;
+        Some(policy)
+    }
+
+    fn active(&self) -> &[usize] {
+        self.explorer.bounds().active()
+    }
+
+    fn count_scores(&mut self) {
+        let (tally, active) = (self.tally(), self.active());
+        let mut scores = vec![0; tally.rankers()];
+        for &i in active {
+            scores[i] = active.iter().filter(|&&j| tally.leads(i, j)).count() as u32;
+        }
+        self.scores = scores;
+    }
+
+    /// The probability with which a duel goes to the proof. A proof that takes too long gets fewer
+    /// and fewer duels, but never none, so that it ends.
+    fn patience(&self, steps: f64) -> f64 {
+        let rankers = self.active().len() as f64;
+        // with a margin every proof ends in reasonable time
+        let many = if self.tracker.target().margin > 0.0 { 1.0 } else { FEW as f64 / rankers };
+        let ratio = PATIENCE * many.min(1.0) / (steps + self.plan.missing());
+        if ratio < 1.0 { ratio.powi(3).max(LEAST_PATIENCE * ratio) } else { 1.0 }
+    }
+
+    /// The duel for the proof, where the explorer would have selected `explored`.
+    fn proving(&self, explored: Selection, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let first = explored.duel.first;
+        if self.plan.leader() != Some(first) {
+            // the explorer doubts the leader: let the two meet, or leave it to the explorer
+            let rival = self.plan.against(first, in_flight);
+            if let Some((winner, loser)) = rival.filter(|_| !explored.duel.is_self()) {
+                return Selection::of(winner, loser);
+            }
+            if !self.plan.needs_losses() {
+                return explored;
+            }
+        }
+        match self.plan.draw(in_flight, rng.random()) {
+            Some((winner, loser)) => Selection::of(winner, loser),
+            // all that is missing is in flight: wait for it
+            None if !self.plan.is_complete() => Selection::of(first, first),
+            None => explored,
+        }
+    }
+
+    /// The winner alone, but for a few duels that correct a wrong verdict: those of the explorer,
+    /// and duels against the rival that has most nearly the same strength. Their number grows
+    /// without limit, so no wrong winner keeps its lead. Once it has lost it, the explorer goes on.
+    fn guarding(
+        &self,
+        winner: usize,
+        steps: f64,
+        in_flight: &InFlight,
+        rng: &mut PolicyRng,
+    ) -> Selection {
+        if self.still_leads(winner) {
+            let draw = rng.random::<f64>();
+            let rivals = RIVAL_DUELS / (steps + 1.0);
+            if draw >= GUARD + rivals {
+                return Selection::of(winner, winner);
+            }
+            if draw >= GUARD
+                && let Some(rival) = self.nearest_rival(winner)
+            {
+                return Selection::of(winner, rival);
+            }
+        }
+        self.explorer.select(in_flight, rng)
+    }
+
+    /// The ranker over which `winner` leads with the least evidence.
+    fn nearest_rival(&self, winner: usize) -> Option<usize> {
+        let (tally, active) = (self.tally(), self.active());
+        let evidence = self.tracker.evidence(tally, active);
+        let place = active.binary_search(&winner).ok()?;
+        let beaten = (0..active.len())
+            .filter(|&y| y != place && evidence.wins(place, y) > evidence.wins(y, place));
+        let nearest =
+            beaten.min_by(|&x, &y| evidence.ln(place, x).total_cmp(&evidence.ln(place, y)));
+        nearest.map(|y| active[y])
+    }
+
+    /// Whether the latched winner still has the largest empirical score.
+    fn still_leads(&self, winner: usize) -> bool {
+        self.active().iter().all(|&i| self.scores[i] <= self.scores[winner])
+    }
+
+    /// The majority of the pair before an observation: `Greater` where `i` leads.
+    fn majority(&self, duel: Duel) -> std::cmp::Ordering {
+        let (i, j) = (duel.first, duel.second);
+        self.tally().half_wins(i, j).cmp(&self.tally().half_wins(j, i))
+    }
+
+    fn folded(&mut self, duel: Duel, before: std::cmp::Ordering) {
+        let roster = self.explorer.bounds().roster();
+        if !roster.is_active(duel.first) || !roster.is_active(duel.second) {
+            return;
+        }
+        let now = self.majority(duel);
+        let (i, j) = (duel.first, duel.second);
+        if now != before {
+            let points = |of: std::cmp::Ordering| (of.is_gt() as u32, of.is_lt() as u32);
+            self.scores[i] = self.scores[i] + points(now).0 - points(before).0;
+            self.scores[j] = self.scores[j] + points(now).1 - points(before).1;
+        }
+        let bounds = self.explorer.bounds();
+        self.tracker.observe(bounds.tally(), bounds.active(), 1);
+        if self.tracker.verdict().is_some() {
+            self.plan.clear();
+            return;
+        }
+        if now != before {
+            let of_leader = self.plan.leader().map_or(0, |leader| self.scores[leader]);
+            let few = self.active().len() <= FEW;
+            self.is_stale |= few || self.scores[i].max(self.scores[j]) + 1 >= of_leader;
+        }
+        let bounds = self.explorer.bounds();
+        self.plan.update(&self.tracker, bounds.tally(), bounds.active(), i, j);
+        let steps = self.tally().steps();
+        let since = steps - self.planned_at;
+        let rarely = REPLAN_STEPS.max((steps as f64 * REPLAN_SHARE) as u64);
+        let rankers = self.active().len() as u64;
+        // a plan takes a time that grows with the square of the number of rankers
+        let rest = (rankers * rankers / 32).max(1);
+        let is_due = self.plan.leader().is_none()
+            || since >= rarely
+            || self.plan.is_complete() && since >= LEAST_CHECK
+            || self.is_stale;
+        if is_due && since >= rest && self.active().len() <= PLANNED_MAX {
+            self.replan();
+        }
+    }
+
+    fn replan(&mut self) {
+        let bounds = self.explorer.bounds();
+        let leader = self.plan.leader();
+        self.plan = Plan::make(&self.tracker, bounds.tally(), bounds.active(), leader);
+        self.planned_at = bounds.tally().steps();
+        self.is_stale = false;
+    }
+
+    fn roster_changed(&mut self) {
+        self.count_scores();
+        let bounds = self.explorer.bounds();
+        self.tracker.roster_changed(bounds.tally(), bounds.active().len());
+        self.plan.clear();
+        self.is_stale = true;
+    }
+}
+
+impl Policy for Deciding {
+    fn tally(&self) -> &Tally {
+        self.explorer.tally()
+    }
+
+    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let steps = self.tally().steps() as f64;
+        if let Some(verdict) = self.tracker.verdict() {
+            return self.guarding(verdict.winner(), steps, in_flight, rng);
+        }
+        let active = self.active();
+        if rng.random::<f64>() * (steps + 1.0) < UNIFORM_PAIRS && active.len() > 1 {
+            let first = rng.random_range(0..active.len());
+            let second = rng.random_range(0..active.len() - 1);
+            return Selection::of(active[first], active[second + usize::from(second >= first)]);
+        }
+        let explored = self.explorer.select(in_flight, rng);
+        if !explored.duel.is_self() && rng.random::<f64>() >= self.urgency {
+            return explored;
+        }
+        let patience = self.patience(steps);
+        if patience < 1.0 && rng.random::<f64>() >= patience {
+            return explored;
+        }
+        self.proving(explored, in_flight, rng)
+    }
+
+    fn uses_in_flight(&self) -> bool {
+        self.tracker.verdict().is_none()
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        let before = self.majority(observation.duel);
+        self.explorer.observe(observation);
+        if !observation.duel.is_self() {
+            self.folded(observation.duel, before);
+        }
+    }
+
+    fn observe_self_duels(&mut self, ranker: usize, count: u64) {
+        self.explorer.observe_self_duels(ranker, count);
+    }
+
+    fn champion(&self) -> usize {
+        match self.tracker.verdict() {
+            Some(verdict) if self.still_leads(verdict.winner()) => verdict.winner(),
+            _ => self.explorer.champion(),
+        }
+    }
+
+    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
+        Some(self)
+    }
+
+    fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
+        Some(self)
+    }
+
+    #[cfg(feature = "serde")]
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    #[cfg(feature = "serde")]
+    fn save(&self) -> Vec<u8> {
+        let (tally, retired) = self.explorer.bounds().parts();
+        save_state(&Saved {
+            tally: tally.clone(),
+            retired,
+            verdict: self.tracker.state().clone(),
+            plan: self.plan.saved(),
+            planned_at: self.planned_at,
+            is_stale: self.is_stale,
+        })
+    }
+}
+
+impl MutableRoster for Deciding {
+    fn enlist(&mut self) -> Result<(), RosterError> {
+        self.explorer.enlist()?;
+        self.roster_changed();
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
+        let before = self.active().len();
+        self.explorer.retire(ranker)?;
+        if self.active().len() != before {
+            self.roster_changed();
+        }
+        Ok(())
+    }
+}
+
+impl DeferredUpdates for Deciding {
+    fn observe_deferred(&mut self, observation: &Observation) {
+        let before = self.majority(observation.duel);
+        self.explorer.observe_deferred(observation);
+        if !observation.duel.is_self() {
+            self.folded(observation.duel, before);
+        }
+    }
+
+    fn catch_up(&mut self) {
+        self.explorer.catch_up();
+    }
+}

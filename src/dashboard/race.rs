@@ -1,0 +1,93 @@
+//! The race to the verdict: the evidence of the leader against each rival, over time.
+
+use maud::{Markup, html};
+
+use super::layout::quantity;
+use super::plot::{Axis, Line, Plot};
+use super::view::View;
+use dueling_bandits::evidence::race::RANKERS_MAX;
+
+/// Rivals with a line of their own: those with the least evidence against them.
+const LINES_MAX: usize = 6;
+/// The logarithmic axis ends at the needed evidence to this power.
+const HEADROOM: f64 = 1.25;
+const CLASSES: [&str; LINES_MAX] = ["c2", "c3", "c4", "c5", "c6", "c7"];
+
+/// The section.
+pub(crate) fn section(view: &View) -> Markup {
+    let needed = view.verdict.evidence_needed;
+    let end = needed.powf(HEADROOM);
+    let height = |ln: f64| (ln / end.ln()).clamp(0.0, 1.0);
+    let steps = view.regret.plug_in.steps as f64;
+    // the present, from the verdict
+    let mut now: Vec<(usize, f64)> = view
+        .verdict
+        .rankers
+        .iter()
+        .enumerate()
+        .filter_map(|(index, row)| Some((index, row.evidence_against?)))
+        .collect();
+    now.sort_by(|one, other| one.1.total_cmp(&other.1));
+    now.truncate(LINES_MAX);
+    let mut lines: Vec<Line> = now
+        .iter()
+        .zip(CLASSES)
+        .map(|(&(rival, evidence), class)| {
+            let at = |rivals: &[(u16, f32)]| {
+                let own = rivals.iter().find(|(index, _)| usize::from(*index) == rival);
+                own.map(|&(_, ln)| height(ln.into()))
+            };
+            let earlier = view
+                .race
+                .iter()
+                .filter(|point| (point.steps as f64) < steps)
+                .filter_map(|point| Some((point.steps as f64, at(&point.rivals)?)));
+            let points = earlier.chain([(steps, height(evidence.ln()))]).collect();
+            Line { label: view.ids[rival].clone(), class, points }
+        })
+        .collect();
+    lines.push(Line {
+        label: format!("the verdict, at {}", quantity(needed)),
+        class: "uniform",
+        points: vec![(0.0, height(needed.ln())), (steps, height(needed.ln()))],
+    });
+    let leader = &view.verdict.leader;
+    let weakest = now.first().map(|&(rival, evidence)| (&view.ids[rival], quantity(evidence)));
+    let summary = match &weakest {
+        Some((rival, evidence)) => format!(
+            "Evidence for {leader} against each rival over time; the least is {evidence} against {rival}, of {} needed.",
+            quantity(needed)
+        ),
+        None => "Evidence over time.".into(),
+    };
+    let plot = Plot {
+        summary,
+        x_label: "pages shown",
+        y_label: "evidence",
+        lines,
+        bands: Vec::new(),
+        y_axis: Axis::Logarithmic(end),
+    };
+    html! {
+        section aria-labelledby="race-title" {
+            h2 #race-title { "Race to the verdict" }
+            @if view.active().len() > RANKERS_MAX {
+                p { "The race is drawn for up to " (RANKERS_MAX) " rankers." }
+            } @else { @match (plot.render(), &weakest) {
+                (Some(plot), Some((rival, evidence))) => {
+                    p {
+                        "A line for each rival of " code { (leader) } ": the evidence that it is not the better ranker. The verdict "
+                        "comes when all lines have reached " b { (quantity(needed)) } ". The lowest is "
+                        code #weakest { (rival) } " at " b { (evidence) } "."
+                    }
+                    (plot)
+                    p.quiet {
+                        "Evidence of 10 means: if that rival were the better one, results like these would come up at most once in "
+                        "10 experiments, however often you look. The page follows the " (now.len()) " rivals with the least evidence."
+                    }
+                }
+                _ => { p { "Not enough data yet." } }
+            } }
+        }
+    }
+}

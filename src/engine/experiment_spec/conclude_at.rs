@@ -1,0 +1,125 @@
+//! When an experiment concludes by itself.
+
+use serde::{Deserialize, Serialize};
+
+use super::field_error::FieldError;
+use dueling_bandits::evidence::Target;
+
+/// Default confidence of a verdict.
+pub const DEFAULT_CONFIDENCE: f64 = 0.95;
+/// Default margin of a verdict.
+pub const DEFAULT_MARGIN: f64 = 0.01;
+/// Valid confidences of a verdict.
+pub const CONFIDENCE: std::ops::RangeInclusive<f64> = 0.5..=0.9999;
+/// Valid margins of a verdict.
+pub const MARGIN: std::ops::RangeInclusive<f64> = 0.0..=0.2;
+/// Most days of `max_days` and `min_days`: ten years.
+const DAYS_MAX: f64 = 3650.0;
+
+/// When an experiment concludes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConcludeAt {
+    /// Conclude as soon as a Copeland winner is certain at this confidence, 0.5 to 0.9999. However
+    /// long the experiment runs, it concludes on another ranker with probability at most one minus
+    /// this confidence.
+    #[serde(default = "default_confidence")]
+    #[schema(minimum = 0.5, maximum = 0.9999, example = 0.95)]
+    pub confidence: f64,
+    /// Differences up to this size do not matter, 0 to 0.2. With 0.01, pairs between 49 % and 51 %
+    /// may count for either ranker. A margin above 0 lets the experiment end even if its two best
+    /// rankers are equal; with 0 it would never end.
+    #[serde(default = "default_margin")]
+    #[schema(minimum = 0.0, maximum = 0.2, default = 0.01)]
+    pub margin: f64,
+    /// Conclude on the leader after this many answered duels, even without a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, nullable = false)]
+    pub max_duels: Option<u64>,
+    /// Conclude on the leader this many days after the creation, even without a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0, maximum = 3650.0, nullable = false)]
+    pub max_days: Option<f64>,
+    /// Do not conclude earlier than this many days after the creation, for example 7 to cover a
+    /// whole week.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.0, maximum = 3650.0, nullable = false)]
+    pub min_days: Option<f64>,
+}
+
+impl Default for ConcludeAt {
+    fn default() -> Self {
+        Self {
+            confidence: DEFAULT_CONFIDENCE,
+            margin: DEFAULT_MARGIN,
+            max_duels: None,
+            max_days: None,
+            min_days: None,
+        }
+    }
+}
+
+fn default_confidence() -> f64 {
+    DEFAULT_CONFIDENCE
+}
+
+fn default_margin() -> f64 {
+    DEFAULT_MARGIN
+}
+
+impl ConcludeAt {
+    /// What the verdict of an experiment must achieve; the default where it does not conclude by
+    /// itself.
+    pub fn target(at: Option<Self>) -> Target {
+        let Self { confidence, margin, .. } = at.unwrap_or_default();
+        Target { confidence, margin }
+    }
+
+    /// All errors.
+    pub(super) fn errors(&self) -> Vec<FieldError> {
+        let Self { confidence, margin, max_duels, max_days, min_days } = *self;
+        let mut errors = Vec::new();
+        let mut require = |right: bool, field: &str, detail: String| {
+            if !right {
+                errors.push(FieldError::new(format!("/conclude_at/{field}"), detail));
+            }
+        };
+        require(
+            CONFIDENCE.contains(&confidence),
+            "confidence",
+            format!(
+                "`confidence` is {confidence}; it must be {} to {}",
+                CONFIDENCE.start(),
+                CONFIDENCE.end()
+            ),
+        );
+        require(
+            MARGIN.contains(&margin),
+            "margin",
+            format!("`margin` is {margin}; it must be {} to {}", MARGIN.start(), MARGIN.end()),
+        );
+        require(max_duels != Some(0), "max_duels", "`max_duels` is 0; it must be 1 or more".into());
+        if let Some(days) = max_days {
+            require(
+                days > 0.0 && days <= DAYS_MAX,
+                "max_days",
+                format!("`max_days` is {days}; it must be above 0, up to {DAYS_MAX}"),
+            );
+        }
+        if let Some(days) = min_days {
+            require(
+                (0.0..=DAYS_MAX).contains(&days),
+                "min_days",
+                format!("`min_days` is {days}; it must be 0 to {DAYS_MAX}"),
+            );
+        }
+        if let (Some(least), Some(most)) = (min_days, max_days) {
+            require(
+                least <= most,
+                "min_days",
+                format!("`min_days` is {least}, which is after `max_days` {most}"),
+            );
+        }
+        errors
+    }
+}

@@ -1,0 +1,112 @@
+//! How many more pages the verdict takes, by simulating the policy from the present on.
+
+use std::sync::Mutex;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::loaded::LoadedExperiment;
+use dueling_bandits::evidence::{Forecast, NoForecast, Present, Target, VerdictTracker, forecast};
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::{Policy, PolicyRng};
+
+/// Simulated steps of one forecast, times the number of rankers: a tenth of a second or two.
+const STEPS_TIMES_RANKERS: u64 = 800_000;
+/// A forecast is used again until the number of steps has grown by this share.
+const STALE_AFTER: f64 = 0.05;
+
+/// Estimated number of further time-steps (answered duels and self-duels) until the verdict, from
+/// simulations of the policy with preferences drawn from the posterior.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DuelsToGo {
+    /// Median.
+    pub estimate: u64,
+    /// 10 % quantile.
+    pub low: u64,
+    /// 90 % quantile; `null` if these simulations did not end.
+    pub high: Option<u64>,
+}
+
+/// A forecast, and what it was made for.
+#[derive(Clone, Copy)]
+struct Kept {
+    /// The number of steps.
+    steps: u64,
+    target: Target,
+    found: Result<Forecast, NoForecast>,
+}
+
+#[derive(Default)]
+struct Newest(Mutex<Option<Kept>>);
+
+impl LoadedExperiment {
+    /// The forecast for `tracker`, or why there is none. `keep` says whether a recent one may be
+    /// used again.
+    pub(super) fn duels_to_go(
+        &self,
+        tracker: &VerdictTracker,
+        keep: bool,
+        rng: &mut PolicyRng,
+    ) -> Result<DuelsToGo, String> {
+        if tracker.verdict().is_some() {
+            return Ok(DuelsToGo { estimate: 0, low: 0, high: Some(0) });
+        }
+        let (steps, tally, roster, state) = {
+            let fold = self.fold().map_err(|error| error.to_string())?;
+            let policy = fold.policy();
+            let state = (policy.format(), policy.save());
+            (policy.tally().steps(), policy.tally().clone(), fold.roster().clone(), state)
+        };
+        let newest = self.extensions().get::<Newest>();
+        let kept = match newest.0.lock() {
+            Ok(kept) => *kept,
+            Err(poisoned) => *poisoned.into_inner(),
+        };
+        let fresh = |at: u64| steps >= at && (steps - at) as f64 <= STALE_AFTER * at as f64;
+        let (at, found) = match kept {
+            Some(Kept { steps: at, target, found })
+                if keep && target == tracker.target() && fresh(at) =>
+            {
+                (at, found)
+            }
+            _ => {
+                let setup = Setup { rankers: self.spec.initial_rankers(), seed: 0 };
+                let copy = || -> Option<Box<dyn Policy>> {
+                    self.spec.policy.restore(setup, state.0, &state.1)
+                };
+                let present = Present { tally: &tally, roster: &roster, tracker };
+                let budget = STEPS_TIMES_RANKERS / tally.rankers() as u64;
+                let found = forecast(present, copy, budget, rng);
+                if keep && let Ok(mut kept) = newest.0.lock() {
+                    *kept = Some(Kept { steps, target: tracker.target(), found });
+                }
+                (steps, found)
+            }
+        };
+        let since = (steps - at) as f64;
+        let remaining = |forecast: f64| rounded((forecast - since).max(1.0));
+        match found {
+            Ok(Forecast { estimate, low, high }) => Ok(DuelsToGo {
+                estimate: remaining(estimate),
+                low: remaining(low),
+                high: high.map(remaining),
+            }),
+            Err(NoForecast::NoDuels) => Err("no duel has been counted yet".into()),
+            Err(NoForecast::Beyond(steps)) => Err(format!(
+                "more than {steps} further pages; simulations that ran so far had no verdict"
+            )),
+            Err(NoForecast::NotSimulated) => {
+                Err("the policy cannot be simulated from the present counts".into())
+            }
+        }
+    }
+}
+
+/// An estimate rounded to two significant digits.
+fn rounded(estimate: f64) -> u64 {
+    if estimate < 100.0 {
+        return estimate.ceil() as u64;
+    }
+    let unit = 10_f64.powf(estimate.log10().floor() - 1.0);
+    ((estimate / unit).round() * unit) as u64
+}
