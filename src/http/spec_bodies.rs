@@ -7,6 +7,7 @@ use interleaving::InvalidSpec;
 use serde_json::{Map, Value};
 
 use super::problem::{ApiResult, Problem, ProblemKind};
+use crate::engine::experiment_spec::{CONFIDENCE, MARGIN};
 
 /// The policy if the body has none.
 const DEFAULT_POLICY: &str = "d-ts-verdict";
@@ -28,7 +29,11 @@ pub(crate) fn policy_of_experiment(
     let kind = body.get("kind").and_then(Value::as_str).unwrap_or_default();
     let description = PolicySpec::KINDS.iter().find(|(name, _)| *name == kind);
     let parameters = description.map_or(&[][..], |(_, description)| description.parameters);
-    if VERDICT_PARAMETERS.iter().all(|name| parameters.iter().any(|own| own.name == *name)) {
+    // an invalid target is reported where the caller gave it
+    let is_valid = CONFIDENCE.contains(&target.confidence) && MARGIN.contains(&target.margin);
+    if is_valid
+        && VERDICT_PARAMETERS.iter().all(|name| parameters.iter().any(|own| own.name == *name))
+    {
         let values = [target.confidence, target.margin];
         for (name, value) in VERDICT_PARAMETERS.into_iter().zip(values) {
             body.entry(name).or_insert_with(|| value.into());

@@ -89,11 +89,13 @@ impl Service {
 /// The winner to conclude on, and why; `None` while it is not time to conclude.
 fn due(loaded: &LoadedExperiment, now: i64) -> Result<Option<(usize, String)>, ServiceError> {
     let Some(at) = loaded.spec.conclude_at else { return Ok(None) };
-    let record = loaded.record();
-    if record.status != Status::Running || record.archived_at.is_some() {
+    let (runs, created_at) = loaded.with_record(|record| {
+        (record.status == Status::Running && record.archived_at.is_none(), record.created_at)
+    });
+    if !runs {
         return Ok(None);
     }
-    let days = (now - record.created_at) as f64 / MILLISECONDS_A_DAY;
+    let days = (now - created_at) as f64 / MILLISECONDS_A_DAY;
     if at.min_days.is_some_and(|least| days < least) {
         return Ok(None);
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::loaded::LoadedExperiment;
-use dueling_bandits::evidence::{Forecast, NoForecast, Present, Target, VerdictTracker, forecast};
+use dueling_bandits::evidence::{Forecast, NoForecast, Present, Target, forecast};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{Policy, PolicyRng};
 
@@ -40,23 +40,19 @@ struct Kept {
 struct Newest(Mutex<Option<Kept>>);
 
 impl LoadedExperiment {
-    /// The forecast for `tracker`, or why there is none. `keep` says whether a recent one may be
+    /// The forecast from `present`, or why there is none. `keep` says whether a recent one may be
     /// used again.
     pub(super) fn duels_to_go(
         &self,
-        tracker: &VerdictTracker,
+        present: Present<'_>,
         keep: bool,
         rng: &mut PolicyRng,
     ) -> Result<DuelsToGo, String> {
+        let Present { tally, tracker, .. } = present;
         if tracker.verdict().is_some() {
             return Ok(DuelsToGo { estimate: 0, low: 0, high: Some(0) });
         }
-        let (steps, tally, roster, state) = {
-            let fold = self.fold().map_err(|error| error.to_string())?;
-            let policy = fold.policy();
-            let state = (policy.format(), policy.save());
-            (policy.tally().steps(), policy.tally().clone(), fold.roster().clone(), state)
-        };
+        let steps = tally.steps();
         let newest = self.extensions().get::<Newest>();
         let kept = match newest.0.lock() {
             Ok(kept) => *kept,
@@ -71,10 +67,13 @@ impl LoadedExperiment {
             }
             _ => {
                 let setup = Setup { rankers: self.spec.initial_rankers(), seed: 0 };
-                let copy = || -> Option<Box<dyn Policy>> {
-                    self.spec.policy.restore(setup, state.0, &state.1)
+                let (format, state) = {
+                    let fold = self.fold().map_err(|error| error.to_string())?;
+                    (fold.policy().format(), fold.policy().save())
                 };
-                let present = Present { tally: &tally, roster: &roster, tracker };
+                let copy = || -> Option<Box<dyn Policy>> {
+                    self.spec.policy.restore(setup, format, &state)
+                };
                 let budget = STEPS_TIMES_RANKERS / tally.rankers() as u64;
                 let found = forecast(present, copy, budget, rng);
                 if keep && let Ok(mut kept) = newest.0.lock() {

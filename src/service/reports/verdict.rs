@@ -16,7 +16,7 @@ use crate::service::reports::single_flight::SingleFlight;
 use crate::service::reports::standings::answered_duels;
 use crate::service::reports::verdict_sentence::Finding;
 use dueling_bandits::evidence::plan::{Claim, Plan};
-use dueling_bandits::evidence::{Posterior, Sequences, Standing, Target};
+use dueling_bandits::evidence::{Posterior, Present, Sequences, Standing, Target};
 use dueling_bandits::{Tally, step_rng};
 
 /// Most deciding pairs in a verdict.
@@ -239,7 +239,10 @@ impl LoadedExperiment {
         });
         let forecast = match (&concluded, winners.is_empty()) {
             (Some(_), true) => Err("the experiment is concluded".to_owned()),
-            _ => self.duels_to_go(&tracker, is_own, rng),
+            _ => {
+                let present = Present { tally: &tally, roster: &roster, tracker: &tracker };
+                self.duels_to_go(present, is_own, rng)
+            }
         };
         let claims = if winners.is_empty() {
             Plan::make(&tracker, &tally, active, Some(standing.ranker)).claims().to_vec()

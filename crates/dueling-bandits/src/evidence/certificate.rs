@@ -240,12 +240,12 @@ impl CopelandRule {
 
     /// The evidence with which single claims "x beats y" suffice, each on its own: where `a` beats
     /// all others, and where losses of other rankers are needed too.
-    pub fn claim_thresholds(&self, rankers: usize) -> (f64, f64) {
-        if rankers <= 2 {
+    pub fn claim_thresholds(&self) -> (f64, f64) {
+        if self.rankers == 2 {
             return (self.threshold, self.threshold);
         }
         let alone = TYPE_I[0] * self.wrong_weight[1];
-        let among = TYPE_I[1].min(TYPE_II[1]) / (rankers - 1) as f64;
+        let among = TYPE_I[1].min(TYPE_II[1]) / (self.rankers - 1) as f64;
         (self.threshold - libm::log(alone), self.threshold - libm::log(among))
     }
 

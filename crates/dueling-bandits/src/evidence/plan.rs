@@ -96,7 +96,7 @@ impl Plan {
         let evidence = tracker.evidence(tally, active);
         let leader = leader.and_then(|leader| active.iter().position(|&i| i == leader));
         let survey = Survey::new(&evidence, tracker.target().margin);
-        let proof = survey.cheapest(tracker.claim_thresholds(active.len()), tally.steps(), leader);
+        let proof = survey.cheapest(tracker.claim_thresholds(), tally.steps(), leader);
         let Some((leader, claims)) = proof else { return Self::default() };
         let needs_losses = claims.iter().any(|&(x, _, _)| x != leader);
         let mut plan = Self { leader: Some(active[leader]), needs_losses, ..Self::default() };

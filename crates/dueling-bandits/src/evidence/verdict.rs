@@ -2,9 +2,9 @@
 //!
 //! [`VerdictTracker`] follows a tally. Every few comparisons it checks the rankers with the largest
 //! empirical Copeland score by [`CopelandRule`]; with a margin, pairs within it count for both.
-//! Once one is certified, the verdict is *latched*:
-//! later counts do not take it back, because the guarantee is for the first time that the rule is
-//! satisfied. The tracker is a deterministic function of the observed comparisons.
+//! Once one is certified, the verdict is *latched*: later counts do not take it back, because the
+//! guarantee is for the first time that the rule is satisfied. The tracker is a deterministic
+//! function of the observed comparisons.
 //!
 //! # Changes of the roster
 //!
@@ -166,8 +166,8 @@ impl VerdictTracker {
 
     /// The evidence that a claim "x beats y" needs: where the winner beats all others, and where
     /// losses of other rankers are part of the proof.
-    pub fn claim_thresholds(&self, rankers: usize) -> (f64, f64) {
-        self.rule.claim_thresholds(rankers)
+    pub fn claim_thresholds(&self) -> (f64, f64) {
+        self.rule.claim_thresholds()
     }
 
     /// The evidence of the pairs of `active`, by their place in it.
@@ -192,12 +192,8 @@ impl VerdictTracker {
             return self.standing(tally, active, verdict.winner());
         }
         let evidence = self.evidence(tally, active);
-        let null = 0.5 - self.target.margin;
-        let scores: Vec<usize> =
-            (0..active.len()).map(|x| evidence.empirical_score(x, null)).collect();
-        let most = scores.iter().copied().max().unwrap_or(0);
         let compared = if active.len() <= FEW { LEADERS_MAX } else { 1 };
-        let leaders = (0..active.len()).filter(|&x| scores[x] == most).take(compared);
+        let leaders = leading(&evidence, self.target).into_iter().take(compared);
         let standings = leaders.map(|x| self.standing(tally, active, active[x]));
         let weakest = |standing: &Standing| {
             standing.rivals.iter().map(|&(_, ln)| ln).fold(f64::INFINITY, f64::min)
@@ -224,12 +220,8 @@ impl VerdictTracker {
             PairEvidence::new(&self.mixture, tally, active).since(self.state.before.as_ref());
         match &mut self.state.verdict {
             None => {
-                let null = 0.5 - self.target.margin;
-                let scores: Vec<usize> =
-                    (0..active.len()).map(|x| evidence.empirical_score(x, null)).collect();
-                let most = scores.iter().copied().max().unwrap_or(0);
-                let leaders = (0..active.len()).filter(|&x| scores[x] == most);
-                let certified = leaders
+                let certified = leading(&evidence, self.target)
+                    .into_iter()
                     .filter(|&x| self.rule.certifies(&evidence, x, &mut self.blocking[x]))
                     .collect::<Vec<_>>();
                 let Some(&leader) = certified.first() else { return };
@@ -281,6 +273,15 @@ impl State {
             && earlier
             && known
     }
+}
+
+/// The rankers with the largest empirical Copeland score, by place and ascending.
+fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
+    let all = 0..evidence.rankers();
+    let null = 0.5 - target.margin;
+    let scores: Vec<usize> = all.clone().map(|x| evidence.empirical_score(x, null)).collect();
+    let most = scores.iter().copied().max().unwrap_or(0);
+    all.filter(|&x| scores[x] == most).collect()
 }
 
 /// The rule after so many changes of the roster.

@@ -92,8 +92,9 @@ kind! {
     /// Parameters of D-TS+ with soft pruning.
     DoubleThompsonPlusSoft,
     Soft,
-    summary: "D-TS+ whose confidence bounds break ties instead of excluding candidates: half the \
-              regret of D-TS+ where there are several Copeland winners, and the same elsewhere.",
+    summary: "D-TS+ whose confidence bounds break ties instead of excluding candidates: less \
+              regret on one of the published sets without a Condorcet winner, and the same \
+              elsewhere.",
     source: "A variant of Wu & Liu, NIPS 2016, D-TS+; docs/choosing-a-policy.md",
 }
 
@@ -102,6 +103,6 @@ kind! {
     DoubleThompsonPlusSharp,
     Sharp,
     summary: "D-TS+ with soft pruning whose first sample counts every duel twice: a tenth less \
-              regret than with soft pruning alone, with a longer tail.",
+              regret than with soft pruning alone on small sets, and no theory.",
     source: "A variant of Wu & Liu, NIPS 2016, D-TS+; docs/choosing-a-policy.md",
 }

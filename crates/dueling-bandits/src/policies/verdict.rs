@@ -52,8 +52,9 @@ impl DoubleThompsonVerdict {
 
 impl PolicyParameters for DoubleThompsonVerdict {
     const DESCRIPTION: Description = Description {
-        summary: "Double Thompson sampling that proves its winner: less regret than D-TS+, and a \
-                  verdict in thousands of duels. The default.",
+        summary: "Double Thompson sampling that proves its winner. The default: less regret than \
+                  D-TS+ where the proof takes a few thousand duels, more where it takes tens of \
+                  thousands.",
         source: "D-TS+ of Wu & Liu, NIPS 2016, with the stopping rule of docs/verdict.md",
         assumes: "no two of the best rankers are exactly even, or a margin above 0",
         parameters: &[

@@ -39,7 +39,7 @@ const REPLAN_SHARE: f64 = 0.05;
 const FEW: usize = 20;
 /// With more rankers than this there is no plan: no proof ends in reasonable time.
 const PLANNED_MAX: usize = 256;
-/// Steps after which the verdict has certainly looked at a completed plan.
+/// Steps that a completed plan waits before the next one: the verdict may only need its next check.
 const LEAST_CHECK: u64 = 8;
 
 /// D-TS-Verdict.
