@@ -119,17 +119,27 @@ pub struct PairEvidence<'a> {
     /// Counts that do not count: those of `tally` at an earlier moment.
     before: Option<&'a Tally>,
     rankers: &'a [usize],
+    /// `ln E(x≻y)` by `x * K + y`, in place of that of the counts.
+    known: Option<&'a [f64]>,
 }
 
 impl<'a> PairEvidence<'a> {
     /// The pairs among `rankers`. In the rule and here, ranker `x` is `rankers[x]` of the tally.
     pub fn new(mixture: &'a LeadEvidence, tally: &'a Tally, rankers: &'a [usize]) -> Self {
-        Self { mixture, tally, before: None, rankers }
+        Self { mixture, tally, before: None, rankers, known: None }
     }
 
     /// Without the counts in `before`, which `tally` had at an earlier moment.
     pub fn since(self, before: Option<&'a Tally>) -> Self {
         Self { before, ..self }
+    }
+
+    /// With `ln E(x≻y)` at `x * K + y` of `known` in place of that of the counts.
+    pub(super) fn with_evidence<'b>(&self, known: &'b [f64]) -> PairEvidence<'b>
+    where
+        'a: 'b,
+    {
+        PairEvidence { known: Some(known), ..*self }
     }
 
     /// Number of rankers, `K`.
@@ -146,6 +156,9 @@ impl<'a> PairEvidence<'a> {
 
     /// `ln E(x≻y)`; 0 before the first duel of the pair.
     pub fn ln(&self, x: usize, y: usize) -> f64 {
+        if let Some(known) = self.known {
+            return known[x * self.rankers() + y];
+        }
         let (wins, losses) = (self.wins(x, y), self.wins(y, x));
         // with many rankers most pairs have not met
         if wins + losses > 0.0 { self.mixture.ln(wins, losses) } else { 0.0 }

@@ -118,7 +118,7 @@ impl VerdictTracker {
         let half_plays: u64 = pairs.map(|(i, j)| tally.half_plays(i, j)).sum();
         let state = State { comparisons: half_plays / 2, ..State::default() };
         let mut tracker = Self::restore(target, state, active.len());
-        tracker.check(tally, active);
+        tracker.check(tally, active, None);
         tracker
     }
 
@@ -144,12 +144,24 @@ impl VerdictTracker {
 
     /// `count` comparisons were added to `tally`, whose active rankers are `active`.
     pub fn observe(&mut self, tally: &Tally, active: &[usize], count: u64) {
+        self.observe_with(tally, active, count, None);
+    }
+
+    /// The same where the evidence of all pairs is known already:
+    /// [`Outlooks::evidence`](super::plan::Outlooks::evidence).
+    pub fn observe_with(
+        &mut self,
+        tally: &Tally,
+        active: &[usize],
+        count: u64,
+        known: Option<&[f64]>,
+    ) {
         let rankers = active.len() as u64;
         let every = LEAST_CHECK_EVERY.max(rankers * rankers / 64);
         let checks_before = self.state.comparisons / every;
         self.state.comparisons += count;
         if self.state.comparisons / every > checks_before {
-            self.check(tally, active);
+            self.check(tally, active, known);
         }
     }
 
@@ -173,6 +185,11 @@ impl VerdictTracker {
     /// The evidence of the pairs of `active`, by their place in it.
     pub fn evidence<'a>(&'a self, tally: &'a Tally, active: &'a [usize]) -> PairEvidence<'a> {
         PairEvidence::new(&self.mixture, tally, active).since(self.state.before.as_ref())
+    }
+
+    /// [`CopelandRule::ln_capital`](super::certificate::CopelandRule::ln_capital) of places.
+    pub(super) fn ln_capital(&self, evidence: &PairEvidence, a: usize, j: usize) -> f64 {
+        self.rule.ln_capital(evidence, a, j)
     }
 
     /// Where the evidence for `ranker`, one of `active`, stands. O(K² log K).
@@ -207,17 +224,18 @@ impl VerdictTracker {
     pub fn judge(&self, target: Target, tally: &Tally, active: &[usize]) -> Self {
         let state = State { verdict: None, ..self.state.clone() };
         let mut judge = Self::restore(target, state, active.len());
-        judge.check(tally, active);
+        judge.check(tally, active, None);
         judge
     }
 
-    fn check(&mut self, tally: &Tally, active: &[usize]) {
+    fn check(&mut self, tally: &Tally, active: &[usize], known: Option<&[f64]>) {
         if active.len() < 2 {
             return;
         }
         self.blocking.resize(active.len(), usize::MAX);
-        let evidence =
+        let counts =
             PairEvidence::new(&self.mixture, tally, active).since(self.state.before.as_ref());
+        let evidence = known.map_or(counts, |known| counts.with_evidence(known));
         match &mut self.state.verdict {
             None => {
                 let certified = leading(&evidence, self.target)
@@ -275,8 +293,9 @@ impl State {
     }
 }
 
-/// The rankers with the largest empirical Copeland score, by place and ascending.
-fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
+/// The rankers with the largest empirical Copeland score, by place and ascending. With a margin,
+/// pairs within it count for both. Only these can get a verdict.
+pub(super) fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
     let all = 0..evidence.rankers();
     let null = 0.5 - target.margin;
     let scores: Vec<usize> = all.clone().map(|x| evidence.empirical_score(x, null)).collect();

@@ -286,3 +286,51 @@ fn a_completed_plan_is_a_proof() {
         assert_eq!(run.winners().map(|winners| winners[0]), Some(0));
     }
 }
+
+/// The rule asks for more than single claims need where other pairs speak against the leader. A
+/// plan always says what is missing then, also with a margin, and with much evidence.
+#[test]
+fn a_plan_without_a_verdict_is_never_complete() {
+    let mut open = 0;
+    for seed in 0..120 {
+        let margin = [0.0, 0.01, 0.05][seed as usize % 3];
+        let target = Target { confidence: 0.95, margin };
+        let mut run = Run::new(5, target, seed);
+        for i in 0..5 {
+            for j in 0..i {
+                let (count, p) = (run.rng.random_range(50..3000), run.rng.random_range(0.45..0.55));
+                (0..count).for_each(|_| run.duel(i, j, p));
+            }
+        }
+        // a tracker that has checked the last counts too
+        let tracker = VerdictTracker::of_counts(target, &run.tally, run.roster.active());
+        if tracker.verdict().is_none() {
+            open += 1;
+            let plan = Plan::make(&tracker, &run.tally, run.roster.active(), None);
+            assert!(!plan.is_complete(), "seed {seed}: {plan:?}");
+        }
+    }
+    assert!(open > 30, "{open} experiments are open");
+}
+
+/// A claim that the counts turn against ends the plan. Before a new one is made, it would otherwise
+/// take nearly all duels, because it lacks the most.
+#[test]
+fn a_hopeless_claim_does_not_take_all_duels() {
+    let matrix = PreferenceMatrix::named("btl:16:1").unwrap().unwrap();
+    for seed in 0..4 {
+        let mut experiment = Experiment::new("d-ts-verdict", &matrix, seed);
+        for _ in 0..30_000 {
+            let duel = experiment.select();
+            experiment.observe(duel);
+        }
+        let tally = experiment.policy.tally();
+        for i in 0..16 {
+            for j in 0..i {
+                let lead = (matrix.win_probability(i, j) - 0.5).abs();
+                let nats = 2.0 * lead * lead * tally.plays(i, j);
+                assert!(nats < 50.0, "seed {seed}: {nats} nats of {i} and {j}, p = 0.5 ± {lead}");
+            }
+        }
+    }
+}

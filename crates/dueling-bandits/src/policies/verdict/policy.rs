@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 
-use crate::evidence::plan::Plan;
+use crate::evidence::plan::{Outlooks, Plan};
 use crate::evidence::{Target, VerdictTracker};
 use crate::policies::bounds::Bounds;
 use crate::policies::double_thompson::{FirstCandidate, Sampler};
@@ -27,6 +27,8 @@ const UNIFORM_PAIRS: f64 = 3.0;
 /// costs regret that grows only with the logarithm of time.
 const PATIENCE: f64 = 1e5;
 const LEAST_PATIENCE: f64 = 0.05;
+/// The same for a proof that costs more Copeland regret than this.
+const REGRET_PATIENCE: f64 = 3e3;
 /// Share of exploration after the verdict.
 const GUARD: f64 = 0.02;
 /// Duels of the winner with its nearest rival after the verdict, from step `t` to `2t`, over `ln 2`.
@@ -39,6 +41,8 @@ const REPLAN_SHARE: f64 = 0.05;
 const FEW: usize = 20;
 /// With more rankers than this there is no plan: no proof ends in reasonable time.
 const PLANNED_MAX: usize = 256;
+/// Least number of steps between two plans when a majority has turned.
+const LEAST_REST: u64 = 4;
 /// Steps that a completed plan waits before the next one: the verdict may only need its next check.
 const LEAST_CHECK: u64 = 8;
 
@@ -48,6 +52,8 @@ pub(super) struct Deciding {
     explorer: Sampler,
     tracker: VerdictTracker,
     urgency: f64,
+    /// What the plan is made of; empty where there is none. Follows from the tally.
+    outlooks: Outlooks,
     plan: Plan,
     /// Steps at the newest plan, and whether a majority has turned since.
     planned_at: u64,
@@ -78,7 +84,7 @@ impl Deciding {
         let bounds = Bounds::from_tally(tally, alpha);
         let tracker = VerdictTracker::of_counts(target, bounds.tally(), bounds.active());
         let mut policy = Self::of(bounds, tracker, urgency);
-        if policy.tally().steps() > 0 && policy.active().len() <= PLANNED_MAX {
+        if policy.tally().steps() > 0 && policy.is_planning() {
             policy.replan();
         }
         policy
@@ -86,15 +92,17 @@ impl Deciding {
 
     fn of(bounds: Bounds, tracker: VerdictTracker, urgency: f64) -> Self {
         let mut policy = Self {
-            explorer: Sampler::new(bounds, FirstCandidate::Sharp),
+            explorer: Sampler::new(bounds, FirstCandidate::TieByRegret),
             tracker,
             urgency,
+            outlooks: Outlooks::default(),
             plan: Plan::default(),
             planned_at: 0,
             is_stale: false,
             scores: Vec::new(),
         };
         policy.count_scores();
+        policy.survey();
         policy
     }
 
@@ -115,9 +123,8 @@ impl Deciding {
         (saved.verdict.is_sound(tally, roster) && saved.planned_at <= tally.steps())
             .then_some(())?;
         let tracker = VerdictTracker::restore(target, saved.verdict, roster.active().len());
-        let plan = Plan::restore(&saved.plan, &tracker, tally, roster.active())?;
         let mut policy = Self::of(bounds, tracker, urgency);
-        policy.plan = plan;
+        policy.plan = Plan::restore(&saved.plan, &policy.outlooks, policy.active())?;
         policy.planned_at = saved.planned_at;
         policy.is_stale = saved.is_stale;
         Some(policy)
@@ -125,6 +132,18 @@ impl Deciding {
 
     fn active(&self) -> &[usize] {
         self.explorer.bounds().active()
+    }
+
+    /// Whether there is a plan: before a verdict, and without too many rankers.
+    fn is_planning(&self) -> bool {
+        self.tracker.verdict().is_none() && self.active().len() <= PLANNED_MAX
+    }
+
+    fn survey(&mut self) {
+        self.outlooks = match self.is_planning() {
+            true => Outlooks::new(&self.tracker, self.tally(), self.active()),
+            false => Outlooks::default(),
+        };
     }
 
     fn count_scores(&mut self) {
@@ -140,9 +159,14 @@ impl Deciding {
     /// and fewer duels, but never none, so that it ends.
     fn patience(&self, steps: f64) -> f64 {
         let rankers = self.active().len() as f64;
+        let duels = steps + self.plan.missing();
         // with a margin every proof ends in reasonable time
-        let many = if self.tracker.target().margin > 0.0 { 1.0 } else { FEW as f64 / rankers };
-        let ratio = PATIENCE * many.min(1.0) / (steps + self.plan.missing());
+        let ratio = if self.tracker.target().margin > 0.0 {
+            PATIENCE / duels
+        } else {
+            let many = (FEW as f64 / rankers).min(1.0);
+            (PATIENCE * many / duels).min(REGRET_PATIENCE / self.plan.regret())
+        };
         if ratio < 1.0 { ratio.powi(3).max(LEAST_PATIENCE * ratio) } else { 1.0 }
     }
 
@@ -228,38 +252,49 @@ impl Deciding {
             self.scores[j] = self.scores[j] + points(now).1 - points(before).1;
         }
         let bounds = self.explorer.bounds();
-        self.tracker.observe(bounds.tally(), bounds.active(), 1);
+        let (tally, active) = (bounds.tally(), bounds.active());
+        if !self.is_planning() {
+            return self.tracker.observe(tally, active, 1);
+        }
+        if let (Ok(x), Ok(y)) = (active.binary_search(&i), active.binary_search(&j)) {
+            self.outlooks.update(&self.tracker, tally, active, x, y);
+        }
+        self.tracker.observe_with(tally, active, 1, Some(self.outlooks.evidence()));
         if self.tracker.verdict().is_some() {
-            self.plan.clear();
+            (self.plan, self.outlooks) = Default::default();
             return;
         }
+        self.plan.update(&self.outlooks, active, i, j);
         if now != before {
             let of_leader = self.plan.leader().map_or(0, |leader| self.scores[leader]);
-            let few = self.active().len() <= FEW;
+            let few = active.len() <= FEW;
             self.is_stale |= few || self.scores[i].max(self.scores[j]) + 1 >= of_leader;
         }
-        let bounds = self.explorer.bounds();
-        self.plan.update(&self.tracker, bounds.tally(), bounds.active(), i, j);
+        self.is_stale |= self.plan.is_outdated();
+        if self.is_plan_due() {
+            self.replan();
+        }
+    }
+
+    fn is_plan_due(&self) -> bool {
         let steps = self.tally().steps();
         let since = steps - self.planned_at;
         let rarely = REPLAN_STEPS.max((steps as f64 * REPLAN_SHARE) as u64);
         let rankers = self.active().len() as u64;
         // a plan takes a time that grows with the square of the number of rankers
-        let rest = (rankers * rankers / 32).max(1);
+        let rest = (rankers * rankers / 32).max(LEAST_REST);
         let is_due = self.plan.leader().is_none()
             || since >= rarely
             || self.plan.is_complete() && since >= LEAST_CHECK
             || self.is_stale;
-        if is_due && since >= rest && self.active().len() <= PLANNED_MAX {
-            self.replan();
-        }
+        is_due && since >= rest
     }
 
     fn replan(&mut self) {
         let bounds = self.explorer.bounds();
-        let leader = self.plan.leader();
-        self.plan = Plan::make(&self.tracker, bounds.tally(), bounds.active(), leader);
-        self.planned_at = bounds.tally().steps();
+        let (tally, active) = (bounds.tally(), bounds.active());
+        self.plan = Plan::of(&self.outlooks, &self.tracker, tally, active, self.plan.leader());
+        self.planned_at = tally.steps();
         self.is_stale = false;
     }
 
@@ -267,7 +302,8 @@ impl Deciding {
         self.count_scores();
         let bounds = self.explorer.bounds();
         self.tracker.roster_changed(bounds.tally(), bounds.active().len());
-        self.plan.clear();
+        self.plan = Plan::default();
+        self.survey();
         self.is_stale = true;
     }
 }
