@@ -224,15 +224,15 @@ fn regret_table(found: &[Calibration]) -> String {
 fn verdict_table(found: &[Calibration]) -> String {
     let mut text = String::from(
         "| matrix | policy | experiments | decided | median steps | p90 | wrong | wrong at most | regret at verdict | regret at \
-         horizon | p90 | p99 | max | took / forecast | within the range |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: \
-         | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+         horizon | p90 | p99 | max | took / forecast | within the range | least duels |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: \
+         | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for found in found {
         let (verdict, total) = (&found.verdict, &found.total_regret);
         let known = |text: Option<String>| text.unwrap_or_else(|| "–".into());
         let _ = writeln!(
             text,
-            "| {} | {} | {} of {} steps | {} | {} | {} | {} | {} | {} | {:.0} ± {:.0} | {:.0} | {:.0} | {:.0} | {} | {} |",
+            "| {} | {} | {} of {} steps | {} | {} | {} | {} | {} | {} | {:.0} ± {:.0} | {:.0} | {:.0} | {:.0} | {} | {} | {} |",
             found.matrix,
             found.policy,
             found.runs,
@@ -252,6 +252,7 @@ fn verdict_table(found: &[Calibration]) -> String {
                 verdict.forecast_ratio.map(|(ratio, looks)| format!("{ratio:.2} ({looks} looks)"))
             ),
             known(verdict.forecast_within.map(percent)),
+            known(verdict.information_bound.map(|duels| format!("{duels:.0}"))),
         );
     }
     text

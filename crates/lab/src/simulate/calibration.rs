@@ -8,6 +8,7 @@ use special::Beta as _;
 
 use super::environment::{Environment, RunSeeds, fingerprint};
 use super::feedback::Feedback;
+use super::information_bound::information_bound;
 use super::progress::Progress;
 use super::tournament::Entrant;
 use dueling_bandits::evidence::{
@@ -19,6 +20,9 @@ use dueling_bandits::{InFlight, Observation, Policy, PolicyRng, Roster, Tally, T
 
 /// Tolerance for rounding where the truth is exactly at a bound.
 const ROUNDING: f64 = 1e-9;
+
+/// With more rankers there is no information bound: the linear program takes too long.
+const MOST_BOUNDED: usize = 32;
 
 /// Simulated experiments of one policy on one matrix.
 #[derive(Debug, Clone)]
@@ -109,6 +113,9 @@ pub struct VerdictCalibration {
     pub p90_steps: Option<u64>,
     /// Mean true Copeland regret up to the verdict, over the experiments with a verdict.
     pub regret_at_verdict: Option<f64>,
+    /// Least mean number of duels to a verdict of any policy and rule, self-duels not included;
+    /// `None` if no number is enough, or with more than 32 rankers.
+    pub information_bound: Option<f64>,
     /// Median over the looks before a verdict of (remaining steps to the verdict) / (forecast
     /// number of steps), and the number of these looks.
     pub forecast_ratio: Option<(f64, usize)>,
@@ -293,6 +300,7 @@ impl Trial {
             })
             .collect();
         forecasts.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let error = 1.0 - self.target.confidence;
         let within = forecasts.iter().filter(|(_, within)| *within).count();
         Calibration {
             matrix: self.name.clone(),
@@ -314,6 +322,9 @@ impl Trial {
                     decided.iter().map(|decision| decision.regret).sum::<f64>()
                         / decided.len() as f64
                 }),
+                information_bound: (self.matrix.rankers() <= MOST_BOUNDED)
+                    .then(|| information_bound(&self.matrix, error, self.target.margin))
+                    .flatten(),
                 forecast_ratio: (!forecasts.is_empty())
                     .then(|| (forecasts[forecasts.len() / 2].0, forecasts.len())),
                 forecast_within: (!forecasts.is_empty())

@@ -12,6 +12,7 @@ pub mod calibration;
 mod environment;
 mod feedback;
 pub mod figures;
+mod information_bound;
 pub mod plot;
 mod progress;
 mod replicas;
@@ -22,6 +23,7 @@ mod stopwatch;
 mod tournament;
 
 pub use feedback::{Delay, Feedback};
+pub use information_bound::information_bound;
 pub use progress::Progress;
 pub use report::{Curve, Point, Report};
 pub use run_all::run_all;

@@ -1,0 +1,257 @@
+//! How many duels a verdict takes at least, whatever policy and rule.
+//!
+//! A procedure that is wrong in at most a share `δ` of experiments takes at least
+//! `T* d(δ, 1 - δ)` duels on average, with
+//!
+//! ```text
+//! 1/T* = max_a max_w min_q Σ w_ij d(p_ij, q_ij)
+//! ```
+//!
+//! over the right answers `a`, the shares `w` of duels of each pair, and all preferences `q` under
+//! which `a` is wrong (Garivier & Kaufmann, "Optimal best arm identification with fixed
+//! confidence", COLT 2016, Theorem 1; with several right answers the bound holds as `δ` goes to 0:
+//! Degenne & Koolen, NeurIPS 2019). `d` is the divergence of two Bernoulli distributions.
+//!
+//! Under `q`, `a` is wrong if it beats fewer rankers than some `j` surely beats (the module
+//! documentation of [`dueling_bandits::evidence::certificate`] has the margin). The nearest such
+//! `q` moves pairs of `a` and pairs of `j` just across the margin, so it is a set of pairs with a
+//! cost each, found by sorting. The maximum over `w` is a linear program to which such sets are
+//! added until none is violated.
+
+use dueling_bandits::preference::PreferenceMatrix;
+use microlp::{ComparisonOp, OptimizationDirection, Problem};
+
+/// Relative gap between the value of the program and that of its solution at which it is solved.
+const GAP: f64 = 1e-4;
+/// Most sets of pairs that are added before there is no answer.
+const MOST_ROUNDS: usize = 2_000;
+
+/// The least mean number of duels to a verdict with this error and margin; `None` if no number of
+/// duels is enough, as with two even winners without a margin, or if the program was not solved.
+pub fn information_bound(matrix: &PreferenceMatrix, error: f64, margin: f64) -> Option<f64> {
+    let costs = Costs::new(matrix, margin);
+    let rates = (0..matrix.rankers()).filter(|&a| costs.is_right(a)).map(|a| costs.rate(a));
+    let best = rates.collect::<Option<Vec<f64>>>()?.into_iter().fold(0.0, f64::max);
+    (best > 0.0).then(|| divergence(error, 1.0 - error) / best)
+}
+
+/// What it takes to move each pair across the margin.
+struct Costs {
+    rankers: usize,
+    /// By `x * K + y`: the divergence to preferences under which x no longer beats y, not even
+    /// within the margin; `None` where that is so already.
+    not_beating: Vec<Option<f64>>,
+    /// The same to preferences under which x surely beats y.
+    surely_beating: Vec<Option<f64>>,
+}
+
+/// Pairs `(winner or loser, other)` as `x < y`, with their divergences.
+type Cut = Vec<(usize, usize, f64)>;
+
+impl Costs {
+    fn new(matrix: &PreferenceMatrix, margin: f64) -> Self {
+        let k = matrix.rankers();
+        let of = |cost: &dyn Fn(f64) -> Option<f64>| {
+            let pairs = (0..k).flat_map(|x| (0..k).map(move |y| (x, y)));
+            pairs.map(|(x, y)| cost(matrix.win_probability(x, y))).collect()
+        };
+        let (low, high) = (0.5 - margin, 0.5 + margin);
+        Self {
+            rankers: k,
+            not_beating: of(&|p| (p > low).then(|| divergence(p, low))),
+            surely_beating: of(&|p| (p < high || p == 0.5).then(|| divergence(p, high))),
+        }
+    }
+
+    /// The number of rankers that `a` beats if all pairs within the margin go its way.
+    fn upper(&self, a: usize) -> usize {
+        self.others(a).filter(|&y| self.not_beating[a * self.rankers + y].is_some()).count()
+    }
+
+    /// The number of rankers that `j` surely beats.
+    fn lower(&self, j: usize) -> usize {
+        self.others(j).filter(|&x| self.surely_beating[j * self.rankers + x].is_none()).count()
+    }
+
+    fn others(&self, a: usize) -> impl Iterator<Item = usize> {
+        (0..self.rankers).filter(move |&x| x != a)
+    }
+
+    fn is_right(&self, a: usize) -> bool {
+        self.others(a).all(|j| self.lower(j) <= self.upper(a))
+    }
+
+    /// `1/T*` of the answer `a`.
+    fn rate(&self, a: usize) -> Option<f64> {
+        let pairs: Vec<(usize, usize)> =
+            (0..self.rankers).flat_map(|y| (0..y).map(move |x| (x, y))).collect();
+        let place = |x: usize, y: usize| y * (y - 1) / 2 + x;
+        let mut shares = vec![1.0 / pairs.len() as f64; pairs.len()];
+        let mut cuts: Vec<Cut> = Vec::new();
+        for _ in 0..MOST_ROUNDS {
+            let found: Vec<(f64, Cut)> =
+                self.others(a).filter_map(|j| self.nearest(a, j, &shares, place)).collect();
+            let reached = found.iter().map(|(value, _)| *value).fold(f64::INFINITY, f64::min);
+            let upper =
+                if cuts.is_empty() { f64::INFINITY } else { value_of(&cuts, &shares, place) };
+            if reached >= upper * (1.0 - GAP) {
+                return Some(reached);
+            }
+            let is_violated = |value: f64| value < upper * (1.0 - GAP);
+            cuts.extend(found.into_iter().filter(|(value, _)| is_violated(*value)).map(|c| c.1));
+            if cuts.iter().any(|cut| cut.iter().all(|&(_, _, divergence)| divergence == 0.0)) {
+                return Some(0.0);
+            }
+            shares = best_shares(&cuts, pairs.len(), place)?;
+        }
+        None
+    }
+
+    /// The nearest preferences under which `j` surely beats more rankers than `a` can, and their
+    /// distance: pairs with their divergences. `None` if there are none.
+    fn nearest(
+        &self,
+        a: usize,
+        j: usize,
+        shares: &[f64],
+        place: impl Fn(usize, usize) -> usize,
+    ) -> Option<(f64, Cut)> {
+        let k = self.rankers;
+        let needed = (self.upper(a) + 1).saturating_sub(self.lower(j));
+        let step = |x: usize, y: usize, divergence: f64| {
+            let (x, y) = (x.min(y), x.max(y));
+            (shares[place(x, y)] * divergence, (x, y, divergence))
+        };
+        let mut single: Vec<(f64, (usize, usize, f64))> = Vec::new();
+        for x in (0..k).filter(|&x| x != a && x != j) {
+            single.extend(self.not_beating[a * k + x].map(|cost| step(a, x, cost)));
+            single.extend(self.surely_beating[j * k + x].map(|cost| step(j, x, cost)));
+        }
+        single.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let with = |first: Option<(f64, (usize, usize, f64))>, points: usize| {
+            let rest = needed.saturating_sub(points);
+            (single.len() >= rest).then(|| {
+                let taken: Vec<_> =
+                    first.into_iter().chain(single[..rest].iter().copied()).collect();
+                let value: f64 = taken.iter().map(|(cost, _)| cost).sum();
+                (value, taken.into_iter().map(|(_, pair)| pair).collect::<Cut>())
+            })
+        };
+        // the pair of the two counts for both: once `a` no longer beats `j`, twice once `j` surely
+        // beats `a`
+        let loses = self.not_beating[a * k + j].map(|cost| step(a, j, cost));
+        let beaten = self.surely_beating[j * k + a].map(|cost| step(a, j, cost));
+        let both = beaten.and_then(|beaten| with(Some(beaten), 1 + usize::from(loses.is_some())));
+        let once = loses.and_then(|loses| with(Some(loses), 1));
+        [with(None, 0), once, both]
+            .into_iter()
+            .flatten()
+            .min_by(|one, other| one.0.total_cmp(&other.0))
+    }
+}
+
+/// The smallest distance over all sets.
+fn value_of(cuts: &[Cut], shares: &[f64], place: impl Fn(usize, usize) -> usize) -> f64 {
+    let value = |cut: &Cut| cut.iter().map(|&(x, y, d)| shares[place(x, y)] * d).sum::<f64>();
+    cuts.iter().map(value).fold(f64::INFINITY, f64::min)
+}
+
+/// The shares under which the smallest distance is largest.
+fn best_shares(
+    cuts: &[Cut],
+    pairs: usize,
+    place: impl Fn(usize, usize) -> usize,
+) -> Option<Vec<f64>> {
+    // distances are small numbers: as multiples of the largest one the program is well scaled
+    let scale = cuts.iter().flatten().map(|cut| cut.2).fold(0.0, f64::max);
+    let mut problem = Problem::new(OptimizationDirection::Maximize);
+    let value = problem.add_var(1.0, (0.0, 1.0));
+    let shares: Vec<_> = (0..pairs).map(|_| problem.add_var(0.0, (0.0, 1.0))).collect();
+    problem.add_constraint(shares.iter().map(|&share| (share, 1.0)), ComparisonOp::Eq, 1.0);
+    for cut in cuts {
+        let terms = cut.iter().map(|&(x, y, d)| (shares[place(x, y)], d / scale));
+        problem.add_constraint(terms.chain([(value, -1.0)]), ComparisonOp::Ge, 0.0);
+    }
+    let solution = problem.solve().ok()?.into_solution().ok()?;
+    Some(shares.iter().map(|&share| solution.var_value(share).max(0.0)).collect())
+}
+
+/// `d(p, q)`.
+fn divergence(p: f64, q: f64) -> f64 {
+    let term = |a: f64, b: f64| if a > 0.0 { a * libm::log(a / b) } else { 0.0 };
+    term(p, q) + term(1.0 - p, 1.0 - q)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two rankers: one pair, so `T* = 1 / d(p, 1/2)`.
+    #[test]
+    fn two_rankers() {
+        let matrix = PreferenceMatrix::from_pairs(2, |_, _| 0.6).unwrap();
+        let bound = information_bound(&matrix, 0.05, 0.0).unwrap();
+        let expected = divergence(0.05, 0.95) / divergence(0.6, 0.5);
+        assert!((bound / expected - 1.0).abs() < 1e-6, "{bound} {expected}");
+    }
+
+    /// Three rankers: 0 beats 1 and 2, and 1 beats 2. For 1 to be better it must beat 0, at a
+    /// distance of `s d`. For 2 to be better it must beat 0, and beat 1 or have 1 beat 0: at
+    /// `t d + min(r e, s d)`. So it is best to spend nothing on the pair of 0 and 2.
+    #[test]
+    fn three_rankers() {
+        let beats = |i: usize, j: usize| if (i, j) == (1, 2) { 0.8 } else { 0.7 };
+        let matrix = PreferenceMatrix::from_pairs(3, beats).unwrap();
+        let (d, e) = (divergence(0.7, 0.5), divergence(0.8, 0.5));
+        let expected = divergence(0.05, 0.95) * (1.0 / d + 1.0 / e);
+        let bound = information_bound(&matrix, 0.05, 0.0).unwrap();
+        assert!((bound / expected - 1.0).abs() < 1e-3, "{bound} {expected}");
+    }
+
+    /// The nearest preferences by trying all: 4 rankers in a cycle, shares as the program chose.
+    #[test]
+    fn no_closer_preferences_than_those_of_the_bound() {
+        let beats =
+            |i: usize, j: usize| if (i, j) == (0, 2) { 0.35 } else { 0.65 + 0.02 * j as f64 };
+        let matrix = PreferenceMatrix::from_pairs(4, beats).unwrap();
+        for margin in [0.0, 0.05] {
+            let costs = Costs::new(&matrix, margin);
+            for a in (0..4).filter(|&a| costs.is_right(a)) {
+                let place = |x: usize, y: usize| y * (y - 1) / 2 + x;
+                let shares = [0.1, 0.2, 0.15, 0.25, 0.05, 0.25];
+                let found = costs.others(a).filter_map(|j| costs.nearest(a, j, &shares, place));
+                let nearest = found.map(|(value, _)| value).fold(f64::INFINITY, f64::min);
+                assert!((nearest - by_trying(&matrix, a, margin, &shares)).abs() < 1e-12);
+            }
+        }
+    }
+
+    /// Each pair stays, moves to `1/2 - margin` or to `1/2 + margin` (just across).
+    fn by_trying(matrix: &PreferenceMatrix, a: usize, margin: f64, shares: &[f64]) -> f64 {
+        let pairs: Vec<(usize, usize)> = (0..4).flat_map(|y| (0..y).map(move |x| (x, y))).collect();
+        let mut least = f64::INFINITY;
+        for code in 0..3_usize.pow(6) {
+            let (mut upper, mut lower, mut distance) = ([0; 4], [0; 4], 0.0);
+            let mut rest = code;
+            for (at, &(x, y)) in pairs.iter().enumerate() {
+                let p = matrix.win_probability(x, y);
+                // x at least as good as the margin allows, y likewise; x and y sure winners
+                let (target, sure_x, sure_y) = match rest % 3 {
+                    0 => (p, p >= 0.5 + margin && p > 0.5, p <= 0.5 - margin && p < 0.5),
+                    1 => (0.5 + margin, true, false),
+                    _ => (0.5 - margin, false, true),
+                };
+                rest /= 3;
+                distance += shares[at] * divergence(p, target);
+                upper[x] += usize::from(!sure_y);
+                upper[y] += usize::from(!sure_x);
+                lower[x] += usize::from(sure_x);
+                lower[y] += usize::from(sure_y);
+            }
+            if (0..4).any(|j| j != a && lower[j] > upper[a]) {
+                least = f64::min(least, distance);
+            }
+        }
+        least
+    }
+}
