@@ -31,7 +31,7 @@ impl<'a> Survey<'a> {
         // an even pair needs some side; which one does not matter
         let is_won = |x: usize, y: usize| {
             let (won, lost) = (pairs.wins(x, y), pairs.wins(y, x));
-            won > lost || won == lost && ((x + y) % 2 == 0) == (x > y)
+            won > lost || won == lost && (x + y).is_multiple_of(2) == (x > y)
         };
         let wins = |x: usize| (0..rankers).filter(|&y| y != x && is_won(x, y)).count();
         let best = (0..rankers).map(wins).max().unwrap_or(0);
