@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::clock;
 use crate::events::{ClicksEvent, OutcomeEvent};
 use crate::store::Nonce;
 use crate::tokens::page_payload::{sheet_from_text, sheet_is_sound};
@@ -105,6 +106,7 @@ impl ClickedPage {
         let in_range = |ranker: u16| usize::from(ranker) < rankers;
         in_range(self.duel.first)
             && in_range(self.duel.second)
+            && clock::is_a_time(self.duel.issued_at)
             && sheet_is_sound(&self.sheet)
             && self.clicks.len() <= MAX_CLICKED
             && self.clicks.iter().all(|(&position, &weight)| self.has(position, weight))

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::representation::Experiment;
-use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::consistency::sound_spec;
 use crate::http::caller::Caller;
 use crate::http::cursor::{read_cursor, read_limit, write_cursor};
 use crate::http::extract::QueryOf;
@@ -61,7 +61,7 @@ pub(crate) async fn list(
     };
     let (mut experiments, mut unreadable) = (Vec::new(), Vec::new());
     for record in records.into_iter().filter(|record| caller.has_experiment(&record.name)) {
-        let spec = ExperimentSpec::read(&record.spec);
+        let spec = sound_spec(&record);
         match spec.and_then(|spec| Experiment::of_record(&record, &spec)) {
             Ok(experiment) => experiments.push(experiment),
             Err(_) => unreadable.push(record.name),
