@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::engine::consistency::{LoggedChanges, record_errors, state_errors};
+use crate::engine::consistency::{LoggedChanges, entry_error, record_errors, state_errors};
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
 use crate::store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
@@ -210,6 +210,7 @@ impl<'a> Folding<'a> {
         }
         self.compare_up_to(entry.position - 1, findings);
         let Some(fold) = &mut self.fold else { return };
+        findings.wrong.extend(entry_error(fold, entry));
         if let Err(error) = fold.apply(entry) {
             findings.wrong.push(format!("{error}; later entries were not folded"));
             self.fold = None;

@@ -157,7 +157,7 @@ fn clicks(selection: Selection, duel: Nonce, method: usize, slots: u16, on: &[In
         chosen_at: 0,
         issued_at: CREATED_AT + duel as i64 % 1000,
         method: method as u32,
-        sheet: sheet(slots),
+        sheet: Some(sheet(slots)),
         clicks,
     })))
 }
@@ -481,7 +481,7 @@ proptest! {
                 ("clicks of a ranker out of range", next, clicks(selection(outside, 0), 7, 1, 6, &[])),
                 ("clicks under no method", next, clicks(selection(0, 1), 7, 0, 6, &[])),
                 ("clicks under a future method", next, clicks(selection(0, 1), 7, 1000, 6, &[])),
-                ("clicks on an invalid sheet", next, spoilt(|event| event.sheet.push('?'))),
+                ("clicks on an invalid sheet", next, spoilt(|event| event.sheet = Some("?".into()))),
                 ("clicks below the page", next, spoilt(|event| event.clicks.push((6, 1)))),
                 ("clicks of weight zero", next, spoilt(|event| event.clicks.push((0, 0)))),
                 ("clicks of excessive weight", next, spoilt(|event| event.clicks.push((0, 101)))),

@@ -3,7 +3,7 @@
 use super::Fold;
 use super::methods::MethodVersion;
 use crate::clock;
-use crate::engine::fold::open_pages::ClickedPage;
+use crate::engine::fold::open_pages::{ClickedPage, Sheet};
 use crate::engine::page_rules::MAX_METHOD_VERSIONS;
 use crate::engine::status::status_error;
 use crate::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
@@ -217,21 +217,18 @@ impl Fold {
         if self.method(event.method).is_none() {
             return Err(format!("there is no version {} of the method", event.method));
         }
-        let clicks = ClickedPage::read(event)?;
         let duel = event.duel.as_u128();
+        let before = self.open_pages.pages().get(&duel);
+        // without a sheet the log has lost entries; the experiment goes on without this page
+        let Some(sheet) = Sheet::of(event, before)? else { return Ok(None) };
         if nonce != duel {
-            self.open_pages.add(duel, clicks);
+            self.open_pages.add(duel, event, sheet);
             return Ok(None);
         }
-        let page = match self.open_pages.pages().get(&duel) {
-            Some(before) => {
-                let mut page = before.clone();
-                page.add(clicks);
-                page
-            }
-            None => clicks,
-        };
-        self.settle(duel, &page).map(Some)
+        match ClickedPage::with(before.cloned(), event, sheet) {
+            Some(page) => self.settle(duel, &page).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Settle a duel: turn the clicks on its page into its outcome.
