@@ -31,6 +31,7 @@ mod rankers;
 mod readers;
 mod scopes;
 mod shell;
+mod smuggling;
 mod standings;
 mod storage_failure;
 mod tracing;
