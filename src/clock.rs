@@ -45,6 +45,12 @@ impl Clock for ManualClock {
     }
 }
 
+/// Whether these unix milliseconds are a time that can be written as a date: from the year -9999 to
+/// 9999. Sums and differences of such times do not overflow.
+pub fn is_a_time(unix_ms: i64) -> bool {
+    jiff::Timestamp::from_millisecond(unix_ms).is_ok()
+}
+
 /// A unix time in milliseconds as RFC 3339 text.
 pub fn rfc3339(unix_ms: i64) -> String {
     jiff::Timestamp::from_millisecond(unix_ms)

@@ -23,13 +23,32 @@ pub enum Status {
     Concluded,
 }
 
-/// What can happen to an experiment. Two events with one nonce are the same when they are equal.
+/// What can happen to an experiment. Two events with one nonce are the same when one
+/// [repeats](Event::repeats) the other.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A duel was answered.
     Outcome(OutcomeEvent),
     /// A rarer event, kept as JSON.
     Control(ControlEvent),
+}
+
+impl Event {
+    /// Whether this event is a repeat of `logged`, an event with the same nonce: it says the same.
+    /// Of two events with clicks, one may leave the credit sheet of the page out.
+    pub fn repeats(&self, logged: &Self) -> bool {
+        match (self, logged) {
+            (
+                Self::Control(ControlEvent::Clicks(clicks)),
+                Self::Control(ControlEvent::Clicks(logged)),
+            ) if clicks.sheet.is_none() || logged.sheet.is_none() => {
+                let without_sheet =
+                    |event: &ClicksEvent| ClicksEvent { sheet: None, ..event.clone() };
+                without_sheet(clicks) == without_sheet(logged)
+            }
+            _ => self == logged,
+        }
+    }
 }
 
 /// A duel and its answer. Every field but the answer comes from the duel's token.
@@ -148,8 +167,10 @@ pub struct ClicksEvent {
     pub issued_at: i64,
     /// Version of the method that interleaved the page.
     pub method: u32,
-    /// The page's credit sheet, as text.
-    pub sheet: String,
+    /// The page's credit sheet, as text. Absent if an earlier entry on this duel has the sheet of
+    /// this page or of a deeper one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sheet: Option<String>,
     /// Positions and weights, each position once, in ascending order.
     pub clicks: Vec<(u16, u8)>,
 }

@@ -7,11 +7,13 @@
 mod access_keys;
 mod actor;
 mod api_key_set;
+mod ended_sessions;
 mod key;
 mod scope;
 
 pub use access_keys::AccessKeys;
 pub use actor::Actor;
 pub use api_key_set::{ApiKeySet, KnownKey};
+pub use ended_sessions::EndedSessions;
 pub use key::{ApiKeys, Digest, KeyError, KeyId, NewKey, digest_of};
 pub use scope::{Scope, Scopes, UnknownScope};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use axum::Router;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -14,7 +15,7 @@ use super::runtime::runtime;
 use crate::clock::SystemClock;
 use crate::config::{API_KEYS, ServeArgs, ServeConfig};
 use crate::http::server::{Drained, serve};
-use crate::http::{self, AppState, Readiness};
+use crate::http::{self, App, AppState, Hosts, Readiness};
 use crate::service::Service;
 use crate::telemetry::export::Export;
 use crate::telemetry::logging;
@@ -38,12 +39,18 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
     served
 }
 
-async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
-    // Install the handlers before the server is announced, so that no signal is missed.
-    let mut terminate =
-        signal(SignalKind::terminate()).context("the handler of SIGTERM cannot be installed")?;
-    let mut interrupt =
-        signal(SignalKind::interrupt()).context("the handler of SIGINT cannot be installed")?;
+/// A server that is ready to serve.
+struct Started {
+    listener: TcpListener,
+    service: Arc<Service>,
+    readiness: Arc<Readiness>,
+    app: App,
+    database: &'static str,
+    /// Whether there is no key.
+    open: bool,
+}
+
+async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
     if let Some(open) = config.open_to_others()
         && !has_api_keys(&config.database_url).await?
     {
@@ -53,8 +60,6 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!("cannot listen on {}; choose another address with --listen", config.listen)
     })?;
-    let address = listener.local_addr().context("the listening address cannot be read")?;
-
     let store = open_store(&config.database_url).await?;
     if config.migrate {
         store.migrate().await.context("the schema of the database cannot be updated")?;
@@ -70,8 +75,34 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
     let state =
         AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };
     let open = config.shell.keys.is_empty() && service.access().current().is_empty();
-    let app = http::app(state, &config.shell).context("the API cannot be set up")?;
+    let hosts = if config.insecure { Hosts::Any } else { Hosts::Local };
+    let app = http::app_for(state, &config.shell, Router::new(), hosts)
+        .context("the API cannot be set up")?;
+    Ok(Started { listener, service, readiness, app, database, open })
+}
 
+async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
+    // Install the handlers before the server is announced, so that no signal is missed.
+    let mut terminate =
+        signal(SignalKind::terminate()).context("the handler of SIGTERM cannot be installed")?;
+    let mut interrupt =
+        signal(SignalKind::interrupt()).context("the handler of SIGINT cannot be installed")?;
+    // A migration can take long. Each one is a transaction, so stopping leaves none half done.
+    let started = tokio::select! {
+        biased;
+        name = async {
+            tokio::select! {
+                _ = terminate.recv() => "SIGTERM",
+                _ = interrupt.recv() => "SIGINT",
+            }
+        } => {
+            tracing::info!(signal = name, "stopped while starting");
+            return Ok(());
+        }
+        started = start(&config) => started?,
+    };
+    let Started { listener, service, readiness, app, database, open } = started;
+    let address = listener.local_addr().context("the listening address cannot be read")?;
     tracing::info!(%address, database, api_keys = !open, version = env!("CARGO_PKG_VERSION"), "serving");
     if open && !address.ip().is_loopback() {
         tracing::warn!(%address, "there are no API keys: anyone who can reach this address has full access");

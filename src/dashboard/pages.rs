@@ -85,7 +85,7 @@ async fn experiments(
 ) -> Response {
     let session = sessions.key_of(&headers).is_some();
     let after = query.ok().and_then(|Query(query)| query.after).filter(|name| !name.contains('\0'));
-    let mut records = match state.service.list(after.as_deref(), LIST + 1).await {
+    let mut records = match caller.list(&state.service, after.as_deref(), LIST + 1).await {
         Ok(records) => records,
         Err(error) => return problem_page(&error.into(), session),
     };
@@ -94,7 +94,6 @@ async fn experiments(
     let next = if more { records.last().map(|record| record.name.clone()) } else { None };
     let rows: Vec<_> = records
         .into_iter()
-        .filter(|record| caller.has_experiment(&record.name))
         .map(|record| {
             let loaded = state.service.peek(&record.name).and_then(|loaded| {
                 let standings = loaded.standings().ok()?;

@@ -1,9 +1,10 @@
 //! Sessions of the dashboard: logging in with a key, and logging out.
 //!
-//! A session is a signed cookie with the key it was opened with and its expiry. It is valid at
-//! every replica, as long as the key is valid. It opens only the dashboard, never the API. Scripts
-//! cannot read the cookie. Browsers send it only to this site, and only over TLS unless the site is
-//! the local machine. Only pages of this site may send requests that change anything (`CsrfLayer`).
+//! A session is a signed cookie with a random id, the key it was opened with and its expiry. It is
+//! valid at every replica, as long as the key is valid and nobody has logged out. It opens only the
+//! dashboard, never the API. Scripts cannot read the cookie. Browsers send it only to this site,
+//! and only over TLS unless the site is the local machine. Only pages of this site may send
+//! requests that change anything (`CsrfLayer`).
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,14 +15,18 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
+use rand::rngs::SysError;
 use serde::Deserialize;
 
 use super::layout::{Frame, page};
 use super::response::{POLICY, problem_page};
 use crate::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
+use crate::engine::error::EngineError;
+use crate::entropy;
 use crate::http::guard::PageSessions;
 use crate::http::problem::Problem;
 use crate::service::Service;
+use crate::store::SessionId;
 
 /// Duration of a session.
 const LASTS_MS: i64 = 12 * 3600 * 1000;
@@ -62,15 +67,16 @@ impl Sessions {
         (key.use_at(self.service.now_ms()) && key.allows(Scope::Read)).then_some(key)
     }
 
-    fn open(&self, key: &KnownKey, headers: &HeaderMap) -> String {
+    /// The cookie of a new session.
+    fn open(&self, key: &KnownKey, headers: &HeaderMap) -> Result<String, SysError> {
+        let id: SessionId = entropy::bytes()?;
         let ends_at = self.service.now_ms() + LASTS_MS;
-        let content = [&key.digest()[..], &ends_at.to_be_bytes()].concat();
-        cookie(headers, &self.service.seal_session(&content), LASTS_MS / 1000)
+        let content = [&id[..], &key.digest()[..], &ends_at.to_be_bytes()].concat();
+        Ok(cookie(headers, &self.service.seal_session(&content), LASTS_MS / 1000))
     }
-}
 
-impl PageSessions for Sessions {
-    fn key_of(&self, headers: &HeaderMap) -> Option<Arc<KnownKey>> {
+    /// The session of the cookie in a request, if it has not ended.
+    fn session(&self, headers: &HeaderMap) -> Option<Session> {
         let name = cookie_name(headers);
         let cookies =
             headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
@@ -79,11 +85,27 @@ impl PageSessions for Sessions {
             .filter_map(|cookie| cookie.trim().split_once('='))
             .find_map(|(own, value)| (own == name).then_some(value))?;
         let content = self.service.open_session(value)?;
+        let (id, content) = content.split_first_chunk()?;
         let (digest, ends_at) = content.split_first_chunk::<32>()?;
         let ends_at = i64::from_be_bytes(ends_at.try_into().ok()?);
         let now_ms = self.service.now_ms();
         let key = self.find(digest)?;
-        (now_ms < ends_at && key.use_at(now_ms)).then_some(key)
+        (now_ms < ends_at && !self.service.is_session_ended(id) && key.use_at(now_ms))
+            .then_some(Session { id: *id, key, ends_at })
+    }
+}
+
+/// An open session.
+struct Session {
+    id: SessionId,
+    key: Arc<KnownKey>,
+    /// Unix milliseconds.
+    ends_at: i64,
+}
+
+impl PageSessions for Sessions {
+    fn key_of(&self, headers: &HeaderMap) -> Option<Arc<KnownKey>> {
+        self.session(headers).map(|session| session.key)
     }
 
     fn redirect_to_login(&self, path: &str) -> Response {
@@ -133,7 +155,11 @@ fn cookie(headers: &HeaderMap, value: &str, seconds: i64) -> String {
 /// The page to open after logging in: only pages of the dashboard.
 fn safe_next(next: Option<&str>) -> &str {
     match next {
-        Some(next) if next.starts_with("/experiments/") && !next.contains(['\\', '\n', '\r']) => {
+        // whatever else a header could not contain is percent-encoded in a link
+        Some(next)
+            if next.starts_with("/experiments/")
+                && next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') =>
+        {
             next
         }
         _ => "/",
@@ -206,8 +232,12 @@ pub(crate) async fn login(
     let next = safe_next(next.as_deref());
     match sessions.reader(&field("key").unwrap_or_default()).await {
         Some(key) => {
+            let cookie = match sessions.open(&key, &headers) {
+                Ok(cookie) => cookie,
+                Err(error) => return problem_page(&EngineError::from(error).into(), false),
+            };
             tracing::info!(key = key.id().as_str(), "login to the dashboard");
-            with_cookie(Redirect::to(next).into_response(), &sessions.open(&key, &headers))
+            with_cookie(Redirect::to(next).into_response(), &cookie)
         }
         None => {
             let wrong = "This key is unknown, has expired or was revoked, or lacks the scope read.";
@@ -216,9 +246,20 @@ pub(crate) async fn login(
     }
 }
 
-/// `POST /logout`
-pub(crate) async fn logout(headers: HeaderMap) -> Response {
-    with_cookie(Redirect::to("/login").into_response(), &cookie(&headers, "", 0))
+/// `POST /logout`. The browser forgets the session in any case. If the database does not answer,
+/// the response says so: then other servers may accept the cookie until it expires.
+pub(crate) async fn logout(State(sessions): State<Sessions>, headers: HeaderMap) -> Response {
+    let response = match sessions.session(&headers) {
+        None => Redirect::to("/login").into_response(),
+        Some(Session { id, ends_at, key }) => {
+            tracing::info!(key = key.id().as_str(), "logout from the dashboard");
+            match sessions.service.end_session(id, ends_at).await {
+                Ok(()) => Redirect::to("/login").into_response(),
+                Err(error) => problem_page(&error.into(), false),
+            }
+        }
+    };
+    with_cookie(response, &cookie(&headers, "", 0))
 }
 
 fn with_cookie(mut response: Response, cookie: &str) -> Response {
@@ -256,6 +297,9 @@ mod tests {
             (Some("//evil.example/"), "/"),
             (Some("https://evil.example/"), "/"),
             (Some("/experiments/\\evil"), "/"),
+            (Some("/experiments/a\u{1}"), "/"),
+            (Some("/experiments/a b"), "/"),
+            (Some("/experiments/\u{e9}"), "/"),
             (None, "/"),
         ] {
             assert_eq!(safe_next(next), goes);

@@ -76,6 +76,11 @@ impl Engine {
         self.clock.now_ms()
     }
 
+    /// See [`EngineSettings::open_pages_bytes_max`].
+    pub fn open_pages_bytes_max(&self) -> usize {
+        self.settings.open_pages_bytes_max
+    }
+
     /// The number of a new selection or event of this process.
     pub(crate) fn next_step(&self) -> u64 {
         self.steps.fetch_add(1, Ordering::Relaxed)

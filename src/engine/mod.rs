@@ -7,6 +7,7 @@
 
 mod background;
 pub mod condition;
+pub mod consistency;
 mod core;
 pub mod error;
 pub mod experiment_spec;
@@ -20,6 +21,7 @@ pub mod registry;
 pub mod replication;
 mod self_duels;
 pub mod settings;
+mod status;
 pub mod traffic;
 pub mod writer;
 

@@ -21,6 +21,9 @@ pub struct EngineSettings {
     /// Estimated bytes that all experiments in memory may take. Beyond that, the least recently
     /// used ones are evicted.
     pub memory_bytes: u64,
+    /// Estimated bytes that the clicks of unsettled duels of one experiment may take. Beyond that,
+    /// feedback that does not settle its duel is refused as overloaded.
+    pub open_pages_bytes_max: usize,
 }
 
 impl Default for EngineSettings {
@@ -32,6 +35,7 @@ impl Default for EngineSettings {
             listen: true,
             idle_after: Duration::from_secs(3600),
             memory_bytes: 1 << 30,
+            open_pages_bytes_max: 64 << 20,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
+use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::future::RouteFuture;
 use axum::{BoxError, Router};
@@ -19,6 +20,7 @@ use utoipa::openapi::OpenApi;
 use super::experiment_metrics::ExperimentMetrics;
 use super::fast_path::FastPath;
 use super::guard::{Guard, Rules};
+use super::hosts::{HostCheck, Hosts, refuse_other_hosts};
 use super::openapi::{self, ApiDoc};
 use super::operation::Operation;
 use super::routes::Routes;
@@ -73,6 +75,7 @@ pub fn operations() -> Vec<Operation> {
 pub struct App {
     router: Router,
     fast_path: Arc<FastPath>,
+    hosts: Arc<HostCheck>,
 }
 
 /// The server for this state.
@@ -83,6 +86,16 @@ pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<App> {
 /// The server for this state, with more routes. They are not part of the API: with keys, they need
 /// the scope `admin`.
 pub fn app_with(state: AppState, settings: &ShellSettings, more: Router) -> anyhow::Result<App> {
+    app_for(state, settings, more, Hosts::Any)
+}
+
+/// As [`app_with`], but while there are no keys only requests to these hosts are answered.
+pub fn app_for(
+    state: AppState,
+    settings: &ShellSettings,
+    more: Router,
+    hosts: Hosts,
+) -> anyhow::Result<App> {
     let (service, metrics) = (Arc::clone(&state.service), Arc::clone(&state.metrics));
     metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&service))));
     let (router, operations, openapi) = parts();
@@ -97,10 +110,12 @@ pub fn app_with(state: AppState, settings: &ShellSettings, more: Router) -> anyh
         .merge(docs::routes(&openapi)?)
         .merge(dashboard::routes(state, sessions.clone()))
         .merge(more);
+    let hosts = Arc::new(HostCheck::new(Arc::clone(&given), Arc::clone(&service), hosts));
+    let router = router.layer(from_fn_with_state(Arc::clone(&hosts), refuse_other_hosts));
     let guard = Guard::new(given, Arc::clone(&service), Arc::new(sessions), rules);
     let shell = Arc::new(Shell::new(guard, settings, &metrics)?);
     let router = shell.around(router, settings);
-    Ok(App { router, fast_path: Arc::new(FastPath::new(shell, service)) })
+    Ok(App { router, fast_path: Arc::new(FastPath::new(shell, service)), hosts })
 }
 
 /// The future of a response: [`Either::Left`] if the fast path responded.
@@ -112,7 +127,7 @@ impl App {
     where
         B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        let request = if request.body().is_end_stream() {
+        let request = if request.body().is_end_stream() && self.hosts.admits(&request) {
             match self.fast_path.respond(request.map(|_| Body::empty())) {
                 ControlFlow::Break(response) => return Either::Left(ready(Ok(response))),
                 ControlFlow::Continue(request) => request,

@@ -7,6 +7,9 @@ use axum::http::request::Parts;
 
 use super::problem::{Problem, ProblemKind};
 use crate::access::{Actor, KnownKey};
+use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::store::ExperimentRecord;
 
 /// The caller of a request; an extractor.
 #[derive(Debug, Clone, Default)]
@@ -29,9 +32,18 @@ impl Caller {
         }
     }
 
-    /// Whether the caller's key includes this experiment.
-    pub fn has_experiment(&self, experiment: &str) -> bool {
-        self.require_experiment(experiment).is_ok()
+    /// Experiments that are not archived and that the caller's key includes, by name, starting
+    /// after `after`.
+    pub async fn list(
+        &self,
+        service: &Service,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<ExperimentRecord>, ServiceError> {
+        match self.key.as_ref().and_then(|key| key.experiments()) {
+            None => service.list(after, limit).await,
+            Some(names) => service.list_of(names, after, limit).await,
+        }
     }
 
     /// Require that the caller's key includes this experiment.

@@ -84,7 +84,7 @@ impl One {
             }
             let clicks = clicks.into_iter().map(|click| click.0).collect();
             let said = FeedbackContent::Clicks { clicks, last: self.last.unwrap_or(true) };
-            return Ok(Feedback { duel_id: self.duel_id, content: said });
+            return Ok(Feedback { duel_id: self.duel_id.into(), content: said });
         }
         if self.last.is_some() {
             return Err(("/final", "`final` goes with `clicks` only"));
@@ -114,7 +114,7 @@ impl One {
                 ));
             }
         };
-        Ok(Feedback { duel_id: self.duel_id, content: FeedbackContent::Outcome(outcome) })
+        Ok(Feedback { duel_id: self.duel_id.into(), content: FeedbackContent::Outcome(outcome) })
     }
 }
 
@@ -301,7 +301,7 @@ async fn feedback(
                 Problem::new(ProblemKind::InvalidRequest, format!("Invalid feedback: {detail}."))
                     .field(pointer, detail)
             })?;
-            let received = state.service.receive(&name, &[feedback]).await?;
+            let received = state.service.receive(&name, vec![feedback]).await?;
             match received.into_iter().next() {
                 Some(Received::Conflict(position)) => Err(Problem::new(
                     ProblemKind::FeedbackConflict,
@@ -348,7 +348,7 @@ async fn receive_many(
         Ok(())
     };
     let kept: Vec<Result<(), String>> = items.into_iter().map(&mut keep).collect();
-    let mut received = state.service.receive(name, &good).await?.into_iter();
+    let mut received = state.service.receive(name, good).await?.into_iter();
     let results = kept
         .into_iter()
         .map(|item| match item {

@@ -1,6 +1,7 @@
 //! `/v1/experiments/{name}/feedback/ubi`: clicks as User Behavior Insights events.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
@@ -160,6 +161,7 @@ async fn events(
     JsonBody(body): JsonBody<UbiBody>,
 ) -> ApiResult<Json<EventReceipts>> {
     let UbiBody { events, duels } = body;
+    let duels = duels.into_iter().map(|(query, duel)| (query, Arc::from(duel))).collect();
     if events.is_empty() || events.len() > EVENTS_MAX {
         let detail = format!("`events` has {} items; it must have 1 to {EVENTS_MAX}", events.len());
         return Err(Problem::invalid(&detail).field("/events", detail));
@@ -182,12 +184,14 @@ async fn events(
             part(event, &duels).map_err(|detail| invalid(detail.to_owned()))
         })
         .collect();
-    let good: Vec<Feedback> = read.iter().filter_map(|item| item.as_ref().ok().cloned()).collect();
-    let mut received = state.service.receive(&name, &good).await?.into_iter();
-    let results = read
+    let mut good = Vec::with_capacity(read.len());
+    let kept: Vec<Result<(), EventReceipt>> =
+        read.into_iter().map(|item| item.map(|item| good.push(item))).collect();
+    let mut received = state.service.receive(&name, good).await?.into_iter();
+    let results = kept
         .into_iter()
         .map(|item| match item {
-            Ok(_) => received
+            Ok(()) => received
                 .next()
                 .map(|received| EventReceipt::Read(received.into()))
                 .ok_or_else(|| Problem::internal("the service returned no result for an event")),
@@ -206,14 +210,17 @@ fn invalid(detail: String) -> EventReceipt {
 }
 
 /// The event as a part of the clicks on its page.
-fn part(event: UbiEvent, duels: &HashMap<String, String>) -> Result<Feedback, &'static str> {
+fn part(event: UbiEvent, duels: &HashMap<String, Arc<str>>) -> Result<Feedback, &'static str> {
     let (named, object, position) = match event.event_attributes {
         Some(Attributes { duel_id, object, position }) => (duel_id, object, position),
         None => (None, None, None),
     };
-    let of_query =
-        || event.query_id.as_ref().map(|query| duels.get(query).unwrap_or(query).clone());
+    let of_query = || {
+        let query = event.query_id.as_deref()?;
+        Some(duels.get(query).map_or_else(|| Arc::from(query), Arc::clone))
+    };
     let duel_id = named
+        .map(Arc::from)
         .or_else(of_query)
         .ok_or("the event has no duel: send `query_id` or `event_attributes.duel_id`")?;
     let on = match (

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::access::Actor;
+use crate::engine::consistency::sound_spec;
 use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::loaded::LoadedExperiment;
@@ -88,8 +89,8 @@ impl Service {
     ) -> Result<(ExperimentRecord, ExperimentSpec), ServiceError> {
         let record = self.engine.store.experiment(&loaded.name).await?;
         let record = record.ok_or_else(|| ServiceError::not_found(&loaded.name))?;
-        let spec = ExperimentSpec::read(&record.spec)
-            .map_err(|why| ServiceError::unreadable(&loaded.name, why))?;
+        let spec =
+            sound_spec(&record).map_err(|why| ServiceError::unreadable(&loaded.name, why))?;
         loaded.set_record(record.clone());
         Ok((record, spec))
     }

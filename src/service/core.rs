@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::access::AccessKeys;
+use crate::access::{AccessKeys, EndedSessions};
 use crate::clock::SharedClock;
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
@@ -14,7 +14,7 @@ use crate::engine::maintenance::{PeriodicTasks, TaskError};
 use crate::engine::settings::EngineSettings;
 use crate::entropy;
 use crate::service::error::ServiceError;
-use crate::store::{AuditRecord, SharedStore};
+use crate::store::{AuditRecord, SessionId, SharedStore, Store};
 use crate::telemetry::metrics::Metrics;
 use interleaving::PlanCache;
 
@@ -25,6 +25,7 @@ const PLANS_KEPT: usize = 1000;
 pub struct Service {
     pub(crate) engine: Arc<Engine>,
     pub(crate) access: Arc<AccessKeys>,
+    ended_sessions: EndedSessions,
     /// Seed of the random choices of selections.
     pub(super) selection_seed: u64,
     /// Solved linear programs of optimized interleaving.
@@ -41,9 +42,11 @@ impl Service {
         settings: EngineSettings,
     ) -> Result<Arc<Self>, ServiceError> {
         let engine = Engine::start(Arc::clone(&store), clock, metrics, settings).await?;
+        let ended_sessions = EndedSessions::load(Arc::<dyn Store>::clone(&store) as _).await?;
         let service = Arc::new(Self {
             engine,
             access: Arc::new(AccessKeys::load(store).await?),
+            ended_sessions,
             selection_seed: entropy::number().map_err(EngineError::from)?,
             plans: Arc::new(PlanCache::new(PLANS_KEPT)),
         });
@@ -69,6 +72,21 @@ impl Service {
     /// The API keys of the database.
     pub fn access(&self) -> &Arc<AccessKeys> {
         &self.access
+    }
+
+    /// Whether this session of the dashboard was ended before its time.
+    pub fn is_session_ended(&self, session: &SessionId) -> bool {
+        self.ended_sessions.contains(session)
+    }
+
+    /// End a session of the dashboard that expires at `expires_at`, in unix milliseconds: this
+    /// process refuses it at once, others when they read the keys again.
+    pub async fn end_session(
+        &self,
+        session: SessionId,
+        expires_at: i64,
+    ) -> Result<(), ServiceError> {
+        Ok(self.ended_sessions.end(session, expires_at, self.now_ms()).await?)
     }
 
     /// Unix milliseconds.
@@ -129,6 +147,7 @@ impl Service {
 impl PeriodicTasks for Service {
     async fn refresh_keys(&self) -> Result<(), TaskError> {
         self.access.refresh().await?;
+        self.ended_sessions.refresh().await?;
         Ok(self.access.note_uses().await?)
     }
 

@@ -51,7 +51,10 @@ impl Service {
         let (mut rng, step) = self.selection_rng();
         let now = self.now_ms();
         let (selection, chosen_at) = match (status, winner) {
-            (Status::Concluded, Some(winner)) => {
+            // of a winner that was enlisted after this experiment was loaded, it knows nothing
+            (Status::Concluded, Some(winner))
+                if usize::from(winner) < loaded.spec.rankers.len() =>
+            {
                 (Selection::of(winner.into(), winner.into()), loaded.fold()?.position())
             }
             _ => {

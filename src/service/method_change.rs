@@ -5,16 +5,15 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::access::Actor;
-use crate::engine::experiment_spec::page_rules::{CurrentMethod, interleaving_text};
+use crate::engine::experiment_spec::page_rules::{
+    CurrentMethod, MAX_METHOD_VERSIONS, interleaving_text,
+};
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::ControlEvent;
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided};
 use crate::service::error::ServiceError;
 use crate::store::Change;
-
-/// Most method versions of one experiment: pages are counted for each version.
-const MAX_METHOD_VERSIONS: u32 = 100;
 
 impl Service {
     /// Change the interleaving method from the next log position on, if the experiment is at

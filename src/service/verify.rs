@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::engine::consistency::{LoggedChanges, entry_error, record_errors, state_errors};
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
-use crate::events::{ControlEvent, Event, Status};
 use crate::store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
 
 /// Entries of one chunk.
@@ -54,15 +54,12 @@ pub async fn verify(store: &dyn Store, name: &str) -> Result<Findings, StoreErro
             None
         }
     };
-    if record.pruned_to > record.head {
-        findings.wrong.push(format!(
-            "it was pruned up to position {}, beyond its head {}",
-            record.pruned_to, record.head
-        ));
+    if let Some(spec) = &spec {
+        findings.wrong.extend(record_errors(&record, spec));
     }
     let mut folding = Folding::start(&record, spec.as_ref(), snapshots, &mut findings);
     read_log(store, &record, &mut folding, &mut findings).await?;
-    folding.end(&record, &mut findings);
+    folding.end(&mut findings);
     Ok(findings)
 }
 
@@ -145,15 +142,13 @@ struct Folding<'a> {
     seed: u64,
     /// Snapshots in the layout of this program, newest first.
     snapshots: Vec<Snapshot>,
-    /// Number of changes of the record in the log, and the last one.
-    changes: u64,
-    last_change: Option<(Status, Option<u16>)>,
-    archived: bool,
+    changes: LoggedChanges,
+    record: &'a ExperimentRecord,
 }
 
 impl<'a> Folding<'a> {
     fn start(
-        record: &ExperimentRecord,
+        record: &'a ExperimentRecord,
         spec: Option<&'a ExperimentSpec>,
         snapshots: Vec<Snapshot>,
         findings: &mut Findings,
@@ -200,37 +195,14 @@ impl<'a> Folding<'a> {
             spec,
             seed: record.seed,
             snapshots: ours,
-            changes: 0,
-            last_change: None,
-            archived: false,
+            changes: LoggedChanges::default(),
+            record,
         }
     }
 
     fn apply(&mut self, entry: &LogEntry, findings: &mut Findings) {
-        if let Event::Control(ControlEvent::Status { status, winner, archived, .. }) = &entry.event
-        {
-            self.changes += 1;
-            self.last_change = Some((*status, *winner));
-            self.archived |= archived;
-        }
-        let other_change = matches!(
-            entry.event,
-            Event::Control(
-                ControlEvent::Interleaving { .. }
-                    | ControlEvent::Policy { .. }
-                    | ControlEvent::RankerEnlisted { .. }
-                    | ControlEvent::RankerRetired { .. }
-            )
-        );
-        self.changes += u64::from(other_change);
-        if let (Event::Control(ControlEvent::RankerEnlisted { ranker, id }), Some(spec)) =
-            (&entry.event, self.spec)
-            && spec.rankers.get(usize::from(*ranker)).is_none_or(|known| known.id != *id)
-        {
-            findings.wrong.push(format!(
-                "log entry {} enlists ranker `{id}` at index {ranker}, and its record does not have that ranker there",
-                entry.position
-            ));
+        if let Some(spec) = self.spec {
+            findings.wrong.extend(self.changes.note(entry, self.record, spec));
         }
         let Some(fold) = &mut self.fold else { return };
         if entry.position <= fold.position() {
@@ -238,6 +210,7 @@ impl<'a> Folding<'a> {
         }
         self.compare_up_to(entry.position - 1, findings);
         let Some(fold) = &mut self.fold else { return };
+        findings.wrong.extend(entry_error(fold, entry));
         if let Err(error) = fold.apply(entry) {
             findings.wrong.push(format!("{error}; later entries were not folded"));
             self.fold = None;
@@ -284,35 +257,11 @@ impl<'a> Folding<'a> {
         former.into_iter().any(|spec| Fold::restore(&spec, self.seed, &snapshot.state).is_some())
     }
 
-    fn end(mut self, record: &ExperimentRecord, findings: &mut Findings) {
-        self.compare_up_to(record.head, findings);
-        if let (Some(fold), Some(spec)) = (&self.fold, self.spec)
-            && fold.roster_changes() != spec.roster_changes
-        {
-            findings.wrong.push("its record and its log have different roster changes".into());
-        }
-        if record.pruned_to > 0 || self.fold.is_none() {
-            return; // changes may have been pruned or not been read
-        }
-        if self.changes + 1 != record.version {
-            findings.wrong.push(format!(
-                "its version is {}, and its log has {} changes: the version should be {}",
-                record.version,
-                self.changes,
-                self.changes + 1
-            ));
-        }
-        let (status, winner) = self.last_change.unwrap_or((Status::Running, None));
-        if (status, winner, self.archived)
-            != (record.status, record.winner, record.archived_at.is_some())
-        {
-            findings.wrong.push(format!(
-                "its record says {:?} with winner {:?}{}, and its log says {status:?} with winner {winner:?}{}",
-                record.status,
-                record.winner,
-                if record.archived_at.is_some() { ", archived" } else { "" },
-                if self.archived { ", archived" } else { "" }
-            ));
-        }
+    fn end(mut self, findings: &mut Findings) {
+        self.compare_up_to(self.record.head, findings);
+        // changes may not have been read
+        let (Some(fold), Some(spec)) = (&self.fold, self.spec) else { return };
+        findings.wrong.extend(state_errors(self.record, spec, fold));
+        findings.wrong.extend(self.changes.errors(self.record));
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn plan<'a>(
         };
         let superseding = || new.superseded_by.and_then(|nonce| seen.get(&(experiment, nonce)));
         results.push(match seen.get(&(experiment, new.nonce)) {
-            Some((position, event)) if **event == new.event => Appended::Duplicate(*position),
+            Some((position, event)) if new.event.repeats(event) => Appended::Duplicate(*position),
             Some((position, _)) => Appended::Conflict(*position),
             None if head.archived => Appended::Archived,
             None => match superseding() {

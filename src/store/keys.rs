@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Identifies a session of the dashboard: random bytes.
+pub type SessionId = [u8; 16];
+
 /// A key that duels are signed with. Its `Debug` form shows no secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SigningKey {

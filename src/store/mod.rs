@@ -62,7 +62,7 @@ mod traits;
 pub use audit::{AuditAuthor, AuditNote, AuditRecord};
 pub use connect::{ConnectError, connect};
 pub use error::{StoreError, in_time};
-pub use keys::{ApiKeyRecord, SigningKey};
+pub use keys::{ApiKeyRecord, SessionId, SigningKey};
 pub use record::{
     Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, Imported, LogEntry,
     NewEvent, NewExperiment, Nonce, Notice, Snapshot,

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use super::error::StoreError;
 use super::{
     ApiKeyRecord, Appended, AuditNote, AuditRecord, Change, Changed, Created, ExperimentId,
-    ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notice, SigningKey,
-    Snapshot,
+    ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notice, SessionId,
+    SigningKey, Snapshot,
 };
 
 /// A whole store.
@@ -205,6 +205,18 @@ pub trait KeyStore: Send + Sync {
     /// Set when these API keys were last used (unix milliseconds). A time earlier than the known
     /// one changes nothing. Writes no note.
     async fn note_key_uses(&self, uses: &[(String, i64)]) -> Result<(), StoreError>;
+
+    /// The sessions of the dashboard that were ended before their time.
+    async fn ended_sessions(&self) -> Result<Vec<SessionId>, StoreError>;
+
+    /// End a session that would expire at `expires_at`, and forget the ended ones that expired
+    /// before `forget_before`. Ending it again changes nothing. Times in unix milliseconds.
+    async fn end_session(
+        &self,
+        session: &SessionId,
+        expires_at: i64,
+        forget_before: i64,
+    ) -> Result<(), StoreError>;
 }
 
 /// The audit log.

@@ -1,6 +1,7 @@
 //! Feedback: outcomes and clicks.
 
 use rankduel::http::ProblemKind;
+use rankduel::service::transfer::{self, Import};
 use serde_json::{Value, json};
 
 use crate::support::client::Answer;
@@ -14,6 +15,7 @@ on_both_databases! {
     a_late_answer_does_not_count
     a_repeat_after_the_expiry_is_a_duplicate
     ids_that_are_not_duels_of_the_experiment_are_refused
+    duels_of_another_database_are_refused
     every_item_of_a_list_gets_its_own_receipt
     a_list_has_one_to_a_thousand_items
 }
@@ -179,6 +181,53 @@ async fn ids_that_are_not_duels_of_the_experiment_are_refused(database: TestData
     assert_eq!(server.standings("search").await, standings);
     // The unmodified id is still valid.
     server.answer("search", &json!({"duel_id": id}), "left").await;
+}
+
+/// Two databases number their experiments alike. Their signing keys tell them apart, also after an
+/// import, which takes no keys along.
+async fn duels_of_another_database_are_refused(database: TestDatabase) {
+    let (here, elsewhere) = (database, fresh_database(Kind::Sqlite).await);
+    let (server, other) =
+        (Server::start(here.store().await).await, Server::start(elsewhere.store().await).await);
+    let mut foreign = Vec::new();
+    for server in [&server, &other] {
+        server.create(&steady("search", &RANKERS)).await;
+    }
+    for _ in 0..2 {
+        let duel = other.pair("search").await;
+        let lists = json!({"duel_id": duel["duel_id"], "left": ["l"], "right": ["r"], "length": 2});
+        let page = other.post("/v1/experiments/search/interleave", &lists).await.json(200);
+        foreign.extend([duel, page]);
+    }
+    other.answer("search", &foreign[0], "left").await;
+    let mut export = Vec::new();
+    let (from, to) = (elsewhere.connect().await, here.connect().await);
+    transfer::export(&*from, "search", &mut export).await.expect("an export");
+    let imported = transfer::import(&*to, &mut &export[..], Some("imported"), None).await;
+    assert_eq!(imported.expect("an import"), Import::New { entries: 1 });
+    for name in ["search", "imported"] {
+        let before = server.position(name).await;
+        let feedback = format!("/v1/experiments/{name}/feedback");
+        for duel in &foreign {
+            let outcome = json!({"duel_id": duel["duel_id"], "outcome": "left"});
+            let click = json!({"duel_id": duel["duel_id"], "clicks": [0], "final": false});
+            let lists =
+                json!({"duel_id": duel["duel_id"], "left": ["l"], "right": ["r"], "length": 2});
+            for (path, body) in [
+                (&feedback, &outcome),
+                (&feedback, &click),
+                (&format!("/v1/experiments/{name}/interleave"), &lists),
+            ] {
+                server.post(path, body).await.problem(ProblemKind::InvalidDuel);
+            }
+            let event = json!({"action_name": "click", "query_id": duel["duel_id"],
+                "event_attributes": {"position": {"ordinal": 1}}});
+            let path = format!("/v1/experiments/{name}/feedback/ubi");
+            let receipts = server.post(&path, &json!({"events": [event]})).await.json(200);
+            assert_eq!(receipts["results"][0]["status"], "invalid");
+        }
+        assert_eq!(server.position(name).await, before);
+    }
 }
 
 async fn every_item_of_a_list_gets_its_own_receipt(database: TestDatabase) {

@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod amplification;
 mod audit;
 mod bad_input;
 mod batches;
@@ -30,6 +31,7 @@ mod rankers;
 mod readers;
 mod scopes;
 mod shell;
+mod smuggling;
 mod standings;
 mod storage_failure;
 mod tracing;

@@ -40,7 +40,7 @@ async fn connections_open_at_the_deadline_are_cut_off_and_logged() {
     let process = Process::start(serve(&database.url, &["--drain-seconds", "1"]));
     let address = process.url.strip_prefix("http://").unwrap().to_owned();
     let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
-    let head = "POST /v1/experiments HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n";
+    let head = "POST /v1/experiments HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
     let in_flight = async {
         loop {
@@ -114,6 +114,163 @@ async fn the_log_has_requests_and_no_secrets() {
     assert_eq!(access[0]["key"].as_str().map(str::len), Some(8));
     assert_eq!(access[1]["status"], 401);
     assert_eq!(access[1].get("key"), None);
+}
+
+/// Nothing that a caller sends can begin a line of the log, or control a terminal.
+#[tokio::test]
+async fn no_request_forges_a_line_of_the_log() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    const FORGED: &str = "forged";
+    for format in ["json", "text"] {
+        let database = fresh_database(Kind::Sqlite).await;
+        let flags = ["--listen", "127.0.0.1:0", "--log", "debug,sqlx=info", "--log-format", format];
+        let mut command = rankduel(&[&["serve"][..], &flags].concat());
+        command.env("RANKDUEL_DATABASE_URL", &database.url);
+        let process = Process::start(command);
+        let address = process.url.strip_prefix("http://").unwrap().to_owned();
+        let escape = "%0A%0D%1B%5B2J%E2%80%A8%22%7D";
+        let odd = "\u{1b}[2J\u{9b}\u{2028}\\n\"}";
+        for request in [
+            format!("GET /v1/experiments/{escape}{FORGED} HTTP/1.1\r\n"),
+            format!("GET /{escape}{FORGED} HTTP/1.1\r\n"),
+            format!("{FORGED} /v1/experiments HTTP/1.1\r\n"),
+            format!("GET /v1/experiments HTTP/1.1\r\nuser-agent: {odd}{FORGED}\r\n"),
+            format!("GET /v1/experiments HTTP/1.1\r\nx-request-id: {odd}{FORGED}\r\n"),
+            format!("GET /v1/experiments HTTP/1.1\r\ntraceparent: 00-{odd}{FORGED}\r\n"),
+            format!("GET /v1/experiments HTTP/1.1\r\nauthorization: Bearer {odd}{FORGED}\r\n"),
+            format!("GET /login?next=/experiments/{escape}{FORGED} HTTP/1.1\r\n"),
+            format!("GET /v1/experiments HTTP/1.1\r\nx: \n{FORGED}\r\n"),
+        ] {
+            let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+            let rest = "host: localhost\r\nconnection: close\r\n\r\n";
+            stream.write_all(format!("{request}{rest}").as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).await.unwrap();
+            assert!(answer.starts_with(b"HTTP/1.1 "), "{request}");
+        }
+        // A name that is stored: of a ranker, in the log line of an automatic conclusion.
+        let client = reqwest::Client::new();
+        let body =
+            serde_json::json!({"name": "search", "rankers": [format!("a\u{1b}{FORGED}"), "b"]});
+        let refused = client
+            .post(format!("{}/v1/experiments", process.url))
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(refused.status(), 422);
+        process.signal("TERM");
+        let (code, log) = process.wait();
+        assert_eq!(code, Some(0), "{log}");
+        assert!(log.lines().count() > 9, "{log}");
+        for line in log.lines() {
+            assert!(!line.contains(|c: char| c.is_control()), "{line:?}");
+            if format == "json" {
+                assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
+            } else {
+                assert!(line.starts_with("20"), "{line}");
+            }
+        }
+    }
+}
+
+/// A page elsewhere that lets its name resolve to the loopback address (DNS rebinding) gets
+/// nothing from a server without keys.
+#[tokio::test]
+async fn a_server_without_keys_answers_only_requests_to_the_local_machine() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let status = async |process: &Process, method: reqwest::Method, path: &str, host: &str| {
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let request = client.request(method, format!("{}{path}", process.url)).header("host", host);
+        request.send().await.unwrap().status().as_u16()
+    };
+    let process = Process::start(serve(&database.url, &[]));
+    let body = serde_json::json!({"name": "search", "rankers": ["a", "b"]});
+    let created = reqwest::Client::new()
+        .post(format!("{}/v1/experiments", process.url))
+        .json(&body)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(created.status(), 201);
+    let (get, post) = (reqwest::Method::GET, reqwest::Method::POST);
+    // `next-duel` of a loaded experiment is answered before the router is asked.
+    let next_duel = "/v1/experiments/search/next-duel";
+    for (method, path) in [
+        (&post, next_duel),
+        (&get, "/v1/experiments"),
+        (&get, "/"),
+        (&get, "/experiments/search"),
+        (&get, "/metrics"),
+        (&get, "/docs"),
+        (&get, "/livez"),
+    ] {
+        for host in [
+            "evil.example",
+            "evil.example:7171",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+        ] {
+            assert_eq!(status(&process, method.clone(), path, host).await, 403, "{path} at {host}");
+        }
+        for host in ["localhost", "localhost:7171", "127.0.0.1", "[::1]:7171"] {
+            let status = status(&process, method.clone(), path, host).await;
+            assert!(status < 400, "{path} at {host}: {status}");
+        }
+    }
+    process.signal("TERM");
+    process.wait();
+    // Where everyone may do everything, and where a key decides, every host is served.
+    let process = Process::start(serve(&database.url, &["--insecure"]));
+    assert_eq!(status(&process, post.clone(), next_duel, "rankduel.example").await, 200);
+    drop(process);
+    let mut command = serve(&database.url, &[]);
+    command.env("RANKDUEL_API_KEYS", KEY);
+    let process = Process::start(command);
+    assert_eq!(status(&process, post, next_duel, "rankduel.example").await, 401);
+    assert_eq!(status(&process, get, "/livez", "rankduel.example").await, 200);
+}
+
+/// The migration waits for a lock that the test holds. The signal ends the process with nothing
+/// done; formerly the process went on until the lock's time limit and failed.
+#[tokio::test]
+async fn a_signal_ends_a_server_that_is_migrating() {
+    use std::net::TcpListener;
+    use std::process::Stdio;
+
+    for kind in KINDS {
+        let database = fresh_database(kind).await;
+        database.connect().await.close().await; // makes the file
+        let held = database
+            .hold(match kind {
+                Kind::Sqlite => "begin immediate; create table other (x integer)",
+                Kind::Postgres => "begin; create table _sqlx_migrations (x integer)",
+            })
+            .await;
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let listen = format!("127.0.0.1:{port}");
+        let mut command = rankduel(&["serve", "--listen", &listen]);
+        command.env("RANKDUEL_DATABASE_URL", &database.url).stdout(Stdio::null());
+        let child = command.spawn().expect("the program");
+        crate::support::client::eventually("the server to be starting", async || {
+            tokio::net::TcpStream::connect(&listen).await.ok().map(drop)
+        })
+        .await;
+        // The port is bound just before the migration begins.
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        let kill = format!("kill -TERM {}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        let output = child.wait_with_output().expect("an end");
+        let log = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(0), "{kind:?}: {log}");
+        assert!(log.contains("stopped while starting"), "{log}");
+        drop(held);
+        // Nothing is in the way of the next start.
+        let process = Process::start(serve(&database.url, &[]));
+        process.signal("TERM");
+        assert_eq!(process.wait().0, Some(0));
+    }
 }
 
 #[tokio::test]

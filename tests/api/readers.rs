@@ -214,6 +214,31 @@ fn an_interleaved_page_keeps_its_invariants() {
     feed(5000, &good, targets::interleave::run);
 }
 
+/// The seeds of the import target must be importable; otherwise it fuzzes nothing.
+#[test]
+fn every_kept_export_is_imported() {
+    for name in ["outcomes", "pages", "batches", "archived", "pruned"] {
+        let file = format!("{}/fuzz/corpus-seeds/import/{name}", env!("CARGO_MANIFEST_DIR"));
+        let bytes = std::fs::read(file).expect("a file");
+        assert!(targets::import::imports(&bytes), "{name} is not imported");
+    }
+}
+
+/// Kept exports with values changed: what is imported verifies, and every endpoint serves it.
+#[test]
+fn what_is_imported_verifies_and_is_served() {
+    let changes = (0..5u8, prop::collection::vec(any::<u8>(), 0..16));
+    let config = Config { cases: 300, failure_persistence: None, ..Config::default() };
+    let mut runner =
+        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
+    runner
+        .run(&changes, |(file, changes)| {
+            targets::import::run(&[&[file][..], &changes].concat());
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+}
+
 #[test]
 fn every_request_gets_a_documented_response() {
     let good: Vec<_> =

@@ -285,6 +285,19 @@ impl KeyStore for FailingStore {
     async fn note_key_uses(&self, uses: &[(String, i64)]) -> Result<(), StoreError> {
         self.write(self.inner.note_key_uses(uses)).await
     }
+
+    async fn ended_sessions(&self) -> Result<Vec<SessionId>, StoreError> {
+        self.look(self.inner.ended_sessions()).await
+    }
+
+    async fn end_session(
+        &self,
+        session: &SessionId,
+        expires_at: i64,
+        forget_before: i64,
+    ) -> Result<(), StoreError> {
+        self.write(self.inner.end_session(session, expires_at, forget_before)).await
+    }
 }
 
 #[async_trait]

@@ -6,9 +6,11 @@
 pub mod api;
 pub mod bytes;
 pub mod csv;
+pub mod import;
 pub mod interleave;
 pub mod letor;
 pub mod policy;
+pub mod scene;
 pub mod snapshot;
 pub mod token;
 
@@ -16,9 +18,10 @@ pub mod token;
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also the name of the folder of its kept inputs.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("api", api::run),
     ("csv", csv::run),
+    ("import", import::run),
     ("interleave", interleave::run),
     ("letor", letor::run),
     ("policy", policy::run),

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use axum::Router;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -11,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::cli::database::open_store;
 use crate::clock::SystemClock;
 use crate::http::server::{ConnectionSettings, serve};
-use crate::http::{self, AppState, Readiness, ShellSettings};
+use crate::http::{self, AppState, Hosts, Readiness, ShellSettings};
 use crate::service::Service;
 use crate::service::ServiceSettings;
 use crate::telemetry::metrics::Metrics;
@@ -50,7 +51,8 @@ impl Server {
             metrics,
             readiness: Arc::new(Readiness::default()),
         };
-        let app = http::app(state, &ShellSettings::default())?;
+        let hosts = if listen.ip().is_loopback() { Hosts::Local } else { Hosts::Any };
+        let app = http::app_for(state, &ShellSettings::default(), Router::new(), hosts)?;
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let until_stopped = async {

@@ -16,6 +16,8 @@ pub const CLICK: &str = "click";
 pub const DEFAULT_SETTLE_AFTER_SECONDS: u32 = 1800;
 /// Most kinds of events that can have a weight.
 pub const MAX_EVENTS: usize = 32;
+/// Most method versions of one experiment: pages are counted for each version.
+pub const MAX_METHOD_VERSIONS: u32 = 100;
 const MAX_EVENT_CHARS: usize = 100;
 
 /// The rules for the pages of an experiment.
@@ -117,9 +119,18 @@ impl CurrentMethod {
     pub fn of(record: &ExperimentRecord, rules: &PageRules) -> Result<Self, String> {
         match &record.interleaving {
             None => Ok(Self { version: 1, method: rules.interleaving }),
-            Some(text) => serde_json::from_str(text).map_err(|error| {
-                format!("this version does not know its interleaving method ({error})")
-            }),
+            Some(text) => {
+                let read: Self = serde_json::from_str(text).map_err(|error| {
+                    format!("this version does not know its interleaving method ({error})")
+                })?;
+                match read.method.validate() {
+                    Err(error) => {
+                        Err(format!("its interleaving method cannot be used: {}", error.detail))
+                    }
+                    Ok(()) if (2..=MAX_METHOD_VERSIONS).contains(&read.version) => Ok(read),
+                    Ok(()) => Err(format!("its interleaving method has version {}", read.version)),
+                }
+            }
         }
     }
 }

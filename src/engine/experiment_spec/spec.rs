@@ -100,14 +100,29 @@ impl ExperimentSpec {
                 "it has {count} rankers, and this version supports {MIN_RANKERS} to {MAX_RANKERS}"
             ));
         }
-        spec.policy.validate(count).map_err(|error| format!("its policy cannot run: {error}"))?;
+        if spec.former_policies.len() >= MAX_POLICIES {
+            return Err(format!("it has had more than {MAX_POLICIES} policies"));
+        }
         let initial_rankers = count.checked_sub(spec.roster_changes.enlisted.into());
         if initial_rankers.is_none_or(|initial_rankers| initial_rankers < MIN_RANKERS)
             || spec.roster().is_none()
         {
             return Err("its lists of enlisted and retired rankers are inconsistent".into());
         }
-        Ok(spec)
+        // a policy starts with the initial rankers
+        for policy in spec.former_policies.iter().chain([&spec.policy]) {
+            for rankers in [spec.initial_rankers(), count] {
+                policy
+                    .validate(rankers)
+                    .map_err(|error| format!("its policy cannot run: {error}"))?;
+            }
+        }
+        match spec.errors().into_iter().next() {
+            Some(error) => {
+                Err(format!("its spec is invalid at {}: {}", error.pointer, error.detail))
+            }
+            None => Ok(spec),
+        }
     }
 
     /// The spec as the record keeps it.

@@ -2,9 +2,13 @@
 
 use super::Fold;
 use super::methods::MethodVersion;
-use crate::engine::fold::open_pages::ClickedPage;
+use crate::clock;
+use crate::engine::fold::open_pages::{ClickedPage, Sheet};
+use crate::engine::page_rules::MAX_METHOD_VERSIONS;
+use crate::engine::status::status_error;
 use crate::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
 use crate::store::{LogEntry, Nonce};
+use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts};
 
 /// A duel that an entry answered.
@@ -86,6 +90,10 @@ impl Fold {
         if entry.position != self.position + 1 {
             return Err(refuse(format!("it cannot follow position {}", self.position)));
         }
+        if !clock::is_a_time(entry.recorded_at) {
+            return Err(refuse(format!("it was recorded at {}", entry.recorded_at)));
+        }
+        self.check_steps(&entry.event).map_err(refuse)?;
         let batch_before = self.policy.batch();
         let mut answered = None;
         match &entry.event {
@@ -110,6 +118,12 @@ impl Fold {
                         "it introduces version {version} of the method instead of version {next}"
                     )));
                 }
+                if *version > MAX_METHOD_VERSIONS {
+                    return Err(refuse(format!("it introduces version {version} of the method")));
+                }
+                method.validate().map_err(|error| {
+                    refuse(format!("its method: `{}`: {}", error.parameter, error.detail))
+                })?;
                 self.methods.push(MethodVersion { since: entry.position, method: *method });
             }
             Event::Control(ControlEvent::Policy { .. }) => {
@@ -140,7 +154,11 @@ impl Fold {
                     self.apply_result(*batch, result);
                 }
             }
-            Event::Control(ControlEvent::Status { reason, .. }) => {
+            Event::Control(ControlEvent::Status { status, winner, archived, reason }) => {
+                let rankers = self.roster.rankers();
+                if let Some(error) = status_error(*status, *winner, *archived, rankers) {
+                    return Err(refuse(format!("it says of the experiment: {error}")));
+                }
                 if reason.is_some() {
                     self.concluded_by_itself.clone_from(reason);
                 }
@@ -195,24 +213,22 @@ impl Fold {
     ) -> Result<Option<Answered>, String> {
         self.check_ranker(event.first)?;
         self.check_ranker(event.second)?;
+        check_issued(event.issued_at)?;
         if self.method(event.method).is_none() {
             return Err(format!("there is no version {} of the method", event.method));
         }
-        let clicks = ClickedPage::read(event)?;
         let duel = event.duel.as_u128();
+        let before = self.open_pages.pages().get(&duel);
+        // without a sheet the log has lost entries; the experiment goes on without this page
+        let Some(sheet) = Sheet::of(event, before)? else { return Ok(None) };
         if nonce != duel {
-            self.open_pages.add(duel, clicks);
+            self.open_pages.add(duel, event, sheet);
             return Ok(None);
         }
-        let page = match self.open_pages.pages().get(&duel) {
-            Some(before) => {
-                let mut page = before.clone();
-                page.add(clicks);
-                page
-            }
-            None => clicks,
-        };
-        self.settle(duel, &page).map(Some)
+        match ClickedPage::with(before.cloned(), event, sheet) {
+            Some(page) => self.settle(duel, &page).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Settle a duel: turn the clicks on its page into its outcome.
@@ -231,6 +247,7 @@ impl Fold {
     fn apply_outcome(&mut self, outcome: &OutcomeEvent) -> Result<Answered, String> {
         self.check_ranker(outcome.first)?;
         self.check_ranker(outcome.second)?;
+        check_issued(outcome.issued_at)?;
         let OutcomeEvent { first, second, batch, issued_at, .. } = *outcome;
         let answered = Answered { first, second, batch, issued_at };
         let duel = Duel::new(first.into(), second.into());
@@ -296,6 +313,28 @@ impl Fold {
         self.race.roster_changed();
     }
 
+    /// An experiment has at most [`MAX_STEPS`] time-steps.
+    fn check_steps(&self, event: &Event) -> Result<(), String> {
+        let steps = match event {
+            Event::Outcome(_) => 1,
+            Event::Control(ControlEvent::SelfDuels { counts }) => {
+                counts.iter().fold(0, |steps: u64, &(_, count)| steps.saturating_add(count))
+            }
+            Event::Control(ControlEvent::BatchResults { results, .. }) => {
+                let of_pair = |row: &PairResult| {
+                    [row.first_wins, row.second_wins, row.ties].into_iter().map(u64::from)
+                };
+                results.iter().flat_map(of_pair).sum()
+            }
+            Event::Control(_) => 0,
+        };
+        let before = self.policy.tally().steps().max(self.history.steps());
+        match before.saturating_add(steps) > MAX_STEPS {
+            true => Err(format!("it counts {steps} steps, more than an experiment can have")),
+            false => Ok(()),
+        }
+    }
+
     fn check_ranker(&self, ranker: u16) -> Result<(), String> {
         let rankers = self.roster.rankers();
         if usize::from(ranker) < rankers {
@@ -310,4 +349,8 @@ impl Fold {
         self.check_ranker(second)?;
         if first == second { Err(format!("ranker {first} is paired with itself")) } else { Ok(()) }
     }
+}
+
+fn check_issued(issued_at: i64) -> Result<(), String> {
+    if clock::is_a_time(issued_at) { Ok(()) } else { Err(format!("it was issued at {issued_at}")) }
 }

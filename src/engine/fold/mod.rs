@@ -13,4 +13,4 @@ mod state;
 
 pub use apply::{Answered, Chunk, FoldError};
 pub use methods::MethodVersion;
-pub use state::Fold;
+pub use state::{Fold, MAX_POSITION};

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::clock;
 use crate::events::{ClicksEvent, OutcomeEvent};
 use crate::store::Nonce;
 use crate::tokens::page_payload::{sheet_from_text, sheet_is_sound};
@@ -16,6 +17,32 @@ use interleaving::{self, Click, Credit, CreditSheet, DuelCoins, MAX_WEIGHT, Outc
 /// the time that crediting takes.
 pub const MAX_CLICKED: usize = 100;
 
+/// The clicked positions of a page and their weights: at most [`MAX_CLICKED`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageClicks(BTreeMap<u16, u8>);
+
+impl PageClicks {
+    /// Add a click. Of a position the heaviest counts, and a new position counts unless there are
+    /// [`MAX_CLICKED`]. Returns whether the click adds anything.
+    pub fn add(&mut self, position: u16, weight: u8) -> bool {
+        let full = self.0.len() >= MAX_CLICKED;
+        match self.0.get_mut(&position) {
+            Some(known) if *known >= weight => false,
+            Some(known) => {
+                *known = weight;
+                true
+            }
+            None if full => false,
+            None => self.0.insert(position, weight).is_none(),
+        }
+    }
+
+    /// Positions and weights, in ascending order of the positions.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, u8)> + '_ {
+        self.0.iter().map(|(&position, &weight)| (position, weight))
+    }
+}
+
 /// The clicks on the page of one duel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClickedPage {
@@ -25,51 +52,69 @@ pub struct ClickedPage {
     pub method: u32,
     /// Credit sheet of the deepest page that clicks came from.
     pub sheet: CreditSheet,
-    /// Weights by position.
-    clicks: BTreeMap<u16, u8>,
+    clicks: PageClicks,
 }
 
-impl ClickedPage {
-    /// The clicks of one event. The error says which part this program cannot have written.
-    pub fn read(event: &ClicksEvent) -> Result<Self, String> {
-        let sheet = sheet_from_text(&event.sheet).ok_or("its credit sheet cannot be read")?;
+/// The credit sheet of an event with clicks. The error says which part of the event this program
+/// cannot have written. `Ok(None)` if neither the event nor the page before it has a sheet: the log
+/// has lost entries, and nobody knows what the clicks are on.
+pub(super) enum Sheet {
+    /// In the event.
+    Own(CreditSheet),
+    /// That of the page before the event.
+    OfThePage,
+}
+
+impl Sheet {
+    pub fn of(event: &ClicksEvent, before: Option<&ClickedPage>) -> Result<Option<Self>, String> {
+        let (sheet, slots) = match (&event.sheet, before) {
+            (Some(text), _) => {
+                let sheet = sheet_from_text(text).ok_or("its credit sheet cannot be read")?;
+                let slots = sheet.slots.len();
+                (Self::Own(sheet), slots)
+            }
+            (None, Some(before)) => (Self::OfThePage, before.sheet.slots.len()),
+            (None, None) => return Ok(None),
+        };
         for &(position, weight) in &event.clicks {
-            if usize::from(position) >= sheet.slots.len()
-                || !(1..=MAX_WEIGHT).contains(&weight.into())
-            {
+            if usize::from(position) >= slots || !(1..=MAX_WEIGHT).contains(&weight.into()) {
                 return Err(format!("a click at position {position} weighs {weight}"));
             }
         }
-        Ok(Self {
-            duel: OutcomeEvent {
-                first: event.first,
-                second: event.second,
-                first_left: event.first_left,
-                answer: Answer::None,
-                batch: event.batch,
-                ticket: event.ticket,
-                chosen_at: event.chosen_at,
-                issued_at: event.issued_at,
-            },
-            method: event.method,
-            sheet,
-            clicks: event.clicks.iter().take(MAX_CLICKED).copied().collect(),
-        })
+        Ok(Some(sheet))
     }
+}
 
-    /// Add the clicks of a later event of the same duel.
-    pub fn add(&mut self, later: Self) {
-        if later.sheet.slots.len() > self.sheet.slots.len() {
-            (self.sheet, self.method) = (later.sheet, later.method);
-        }
-        for (position, weight) in later.clicks {
-            let full = self.clicks.len() >= MAX_CLICKED;
-            match self.clicks.get_mut(&position) {
-                Some(known) => *known = weight.max(*known),
-                None if full => {}
-                None => drop(self.clicks.insert(position, weight)),
+impl ClickedPage {
+    /// The page with the clicks of one more event. `sheet` is [`Sheet::of`] the event.
+    pub(super) fn with(before: Option<Self>, event: &ClicksEvent, sheet: Sheet) -> Option<Self> {
+        let mut page = match (before, sheet) {
+            (None, Sheet::OfThePage) => return None,
+            (None, Sheet::Own(sheet)) => Self {
+                duel: OutcomeEvent {
+                    first: event.first,
+                    second: event.second,
+                    first_left: event.first_left,
+                    answer: Answer::None,
+                    batch: event.batch,
+                    ticket: event.ticket,
+                    chosen_at: event.chosen_at,
+                    issued_at: event.issued_at,
+                },
+                method: event.method,
+                sheet,
+                clicks: PageClicks::default(),
+            },
+            (Some(mut page), Sheet::Own(sheet)) if sheet.slots.len() > page.sheet.slots.len() => {
+                (page.sheet, page.method) = (sheet, event.method);
+                page
             }
+            (Some(page), _) => page,
+        };
+        for &(position, weight) in &event.clicks {
+            page.clicks.add(position, weight);
         }
+        Some(page)
     }
 
     /// The credit for the clicks, under the method that interleaved the page, in an experiment with
@@ -83,7 +128,7 @@ impl ClickedPage {
         let clicks: Vec<_> = self
             .clicks
             .iter()
-            .map(|(&position, &weight)| Click { position: position.into(), weight: weight.into() })
+            .map(|(position, weight)| Click { position: position.into(), weight: weight.into() })
             .collect();
         let mut coins = DuelCoins::crediting(crediting_seed(seed, nonce));
         credit(method, &self.sheet, &clicks, &mut coins).map_err(|error| error.to_string())
@@ -105,9 +150,10 @@ impl ClickedPage {
         let in_range = |ranker: u16| usize::from(ranker) < rankers;
         in_range(self.duel.first)
             && in_range(self.duel.second)
+            && clock::is_a_time(self.duel.issued_at)
             && sheet_is_sound(&self.sheet)
-            && self.clicks.len() <= MAX_CLICKED
-            && self.clicks.iter().all(|(&position, &weight)| self.has(position, weight))
+            && self.clicks.0.len() <= MAX_CLICKED
+            && self.clicks.iter().all(|(position, weight)| self.has(position, weight))
     }
 
     fn has(&self, position: u16, weight: u8) -> bool {
@@ -116,7 +162,7 @@ impl ClickedPage {
 
     /// Estimated bytes in memory.
     fn bytes(&self) -> usize {
-        256 + 20 * self.sheet.slots.len() + 32 * self.clicks.len()
+        256 + 20 * self.sheet.slots.len() + 32 * self.clicks.0.len()
     }
 }
 
@@ -164,16 +210,17 @@ impl OpenPages {
         self.by_issue.range(..=(until, Nonce::MAX)).map(|&(_, nonce)| nonce)
     }
 
-    /// Add clicks on the page of a duel.
-    pub fn add(&mut self, nonce: Nonce, clicks: ClickedPage) {
-        let page = match self.take(nonce) {
-            Some(mut page) => {
-                page.add(clicks);
-                page
-            }
-            None => clicks,
-        };
-        self.insert(nonce, page);
+    /// Whether the log has the credit sheet of a page of this duel with `slots` slots or more.
+    pub fn has_sheet_for(&self, nonce: Nonce, slots: usize) -> bool {
+        self.pages.get(&nonce).is_some_and(|page| page.sheet.slots.len() >= slots)
+    }
+
+    /// Add the clicks of an event on the page of a duel.
+    pub(super) fn add(&mut self, nonce: Nonce, event: &ClicksEvent, sheet: Sheet) {
+        let before = self.take(nonce);
+        if let Some(page) = ClickedPage::with(before, event, sheet) {
+            self.insert(nonce, page);
+        }
     }
 
     /// Remove a duel, because it is settled.

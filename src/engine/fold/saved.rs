@@ -7,11 +7,13 @@ use sha2::{Digest, Sha256};
 
 use super::Fold;
 use super::methods::{MethodVersion, method_of};
-use super::state::policy_text;
+use super::state::{MAX_POSITION, policy_text};
+use crate::clock;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::counts::Counts;
 use crate::engine::fold::open_pages::{ClickedPage, OpenPages};
 use crate::engine::fold::page_counts::PageCounts;
+use crate::engine::page_rules::MAX_METHOD_VERSIONS;
 use crate::store::Nonce;
 use dueling_bandits::Roster;
 use dueling_bandits::evidence::verdict::State as VerdictState;
@@ -56,7 +58,12 @@ impl Fold {
         // the roster may have changed after it was saved
         let known = (initial_rankers..=spec.rankers.len()).contains(&rankers)
             && spec.roster_changes.retired.starts_with(&saved.retired);
-        let sound = known && saved.counts.is_sound(rankers) && saved.history.is_sound(rankers);
+        let sound = known
+            && saved.counts.is_sound(rankers)
+            && saved.history.is_sound(rankers)
+            && saved.position <= MAX_POSITION
+            && saved.methods.len() < MAX_METHOD_VERSIONS as usize
+            && [saved.recorded_at, saved.batch_opened_at].into_iter().all(clock::is_a_time);
         if saved.policy_text != policy_text(&spec.policy)
             || saved.policy_changes_seen != spec.former_policies.len()
             || !sound
@@ -65,8 +72,9 @@ impl Fold {
         }
         let mut methods = vec![MethodVersion { since: 0, method: spec.pages.interleaving }];
         for (since, method) in &saved.methods {
-            methods
-                .push(MethodVersion { since: *since, method: serde_json::from_str(method).ok()? });
+            let method: interleaving::Spec = serde_json::from_str(method).ok()?;
+            method.validate().ok()?;
+            methods.push(MethodVersion { since: *since, method });
         }
         let known = |page: &ClickedPage| {
             page.is_sound(rankers) && method_of(&methods, page.method).is_some()

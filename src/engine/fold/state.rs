@@ -13,6 +13,10 @@ use dueling_bandits::{Policy, PolicySpec, Roster, TieRule};
 /// the `format` of a snapshot.
 const FORMAT: u32 = 6;
 
+/// Largest log position and largest version. JSON readers lose digits of larger numbers, and no
+/// experiment gets that far.
+pub const MAX_POSITION: u64 = 1 << 53;
+
 /// The state of an experiment at a log position.
 #[derive(Debug)]
 pub struct Fold {
@@ -151,6 +155,11 @@ impl Fold {
     /// The method with this version number.
     pub fn method(&self, version: u32) -> Option<interleaving::Spec> {
         method_of(&self.methods, version)
+    }
+
+    /// How many policy changes were folded.
+    pub fn policy_changes_seen(&self) -> usize {
+        self.policy_changes_seen
     }
 
     /// Duels that have clicks and are not settled.

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex, RwLock};
 
 use super::LoadedExperiment;
-use crate::engine::condition::ConditionCell;
+use crate::engine::condition::{Condition, ConditionCell};
+use crate::engine::consistency::{sound_spec, state_errors};
 use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::extensions::Extensions;
@@ -27,7 +28,7 @@ impl LoadedExperiment {
         now_ms: i64,
     ) -> Result<Arc<Self>, EngineError> {
         let unreadable = |why| EngineError::Unreadable { name: record.name.clone(), why };
-        let spec = ExperimentSpec::read(&record.spec).map_err(unreadable)?;
+        let spec = sound_spec(&record).map_err(unreadable)?;
         let (fold, log_regressed) = newest_state(store, &record, &spec, metrics).await?;
         if fold.position() < record.pruned_to {
             return Err(unreadable(format!(
@@ -55,8 +56,12 @@ impl LoadedExperiment {
             spec,
         });
         loaded.catch_up(store).await?;
-        if loaded.fold()?.roster_changes() != loaded.spec.roster_changes {
-            return Err(loaded.unreadable(&"its log and its record have different roster changes"));
+        let wrong = {
+            let fold = loaded.fold()?;
+            loaded.with_record(|record| state_errors(record, &loaded.spec, &fold))
+        };
+        if let (Condition::Serving, Some(error)) = (loaded.condition(), wrong.first()) {
+            return Err(loaded.unreadable(error));
         }
         if log_regressed
             && let Some(snapshot) =

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::representation::Experiment;
-use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::consistency::sound_spec;
 use crate::http::caller::Caller;
 use crate::http::cursor::{read_cursor, read_limit, write_cursor};
 use crate::http::extract::QueryOf;
@@ -41,8 +41,7 @@ pub(crate) struct ExperimentPage {
 /// List experiments
 ///
 /// Ordered by name, in pages. Archived experiments are omitted, but can still be read by name. A
-/// key that is restricted to some experiments sees only those; its pages may have fewer than
-/// `limit` experiments.
+/// key that is restricted to some experiments sees only those.
 #[utoipa::path(get, path = "/v1/experiments", tag = "experiments", params(ListQuery),
     responses((status = 200, body = ExperimentPage, description = "A page.")))]
 pub(crate) async fn list(
@@ -52,7 +51,7 @@ pub(crate) async fn list(
 ) -> ApiResult<Json<ExperimentPage>> {
     let limit = read_limit(query.limit)?;
     let after = query.cursor.as_deref().map(|cursor| read_cursor(cursor, name)).transpose()?;
-    let mut records = state.service.list(after.as_deref(), limit + 1).await?;
+    let mut records = caller.list(&state.service, after.as_deref(), limit + 1).await?;
     let more = records.len() > limit as usize;
     records.truncate(limit as usize);
     let next = match records.last() {
@@ -60,8 +59,8 @@ pub(crate) async fn list(
         _ => None,
     };
     let (mut experiments, mut unreadable) = (Vec::new(), Vec::new());
-    for record in records.into_iter().filter(|record| caller.has_experiment(&record.name)) {
-        let spec = ExperimentSpec::read(&record.spec);
+    for record in records {
+        let spec = sound_spec(&record);
         match spec.and_then(|spec| Experiment::of_record(&record, &spec)) {
             Ok(experiment) => experiments.push(experiment),
             Err(_) => unreadable.push(record.name),

@@ -5,51 +5,41 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::content::{Clicked, PageEvent};
+use super::content::PageEvent;
+use super::opened::OpenedPage;
 use crate::engine::experiment_spec::FieldError;
-use crate::engine::fold::open_pages::MAX_CLICKED;
+use crate::engine::fold::open_pages::{MAX_CLICKED, PageClicks};
 use crate::events::{ClicksEvent, ControlEvent, Event};
-use crate::service::duel_id::not_valid;
 use crate::service::error::excerpt;
 use crate::store::{NewEvent, Nonce};
-use crate::tokens::duel_token::DuelId;
-use crate::tokens::page_payload::{DuelSecrets, PagePayload, sheet_to_text};
-use crate::tokens::signing::SigningKeys;
+use crate::tokens::page_payload::sheet_to_text;
 
-/// The event for clicks on the page of a duel. With `last`, the clicks settle the duel.
-pub(super) fn clicks_event(
-    keys: &SigningKeys,
+/// The clicks of one item of feedback.
+pub(super) fn read_clicks(
     event_weights: &BTreeMap<String, u32>,
-    id: &DuelId,
+    page: &OpenedPage,
     clicks: &[PageEvent],
-    last: bool,
-) -> Result<NewEvent, FieldError> {
-    let Some(page) = &id.page else {
-        return Err(FieldError::new(
-            "/duel_id",
-            "the service did not interleave this duel, so it does not know what `clicks` are on: send the `duel_id` \
-             that `interleave` answered, or an `outcome`",
-        ));
-    };
+) -> Result<PageClicks, FieldError> {
     if clicks.len() > MAX_CLICKED {
         let detail =
             format!("there are {} clicks; at most {MAX_CLICKED} on one page count", clicks.len());
         return Err(FieldError::new("/clicks", detail));
     }
-    let secrets = keys
-        .secrets(id.key, id.duel.nonce)
-        .map_err(|error| FieldError::new("/duel_id", not_valid(error)))?;
-    let slots = Slots { page, secrets };
-    let mut weights = BTreeMap::new();
+    let mut read = PageClicks::default();
     for (index, click) in clicks.iter().enumerate() {
         let error = |detail| FieldError::new(format!("/clicks/{index}"), detail);
         let weight = weight_of(event_weights, &click.event).map_err(error)?;
-        let position = slots.position(&click.on).map_err(error)?;
-        let known = weights.entry(position).or_insert(0);
-        *known = weight.max(*known);
+        let position = page.position(&click.on).map_err(error)?;
+        // positions are below 1000, weights at most 100
+        read.add(position as u16, weight as u8);
     }
-    let duel = &id.duel;
-    let event = ClicksEvent {
+    Ok(read)
+}
+
+/// The event for clicks on the page of a duel. With `last`, the clicks settle the duel.
+pub(super) fn clicks_event(page: &OpenedPage, clicks: &PageClicks, last: bool) -> NewEvent {
+    let (duel, sheet) = (&page.duel, sheet_to_text(&page.payload.sheet));
+    let mut event = ClicksEvent {
         duel: Uuid::from_u128(duel.nonce),
         first: duel.first,
         second: duel.second,
@@ -58,18 +48,15 @@ pub(super) fn clicks_event(
         ticket: duel.ticket,
         chosen_at: duel.chosen_at,
         issued_at: duel.issued_at,
-        method: page.method,
-        sheet: sheet_to_text(&page.sheet),
-        // positions are below 1000, weights at most 100
-        clicks: weights
-            .into_iter()
-            .map(|(position, weight)| (position as u16, weight as u8))
-            .collect(),
+        method: page.payload.method,
+        sheet: None,
+        clicks: clicks.iter().collect(),
     };
-    let nonce = if last { duel.nonce } else { clicks_nonce(&event) };
+    let nonce = if last { duel.nonce } else { clicks_nonce(&event, &sheet) };
+    event.sheet = Some(sheet);
     let superseded_by = Some(duel.nonce).filter(|settling| *settling != nonce);
     let event = Event::Control(ControlEvent::Clicks(Box::new(event)));
-    Ok(NewEvent { nonce, event, superseded_by })
+    NewEvent { nonce, event, superseded_by }
 }
 
 fn weight_of(event_weights: &BTreeMap<String, u32>, event: &str) -> Result<u32, String> {
@@ -83,50 +70,15 @@ fn weight_of(event_weights: &BTreeMap<String, u32>, event: &str) -> Result<u32, 
     })
 }
 
-/// The slots of a page, and the secrets that name them.
-struct Slots<'a> {
-    page: &'a PagePayload,
-    secrets: DuelSecrets,
-}
-
-impl Slots<'_> {
-    fn position(&self, on: &Clicked) -> Result<usize, String> {
-        let documents = &self.page.documents;
-        match on {
-            Clicked::Position(position) => usize::try_from(*position)
-                .ok()
-                .filter(|&position| position < documents.len())
-                .ok_or_else(|| {
-                    format!(
-                        "there is no position {position}: {} results were shown, counted from 0",
-                        documents.len()
-                    )
-                }),
-            Clicked::Document(id) => {
-                let name = self.secrets.document(id);
-                documents
-                    .iter()
-                    .position(|shown| *shown == name)
-                    .ok_or_else(|| format!("document `{}` was not shown", excerpt(id)))
-            }
-            Clicked::Slot(token) => documents
-                .iter()
-                .enumerate()
-                .position(|(position, document)| self.secrets.slot(position, document) == *token)
-                .ok_or_else(|| format!("slot `{}` was not shown", excerpt(token))),
-        }
-    }
-}
-
 /// The nonce of clicks that do not settle their duel. It is a hash of the clicks, so that a repeat
 /// has the same nonce. Its highest bit is set, which no random nonce has.
-fn clicks_nonce(event: &ClicksEvent) -> Nonce {
+fn clicks_nonce(event: &ClicksEvent, sheet: &str) -> Nonce {
     let mut hash = Sha256::new();
     hash.update(b"rankduel clicks\0");
     hash.update(event.duel.as_bytes());
     hash.update(event.method.to_be_bytes());
-    hash.update((event.sheet.len() as u64).to_be_bytes());
-    hash.update(&event.sheet);
+    hash.update((sheet.len() as u64).to_be_bytes());
+    hash.update(sheet);
     for (position, weight) in &event.clicks {
         hash.update(position.to_be_bytes());
         hash.update([*weight]);

@@ -1,5 +1,7 @@
 //! Feedback as callers give it, and its results.
 
+use std::sync::Arc;
+
 use crate::engine::experiment_spec::FieldError;
 use crate::telemetry::metrics::FeedbackStatus;
 
@@ -53,10 +55,25 @@ pub enum FeedbackContent {
 /// Feedback on one duel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feedback {
-    /// The `duel_id` as it was issued.
-    pub duel_id: String,
+    /// The `duel_id` as it was issued. Items of one request may share the text.
+    pub duel_id: Arc<str>,
     /// The outcome or the clicks.
     pub content: FeedbackContent,
+}
+
+impl Feedback {
+    /// About how many bytes it takes to check.
+    pub(super) fn bytes(&self) -> usize {
+        let of_click = |click: &PageEvent| match &click.on {
+            Clicked::Position(_) => 8,
+            Clicked::Document(id) | Clicked::Slot(id) => 8 + id.len(),
+        };
+        let clicks = match &self.content {
+            FeedbackContent::Outcome(_) => 0,
+            FeedbackContent::Clicks { clicks, .. } => clicks.iter().map(of_click).sum(),
+        };
+        self.duel_id.len() + clicks
+    }
 }
 
 /// The result of one piece of feedback.

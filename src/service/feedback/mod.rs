@@ -2,6 +2,8 @@
 
 mod clicks;
 mod content;
+mod opened;
 mod receive;
+mod request;
 
 pub use content::{Clicked, Feedback, FeedbackContent, PageEvent, Received, ShownOutcome};

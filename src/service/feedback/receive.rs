@@ -1,33 +1,23 @@
 //! Receiving feedback.
 
-use super::clicks::clicks_event;
-use super::content::{Feedback, FeedbackContent, Received, ShownOutcome};
+use std::sync::Arc;
+
+use super::content::{Feedback, Received};
+use super::request::{CheckedEvent, CheckedItem, CheckedRequest};
 use crate::engine::condition::Condition;
 use crate::engine::error::EngineError;
-use crate::engine::experiment_spec::FieldError;
 use crate::engine::loaded::LoadedExperiment;
 use crate::engine::log_regression;
-use crate::events::{ControlEvent, Event, OutcomeEvent};
+use crate::events::{ControlEvent, Event};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
-use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
 use crate::service::error::ServiceError;
 use crate::store::{Appended, LogEntry, NewEvent};
 use crate::telemetry::trace;
-use crate::tokens::duel_token::{DuelToken, TokenError};
-use dueling_bandits::Answer;
 
-/// Most bytes of memory for clicks of unsettled duels of one experiment.
-const OPEN_PAGES_BYTES_MAX: usize = 64 << 20;
-
-/// Feedback after its `duel_id` was checked.
-enum Checked {
-    Fresh(NewEvent),
-    Late { event: NewEvent, expired_at: i64 },
-    Invalid(String),
-    Refused(FieldError),
-    UnknownKey,
-}
+/// From this many bytes of `duel_id`s and clicks on, feedback is checked on a blocking thread, so
+/// that it does not hold up other requests.
+const BLOCKING_BYTES: usize = 64 * 1024;
 
 impl Service {
     /// Receive feedback. Returns one result for each piece, in order, when all events that count
@@ -35,77 +25,127 @@ impl Service {
     pub async fn receive(
         &self,
         name: &str,
-        feedback: &[Feedback],
+        feedback: Vec<Feedback>,
     ) -> Result<Vec<Received>, ServiceError> {
         let loaded = self.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
         let now = self.now_ms();
-        let check = |item| self.check_feedback(&loaded, item, now);
-        let mut checked: Vec<_> = feedback.iter().map(check).collect();
-        if checked.iter().any(|checked| matches!(checked, Checked::UnknownKey)) {
+        let feedback: Arc<[Feedback]> = feedback.into();
+        let mut request = self.check_feedback(&loaded, &feedback).await?;
+        if request.has_unknown_key {
             self.refresh_signing_keys().await?;
-            checked = feedback.iter().map(check).collect();
+            request = self.check_feedback(&loaded, &feedback).await?;
         }
-        let fresh: Vec<_> = checked
-            .iter()
-            .filter_map(|checked| match checked {
-                Checked::Fresh(event) => Some(event.clone()),
-                _ => None,
-            })
-            .collect();
-        let late: Vec<_> = checked
-            .iter()
-            .filter_map(|checked| match checked {
-                Checked::Late { event, .. } => {
-                    Some([event.nonce, event.superseded_by.unwrap_or(event.nonce)])
-                }
-                _ => None,
-            })
-            .flatten()
-            .collect();
-        if fresh.iter().any(|event| event.superseded_by.is_some())
-            && loaded.fold()?.open_pages().bytes() > OPEN_PAGES_BYTES_MAX
+        for &duel in &request.duels {
+            trace::about(duel);
+        }
         {
-            return Err(EngineError::Overloaded.into());
+            let fold = loaded.fold()?;
+            let is_piece = |event: &CheckedEvent| event.event.superseded_by.is_some();
+            if request.events.iter().any(is_piece)
+                && fold.open_pages().bytes() > self.engine.open_pages_bytes_max()
+            {
+                return Err(EngineError::Overloaded.into());
+            }
+            request.leave_out_known_sheets(fold.open_pages());
         }
-        let found = match late.is_empty() {
-            true => Vec::new(),
-            false => self.engine.store.find(loaded.id, &late).await?,
-        };
-        let mut found = found.into_iter();
-        let mut appended = self.engine.writer.append(&loaded, fresh).await?.into_iter();
-        let missing =
-            || ServiceError::internal("the store returned fewer results than it was given events");
-        checked
+        let received = self.append_or_find(&loaded, request.events, now).await?;
+        request
+            .items
             .into_iter()
-            .map(|checked| {
-                Ok(match checked {
-                    Checked::Invalid(detail) => Received::Invalid(detail),
-                    Checked::Refused(error) => Received::Refused(error),
-                    Checked::UnknownKey => Received::Invalid(not_valid(TokenError::UnknownKey)),
-                    Checked::Late { event, expired_at } => {
-                        let own = found.next().ok_or_else(missing)?;
-                        late_result(&event, expired_at, own, found.next().ok_or_else(missing)?)
+            .map(|item| match item {
+                CheckedItem::Invalid(detail) => Ok(Received::Invalid(detail)),
+                CheckedItem::Refused(error) => Ok(Received::Refused(error)),
+                CheckedItem::InEvent { event, repeats } => match received.get(event) {
+                    Some(Received::Recorded(position)) if repeats => {
+                        Ok(Received::Duplicate(*position))
                     }
-                    Checked::Fresh(event) => match appended.next().ok_or_else(missing)? {
-                        Appended::Recorded(position) => {
-                            self.check_growth(&loaded, &event.event, position);
-                            Received::Recorded(position)
-                        }
-                        Appended::Duplicate(position) => Received::Duplicate(position),
-                        Appended::Conflict(position) => conflicting(&event, position),
-                        Appended::TooLate(position) => Received::Late(position),
-                        // another process archived it, and this one does not know yet
-                        Appended::Archived => return Err(ServiceError::Archived(name.into())),
-                        Appended::Missing => return Err(ServiceError::not_found(name)),
-                    },
-                })
+                    Some(received) => Ok(received.clone()),
+                    None => Err(ServiceError::internal("an item of feedback has no result")),
+                },
             })
             .inspect(|result| {
                 if let Ok(received) = result {
                     self.engine.metrics.feedback(received.status());
                     loaded.traffic().feedback(received.status());
                 }
+            })
+            .collect()
+    }
+
+    async fn check_feedback(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        feedback: &Arc<[Feedback]>,
+    ) -> Result<CheckedRequest, ServiceError> {
+        if feedback.iter().map(Feedback::bytes).sum::<usize>() < BLOCKING_BYTES {
+            let weights = &loaded.spec.pages.event_weights;
+            let keys = &self.engine.signing_keys;
+            return Ok(CheckedRequest::check(keys, loaded.id, weights, feedback));
+        }
+        let (engine, loaded) = (Arc::clone(&self.engine), Arc::clone(loaded));
+        let feedback = Arc::clone(feedback);
+        let check = move || {
+            let weights = &loaded.spec.pages.event_weights;
+            CheckedRequest::check(&engine.signing_keys, loaded.id, weights, &feedback)
+        };
+        tokio::task::spawn_blocking(check)
+            .await
+            .map_err(|error| ServiceError::internal(format!("feedback was not checked: {error}")))
+    }
+
+    /// Append the events of duels that have not expired, and look the others up. Returns one result
+    /// for each event, in order.
+    async fn append_or_find(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        events: Vec<CheckedEvent>,
+        now: i64,
+    ) -> Result<Vec<Received>, ServiceError> {
+        let is_late = |event: &CheckedEvent| now > event.expires_at;
+        let fresh: Vec<_> = events
+            .iter()
+            .filter(|event| !is_late(event))
+            .map(|event| event.event.clone())
+            .collect();
+        let late: Vec<_> = events
+            .iter()
+            .filter(|event| is_late(event))
+            .flat_map(|CheckedEvent { event, .. }| {
+                [event.nonce, event.superseded_by.unwrap_or(event.nonce)]
+            })
+            .collect();
+        let found = match late.is_empty() {
+            true => Vec::new(),
+            false => self.engine.store.find(loaded.id, &late).await?,
+        };
+        let mut found = found.into_iter();
+        let mut appended = self.engine.writer.append(loaded, fresh).await?.into_iter();
+        let missing =
+            || ServiceError::internal("the store returned fewer results than it was given events");
+        events
+            .into_iter()
+            .map(|checked| {
+                let CheckedEvent { event, expires_at, .. } = &checked;
+                if is_late(&checked) {
+                    let own = found.next().ok_or_else(missing)?;
+                    let settled = found.next().ok_or_else(missing)?;
+                    return Ok(late_result(event, *expires_at, own, settled));
+                }
+                Ok(match appended.next().ok_or_else(missing)? {
+                    Appended::Recorded(position) => {
+                        self.check_growth(loaded, &event.event, position);
+                        Received::Recorded(position)
+                    }
+                    Appended::Duplicate(position) => Received::Duplicate(position),
+                    Appended::Conflict(position) => conflicting(event, position),
+                    Appended::TooLate(position) => Received::Late(position),
+                    // another process archived it, and this one does not know yet
+                    Appended::Archived => {
+                        return Err(ServiceError::Archived(loaded.name.clone()));
+                    }
+                    Appended::Missing => return Err(ServiceError::not_found(&loaded.name)),
+                })
             })
             .collect()
     }
@@ -123,53 +163,6 @@ impl Service {
             log_regression::report(&self.engine.metrics, &loaded.name, position, chosen_at, sign);
         }
     }
-
-    fn check_feedback(&self, loaded: &LoadedExperiment, feedback: &Feedback, now: i64) -> Checked {
-        let keys = &self.engine.signing_keys;
-        let id = match keys.open(&feedback.duel_id) {
-            Ok(id) => id,
-            Err(TokenError::UnknownKey) => return Checked::UnknownKey,
-            Err(error) => return Checked::Invalid(not_valid(error)),
-        };
-        if id.duel.experiment != loaded.id {
-            return Checked::Invalid(OTHER_EXPERIMENT.into());
-        }
-        trace::about(id.duel.nonce);
-        let event = match &feedback.content {
-            FeedbackContent::Outcome(outcome) => outcome_event(&id.duel, *outcome),
-            FeedbackContent::Clicks { clicks, last } => {
-                match clicks_event(keys, &loaded.spec.pages.event_weights, &id, clicks, *last) {
-                    Ok(event) => event,
-                    Err(error) => return Checked::Refused(error),
-                }
-            }
-        };
-        if now > id.duel.expires_at {
-            Checked::Late { event, expired_at: id.duel.expires_at }
-        } else {
-            Checked::Fresh(event)
-        }
-    }
-}
-
-fn outcome_event(token: &DuelToken, outcome: ShownOutcome) -> NewEvent {
-    let answer = match (outcome, token.first_left) {
-        (ShownOutcome::Left, true) | (ShownOutcome::Right, false) => Answer::First,
-        (ShownOutcome::Left, false) | (ShownOutcome::Right, true) => Answer::Second,
-        (ShownOutcome::Tie, _) => Answer::Tie,
-        (ShownOutcome::None, _) => Answer::None,
-    };
-    let event = Event::Outcome(OutcomeEvent {
-        first: token.first,
-        second: token.second,
-        first_left: token.first_left,
-        answer,
-        batch: token.batch,
-        ticket: token.ticket,
-        chosen_at: token.chosen_at,
-        issued_at: token.issued_at,
-    });
-    NewEvent::new(token.nonce, event)
 }
 
 /// The result for feedback on a duel that was settled differently before: two outcomes contradict
@@ -191,7 +184,9 @@ fn late_result(
     settled: Option<LogEntry>,
 ) -> Received {
     match (own, settled) {
-        (Some(entry), _) if entry.event == event.event => Received::Duplicate(entry.position),
+        (Some(entry), _) if event.event.repeats(&entry.event) => {
+            Received::Duplicate(entry.position)
+        }
         (Some(entry), _) => conflicting(event, entry.position),
         (None, Some(entry)) => Received::Late(entry.position),
         (None, None) => Received::Expired { expired_at },

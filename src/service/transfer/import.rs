@@ -7,8 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::format::{FORMAT, Head, SnapshotLine};
-use super::reader::Reader;
+use super::reader::{Log, Reader};
 use crate::access::Actor;
+use crate::engine::consistency::sound_spec;
 use crate::engine::experiment_spec::{ExperimentSpec, name_error};
 use crate::engine::fold::Fold;
 use crate::store::{AuditNote, ExperimentRecord, Imported, Snapshot, Store};
@@ -46,12 +47,10 @@ pub async fn import(
     if let Some(error) = name_error(&name) {
         anyhow::bail!("{}", error.detail);
     }
-    let text = serde_json::to_string(&head.spec)?;
-    let spec = ExperimentSpec::read(&text).map_err(|why| reader.wrong(why))?;
     let mut record = ExperimentRecord {
         id: 0,
         name: name.clone(),
-        spec: text,
+        spec: head.spec.to_text(),
         seed: head.seed,
         status: head.status,
         winner: head.winner,
@@ -60,9 +59,10 @@ pub async fn import(
         created_at: head.created_at,
         updated_at: head.updated_at,
         archived_at: head.archived_at,
-        pruned_to: 0,
+        pruned_to: head.pruned_to,
         interleaving: head.interleaving,
     };
+    let spec = sound_spec(&record).map_err(|why| reader.wrong(why))?;
     let mut fold = Fold::start(&spec, record.seed, record.created_at);
     let mut base = None;
     if head.pruned_to > 0 {
@@ -77,6 +77,13 @@ pub async fn import(
                     "the snapshot is damaged or has a layout that this version does not read",
                 )
             })?;
+        anyhow::ensure!(
+            (head.pruned_to..=head.head).contains(&snapshot.position),
+            reader.wrong(format!(
+                "the snapshot is of position {}; it must be from {} to {}",
+                snapshot.position, head.pruned_to, head.head
+            ))
+        );
         record.pruned_to = snapshot.position;
         base = Some(Snapshot {
             experiment: 0,
@@ -86,21 +93,17 @@ pub async fn import(
             created_at: snapshot.created_at,
         });
     }
-    let first_position = fold.position();
+    let entries = head.head - fold.position();
+    let mut log = Log::new(reader, fold, &record, &spec);
     if let Some(existing) = store.experiment(&name).await? {
         let created = spec.as_created();
         let same_spec = ExperimentSpec::read(&existing.spec)
             .is_ok_and(|existing| existing.as_created() == created);
-        return compare(store, &existing, &record, same_spec, fold, reader).await;
+        return compare(store, &existing, &record, same_spec, log).await;
     }
     let mut failure = None;
-    let mut chunks = std::iter::from_fn(|| match reader.chunk(&mut fold, head.head) {
-        Ok(chunk) if chunk.is_empty() && fold.roster_changes() == spec.roster_changes => None,
-        Ok(chunk) if chunk.is_empty() => {
-            let why = "the first line of the file and its log have different roster changes";
-            failure = Some(anyhow::anyhow!(why));
-            Some(Err(why.into()))
-        }
+    let mut chunks = std::iter::from_fn(|| match log.chunk() {
+        Ok(chunk) if chunk.is_empty() => None,
         Ok(chunk) => Some(Ok(chunk)),
         Err(error) => {
             let why = error.to_string();
@@ -108,7 +111,6 @@ pub async fn import(
             Some(Err(why))
         }
     });
-    let entries = head.head - first_position;
     let note = by.map(|(by, at)| {
         AuditNote::of_experiment(by, "experiment-imported", &name, at)
             .changed(None, Some(json!({"log_entries": entries})))
@@ -130,8 +132,7 @@ async fn compare(
     existing: &ExperimentRecord,
     record: &ExperimentRecord,
     same_spec: bool,
-    mut fold: Fold,
-    mut reader: Reader<'_>,
+    mut log: Log<'_>,
 ) -> Result<Import, anyhow::Error> {
     let name = &record.name;
     let other = |what: String| {
@@ -147,7 +148,7 @@ async fn compare(
         other(format!("it has {} of the {} log entries", existing.head, record.head))
     );
     loop {
-        let chunk = reader.chunk(&mut fold, record.head)?;
+        let chunk = log.chunk()?;
         let (Some(first), Some(last)) = (chunk.first(), chunk.last()) else {
             return Ok(Import::Same);
         };

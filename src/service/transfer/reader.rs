@@ -1,4 +1,4 @@
-//! Reading the file of an exported experiment.
+//! Reading the file of an exported experiment, and checking its log.
 
 use std::io::BufRead;
 
@@ -6,20 +6,21 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::format::{CHUNK, End, EntryLine, hex};
+use crate::engine::consistency::{LoggedChanges, entry_error, state_errors};
+use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
-use crate::store::LogEntry;
+use crate::store::{ExperimentRecord, LogEntry};
 
 /// Reads a file line by line, and computes the digest of the lines.
 pub(super) struct Reader<'a> {
     file: &'a mut (dyn BufRead + Send),
     line: u64,
     digest: Sha256,
-    ended: bool,
 }
 
 impl<'a> Reader<'a> {
     pub fn new(file: &'a mut (dyn BufRead + Send)) -> Self {
-        Self { file, line: 0, digest: Sha256::new(), ended: false }
+        Self { file, line: 0, digest: Sha256::new() }
     }
 
     /// An error in the current line.
@@ -38,34 +39,90 @@ impl<'a> Reader<'a> {
         self.digest.update(text.as_bytes());
         Ok((read > 0).then_some(text))
     }
+}
 
-    /// The next entries, folded. Empty after the last entry, if the end of the file is valid.
-    pub fn chunk(&mut self, fold: &mut Fold, head: u64) -> Result<Vec<LogEntry>, anyhow::Error> {
+/// The log in a file, read in chunks and checked against the record in the file.
+pub(super) struct Log<'a> {
+    reader: Reader<'a>,
+    fold: Fold,
+    changes: LoggedChanges,
+    record: &'a ExperimentRecord,
+    spec: &'a ExperimentSpec,
+    entries: u64,
+    ended: bool,
+}
+
+impl<'a> Log<'a> {
+    /// The log that continues `fold`.
+    pub fn new(
+        reader: Reader<'a>,
+        fold: Fold,
+        record: &'a ExperimentRecord,
+        spec: &'a ExperimentSpec,
+    ) -> Self {
+        let changes = LoggedChanges::default();
+        Self { reader, fold, changes, record, spec, entries: 0, ended: false }
+    }
+
+    /// The next entries, folded. Empty after the last entry, if the end of the file is valid and
+    /// the log agrees with the record.
+    pub fn chunk(&mut self) -> Result<Vec<LogEntry>, anyhow::Error> {
         let mut chunk = Vec::new();
-        while fold.position() < head && chunk.len() < CHUNK as usize {
-            let line = self.next()?.ok_or_else(|| {
-                self.wrong(format!(
-                    "the file ends after log entry {}, before {head}",
-                    fold.position()
-                ))
-            })?;
-            let entry = self.parse::<EntryLine>(&line)?.entry().map_err(|what| self.wrong(what))?;
-            fold.apply(&entry).map_err(|error| self.wrong(error))?;
+        while self.fold.position() < self.record.head && chunk.len() < CHUNK as usize {
+            let entry = self.entry()?;
             chunk.push(entry);
         }
         if chunk.is_empty() && !self.ended {
-            let expected = hex(&self.digest.clone().finalize());
-            let line = self
-                .next()?
-                .ok_or_else(|| self.wrong("the file ends before its last line, the digest"))?;
-            let end: End = self.parse(&line)?;
-            anyhow::ensure!(
-                end.sha256 == expected,
-                self.wrong("the file was changed: its digest does not match")
-            );
-            anyhow::ensure!(self.next()?.is_none(), self.wrong("there is more after the digest"));
+            self.end()?;
             self.ended = true;
         }
+        self.entries += chunk.len() as u64;
         Ok(chunk)
+    }
+
+    fn entry(&mut self) -> Result<LogEntry, anyhow::Error> {
+        let Self { reader, fold, record, .. } = self;
+        let line = reader.next()?.ok_or_else(|| {
+            reader.wrong(format!(
+                "the file ends after log entry {}, before {}",
+                fold.position(),
+                record.head
+            ))
+        })?;
+        let entry = reader.parse::<EntryLine>(&line)?.entry().map_err(|what| reader.wrong(what))?;
+        let unfounded = entry_error(fold, &entry);
+        fold.apply(&entry).map_err(|error| reader.wrong(error))?;
+        match unfounded.or_else(|| self.changes.note(&entry, record, self.spec)) {
+            Some(wrong) => Err(reader.wrong(wrong)),
+            None => Ok(entry),
+        }
+    }
+
+    /// Check the last line, and the log as a whole.
+    fn end(&mut self) -> Result<(), anyhow::Error> {
+        let reader = &mut self.reader;
+        let expected = hex(&reader.digest.clone().finalize());
+        let line = reader
+            .next()?
+            .ok_or_else(|| reader.wrong("the file ends before its last line, the digest"))?;
+        let end: End = reader.parse(&line)?;
+        anyhow::ensure!(
+            end.sha256 == expected,
+            reader.wrong("the file was changed: its digest does not match")
+        );
+        anyhow::ensure!(
+            end.entries == self.entries,
+            reader.wrong(format!(
+                "the file has {} log entries, and its last line says {}",
+                self.entries, end.entries
+            ))
+        );
+        anyhow::ensure!(reader.next()?.is_none(), reader.wrong("there is more after the digest"));
+        let mut wrong = state_errors(self.record, self.spec, &self.fold);
+        wrong.extend(self.changes.errors(self.record));
+        match wrong.first() {
+            Some(wrong) => Err(anyhow::anyhow!("the parts of the file do not agree: {wrong}")),
+            None => Ok(()),
+        }
     }
 }

@@ -7,7 +7,9 @@ macro_rules! implement_key_store {
         const _: () = {
             use $crate::store::sql::rows::{ApiKeyRow, SigningKeyRow, records};
             use $crate::store::sql::statements;
-            use $crate::store::{ApiKeyRecord, AuditNote, KeyStore, SigningKey, StoreError};
+            use $crate::store::{
+                ApiKeyRecord, AuditNote, KeyStore, SessionId, SigningKey, StoreError,
+            };
 
             #[async_trait::async_trait]
             impl KeyStore for $Store {
@@ -162,6 +164,43 @@ macro_rules! implement_key_store {
                                 .execute(&mut *transaction)
                                 .await?;
                         }
+                        Ok(transaction.commit().await?)
+                    })
+                    .await
+                }
+
+                async fn ended_sessions(&self) -> Result<Vec<SessionId>, StoreError> {
+                    let read = self.attempt(move || async move {
+                        let ids: Vec<Vec<u8>> = sqlx::query_scalar(statements::ENDED_SESSIONS)
+                            .fetch_all(self.readers())
+                            .await?;
+                        Ok(ids)
+                    });
+                    let session = |id: Vec<u8>| {
+                        id.try_into().map_err(|id: Vec<u8>| {
+                            StoreError::Corrupt(format!("an ended session has {} bytes", id.len()))
+                        })
+                    };
+                    read.await?.into_iter().map(session).collect()
+                }
+
+                async fn end_session(
+                    &self,
+                    session: &SessionId,
+                    expires_at: i64,
+                    forget_before: i64,
+                ) -> Result<(), StoreError> {
+                    self.attempt(move || async move {
+                        let mut transaction = self.begin().await?;
+                        sqlx::query(statements::FORGET_ENDED_SESSIONS)
+                            .bind(forget_before)
+                            .execute(&mut *transaction)
+                            .await?;
+                        sqlx::query(statements::END_SESSION)
+                            .bind(session.as_slice())
+                            .bind(expires_at)
+                            .execute(&mut *transaction)
+                            .await?;
                         Ok(transaction.commit().await?)
                     })
                     .await

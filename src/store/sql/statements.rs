@@ -111,6 +111,11 @@ pub const REVOKE_API_KEY: &str =
 pub const NOTE_KEY_USE: &str = "update api_key set last_used_at_ms = $2
      where id = $1 and (last_used_at_ms is null or last_used_at_ms < $2)";
 
+pub const ENDED_SESSIONS: &str = "select id from ended_session";
+pub const END_SESSION: &str = "insert into ended_session (id, expires_at_ms) values ($1, $2)
+     on conflict (id) do nothing";
+pub const FORGET_ENDED_SESSIONS: &str = "delete from ended_session where expires_at_ms < $1";
+
 pub const ADD_AUDIT: &str =
     "insert into audit (at_ms, who, what, subject, experiment, before, after, request_id, once)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (once) do nothing";

@@ -1,5 +1,7 @@
 //! Logging in to the dashboard: sessions, cookies, and the allowed origins of forms.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rankduel::access::ApiKeys;
 use rankduel::access::{Actor, NewKey, Scope};
 use rankduel::http::ShellSettings;
@@ -8,13 +10,15 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 use serde_json::json;
 
-use crate::support::client::JSON;
+use crate::support::client::{JSON, eventually};
 use crate::support::service::{START_MS, Server, Settings};
 use crate::support::webdriver::Browser;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
     a_session_is_valid_at_every_server_until_it_or_its_key_ends
+    logging_out_ends_the_session_at_every_server
+    lists_show_a_restricted_key_nothing_of_other_experiments
 }
 
 const ADMIN: &str = "given-at-the-start-0123456789";
@@ -144,6 +148,140 @@ async fn a_session_is_valid_at_every_server_until_it_or_its_key_ends(database: T
     key(&store, Scope::Read, None).await;
     assert_eq!(log_in(&other, "an-unknown-key-lets-it-look", &[]).await.status(), 401);
     assert_eq!(page(&other, "/", &session).await.status(), 303);
+}
+
+async fn log_out(server: &Server, cookie: &str) -> Response {
+    let request = client().post(format!("{}/logout", server.base())).header("cookie", cookie);
+    request.send().await.expect("an answer")
+}
+
+async fn logging_out_ends_the_session_at_every_server(database: TestDatabase) {
+    let store = database.store().await;
+    let (reader, _) = key(&store, Scope::Read, None).await;
+    let (one, other) =
+        (serve(database.connect().await).await, serve(database.connect().await).await);
+    let (first, _) = cookie(&log_in(&one, &reader, &[]).await);
+    let (second, _) = cookie(&log_in(&one, &reader, &[]).await);
+    assert_ne!(first, second);
+    let out = log_out(&one, &first).await;
+    assert_eq!(
+        (out.status().as_u16(), &out.headers()["location"]),
+        (303, &"/login".parse().unwrap())
+    );
+    assert!(cookie(&out).1.contains("Max-Age=0"));
+    assert_eq!(page(&one, "/", &first).await.status(), 303, "a kept cookie opens nothing");
+    eventually("the end of the session at the other server", async || {
+        (page(&other, "/", &first).await.status() == 303).then_some(())
+    })
+    .await;
+    let later = serve(database.connect().await).await;
+    assert_eq!(page(&later, "/", &first).await.status(), 303, "also at a server that starts later");
+    for server in [&one, &other, &later] {
+        assert_eq!(page(server, "/", &second).await.status(), 200, "the other session goes on");
+    }
+    // Logging out without a session, or again, changes nothing.
+    for cookie in ["", &first, "rankduel-session=AAAA"] {
+        assert_eq!(log_out(&one, cookie).await.status(), 303);
+    }
+    assert_eq!(database.count("select count(*) from ended_session").await, 1);
+    // Ended sessions are forgotten once they would have expired everywhere.
+    one.clock.advance_ms(14 * 3600 * 1000);
+    let (third, _) = cookie(&log_in(&one, &reader, &[]).await);
+    log_out(&one, &third).await;
+    assert_eq!(database.count("select count(*) from ended_session").await, 1);
+    // A session ends with the key that signed it.
+    let (fourth, _) = cookie(&log_in(&other, &reader, &[]).await);
+    let signing = store.signing_keys().await.unwrap()[0].id;
+    let next = rankduel::tokens::signing::fresh_key(START_MS, START_MS).unwrap();
+    let note = AuditNote::new(&Actor::command_line(), "signing-key-added", "", START_MS);
+    store.add_signing_key(&next, &note).await.unwrap();
+    store.remove_signing_key(signing, &note).await.unwrap();
+    eventually("the refusal of sessions that the retired key signed", async || {
+        (page(&other, "/", &fourth).await.status() == 303).then_some(())
+    })
+    .await;
+}
+
+/// The database does not answer: this server refuses the session, and says that others may not.
+#[tokio::test]
+async fn logging_out_while_the_database_is_down_is_not_reported_as_done() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let store = database.store().await;
+    let (reader, _) = key(&store, Scope::Read, None).await;
+    let server = serve(store).await;
+    let (session, _) = cookie(&log_in(&server, &reader, &[]).await);
+    database.execute("alter table ended_session rename to away").await;
+    let out = log_out(&server, &session).await;
+    assert!(out.status().is_server_error(), "{}", out.status());
+    assert!(cookie(&out).1.contains("Max-Age=0"));
+    assert_eq!(page(&server, "/", &session).await.status(), 303);
+}
+
+async fn lists_show_a_restricted_key_nothing_of_other_experiments(database: TestDatabase) {
+    let store = database.store().await;
+    let own = ["b-own", "d-own", "y-own"].map(str::to_owned).to_vec();
+    let (reader, _) = key(&store, Scope::Read, Some(own.clone())).await;
+    let server = serve(store).await;
+    // More than a page of the dashboard before the last own one.
+    let others = (0..120).map(|number| format!("secret-{number:03}"));
+    for name in own.iter().cloned().chain(["a-secret".into(), "c-secret".into()]).chain(others) {
+        create(&server, &name).await;
+    }
+    let bearer = format!("Bearer {reader}");
+    let list = async |query: String| {
+        let headers = [("authorization", &*bearer)];
+        server
+            .send("GET", &format!("/v1/experiments?{query}"), &headers, Vec::new())
+            .await
+            .json(200)
+    };
+    let names = |page: &serde_json::Value| -> Vec<String> {
+        let experiments = page["experiments"].as_array().expect("experiments");
+        experiments.iter().map(|one| one["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let whole = list("limit=500".into()).await;
+    assert_eq!((names(&whole), &whole["next"]), (own.clone(), &json!(null)));
+    let (mut seen, mut query) = (Vec::new(), "limit=1".to_owned());
+    for _ in 0..10 {
+        let page = list(query).await;
+        seen.extend(names(&page));
+        let Some(next) = page["next"].as_str() else { break };
+        let cursor = URL_SAFE_NO_PAD.decode(next).expect("base64");
+        let cursor = String::from_utf8(cursor).expect("text");
+        assert!(own.contains(&cursor), "the cursor names {cursor}");
+        query = format!("limit=1&cursor={next}");
+    }
+    assert_eq!(seen, own);
+    // The dashboard shows all own ones on its first page, and names no other.
+    let (session, _) = cookie(&log_in(&server, &reader, &[]).await);
+    let text = page(&server, "/", &session).await.text().await.unwrap();
+    for name in &own {
+        assert!(text.contains(&format!("/experiments/{name}")), "{text}");
+    }
+    assert!(!text.contains("secret"), "{text}");
+}
+
+#[tokio::test]
+async fn no_page_to_open_after_login_is_an_error_of_the_server() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let server = serve(database.store().await).await;
+    let open = Server::start(fresh_database(Kind::Sqlite).await.store().await).await;
+    for next in ["%01", "%7F", "a%00", "%0d%0aset-cookie:%20x=y", "%C3%A9", "%FF", "a%20b", "%09"] {
+        let next = format!("/experiments/{next}");
+        let form = format!("key={ADMIN}&next={next}");
+        let answer =
+            client().post(format!("{}/login", server.base())).body(form).send().await.unwrap();
+        assert_eq!(answer.status(), 303, "{next}");
+        assert_eq!(answer.headers()["location"], "/", "{next}");
+        assert_eq!(answer.headers().get_all("set-cookie").iter().count(), 1, "{next}");
+        let login = format!("/login?next={next}");
+        assert_eq!(page(&server, &login, "").await.status(), 200, "{next}");
+        let answer = page(&open, &login, "").await;
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["location"]),
+            (303, &"/".parse().unwrap())
+        );
+    }
 }
 
 #[tokio::test]

@@ -57,8 +57,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
         server.clock.advance_ms(1500);
         // A batch that waits for answers gets them.
         if !feedback.is_empty() && (duel.self_duel || feedback.len() > 40) {
-            service.receive(name, &feedback).await.expect("receipts");
-            feedback.clear();
+            service.receive(name, std::mem::take(&mut feedback)).await.expect("receipts");
         }
         if duel.self_duel || rng.random_bool(0.04) {
             continue;
@@ -71,18 +70,20 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
             _ if rng.random_bool(left_wins) => ShownOutcome::Left,
             _ => ShownOutcome::Right,
         };
-        feedback
-            .push(Feedback { duel_id: duel.duel_id, content: FeedbackContent::Outcome(outcome) });
+        feedback.push(Feedback {
+            duel_id: duel.duel_id.into(),
+            content: FeedbackContent::Outcome(outcome),
+        });
         if rng.random_bool(0.05) {
             feedback.push(feedback[feedback.len() - 1].clone());
         }
     }
-    service.receive(name, &feedback).await.expect("receipts");
+    service.receive(name, feedback).await.expect("receipts");
     let orphan = Feedback {
         duel_id: "nobody's".into(),
         content: FeedbackContent::Outcome(ShownOutcome::Left),
     };
-    service.receive(name, &[orphan.clone(), orphan]).await.expect("receipts");
+    service.receive(name, vec![orphan.clone(), orphan]).await.expect("receipts");
 }
 
 /// Create an experiment with interleaved pages and a canary, and click on `pages` pages. Two times

@@ -71,7 +71,7 @@ fn clicks(selection: Selection, duel: Nonce, method: u32, script: &mut Script) -
         chosen_at: 0,
         issued_at: CREATED_AT + (duel % 1000) as i64,
         method,
-        sheet: sheet(),
+        sheet: Some(sheet()),
         clicks,
     })))
 }

@@ -1,6 +1,7 @@
 //! The maintenance commands of a database: export, import, prune, verify. Each runs as a process.
 
 mod pruning;
+mod refused;
 mod transfer;
 mod verifying;
 

@@ -439,11 +439,11 @@ async fn receive(
     let feedback: Vec<_> = meant
         .iter()
         .map(|(duel, outcome)| Feedback {
-            duel_id: duels[*duel].id.clone(),
+            duel_id: duels[*duel].id.as_str().into(),
             content: FeedbackContent::Outcome((*outcome).into()),
         })
         .collect();
-    service.receive(name, &feedback).await
+    service.receive(name, feedback).await
 }
 
 fn shown(answer: Answer, first_left: bool) -> Outcome {

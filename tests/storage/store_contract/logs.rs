@@ -346,7 +346,7 @@ async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) 
             chosen_at: 0,
             issued_at: NOW,
             method: 1,
-            sheet: "AA".into(),
+            sheet: Some("AA".into()),
             clicks: vec![(position, 100)],
         }))),
         superseded_by: Some(duel).filter(|duel| *duel != nonce),

@@ -1,0 +1,134 @@
+//! The `duel_id`s of a request, each opened once, however many items of the request name it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use super::content::Clicked;
+use crate::service::error::excerpt;
+use crate::tokens::duel_token::{DuelId, DuelToken, TokenError};
+use crate::tokens::page_payload::{DocumentName, DuelSecrets, PagePayload};
+use crate::tokens::signing::SigningKeys;
+
+/// The opened `duel_id`s of a request.
+///
+/// Opening one takes time in proportion to its length. Items of a request may share the text of
+/// their `duel_id`; then they also share its place in memory, and finding it does not read it.
+pub(super) struct OpenedDuels<'a> {
+    keys: &'a SigningKeys,
+    by_place: HashMap<usize, usize>,
+    by_text: HashMap<&'a str, usize>,
+    opened: Vec<Result<OpenedDuel, TokenError>>,
+}
+
+impl<'a> OpenedDuels<'a> {
+    /// None yet.
+    pub fn new(keys: &'a SigningKeys) -> Self {
+        Self { keys, by_place: HashMap::new(), by_text: HashMap::new(), opened: Vec::new() }
+    }
+
+    /// The number of the opened `duel_id` with this text.
+    pub fn open(&mut self, text: &'a Arc<str>) -> usize {
+        let place = text.as_ptr() as usize;
+        if let Some(&known) = self.by_place.get(&place) {
+            return known;
+        }
+        let number = *self.by_text.entry(text).or_insert_with(|| {
+            self.opened.push(OpenedDuel::open(self.keys, text));
+            self.opened.len() - 1
+        });
+        self.by_place.insert(place, number);
+        number
+    }
+
+    /// One of them.
+    pub fn get(&self, number: usize) -> &Result<OpenedDuel, TokenError> {
+        &self.opened[number]
+    }
+}
+
+/// A valid `duel_id`.
+pub(super) struct OpenedDuel {
+    /// The duel.
+    pub duel: DuelToken,
+    /// Its page, if the service interleaved it.
+    pub page: Option<Arc<OpenedPage>>,
+}
+
+impl OpenedDuel {
+    fn open(keys: &SigningKeys, text: &str) -> Result<Self, TokenError> {
+        let DuelId { duel, key, page } = keys.open(text)?;
+        let page = match page {
+            Some(payload) => {
+                let secrets = keys.secrets(key, duel.nonce)?;
+                Some(Arc::new(OpenedPage::new(duel, payload, secrets)))
+            }
+            None => None,
+        };
+        Ok(Self { duel, page })
+    }
+}
+
+/// The page of a valid `duel_id`.
+pub(super) struct OpenedPage {
+    /// Its duel.
+    pub duel: DuelToken,
+    /// Method, credit sheet and documents.
+    pub payload: PagePayload,
+    secrets: DuelSecrets,
+    /// Positions by document and by slot token, computed when the first click needs them: the
+    /// tokens take a keyed hash for each slot.
+    documents: OnceLock<HashMap<DocumentName, usize>>,
+    slots: OnceLock<HashMap<String, usize>>,
+}
+
+impl OpenedPage {
+    fn new(duel: DuelToken, payload: PagePayload, secrets: DuelSecrets) -> Self {
+        let (documents, slots) = (OnceLock::new(), OnceLock::new());
+        Self { duel, payload, secrets, documents, slots }
+    }
+
+    /// How many results were shown.
+    pub fn shown(&self) -> usize {
+        self.payload.documents.len()
+    }
+
+    /// The position of a click.
+    pub fn position(&self, on: &Clicked) -> Result<usize, String> {
+        let (names, shown) = (&self.payload.documents, self.shown());
+        match on {
+            Clicked::Position(position) => usize::try_from(*position)
+                .ok()
+                .filter(|&position| position < shown)
+                .ok_or_else(|| {
+                    format!(
+                        "there is no position {position}: {shown} results were shown, counted from 0"
+                    )
+                }),
+            Clicked::Document(id) => {
+                let documents =
+                    self.documents.get_or_init(|| first_positions(names.iter().copied()));
+                documents
+                    .get(&self.secrets.document(id))
+                    .copied()
+                    .ok_or_else(|| format!("document `{}` was not shown", excerpt(id)))
+            }
+            Clicked::Slot(token) => {
+                let token_of = |(position, name)| self.secrets.slot(position, name);
+                let tokens = || first_positions(names.iter().enumerate().map(token_of));
+                let slots = self.slots.get_or_init(tokens);
+                slots
+                    .get(token.as_str())
+                    .copied()
+                    .ok_or_else(|| format!("slot `{}` was not shown", excerpt(token)))
+            }
+        }
+    }
+}
+
+fn first_positions<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> HashMap<K, usize> {
+    let mut positions = HashMap::new();
+    for (position, key) in keys.enumerate() {
+        positions.entry(key).or_insert(position);
+    }
+    positions
+}

@@ -1,0 +1,203 @@
+//! The feedback of one request, checked and turned into events. Needs no I/O.
+//!
+//! The work is bounded by the size of the request: each `duel_id` is opened once, and the pieces of
+//! a duel become one event, whose credit sheet came with the `duel_id`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::clicks::{clicks_event, read_clicks};
+use super::content::{Feedback, FeedbackContent, ShownOutcome};
+use super::opened::{OpenedDuel, OpenedDuels, OpenedPage};
+use crate::engine::experiment_spec::FieldError;
+use crate::engine::fold::open_pages::{OpenPages, PageClicks};
+use crate::events::{ControlEvent, Event, OutcomeEvent};
+use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
+use crate::store::{ExperimentId, NewEvent, Nonce};
+use crate::tokens::duel_token::{DuelToken, TokenError};
+use crate::tokens::signing::SigningKeys;
+use dueling_bandits::Answer;
+
+const NO_PAGE: &str = "the service did not interleave this duel, so it does not know what `clicks` are on: send \
+     the `duel_id` that `interleave` answered, or an `outcome`";
+
+/// An item of feedback after its `duel_id` was checked.
+pub(super) enum CheckedItem {
+    /// It is in the event with this number. With `repeats`, earlier items of the request say all
+    /// that it says.
+    InEvent { event: usize, repeats: bool },
+    /// It names no duel of this experiment.
+    Invalid(String),
+    /// The duel is valid, but the clicks are not.
+    Refused(FieldError),
+}
+
+/// An event of a request.
+pub(super) struct CheckedEvent {
+    pub event: NewEvent,
+    /// Unix milliseconds at which its duel expires.
+    pub expires_at: i64,
+    /// How many results its page showed; 0 without a page.
+    shown: usize,
+}
+
+/// A checked request.
+pub(super) struct CheckedRequest {
+    /// One for each item, in order.
+    pub items: Vec<CheckedItem>,
+    /// In the order in which they are appended.
+    pub events: Vec<CheckedEvent>,
+    /// The duels that the items name.
+    pub duels: BTreeSet<Nonce>,
+    /// Whether an item was signed with a key that is not known here.
+    pub has_unknown_key: bool,
+}
+
+/// The events of a request while its items are read.
+#[derive(Default)]
+struct Drafts {
+    drafts: Vec<Draft>,
+    /// The drafts that take more pieces, by duel.
+    collecting: HashMap<Nonce, usize>,
+}
+
+/// What an event is made of.
+enum Draft {
+    Outcome { duel: DuelToken, outcome: ShownOutcome },
+    Clicks { page: Arc<OpenedPage>, clicks: PageClicks, last: bool },
+}
+
+impl CheckedRequest {
+    /// Check the items of a request. Pieces of a duel become one event, unless an item between them
+    /// settles the duel.
+    pub fn check(
+        keys: &SigningKeys,
+        experiment: ExperimentId,
+        event_weights: &BTreeMap<String, u32>,
+        feedback: &[Feedback],
+    ) -> Self {
+        let mut opened = OpenedDuels::new(keys);
+        let mut request = Self {
+            items: Vec::with_capacity(feedback.len()),
+            events: Vec::new(),
+            duels: BTreeSet::new(),
+            has_unknown_key: false,
+        };
+        let mut drafts = Drafts::default();
+        for item in feedback {
+            let number = opened.open(&item.duel_id);
+            let checked = match opened.get(number) {
+                Ok(opened) if opened.duel.experiment == experiment => {
+                    request.duels.insert(opened.duel.nonce);
+                    drafts.add(opened, &item.content, event_weights)
+                }
+                Ok(_) => CheckedItem::Invalid(OTHER_EXPERIMENT.into()),
+                Err(error) => {
+                    request.has_unknown_key |= *error == TokenError::UnknownKey;
+                    CheckedItem::Invalid(not_valid(*error))
+                }
+            };
+            request.items.push(checked);
+        }
+        request.events = drafts.drafts.iter().map(Draft::event).collect();
+        request
+    }
+
+    /// Leave out the credit sheets that the log has already.
+    pub fn leave_out_known_sheets(&mut self, open_pages: &OpenPages) {
+        for CheckedEvent { event, shown, .. } in &mut self.events {
+            if let Event::Control(ControlEvent::Clicks(clicks)) = &mut event.event
+                && open_pages.has_sheet_for(clicks.duel.as_u128(), *shown)
+            {
+                clicks.sheet = None;
+            }
+        }
+    }
+}
+
+impl Drafts {
+    fn add(
+        &mut self,
+        opened: &OpenedDuel,
+        content: &FeedbackContent,
+        event_weights: &BTreeMap<String, u32>,
+    ) -> CheckedItem {
+        let nonce = opened.duel.nonce;
+        let draft = match content {
+            FeedbackContent::Outcome(outcome) => {
+                self.collecting.remove(&nonce);
+                Draft::Outcome { duel: opened.duel, outcome: *outcome }
+            }
+            FeedbackContent::Clicks { clicks, last } => {
+                let Some(page) = &opened.page else {
+                    return CheckedItem::Refused(FieldError::new("/duel_id", NO_PAGE));
+                };
+                let clicks = match read_clicks(event_weights, page, clicks) {
+                    Ok(clicks) => clicks,
+                    Err(error) => return CheckedItem::Refused(error),
+                };
+                if *last {
+                    self.collecting.remove(&nonce);
+                } else if let Some(&event) = self.collecting.get(&nonce) {
+                    let repeats = !self.drafts[event].merge(page, &clicks);
+                    return CheckedItem::InEvent { event, repeats };
+                } else {
+                    self.collecting.insert(nonce, self.drafts.len());
+                }
+                Draft::Clicks { page: Arc::clone(page), clicks, last: *last }
+            }
+        };
+        self.drafts.push(draft);
+        CheckedItem::InEvent { event: self.drafts.len() - 1, repeats: false }
+    }
+}
+
+impl Draft {
+    fn event(&self) -> CheckedEvent {
+        match self {
+            Self::Outcome { duel, outcome } => CheckedEvent {
+                event: outcome_event(duel, *outcome),
+                expires_at: duel.expires_at,
+                shown: 0,
+            },
+            Self::Clicks { page, clicks, last } => CheckedEvent {
+                event: clicks_event(page, clicks, *last),
+                expires_at: page.duel.expires_at,
+                shown: page.shown(),
+            },
+        }
+    }
+
+    /// Add a piece of the same duel. Returns whether it adds anything.
+    fn merge(&mut self, piece_of: &Arc<OpenedPage>, piece: &PageClicks) -> bool {
+        let Self::Clicks { page, clicks, .. } = self else { return false };
+        let mut adds = piece_of.shown() > page.shown();
+        if adds {
+            *page = Arc::clone(piece_of);
+        }
+        for (position, weight) in piece.iter() {
+            adds |= clicks.add(position, weight);
+        }
+        adds
+    }
+}
+
+fn outcome_event(token: &DuelToken, outcome: ShownOutcome) -> NewEvent {
+    let answer = match (outcome, token.first_left) {
+        (ShownOutcome::Left, true) | (ShownOutcome::Right, false) => Answer::First,
+        (ShownOutcome::Left, false) | (ShownOutcome::Right, true) => Answer::Second,
+        (ShownOutcome::Tie, _) => Answer::Tie,
+        (ShownOutcome::None, _) => Answer::None,
+    };
+    let event = Event::Outcome(OutcomeEvent {
+        first: token.first,
+        second: token.second,
+        first_left: token.first_left,
+        answer,
+        batch: token.batch,
+        ticket: token.ticket,
+        chosen_at: token.chosen_at,
+        issued_at: token.issued_at,
+    });
+    NewEvent::new(token.nonce, event)
+}
