@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
@@ -20,6 +20,7 @@ use super::layout::{Frame, page};
 use super::response::{POLICY, problem_page};
 use crate::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
 use crate::http::guard::PageSessions;
+use crate::http::open_room::Place;
 use crate::http::problem::Problem;
 use crate::service::Service;
 
@@ -195,6 +196,7 @@ fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap
 /// `POST /login`
 pub(crate) async fn login(
     State(sessions): State<Sessions>,
+    place: Option<Extension<Place>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
@@ -204,6 +206,10 @@ pub(crate) async fn login(
     };
     let next = field("next");
     let next = safe_next(next.as_deref());
+    // The wait for the database, or for the pause between two look-ups, holds nothing.
+    if let Some(Extension(place)) = place {
+        place.leave();
+    }
     match sessions.reader(&field("key").unwrap_or_default()).await {
         Some(key) => {
             tracing::info!(key = key.id().as_str(), "login to the dashboard");
