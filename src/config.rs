@@ -212,6 +212,15 @@ pub struct ServeArgs {
     )]
     pub memory_megabytes: u32,
 
+    /// Megabytes that large answers may take while they are kept for all who ask, or wait for
+    /// clients that read slowly; beyond that, further large answers are refused with 503
+    #[arg(
+        long, value_name = "MEGABYTES", env = "RANKDUEL_ANSWER_MEMORY_MEGABYTES",
+        default_value_t = 256,
+        value_parser = clap::value_parser!(u32).range(16..=65_536)
+    )]
+    pub answer_memory_megabytes: u32,
+
     #[command(flatten)]
     #[expect(
         missing_docs,
@@ -282,6 +291,7 @@ impl ServeArgs {
                 listen: !self.no_listen,
                 idle_after: Duration::from_secs(self.idle_seconds.into()),
                 memory_bytes: u64::from(self.memory_megabytes) << 20,
+                answer_bytes: (self.answer_memory_megabytes as usize) << 20,
                 ..ServiceSettings::default()
             },
         })

@@ -21,6 +21,9 @@ pub struct EngineSettings {
     /// Estimated bytes that all experiments in memory may take. Beyond that, the least recently
     /// used ones are evicted.
     pub memory_bytes: u64,
+    /// Bytes that answers may take while they are kept for all who ask, or wait for clients that
+    /// read slowly. Beyond that, further large answers are refused as overloaded.
+    pub answer_bytes: usize,
 }
 
 impl Default for EngineSettings {
@@ -32,6 +35,7 @@ impl Default for EngineSettings {
             listen: true,
             idle_after: Duration::from_secs(3600),
             memory_bytes: 1 << 30,
+            answer_bytes: 256 << 20,
         }
     }
 }

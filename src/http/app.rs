@@ -108,7 +108,7 @@ pub fn app_with(state: AppState, settings: &ShellSettings, more: Router) -> anyh
         .merge(dashboard::routes(state, sessions.clone()))
         .merge(more);
     let guard = Guard::new(given, Arc::clone(&service), Arc::new(sessions), rules);
-    let shell = Arc::new(Shell::new(guard, settings, &metrics)?);
+    let shell = Arc::new(Shell::new(guard, Arc::clone(&service.reports), settings, &metrics)?);
     let router = shell.around(router);
     Ok(App { router, fast_path: Arc::new(FastPath::new(shell, service)), metrics })
 }

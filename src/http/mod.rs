@@ -12,6 +12,7 @@ mod caller;
 mod click;
 mod connections;
 mod cursor;
+pub(crate) mod deliver;
 mod docs;
 mod duels;
 mod etag;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderValue, header};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::peer::Peer;
@@ -74,6 +74,8 @@ impl OpenRoom {
                 "This address sends more requests without a valid key than this server accepts.",
             )
             .retry_after(wait.as_secs() as u32 + 1)
+            // What the client has already sent on this connection is not read.
+            .header(header::CONNECTION, HeaderValue::from_static("close"))
         })
     }
 

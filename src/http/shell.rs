@@ -2,7 +2,7 @@
 //!
 //! From the outside in: [`observe`] (id, trace, log line, metrics, problems), authorization
 //! ([`super::guard`]), the time limit, the whole body ([`super::request_body`]), a permit to run
-//! ([`Shell::run`]), then panics and compression. The order matters. A refused request is logged and
+//! ([`Shell::run`]), then panics; compression comes last ([`super::deliver`]). The order matters. A refused request is logged and
 //! described like any other. A caller without a key takes no permit: it has a room of its own
 //! ([`super::open_room`]). Nor does a body that has not arrived yet.
 //!
@@ -21,11 +21,10 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::Semaphore;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::{DefaultPredicate, Predicate as _, SizeAbove};
 use tracing::Instrument as _;
 
 use super::caller::Caller;
+use super::deliver::{accepts_gzip, deliver};
 use super::guard::{Authorization, Guard, unknown_key};
 use super::open_room::{OpenRoom, OpenSettings};
 use super::peer::Peer;
@@ -34,15 +33,12 @@ use super::request_body::{BodyBudget, Share};
 use super::request_id::{NoRandomness, RequestIds};
 use super::running_request::{Route, RunningRequest, is_probe, with_key};
 use crate::access::ApiKeys;
+use crate::service::reports::pool::ReportPool;
 use crate::telemetry::metrics::Metrics;
 
 /// Limit of the size of a request's headers, names and values together. A request beyond it gets
 /// 431.
 const HEADERS_MAX_BYTES: usize = 16 * 1024;
-
-/// Responses below this size are not compressed: they fit into a few packets, and compressing takes
-/// longer than sending. Responses of the hot path are always smaller.
-const COMPRESS_ABOVE_BYTES: u64 = 4 * 1024;
 
 /// Settings of the shell.
 #[derive(Debug, Clone)]
@@ -83,6 +79,7 @@ pub(crate) struct Shell {
     pub permits: Semaphore,
     ids: RequestIds,
     open: OpenRoom,
+    reports: Arc<ReportPool>,
     bodies: BodyBudget,
     body_limit_bytes: usize,
     time_limit: Duration,
@@ -91,6 +88,7 @@ pub(crate) struct Shell {
 impl Shell {
     pub fn new(
         guard: Guard,
+        reports: Arc<ReportPool>,
         settings: &ShellSettings,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, NoRandomness> {
@@ -98,6 +96,7 @@ impl Shell {
             metrics: Arc::clone(metrics),
             ids: RequestIds::new()?,
             guard,
+            reports,
             permits: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
             open: OpenRoom::new(&settings.open),
             bodies: BodyBudget::new(settings.bodies_bytes),
@@ -109,11 +108,9 @@ impl Shell {
     /// Put this shell around `router`.
     pub fn around(self: &Arc<Self>, router: Router) -> Router {
         let panics = self.metrics.panics.clone();
-        let compress = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_ABOVE_BYTES));
         let layers = ServiceBuilder::new()
             .layer(from_fn_with_state(Arc::clone(self), observe))
-            .layer(CatchPanicLayer::custom(move |_| panic_response(&panics)))
-            .layer(CompressionLayer::new().compress_when(compress));
+            .layer(CatchPanicLayer::custom(move |_| panic_response(&panics)));
         // The shell reads bodies, within its own limit.
         router.layer(DefaultBodyLimit::disable()).layer(layers)
     }
@@ -177,7 +174,9 @@ impl Shell {
             if let Some(place) = &place {
                 request.extensions_mut().insert(place.clone());
             }
-            Ok(next.run(request).await)
+            let compress = accepts_gzip(request.headers());
+            let response = next.run(request).await;
+            Ok(deliver(response, compress, &self.reports).await)
         };
         // A probe of the database has a time limit of its own.
         within(if probe { self.time_limit } else { self.open.time_limit }, run).await
@@ -199,7 +198,9 @@ impl Shell {
                 Some(permit)
             };
             request.extensions_mut().insert(caller);
-            Ok(next.run(request).await)
+            let compress = accepts_gzip(request.headers());
+            let response = next.run(request).await;
+            Ok(deliver(response, compress, &self.reports).await)
         };
         within(self.time_limit, run).await
     }

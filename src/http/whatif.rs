@@ -103,7 +103,10 @@ struct ChosenPair {
     responses(
         (status = 200, body = ChosenPair, description = "The pair."),
     ))]
-async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<Json<ChosenPair>> {
+async fn choose_from_counts(
+    State(state): State<AppState>,
+    JsonBody(body): JsonBody<CountsBody>,
+) -> ApiResult<Json<ChosenPair>> {
     let rankers = body.wins.len();
     if !(MIN_RANKERS..=MAX_RANKERS).contains(&rankers) {
         return Err(invalid(
@@ -155,11 +158,7 @@ async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<J
         Ok(ChosenPair { left, right, self_duel: duel.is_self(), champion: policy.champion(), seed })
     };
     // A choice among a thousand rankers takes long enough to block other requests.
-    tokio::task::spawn_blocking(choose)
-        .await
-        .map_err(Problem::internal)?
-        .map(Json)
-        .map_err(invalid_counts)
+    state.service.reports.run(choose).await?.map(Json).map_err(invalid_counts)
 }
 
 fn invalid(pointer: &str, detail: String) -> Problem {

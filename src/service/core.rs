@@ -1,8 +1,10 @@
 //! The service: how it starts and stops, and how it finds experiments.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::Semaphore;
 
 use crate::access::AccessKeys;
 use crate::clock::SharedClock;
@@ -14,12 +16,18 @@ use crate::engine::maintenance::{PeriodicTasks, TaskError};
 use crate::engine::settings::EngineSettings;
 use crate::entropy;
 use crate::service::error::ServiceError;
+use crate::service::reports::Reports;
+use crate::service::reports::pool::ReportPool;
 use crate::store::{AuditRecord, SharedStore};
 use crate::telemetry::metrics::Metrics;
 use interleaving::PlanCache;
 
 /// Linear programs whose solutions are cached. Each takes some kilobytes.
 const PLANS_KEPT: usize = 1000;
+/// Replays that run at once. Each has a state of its own in memory.
+const REPLAYS_MAX: usize = 2;
+/// The newest reports are forgotten if nobody asks for them for this long.
+const REPORTS_KEPT: Duration = Duration::from_secs(30);
 
 /// Everything the API does, without HTTP.
 pub struct Service {
@@ -29,6 +37,10 @@ pub struct Service {
     pub(super) selection_seed: u64,
     /// Solved linear programs of optimized interleaving.
     pub(super) plans: Arc<PlanCache>,
+    /// Threads for reports.
+    pub(crate) reports: Arc<ReportPool>,
+    /// One for each replay that may run.
+    pub(super) replays: Semaphore,
 }
 
 impl Service {
@@ -40,12 +52,17 @@ impl Service {
         metrics: Arc<Metrics>,
         settings: EngineSettings,
     ) -> Result<Arc<Self>, ServiceError> {
+        let answer_bytes = settings.answer_bytes;
         let engine = Engine::start(Arc::clone(&store), clock, metrics, settings).await?;
         let service = Arc::new(Self {
             engine,
             access: Arc::new(AccessKeys::load(store).await?),
             selection_seed: entropy::number().map_err(EngineError::from)?,
             plans: Arc::new(PlanCache::new(PLANS_KEPT)),
+            reports: Arc::new(ReportPool::start(answer_bytes).map_err(|error| {
+                ServiceError::internal(format!("no threads for reports: {error}"))
+            })?),
+            replays: Semaphore::new(REPLAYS_MAX),
         });
         let tasks: Arc<dyn PeriodicTasks> = Arc::<Self>::clone(&service);
         service.engine.start_background(Arc::downgrade(&tasks));
@@ -133,6 +150,7 @@ impl PeriodicTasks for Service {
     }
 
     async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError> {
+        loaded.extensions().get::<Reports>().forget_unused(REPORTS_KEPT);
         Ok(self.conclude_if_due(loaded).await?)
     }
 }

@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod attacks;
 mod audit;
 mod bad_input;
 mod batches;
