@@ -123,7 +123,7 @@ async fn metrics(State(state): State<AppState>, caller: Caller) -> ApiResult<imp
     caller.require_all_experiments()?;
     experiment_metrics::prepare(&state.service).await;
     let metrics = Arc::clone(&state.metrics);
-    let text = state.service.reports.compute(move || Ok(metrics.encode()), |text| text);
+    let text = state.service.reports.read(move || metrics.encode());
     let text = text.await?.map_err(Problem::internal)?;
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text))
 }

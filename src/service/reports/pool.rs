@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -21,6 +22,8 @@ use crate::service::error::ServiceError;
 const QUEUE: usize = 1024;
 /// Added to the niceness of the process: a tenth of the weight of the other threads.
 const NICENESS: i32 = 10;
+/// The pause after an input was read, in times of that. With 1024 rankers, that is some 5 ms.
+const PAUSE_TIMES: u32 = 20;
 /// The unit of the budget of memory.
 const UNIT_BYTES: usize = 1024;
 
@@ -32,6 +35,8 @@ pub struct ReportPool {
     jobs: SyncSender<Job>,
     /// One for each computation whose input is in memory.
     inputs: Semaphore,
+    /// When the next input may be read.
+    next_copy: tokio::sync::Mutex<Instant>,
     written: Arc<Semaphore>,
 }
 
@@ -50,11 +55,17 @@ impl ReportPool {
         }
         let units = (written_bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
         let written = Arc::new(Semaphore::new(units));
-        Ok(Self { jobs, inputs: Semaphore::new(threads + 1), written })
+        Ok(Self {
+            jobs,
+            inputs: Semaphore::new(threads + 1),
+            next_copy: tokio::sync::Mutex::new(Instant::now()),
+            written,
+        })
     }
 
     /// Run `compute` on what `copy` has read. Few inputs are in memory at once, however many
-    /// callers there are.
+    /// callers there are, and reading them takes a small share of the time: while one is read,
+    /// feedback waits for the lock, and duels wait for feedback.
     ///
     /// `copy` holds the lock of a fold and runs on a thread of normal priority: a lock held by one
     /// of low priority would hold up the duels. It must be short.
@@ -65,10 +76,29 @@ impl ReportPool {
     ) -> Result<T, ServiceError> {
         // The semaphore is never closed.
         let _input = self.inputs.acquire().await;
-        let copied = tokio::task::spawn_blocking(copy).await.map_err(|error| {
-            ServiceError::internal(format!("the input of a report was not read: {error}"))
-        })??;
+        let copied = {
+            let mut next_copy = self.next_copy.lock().await;
+            tokio::time::sleep_until((*next_copy).into()).await;
+            let started = Instant::now();
+            let copied = tokio::task::spawn_blocking(copy).await.map_err(|error| {
+                ServiceError::internal(format!("the input of a report was not read: {error}"))
+            })??;
+            *next_copy = Instant::now() + started.elapsed() * PAUSE_TIMES;
+            copied
+        };
         self.run(move || compute(copied)).await
+    }
+
+    /// Run `read`, which holds locks of folds, on a thread of normal priority. Few run at once.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        // The semaphore is never closed.
+        let _input = self.inputs.acquire().await;
+        tokio::task::spawn_blocking(read)
+            .await
+            .map_err(|error| ServiceError::internal(format!("a report was not read: {error}")))
     }
 
     /// Run `job` on one of the threads. A job whose caller has gone is not run.
