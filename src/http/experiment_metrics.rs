@@ -11,7 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::service::Service;
-use crate::service::reports::Reports;
+use crate::service::reports::overview::newest_overview;
 
 /// Maximum number of experiments with metrics of their own, the first ones by name. It bounds the
 /// number of labels.
@@ -76,8 +76,7 @@ impl Collector for ExperimentMetrics {
         let alarm = Family::<AlarmLabels, Gauge>::default();
         for loaded in experiments.iter().take(EXPERIMENTS_MAX) {
             let labels = Labels { experiment: loaded.name.clone() };
-            let reports = loaded.extensions().get::<Reports>();
-            let Some(overview) = reports.newest_overview() else { continue };
+            let Some(overview) = newest_overview(loaded) else { continue };
             let estimate = &overview.regret;
             position.get_or_create(&labels).set(estimate.position as f64);
             regret.get_or_create(&labels).set(estimate.copeland_regret);

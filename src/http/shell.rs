@@ -2,9 +2,9 @@
 //!
 //! From the outside in: [`observe`] (id, trace, log line, metrics, problems), authorization
 //! ([`super::guard`]), the time limit, the whole body ([`super::request_body`]), a permit to run
-//! ([`Shell::run`]), then panics; compression comes last ([`super::deliver`]). The order matters. A refused request is logged and
-//! described like any other. A caller without a key takes no permit: it has a room of its own
-//! ([`super::open_room`]). Nor does a body that has not arrived yet.
+//! ([`Shell::run`]), then panics; compression comes last ([`super::deliver`]). The order matters. A
+//! refused request is logged and described like any other. A caller without a key takes no permit:
+//! it has a room of its own ([`super::open_room`]). Nor does a body that has not arrived yet.
 //!
 //! Requests that memory can answer do not take this path: see [`super::fast_path`].
 

@@ -1,7 +1,6 @@
 //! The service: how it starts and stops, and how it finds experiments.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
@@ -16,7 +15,6 @@ use crate::engine::maintenance::{PeriodicTasks, TaskError};
 use crate::engine::settings::EngineSettings;
 use crate::entropy;
 use crate::service::error::ServiceError;
-use crate::service::reports::Reports;
 use crate::service::reports::pool::ReportPool;
 use crate::store::{AuditRecord, SharedStore};
 use crate::telemetry::metrics::Metrics;
@@ -26,8 +24,6 @@ use interleaving::PlanCache;
 const PLANS_KEPT: usize = 1000;
 /// Replays that run at once. Each has a state of its own in memory.
 const REPLAYS_MAX: usize = 2;
-/// The newest reports are forgotten if nobody asks for them for this long.
-const REPORTS_KEPT: Duration = Duration::from_secs(30);
 
 /// Everything the API does, without HTTP.
 pub struct Service {
@@ -150,7 +146,6 @@ impl PeriodicTasks for Service {
     }
 
     async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError> {
-        loaded.extensions().get::<Reports>().forget_unused(REPORTS_KEPT);
         Ok(self.conclude_if_due(loaded).await?)
     }
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::Reports;
-use crate::service::reports::single_flight::Computed;
+use crate::service::reports::single_flight::{Computed, SingleFlight};
 use crate::service::reports::standings::{RegretEstimate, RegretInput, copeland_scores};
 
 /// An experiment in a line.
@@ -18,6 +17,11 @@ pub struct Overview {
     pub duels: u64,
     /// Indices of the rankers with the largest Copeland score.
     pub leaders: Vec<usize>,
+}
+
+/// The newest overview of an experiment, if somebody has asked for it lately.
+pub(crate) fn newest_overview(loaded: &LoadedExperiment) -> Option<Arc<Computed<Overview>>> {
+    loaded.extensions().get::<SingleFlight<u64, Overview>>().newest()
 }
 
 impl Service {
@@ -41,8 +45,8 @@ impl Service {
             let regret = experiment.plug_in_regret(&input);
             Ok((input.position, Overview { duels: regret.steps - self_duels, regret, leaders }))
         };
-        let reports = loaded.extensions().get::<Reports>();
+        let reports = loaded.extensions().get::<SingleFlight<u64, Overview>>();
         let good_enough = |position: &u64| *position >= asked_at;
-        reports.overview.get(&self.reports, good_enough, copy, compute).await
+        reports.get(&self.reports, good_enough, copy, compute).await
     }
 }

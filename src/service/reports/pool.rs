@@ -1,8 +1,8 @@
 //! The threads that compute reports, and the memory that written reports may take.
 //!
 //! The work of a report grows with the number of rankers. On the threads that serve requests, or on
-//! as many others as there are callers, it would hold up the duels. Here it has a few threads, which
-//! run at a lower priority than the rest of the program.
+//! as many others as there are callers, it would hold up the duels. Here it has a few threads,
+//! which run at a lower priority than the rest of the program.
 
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};

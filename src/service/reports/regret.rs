@@ -9,8 +9,7 @@ use crate::clock::rfc3339;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::Reports;
-use crate::service::reports::single_flight::Computed;
+use crate::service::reports::single_flight::{Computed, SingleFlight};
 use crate::service::reports::standings::{RegretEstimate, RegretInput, copeland_scores};
 use dueling_bandits::evidence::history::Checkpoint;
 use dueling_bandits::evidence::posterior::window;
@@ -163,9 +162,9 @@ impl Service {
             let report = experiment.regret_report(&input, &history, last_at);
             Ok((report.plug_in.position, report))
         };
-        let reports = loaded.extensions().get::<Reports>();
+        let reports = loaded.extensions().get::<SingleFlight<u64, RegretReport>>();
         let good_enough = |position: &u64| *position >= asked_at;
-        reports.regret.get(&self.reports, good_enough, copy, compute).await
+        reports.get(&self.reports, good_enough, copy, compute).await
     }
 }
 

@@ -2,7 +2,7 @@
 //! text of it.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -10,6 +10,9 @@ use serde::Serialize;
 
 use super::pool::{ReportPool, gzip};
 use crate::service::error::ServiceError;
+
+/// How long a result is kept that nobody asks for.
+const KEPT: Duration = Duration::from_secs(30);
 
 /// The newest result of one computation, under its key. A key has a log position, so a result stays
 /// valid until the log grows.
@@ -58,7 +61,9 @@ impl<K: Send + 'static, T: Send + Sync + 'static> SingleFlight<K, T> {
             let (key, value) = pool.compute(copy, compute).await??;
             let result = Arc::new(Computed { value, json: OnceLock::new(), gzip: OnceLock::new() });
             let cached = Cached { key, result: Arc::clone(&result), used: Instant::now() };
-            *lock(&newest) = Some(cached);
+            if lock(&newest).replace(cached).is_none() {
+                tokio::spawn(forget_when_unused(Arc::downgrade(&newest)));
+            }
             drop(turn);
             Ok(result)
         });
@@ -78,12 +83,17 @@ impl<K: Send + 'static, T: Send + Sync + 'static> SingleFlight<K, T> {
     pub fn newest(&self) -> Option<Arc<Computed<T>>> {
         lock(&self.newest).as_ref().map(|cached| Arc::clone(&cached.result))
     }
+}
 
-    /// Forget the result if nobody has asked for it for this long.
-    pub fn forget_unused(&self, within: Duration) {
-        let mut newest = lock(&self.newest);
-        if newest.as_ref().is_some_and(|cached| cached.used.elapsed() > within) {
+/// Forget the result once nobody has asked for it for a while. It can take megabytes.
+async fn forget_when_unused<K, T>(newest: Weak<Mutex<Option<Cached<K, T>>>>) {
+    loop {
+        tokio::time::sleep(KEPT).await;
+        let Some(newest) = newest.upgrade() else { return };
+        let mut newest = lock(&newest);
+        if newest.as_ref().is_none_or(|cached| cached.used.elapsed() >= KEPT) {
             *newest = None;
+            return;
         }
     }
 }

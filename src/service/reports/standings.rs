@@ -10,8 +10,7 @@ use crate::engine::fold::counts::{Counts, PairTotals};
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::Reports;
-use crate::service::reports::single_flight::Computed;
+use crate::service::reports::single_flight::{Computed, SingleFlight};
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally};
 
@@ -183,8 +182,8 @@ impl Service {
             Ok(((standings.position, rows), standings))
         };
         let good_enough = |(position, of): &(u64, Rows)| *position >= asked_at && *of == rows;
-        let reports = loaded.extensions().get::<Reports>();
-        reports.standings.get(&self.reports, good_enough, copy, compute).await
+        let reports = loaded.extensions().get::<SingleFlight<(u64, Rows), Standings>>();
+        reports.get(&self.reports, good_enough, copy, compute).await
     }
 }
 

@@ -13,11 +13,10 @@ use crate::engine::fold::page_counts::{PageCounts, PairPages};
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::Reports;
 use crate::service::reports::pair_tests::{
     DescriptiveInterval, Power, evidence_against_even, power, sign_test, wilson,
 };
-use crate::service::reports::single_flight::Computed;
+use crate::service::reports::single_flight::{Computed, SingleFlight};
 use interleaving::{self, Method};
 
 /// Likelihood ratio that raises an alarm. In experiments without a defect, it is ever reached in at
@@ -146,7 +145,7 @@ pub struct Canary {
 
 /// What cached statistics were computed for.
 #[derive(Debug)]
-pub(super) struct StatisticsKey {
+struct StatisticsKey {
     position: u64,
     /// Index of the ranker whose pairs they have; `None` for all.
     ranker: Option<usize>,
@@ -191,8 +190,8 @@ impl Service {
             Ok((StatisticsKey { position: statistics.position, ranker }, statistics))
         };
         let good_enough = |key: &StatisticsKey| key.position >= asked_at && key.ranker == ranker;
-        let reports = loaded.extensions().get::<Reports>();
-        reports.statistics.get(&self.reports, good_enough, copy, compute).await
+        let reports = loaded.extensions().get::<SingleFlight<StatisticsKey, Statistics>>();
+        reports.get(&self.reports, good_enough, copy, compute).await
     }
 }
 

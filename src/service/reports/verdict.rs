@@ -11,10 +11,9 @@ use crate::engine::loaded::LoadedExperiment;
 use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::Reports;
 use crate::service::reports::conclusion::Conclusion;
 use crate::service::reports::duels_to_go::{DuelsToGo, SavedPolicy};
-use crate::service::reports::single_flight::Computed;
+use crate::service::reports::single_flight::{Computed, SingleFlight};
 use crate::service::reports::standings::answered_duels;
 use crate::service::reports::verdict_sentence::Finding;
 use dueling_bandits::evidence::plan::{Claim, Plan};
@@ -30,7 +29,7 @@ const MOST_EVIDENCE: f64 = 1e15;
 
 /// What a cached verdict was computed for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct VerdictKey {
+struct VerdictKey {
     position: u64,
     /// Of the experiment's record.
     version: u64,
@@ -173,8 +172,8 @@ impl Service {
         let good_enough = |key: &VerdictKey| {
             key.target == target && key.position >= asked_at && key.version >= version
         };
-        let reports = loaded.extensions().get::<Reports>();
-        reports.verdict.get(&self.reports, good_enough, copy, compute).await
+        let reports = loaded.extensions().get::<SingleFlight<VerdictKey, Verdict>>();
+        reports.get(&self.reports, good_enough, copy, compute).await
     }
 }
 

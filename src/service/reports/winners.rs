@@ -8,8 +8,7 @@ use utoipa::ToSchema;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::Reports;
-use crate::service::reports::single_flight::Computed;
+use crate::service::reports::single_flight::{Computed, SingleFlight};
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{Roster, Tally};
 
@@ -75,9 +74,9 @@ impl Service {
         let compute = move |(position, tally, roster): (u64, Tally, Roster)| {
             Ok((position, experiment.winners(position, &tally, &roster)))
         };
-        let reports = loaded.extensions().get::<Reports>();
+        let reports = loaded.extensions().get::<SingleFlight<u64, Winners>>();
         let good_enough = |position: &u64| *position >= asked_at;
-        reports.winners.get(&self.reports, good_enough, copy, compute).await
+        reports.get(&self.reports, good_enough, copy, compute).await
     }
 }
 
