@@ -8,8 +8,8 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 
 use crate::access::ApiKeys;
-use crate::http::ShellSettings;
 use crate::http::server::ConnectionSettings;
+use crate::http::{AddressRange, OpenSettings, ShellSettings, TrustedProxies};
 use crate::service::ServiceSettings;
 use crate::telemetry::logging::LogFormat;
 
@@ -113,14 +113,54 @@ pub struct ServeArgs {
     )]
     pub body_limit_bytes: u32,
 
-    /// Most requests that run at once. Further requests are answered with 503 immediately, so that
-    /// the others stay fast. Probes and metrics do not count
+    /// Most requests with a key that run at once. Further ones are answered with 503 immediately,
+    /// so that the others stay fast. Probes and metrics do not count, nor do requests whose body
+    /// has not arrived, nor requests without a key, which have a small room of their own
     #[arg(
         long, value_name = "N", env = "RANKDUEL_MAX_CONCURRENT_REQUESTS",
         default_value_t = 1024,
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub max_concurrent_requests: u32,
+
+    /// Requests per second of each address that need no key (the pages of the documentation,
+    /// /login) or have an unknown one; five times as many may arrive at once. Further ones are
+    /// answered with 429. Probes do not count. Behind a proxy, all callers have the proxy's
+    /// address, unless --trusted-proxies names it
+    #[arg(
+        long, value_name = "N", env = "RANKDUEL_OPEN_REQUESTS_PER_SECOND",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub open_requests_per_second: u32,
+
+    /// Addresses of the reverse proxies in front of the server, separated by commas, for instance
+    /// 10.0.0.0/8,::1. The server believes their X-Forwarded-For, and their connections do not
+    /// count for their address
+    #[arg(
+        long,
+        value_name = "ADDRESS[/BITS]",
+        env = "RANKDUEL_TRUSTED_PROXIES",
+        value_delimiter = ','
+    )]
+    pub trusted_proxies: Vec<AddressRange>,
+
+    /// Most open connections. The limit of open files can lower it. When there are more, the oldest
+    /// connection that has shown no key is closed
+    #[arg(
+        long, value_name = "N", env = "RANKDUEL_MAX_CONNECTIONS",
+        default_value_t = 4096,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub max_connections: u32,
+
+    /// Most open connections from one address (of IPv6, one network of 64 bits), except trusted
+    /// proxies [default: half of --max-connections]
+    #[arg(
+        long, value_name = "N", env = "RANKDUEL_MAX_CONNECTIONS_PER_ADDRESS",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub max_connections_per_address: Option<u32>,
 
     /// Seconds for which requests are still accepted after SIGTERM, while /readyz already answers
     /// 503. Set it longer than your load balancer takes to notice: its check interval times the
@@ -172,6 +212,15 @@ pub struct ServeArgs {
     )]
     pub memory_megabytes: u32,
 
+    /// Megabytes that large answers may take while they are kept for all who ask, or wait for
+    /// clients that read slowly; beyond that, further large answers are refused with 503
+    #[arg(
+        long, value_name = "MEGABYTES", env = "RANKDUEL_ANSWER_MEMORY_MEGABYTES",
+        default_value_t = 256,
+        value_parser = clap::value_parser!(u32).range(16..=65_536)
+    )]
+    pub answer_memory_megabytes: u32,
+
     #[command(flatten)]
     #[expect(
         missing_docs,
@@ -208,6 +257,7 @@ impl ServeArgs {
         let keys = ApiKeys::parse(api_keys.unwrap_or_default())
             .map_err(|error| format!("{API_KEYS}: {error}"))?;
         let listen = address(&self.listen)?;
+        let proxies = TrustedProxies::new(self.trusted_proxies);
         Ok(ServeConfig {
             listen,
             insecure: self.insecure,
@@ -218,8 +268,20 @@ impl ServeArgs {
                 request_timeout: Duration::from_secs(self.request_timeout_seconds.into()),
                 body_limit_bytes: self.body_limit_bytes as usize,
                 max_concurrent_requests: self.max_concurrent_requests as usize,
+                open: OpenSettings {
+                    per_second: self.open_requests_per_second,
+                    burst: self.open_requests_per_second.saturating_mul(5),
+                    proxies: proxies.clone(),
+                    ..OpenSettings::default()
+                },
+                ..ShellSettings::default()
             },
             connections: ConnectionSettings {
+                max_connections: self.max_connections as usize,
+                max_connections_per_address: self
+                    .max_connections_per_address
+                    .map(|most| most as usize),
+                proxies,
                 drain_within: Duration::from_secs(self.drain_seconds.into()),
                 ..ConnectionSettings::default()
             },
@@ -229,6 +291,7 @@ impl ServeArgs {
                 listen: !self.no_listen,
                 idle_after: Duration::from_secs(self.idle_seconds.into()),
                 memory_bytes: u64::from(self.memory_megabytes) << 20,
+                answer_bytes: (self.answer_memory_megabytes as usize) << 20,
                 ..ServiceSettings::default()
             },
         })

@@ -13,7 +13,7 @@ use super::error::CommandError;
 use super::runtime::runtime;
 use crate::config::StoreArgs;
 use crate::engine::experiment_spec::ExperimentSpec;
-use crate::service::reports::replay::{Replay, replay};
+use crate::service::reports::replay::{Replay, Replayed, replay};
 use crate::service::transfer;
 use crate::store::SharedStore;
 use dueling_bandits::PolicySpec;
@@ -122,7 +122,8 @@ async fn all(
     }
     let mut replays = Vec::new();
     for policy in policies {
-        let replayed = replay(&**store, &record, &spec, policy, record.head, None).await;
+        let of = Replayed { record: &record, spec: &spec, head: record.head };
+        let replayed = replay(&**store, of, policy, None, None).await;
         replays.push(replayed.map_err(anyhow::Error::new)?);
     }
     store.close().await;

@@ -1,19 +1,36 @@
 //! `/`: the list of experiments.
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 
 use super::layout::{number, timestamp};
 use super::parts::status;
 use crate::engine::loaded::LoadedExperiment;
-use crate::service::reports::standings::Standings;
+use crate::service::reports::overview::Overview;
+use crate::service::reports::single_flight::Computed;
 use crate::store::ExperimentRecord;
 
 /// One row of the list.
 pub(crate) struct Row {
     pub record: ExperimentRecord,
-    /// The experiment, its standings and its number of alarms, if it is in memory. A list loads
-    /// nothing.
-    pub loaded: Option<(std::sync::Arc<LoadedExperiment>, Standings, usize)>,
+    /// More, if it is in memory. A list loads nothing.
+    pub loaded: Option<Summary>,
+}
+
+/// What the list has of an experiment in memory.
+pub(crate) struct Summary {
+    pub loaded: Arc<LoadedExperiment>,
+    pub overview: Arc<Computed<Overview>>,
+    /// Number of alarms.
+    pub alarms: usize,
+}
+
+impl Summary {
+    fn leaders(&self) -> String {
+        let id = |&ranker: &usize| self.loaded.spec.rankers[ranker].id.as_str();
+        self.overview.leaders.iter().map(id).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The page.
@@ -46,14 +63,14 @@ pub(crate) fn page(rows: &[Row], next: Option<&str>, first: bool) -> Markup {
                             tr {
                                 th scope="row" { a href={ "/experiments/" (row.record.name) } { (row.record.name) } }
                                 td { (status(&row.record)) }
-                                @if let Some((_, standings, alarms)) = &row.loaded {
+                                @if let Some(summary) = &row.loaded {
                                     td {
-                                        @if standings.duels == 0 { span.quiet { "no data yet" } }
-                                        @else if standings.leaders.len() > 2 { (standings.leaders.len()) " tied" }
-                                        @else { (standings.leaders.join(", ")) }
+                                        @if summary.overview.duels == 0 { span.quiet { "no data yet" } }
+                                        @else if summary.overview.leaders.len() > 2 { (summary.overview.leaders.len()) " tied" }
+                                        @else { (summary.leaders()) }
                                     }
-                                    td.number { (number(standings.duels)) }
-                                    td.number { @if *alarms > 0 { b { "⚠ " (alarms) } } @else { "0" } }
+                                    td.number { (number(summary.overview.duels)) }
+                                    td.number { @if summary.alarms > 0 { b { "⚠ " (summary.alarms) } } @else { "0" } }
                                 } @else {
                                     td colspan="3" { span.quiet { "not in memory; open it to load it" } }
                                 }

@@ -12,12 +12,14 @@ use axum::routing::{get, post};
 use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
-use super::response::{POLICY, problem_page, show, tagged};
+use super::response::{POLICY, TaggedFile, TaggedPage, problem_page};
 use super::session::{self, Sessions};
-use super::view::View;
+use super::view::{Copied, Parts, View};
 use super::{experiment, list};
+use crate::engine::loaded::LoadedExperiment;
 use crate::http::guard::PageSessions as _;
 use crate::http::{AppState, Caller};
+use crate::service::error::ServiceError;
 
 /// The pages, which need the scope `read`. A session opens them, too.
 pub(crate) const PAGES: [&str; 2] = ["/", "/experiments/{name}"];
@@ -48,7 +50,8 @@ impl FromRef<Dashboard> for Sessions {
 
 pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
     let asset = |kind: &'static str, text: &'static str| {
-        get(move |headers: HeaderMap| async move { tagged(&headers, kind, text.to_owned()) })
+        let file = TaggedFile::new(kind, text);
+        get(async move |headers: HeaderMap| file.respond(&headers))
     };
     Router::new()
         .route("/", get(experiments))
@@ -92,18 +95,29 @@ async fn experiments(
     let more = records.len() > LIST as usize;
     records.truncate(LIST as usize);
     let next = if more { records.last().map(|record| record.name.clone()) } else { None };
-    let rows: Vec<_> = records
-        .into_iter()
-        .map(|record| {
-            let loaded = state.service.peek(&record.name).and_then(|loaded| {
-                let standings = loaded.standings().ok()?;
-                let alarms = state.service.traffic(&loaded).ok()?.1.len();
-                Some((Arc::clone(&loaded), standings, alarms))
-            });
-            list::Row { record, loaded }
-        })
-        .collect();
-    show(&headers, "Experiments", session, &list::page(&rows, next.as_deref(), after.is_none()))
+    let mut rows = Vec::new();
+    for record in records {
+        let loaded = match state.service.peek(&record.name) {
+            Some(loaded) => summary(&state, loaded).await,
+            None => None,
+        };
+        rows.push(list::Row { record, loaded });
+    }
+    let render = move || {
+        let main = list::page(&rows, next.as_deref(), after.is_none());
+        TaggedPage::new("Experiments", session, &main)
+    };
+    match state.service.reports.run(render).await {
+        Ok(page) => page.respond(&headers),
+        Err(error) => problem_page(&error.into(), session),
+    }
+}
+
+/// The row of an experiment in memory; `None` while its state is folded again.
+async fn summary(state: &AppState, loaded: Arc<LoadedExperiment>) -> Option<list::Summary> {
+    let overview = state.service.overview(&loaded).await.ok()?;
+    let alarms = state.service.traffic(&loaded).await.ok()?.1.len();
+    Some(list::Summary { loaded, overview, alarms })
 }
 
 #[derive(Deserialize)]
@@ -120,12 +134,27 @@ async fn one(
 ) -> Response {
     let session = sessions.key_of(&headers).is_some();
     let chosen = query.ok().and_then(|Query(query)| query.ranker);
-    let view = match state.service.experiment(&name).await {
-        Ok(loaded) => View::of(&state.service, loaded, chosen.as_deref()).await,
+    let rendered = match state.service.experiment(&name).await {
+        Ok(loaded) => render(&state, loaded, chosen, session).await,
         Err(error) => Err(error),
     };
-    match view {
-        Ok(view) => show(&headers, &name, session, &experiment::page(&view)),
+    match rendered {
+        Ok(page) => page.respond(&headers),
         Err(error) => problem_page(&error.into(), session),
     }
+}
+
+async fn render(
+    state: &AppState,
+    loaded: Arc<LoadedExperiment>,
+    chosen: Option<String>,
+    session: bool,
+) -> Result<TaggedPage, ServiceError> {
+    let parts = Parts::of(&state.service, &loaded).await?;
+    let read = Arc::clone(&loaded);
+    let render = move |copied| {
+        let view = View::new(loaded, parts, copied, chosen.as_deref());
+        TaggedPage::new(&view.loaded.name, session, &experiment::page(&view))
+    };
+    state.service.reports.compute(move || Copied::of(&read), render).await
 }

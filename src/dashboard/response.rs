@@ -6,32 +6,82 @@ use maud::{Markup, html};
 use sha2::{Digest as _, Sha256};
 
 use super::layout::{Frame, page};
+use crate::http::deliver::SharedText;
 use crate::http::problem::Problem;
 
 /// Only this site's own style and script.
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
     img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A page about experiments, with an `ETag`.
-pub(crate) fn show(headers: &HeaderMap, title: &str, session: bool, main: &Markup) -> Response {
-    let frame = Frame { title, session, updates: true };
-    tagged(headers, "text/html; charset=utf-8", page(&frame, main).into_string())
+/// A page about experiments, and a tag derived from its text.
+pub(crate) struct TaggedPage {
+    text: String,
+    tag: String,
 }
 
-/// A text with an `ETag` derived from it; 304 for a browser that has it.
-pub(crate) fn tagged(headers: &HeaderMap, content_type: &'static str, text: String) -> Response {
-    let digest = Sha256::digest(&text);
-    let tag: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    let tag = format!("\"{tag}\"");
+impl TaggedPage {
+    /// Render the page. Run this on a thread for reports.
+    pub fn new(title: &str, session: bool, main: &Markup) -> Self {
+        let frame = Frame { title, session, updates: true };
+        let text = page(&frame, main).into_string();
+        let tag = tag_of(text.as_bytes());
+        Self { text, tag }
+    }
+
+    /// The page, or 304 for a browser that has it.
+    pub fn respond(self, request: &HeaderMap) -> Response {
+        let html = "text/html; charset=utf-8";
+        if knows(request, &self.tag) {
+            return with_tag(StatusCode::NOT_MODIFIED.into_response(), html, &self.tag);
+        }
+        with_tag(self.text.into_response(), html, &self.tag)
+    }
+}
+
+/// A file of the program, with a tag derived from it.
+#[derive(Debug, Clone)]
+pub(crate) struct TaggedFile {
+    content_type: &'static str,
+    text: SharedText,
+    tag: String,
+}
+
+impl TaggedFile {
+    pub fn new(content_type: &'static str, text: &'static str) -> Self {
+        Self { content_type, text: SharedText::new(text), tag: tag_of(text.as_bytes()) }
+    }
+
+    /// The file, or 304 for a browser that has it.
+    pub fn respond(&self, request: &HeaderMap) -> Response {
+        let response = match knows(request, &self.tag) {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false => self.text.respond(request, []),
+        };
+        with_tag(response, self.content_type, &self.tag)
+    }
+}
+
+fn tag_of(text: &[u8]) -> String {
+    let digits: String =
+        Sha256::digest(text)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{digits}\"")
+}
+
+fn knows(request: &HeaderMap, tag: &str) -> bool {
     // Compression on the way makes a tag weak.
-    let known = headers.get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok());
-    let known = known.is_some_and(|known| {
-        known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag)
-    });
-    let status = if known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
-    let body = if known { String::new() } else { text };
-    let headers = [(header::CONTENT_TYPE, content_type.to_owned()), (header::ETAG, tag)];
-    (status, headers, body).into_response()
+    let known = request.get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+    known
+        .is_some_and(|known| known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag))
+}
+
+fn with_tag(mut response: Response, content_type: &'static str, tag: &str) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    // Digits in quotes are a valid header value.
+    if let Ok(tag) = HeaderValue::from_str(tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    response
 }
 
 /// A problem as a page.

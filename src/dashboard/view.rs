@@ -3,20 +3,22 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::engine::fold::counts::{Counts, PairTotals};
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::batches::OpenBatch;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::Alarm;
 use crate::service::reports::regret::RegretReport;
-use crate::service::reports::standings::Standings;
-use crate::service::reports::statistics::Statistics;
+use crate::service::reports::single_flight::Computed;
+use crate::service::reports::standings::{Standings, StandingsInput};
+use crate::service::reports::statistics::{Statistics, StatisticsInput};
 use crate::service::reports::traffic::TrafficSummary;
 use crate::service::reports::verdict::Verdict;
 use crate::store::ExperimentRecord;
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::history::Checkpoint;
-use dueling_bandits::evidence::{RacePoint, Sequences};
+use dueling_bandits::evidence::{History, RacePoint, Sequences};
 use dueling_bandits::pairs::pair_index;
 
 /// Maximum number of deciding pairs that are marked: many marks would be useless.
@@ -27,8 +29,8 @@ pub(crate) struct View {
     pub loaded: Arc<LoadedExperiment>,
     pub record: ExperimentRecord,
     pub standings: Standings,
-    pub verdict: Arc<Verdict>,
-    pub regret: Arc<RegretReport>,
+    pub verdict: Arc<Computed<Verdict>>,
+    pub regret: Arc<Computed<RegretReport>>,
     /// Counts over time.
     pub checkpoints: Vec<Checkpoint>,
     pub traffic: TrafficSummary,
@@ -53,8 +55,59 @@ pub(crate) struct View {
     pub race: Vec<RacePoint>,
     /// The intervals of pairs.
     sequences: Sequences,
+    /// Raw counts.
+    counts: Arc<Counts>,
     /// Counts by the experiment's tie rule.
     tally: Tally,
+}
+
+/// The reports that a page shows, which others share.
+pub(crate) struct Parts {
+    verdict: Arc<Computed<Verdict>>,
+    regret: Arc<Computed<RegretReport>>,
+    traffic: TrafficSummary,
+    alarms: Vec<Alarm>,
+    batch: Option<OpenBatch>,
+}
+
+impl Parts {
+    pub async fn of(
+        service: &Arc<Service>,
+        loaded: &Arc<LoadedExperiment>,
+    ) -> Result<Self, ServiceError> {
+        let target = loaded.spec.verdict_target();
+        let (verdict, regret, (traffic, alarms)) = tokio::try_join!(
+            service.verdict(loaded, target),
+            service.regret_report(loaded),
+            service.traffic(loaded)
+        )?;
+        let in_batches = loaded.fold()?.policy().batches().is_some();
+        let batch = if in_batches { Some(service.batch(&loaded.name).await?) } else { None };
+        Ok(Self { verdict, regret, traffic, alarms, batch })
+    }
+}
+
+/// What a page needs of the fold.
+pub(crate) struct Copied {
+    standings: StandingsInput,
+    statistics: StatisticsInput,
+    initial_rankers: usize,
+    history: History,
+    race: Vec<RacePoint>,
+}
+
+impl Copied {
+    pub fn of(loaded: &LoadedExperiment) -> Result<Self, ServiceError> {
+        let fold = loaded.fold()?;
+        let standings = StandingsInput::of(&fold);
+        Ok(Self {
+            statistics: StatisticsInput::of(&fold, Arc::clone(&standings.counts)),
+            standings,
+            initial_rankers: fold.initial_rankers(),
+            history: fold.history().clone(),
+            race: fold.race().points().to_vec(),
+        })
+    }
 }
 
 /// The counts of a pair.
@@ -71,36 +124,23 @@ pub(crate) struct Pairing {
 }
 
 impl View {
-    /// The current data. `chosen` is the id of the selected ranker; the best one by default.
-    pub async fn of(
-        service: &Service,
+    /// The data of a page. `chosen` is the id of the selected ranker; the best one by default.
+    pub fn new(
         loaded: Arc<LoadedExperiment>,
+        parts: Parts,
+        copied: Copied,
         chosen: Option<&str>,
-    ) -> Result<Self, ServiceError> {
-        let target = loaded.spec.verdict_target();
-        let (verdict, regret) =
-            tokio::try_join!(service.verdict(&loaded, target), service.regret_report(&loaded))?;
-        let standings = loaded.standings()?;
-        let statistics = loaded.page_statistics()?;
-        let (tally, sequences, checkpoints, recent, race, in_batches) = {
-            let fold = loaded.fold()?;
-            let (policy, history) = (fold.policy(), fold.history());
-            let rankers = policy.tally().rankers();
-            let sequences = Sequences::new(fold.initial_rankers(), rankers, target.confidence);
-            let recent =
-                (1..rankers).flat_map(|i| (0..i).map(move |j| history.rate(i, j))).collect();
-            let race = fold.race().points().to_vec();
-            (
-                policy.tally().clone(),
-                sequences,
-                history.checkpoints(),
-                recent,
-                race,
-                policy.batches().is_some(),
-            )
-        };
-        let batch = if in_batches { Some(service.batch(&loaded.name).await?) } else { None };
-        let (traffic, alarms) = service.traffic(&loaded)?;
+    ) -> Self {
+        let Parts { verdict, regret, traffic, alarms, batch } = parts;
+        let Copied { standings: input, history, initial_rankers, race, .. } = copied;
+        let standings = loaded.scores_of(&input);
+        let statistics = loaded.page_statistics(&copied.statistics);
+        let rankers = input.tally.rankers();
+        let confidence = loaded.spec.verdict_target().confidence;
+        let sequences = Sequences::new(initial_rankers, rankers, confidence);
+        let checkpoints = history.checkpoints();
+        let recent = (1..rankers).flat_map(|i| (0..i).map(move |j| (i, j)));
+        let recent = recent.map(|(i, j)| history.rate(i, j)).collect();
         let ids: Vec<String> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
         let mut order: Vec<usize> = (0..ids.len()).collect();
         order.sort_by(|&i, &j| {
@@ -123,7 +163,7 @@ impl View {
             .collect();
         let chosen = chosen.and_then(|id| ids.iter().position(|own| own == id)).unwrap_or(order[0]);
         let record = loaded.record();
-        Ok(Self {
+        Self {
             loaded,
             record,
             standings,
@@ -142,8 +182,9 @@ impl View {
             sequences,
             verdict,
             checkpoints,
-            tally,
-        })
+            counts: input.counts,
+            tally: input.tally,
+        }
     }
 
     /// The counts of `i` against `j`; `None` if they have not been compared.
@@ -152,8 +193,7 @@ impl View {
             return None;
         }
         let (rate, plays) = (self.tally.mean(i, j)?, self.tally.plays(i, j));
-        let (wins, losses) = (self.standings.wins[i][j], self.standings.wins[j][i]);
-        let ties = self.standings.ties[i][j];
+        let PairTotals { wins, losses, ties, .. } = self.counts.pair(i, j);
         Some(Pairing { rate, plays, wins, losses, ties, deciding: self.deciding.contains(&(i, j)) })
     }
 
@@ -165,8 +205,8 @@ impl View {
 
     /// Number of duels of a pair with a win or a tie.
     pub fn duels_with_result(&self, i: usize, j: usize) -> u64 {
-        let Standings { wins, ties, .. } = &self.standings;
-        wins[i][j] + wins[j][i] + ties[i][j]
+        let PairTotals { wins, losses, ties, .. } = self.counts.pair(i, j);
+        wins + losses + ties
     }
 
     /// Recent comparisons of two different rankers per page.

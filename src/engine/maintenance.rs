@@ -207,12 +207,19 @@ impl Engine {
 
     async fn save_snapshot(
         &self,
-        loaded: &LoadedExperiment,
+        loaded: &Arc<LoadedExperiment>,
         every: u64,
     ) -> Result<(), EngineError> {
-        if !loaded.is_broken()
-            && let Some(snapshot) = loaded.snapshot_if_due(every, self.now_ms())?
-        {
+        if loaded.is_broken() || !loaded.snapshot_is_due(every) {
+            return Ok(());
+        }
+        // with many rankers it is megabytes: not on a thread that serves requests
+        let (saved, now_ms) = (Arc::clone(loaded), self.now_ms());
+        let snapshot = tokio::task::spawn_blocking(move || saved.snapshot_if_due(every, now_ms));
+        let snapshot = snapshot.await.map_err(|error| {
+            EngineError::Internal(format!("a snapshot was not made: {error}"))
+        })??;
+        if let Some(snapshot) = snapshot {
             // first: a process that starts from the snapshot does not fold these ends again
             self.note_ended_batches(loaded).await?;
             self.store.save_snapshot(&snapshot).await?;

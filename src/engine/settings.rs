@@ -24,6 +24,9 @@ pub struct EngineSettings {
     /// Estimated bytes that the clicks of unsettled duels of one experiment may take. Beyond that,
     /// feedback that does not settle its duel is refused as overloaded.
     pub open_pages_bytes_max: usize,
+    /// Bytes that answers may take while they are kept for all who ask, or wait for clients that
+    /// read slowly. Beyond that, further large answers are refused as overloaded.
+    pub answer_bytes: usize,
 }
 
 impl Default for EngineSettings {
@@ -36,6 +39,7 @@ impl Default for EngineSettings {
             idle_after: Duration::from_secs(3600),
             memory_bytes: 1 << 30,
             open_pages_bytes_max: 64 << 20,
+            answer_bytes: 256 << 20,
         }
     }
 }

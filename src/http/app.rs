@@ -23,6 +23,7 @@ use super::guard::{Guard, Rules};
 use super::hosts::{HostCheck, Hosts, refuse_other_hosts};
 use super::openapi::{self, ApiDoc};
 use super::operation::Operation;
+use super::peer::Peer;
 use super::routes::Routes;
 use super::shell::{Shell, ShellSettings};
 use super::state::AppState;
@@ -32,6 +33,7 @@ use super::{
 };
 use crate::access::ApiKeySet;
 use crate::dashboard;
+use crate::telemetry::metrics::Metrics;
 
 /// The resources of the API. Add a new resource here.
 fn api() -> Routes {
@@ -76,6 +78,14 @@ pub struct App {
     router: Router,
     fast_path: Arc<FastPath>,
     hosts: Arc<HostCheck>,
+    metrics: Arc<Metrics>,
+}
+
+/// A server for the requests of one connection.
+#[derive(Clone)]
+pub(crate) struct PeerApp {
+    app: App,
+    peer: Arc<Peer>,
 }
 
 /// The server for this state.
@@ -113,38 +123,57 @@ pub fn app_for(
     let hosts = Arc::new(HostCheck::new(Arc::clone(&given), Arc::clone(&service), hosts));
     let router = router.layer(from_fn_with_state(Arc::clone(&hosts), refuse_other_hosts));
     let guard = Guard::new(given, Arc::clone(&service), Arc::new(sessions), rules);
-    let shell = Arc::new(Shell::new(guard, settings, &metrics)?);
-    let router = shell.around(router, settings);
-    Ok(App { router, fast_path: Arc::new(FastPath::new(shell, service)), hosts })
+    let shell = Arc::new(Shell::new(guard, Arc::clone(&service.reports), settings, &metrics)?);
+    let router = shell.around(router);
+    Ok(App { router, fast_path: Arc::new(FastPath::new(shell, service)), hosts, metrics })
 }
 
 /// The future of a response: [`Either::Left`] if the fast path responded.
 pub type ResponseFuture = Either<Ready<Result<Response, Infallible>>, RouteFuture<Infallible>>;
 
 impl App {
-    /// Respond to a request.
+    /// Respond to a request whose origin is unknown. No limit per address applies to it.
     pub fn respond<B>(&self, request: hyper::Request<B>) -> ResponseFuture
     where
         B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        let request = if request.body().is_end_stream() && self.hosts.admits(&request) {
-            match self.fast_path.respond(request.map(|_| Body::empty())) {
+        self.respond_to(request, None)
+    }
+
+    fn respond_to<B>(&self, request: hyper::Request<B>, peer: Option<&Arc<Peer>>) -> ResponseFuture
+    where
+        B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let mut request = if request.body().is_end_stream() && self.hosts.admits(&request) {
+            match self.fast_path.respond(request.map(|_| Body::empty()), peer.map(Arc::as_ref)) {
                 ControlFlow::Break(response) => return Either::Left(ready(Ok(response))),
                 ControlFlow::Continue(request) => request,
             }
         } else {
             request.map(Body::new)
         };
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(Arc::clone(peer));
+        }
         Either::Right(self.router.clone().call(request))
+    }
+
+    /// The same server, for the connection of this peer.
+    pub(crate) fn for_peer(&self, peer: Arc<Peer>) -> PeerApp {
+        PeerApp { app: self.clone(), peer }
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 }
 
-impl Service<hyper::Request<Incoming>> for App {
+impl Service<hyper::Request<Incoming>> for PeerApp {
     type Response = Response;
     type Error = Infallible;
     type Future = ResponseFuture;
 
     fn call(&self, request: hyper::Request<Incoming>) -> Self::Future {
-        self.respond(request)
+        self.app.respond_to(request, Some(&self.peer))
     }
 }

@@ -1,9 +1,15 @@
 //! Responses with an `ETag`.
 
-use axum::Json;
+use std::sync::Arc;
+
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+
+use super::deliver::{accepts_gzip, shared};
+use super::problem::ApiResult;
+use super::state::AppState;
+use crate::service::reports::single_flight::Computed;
 
 /// 304, if the caller already has the representation with this tag (RFC 9110 §13.1.2, weak
 /// comparison).
@@ -17,9 +23,23 @@ pub(crate) fn unchanged(headers: &HeaderMap, tag: &str) -> Option<Response> {
     same.then(|| with_etag(StatusCode::NOT_MODIFIED.into_response(), tag))
 }
 
-/// `body` as JSON, with this tag.
-pub(crate) fn tagged(tag: &str, body: &impl Serialize) -> Response {
-    with_etag(Json(body).into_response(), tag)
+/// A report as JSON, with this tag. It is written once for all who ask.
+pub(crate) async fn tagged<T: Serialize + Send + Sync + 'static>(
+    state: &AppState,
+    request: &HeaderMap,
+    tag: &str,
+    report: Arc<Computed<T>>,
+) -> ApiResult<Response> {
+    let compressed = accepts_gzip(request);
+    let written = match report.written(compressed) {
+        Some(written) => written,
+        None => {
+            let pool = Arc::clone(&state.service.reports);
+            state.service.reports.run(move || report.write(&pool, compressed)).await??
+        }
+    };
+    let json = HeaderValue::from_static("application/json");
+    Ok(with_etag(shared(written, [(header::CONTENT_TYPE, json)]), tag))
 }
 
 fn with_etag(mut response: Response, tag: &str) -> Response {

@@ -11,6 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::service::Service;
+use crate::service::reports::overview::newest_overview;
 
 /// Maximum number of experiments with metrics of their own, the first ones by name. It bounds the
 /// number of labels.
@@ -34,6 +35,16 @@ struct FeedbackLabels {
 struct AlarmLabels {
     experiment: String,
     kind: &'static str,
+}
+
+/// Compute what [`ExperimentMetrics`] encodes.
+pub(crate) async fn prepare(service: &Service) {
+    for loaded in service.loaded().iter().take(EXPERIMENTS_MAX) {
+        // While the state of an experiment is folded again, it has no estimates.
+        if let Err(error) = service.overview(loaded).await {
+            tracing::debug!(%error, experiment = loaded.name, "no metrics");
+        }
+    }
 }
 
 /// Collects the metrics of a service's experiments.
@@ -65,12 +76,12 @@ impl Collector for ExperimentMetrics {
         let alarm = Family::<AlarmLabels, Gauge>::default();
         for loaded in experiments.iter().take(EXPERIMENTS_MAX) {
             let labels = Labels { experiment: loaded.name.clone() };
-            // While the state of an experiment is folded again, it has no estimates.
-            let Ok(estimate) = loaded.regret() else { continue };
+            let Some(overview) = newest_overview(loaded) else { continue };
+            let estimate = &overview.regret;
             position.get_or_create(&labels).set(estimate.position as f64);
             regret.get_or_create(&labels).set(estimate.copeland_regret);
             uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
-            let Ok((traffic, alarms)) = service.traffic(loaded) else { continue };
+            let Ok((traffic, alarms)) = service.traffic_now(loaded) else { continue };
             in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
             duels.get_or_create(&labels).inc_by(traffic.pairs);
             self_duels.get_or_create(&labels).inc_by(traffic.self_duels);

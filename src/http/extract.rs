@@ -17,6 +17,9 @@ use serde_path_to_error::Segment;
 
 use super::problem::{Problem, ProblemKind};
 
+/// A body from this size on is parsed away from the threads that serve requests.
+const LARGE_BYTES: usize = 64 * 1024;
+
 /// A JSON body. `T` should `deny_unknown_fields`, so that a misspelt field is rejected, not
 /// ignored.
 #[derive(Debug, Clone, Copy)]
@@ -39,12 +42,12 @@ pub struct PathOf<T>(pub T);
 #[derive(Debug, Clone, Copy)]
 pub struct QueryOf<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         require_json(request.headers())?;
-        json(&whole(request, state).await?).map(Self)
+        json_in_turn(whole(request, state).await?).await.map(Self)
     }
 }
 
@@ -104,6 +107,15 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     } else {
         Err(problem(format!("The Content-Type is {text:?}; send application/json.")))
     }
+}
+
+/// As [`json`]. A large body is parsed on a thread for blocking work: it would hold up the requests
+/// that share a thread with it.
+async fn json_in_turn<T: DeserializeOwned + Send + 'static>(bytes: Bytes) -> Result<T, Problem> {
+    if bytes.len() < LARGE_BYTES {
+        return json(&bytes);
+    }
+    tokio::task::spawn_blocking(move || json(&bytes)).await.map_err(Problem::internal)?
 }
 
 /// Parse one JSON object, and nothing after it.

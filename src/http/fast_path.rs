@@ -18,6 +18,7 @@ use hyper::body::Body as _;
 
 use super::duels::{Duel, NEXT_DUEL};
 use super::guard::Authorization;
+use super::peer::Peer;
 use super::problem::Problem;
 use super::running_request::{Route, RouteMetrics, with_key};
 use super::shell::{Shell, headers_fit, panic_response};
@@ -38,7 +39,7 @@ impl FastPath {
     }
 
     /// The response, or the request if the router must process it.
-    pub fn respond(&self, request: Request) -> ControlFlow<Response, Request> {
+    pub fn respond(&self, request: Request, peer: Option<&Peer>) -> ControlFlow<Response, Request> {
         let started = Instant::now();
         let shell = &*self.shell;
         let Some(name) = experiment_of(&request).filter(|_| headers_fit(request.headers())) else {
@@ -48,6 +49,9 @@ impl FastPath {
         else {
             return ControlFlow::Continue(request);
         };
+        if let Some(peer) = peer {
+            peer.note_authorized();
+        }
         // Only after authorization: looking an experiment up keeps it in memory.
         let Some(loaded) = self.service.in_memory(name) else {
             return ControlFlow::Continue(request);

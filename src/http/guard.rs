@@ -131,6 +131,8 @@ pub(crate) struct Guard {
 
 /// The decision on a request.
 pub(crate) enum Authorization {
+    /// Admitted, because the route needs no key.
+    Open,
     /// Admitted, with its key if it needs one.
     Admitted(Option<Arc<KnownKey>>),
     /// Undecided: this process does not know the key. It may be in the database.
@@ -158,7 +160,7 @@ impl Guard {
     ) -> Result<Authorization, Box<Response>> {
         let rule = self.rules.of(route);
         if matches!(rule, Some(Rule::Open)) {
-            return Ok(Authorization::Admitted(None));
+            return Ok(Authorization::Open);
         }
         let stored = self.service.access().current();
         if self.given.is_empty() && stored.is_empty() {

@@ -1,5 +1,7 @@
 //! `/livez`, `/readyz` and `/metrics`: for orchestrators and Prometheus.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::header;
@@ -9,6 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::caller::Caller;
+use super::experiment_metrics;
 use super::openapi;
 use super::operation::Access;
 use super::problem::{ApiResult, Problem, ProblemKind};
@@ -118,6 +121,9 @@ async fn readyz(State(state): State<AppState>) -> ApiResult<Json<Ready>> {
 ))]
 async fn metrics(State(state): State<AppState>, caller: Caller) -> ApiResult<impl IntoResponse> {
     caller.require_all_experiments()?;
-    let text = state.metrics.encode().map_err(Problem::internal)?;
+    experiment_metrics::prepare(&state.service).await;
+    let metrics = Arc::clone(&state.metrics);
+    let text = state.service.reports.read(move || metrics.encode());
+    let text = text.await?.map_err(Problem::internal)?;
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text))
 }

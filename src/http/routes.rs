@@ -79,6 +79,7 @@ fn all_problems(
         kinds.extend([
             ProblemKind::Unauthorized,
             ProblemKind::Forbidden,
+            ProblemKind::TooManyRequests,
             ProblemKind::Overloaded,
             ProblemKind::Unavailable,
         ]);

@@ -5,15 +5,22 @@
 //! client that sends one byte a minute would keep a connection forever, and a request that hangs
 //! would keep the process. This loop over hyper has both.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::app::App;
+use super::connections::{Connections, Limits};
+use super::peer::Peer;
+use super::proxies::TrustedProxies;
+use super::write_progress::{Pace, WriteProgress};
 
 /// Settings of the server loop.
 #[derive(Debug, Clone)]
@@ -22,19 +29,46 @@ pub struct ConnectionSettings {
     /// This is also how long an idle connection is kept. It is longer than the common 60 s of load
     /// balancers, so that the load balancer closes the connection first.
     pub head_within: Duration,
+    /// A client must take [`WRITE_BYTES`] of the responses that wait for it in each such period, or
+    /// the rest of them. Otherwise its connection is closed.
+    pub write_within: Duration,
+    /// Most connections.
+    pub max_connections: usize,
+    /// Most connections from one address, if it is not that of a trusted proxy; half of
+    /// `max_connections` by default.
+    pub max_connections_per_address: Option<usize>,
+    /// The reverse proxies, whose connections are those of many callers.
+    pub proxies: TrustedProxies,
     /// Time that running requests have to finish during a shutdown.
     pub drain_within: Duration,
 }
 
 impl Default for ConnectionSettings {
     fn default() -> Self {
-        Self { head_within: Duration::from_secs(75), drain_within: Duration::from_secs(25) }
+        Self {
+            head_within: Duration::from_secs(75),
+            write_within: Duration::from_secs(10),
+            max_connections: 4096,
+            max_connections_per_address: None,
+            proxies: TrustedProxies::default(),
+            drain_within: Duration::from_secs(25),
+        }
     }
 }
 
 /// Size of a connection's buffer. The head of a request must fit; hyper responds 431 to a larger
 /// one.
-const BUFFER_MAX_BYTES: usize = 64 * 1024;
+const BUFFER_MAX_BYTES: usize = 32 * 1024;
+
+/// The part of waiting responses that a client must take in a period.
+pub const WRITE_BYTES: usize = 64 * 1024;
+
+/// Size of the system's buffer for what is sent on a connection. By default it would grow to
+/// megabytes for each client that does not read.
+const SEND_BUFFER_BYTES: usize = 256 * 1024;
+
+/// Open files that are not connections of callers: those of the database, logs and the program.
+const OTHER_FILES: u64 = 100;
 
 /// The result of the drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +91,11 @@ pub async fn serve(
     http.timer(TokioTimer::new())
         .header_read_timeout(settings.head_within)
         .max_buf_size(BUFFER_MAX_BYTES);
+    if let Err(error) = set_socket_send_buffer_size(&listener, SEND_BUFFER_BYTES) {
+        tracing::debug!(%error, "the size of send buffers was not set");
+    }
+    let pace = Pace { bytes: WRITE_BYTES, period: settings.write_within };
+    let counts = Connections::new(limits(settings), app.metrics().connections_shed.clone());
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
@@ -67,16 +106,24 @@ pub async fn serve(
             () = &mut shutdown => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => {
-                    if let Err(error) = stream.set_nodelay(true) {
-                        tracing::debug!(%error, "TCP_NODELAY was refused");
-                    }
-                    let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), app.clone()));
-                    connections.spawn(async move {
+                Ok((stream, address)) => {
+                    let peer = Arc::new(Peer::new(address.ip()));
+                    let unlimited = settings.proxies.include(address.ip());
+                    let Some(counted) = counts.admit(&peer, unlimited) else {
+                        tracing::debug!(%address, "refused: every connection is in use by a caller with a key");
+                        continue;
+                    };
+                    let number = counted.number();
+                    let stream = TokioIo::new(WriteProgress::new(prepared(stream), pace));
+                    let connection = http.serve_connection(stream, app.for_peer(peer));
+                    let connection = graceful.watch(connection);
+                    let task = connections.spawn(async move {
+                        let _counted = counted;
                         if let Err(error) = connection.await {
-                            tracing::debug!(%peer, %error, "a connection ended early");
+                            tracing::debug!(%address, %error, "a connection ended early");
                         }
                     });
+                    counts.set_task(number, task);
                 }
                 // One failed connection does not matter. If the process has too many open files,
                 // retrying without a pause would only keep a core busy.
@@ -101,4 +148,34 @@ pub async fn serve(
     let cut_off = connections.len();
     connections.shutdown().await;
     Drained::CutOff(cut_off)
+}
+
+fn prepared(stream: TcpStream) -> TcpStream {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY was refused");
+    }
+    stream
+}
+
+/// The limits of connections, within the open files that the system allows.
+fn limits(settings: &ConnectionSettings) -> Limits {
+    let files = open_files().map_or(usize::MAX, |files| {
+        usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX)
+    });
+    let all = settings.max_connections.min(files).max(1);
+    if all < settings.max_connections {
+        tracing::warn!(
+            connections = all,
+            "the limit of open files allows fewer connections than --max-connections; raise it (ulimit -n)"
+        );
+    }
+    let per_address = settings.max_connections_per_address.unwrap_or(all.div_ceil(2));
+    Limits { all, per_address: per_address.clamp(1, all) }
+}
+
+/// The limit of open files, raised as far as the system lets this process; `None` without a limit.
+fn open_files() -> Option<u64> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    if raised.is_ok() { maximum } else { current }
 }

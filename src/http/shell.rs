@@ -1,9 +1,10 @@
 //! The shell around every route: the behaviour that all requests share.
 //!
 //! From the outside in: [`observe`] (id, trace, log line, metrics, problems), authorization
-//! ([`super::guard`]), a permit to run ([`Shell::admit`]), then panics, the time limit, the body
-//! limit and compression. The order matters. A refused request is logged and described like any
-//! other, and a caller without a key takes no permit.
+//! ([`super::guard`]), the time limit, the whole body ([`super::request_body`]), a permit to run
+//! ([`Shell::run`]), then panics; compression comes last ([`super::deliver`]). The order matters. A
+//! refused request is logged and described like any other. A caller without a key takes no permit:
+//! it has a room of its own ([`super::open_room`]). Nor does a body that has not arrived yet.
 //!
 //! Requests that memory can answer do not take this path: see [`super::fast_path`].
 
@@ -11,35 +12,33 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::Semaphore;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::{DefaultPredicate, Predicate as _, SizeAbove};
-use tower_http::limit::RequestBodyLimitLayer;
-use tower_http::timeout::TimeoutLayer;
 use tracing::Instrument as _;
 
 use super::caller::Caller;
+use super::deliver::{accepts_gzip, deliver};
 use super::guard::{Authorization, Guard, unknown_key};
+use super::open_room::{OpenRoom, OpenSettings};
+use super::peer::Peer;
 use super::problem::{Problem, ProblemKind};
+use super::request_body::{BodyBudget, Share};
 use super::request_id::{NoRandomness, RequestIds};
 use super::running_request::{Route, RunningRequest, is_probe, with_key};
 use crate::access::ApiKeys;
+use crate::service::reports::pool::ReportPool;
 use crate::telemetry::metrics::Metrics;
 
 /// Limit of the size of a request's headers, names and values together. A request beyond it gets
 /// 431.
 const HEADERS_MAX_BYTES: usize = 16 * 1024;
-
-/// Responses below this size are not compressed: they fit into a few packets, and compressing takes
-/// longer than sending. Responses of the hot path are always smaller.
-const COMPRESS_ABOVE_BYTES: u64 = 4 * 1024;
 
 /// Settings of the shell.
 #[derive(Debug, Clone)]
@@ -51,8 +50,12 @@ pub struct ShellSettings {
     pub request_timeout: Duration,
     /// A request with a larger body gets 413.
     pub body_limit_bytes: usize,
-    /// Maximum number of requests that run at once; any further one gets 503.
+    /// Maximum number of requests with a key that run at once; any further one gets 503.
     pub max_concurrent_requests: usize,
+    /// Memory of the bodies of all requests, without the first 16 KiB of each.
+    pub bodies_bytes: usize,
+    /// Requests without a key.
+    pub open: OpenSettings,
 }
 
 impl Default for ShellSettings {
@@ -62,6 +65,8 @@ impl Default for ShellSettings {
             request_timeout: Duration::from_secs(10),
             body_limit_bytes: 2 * 1024 * 1024,
             max_concurrent_requests: 1024,
+            bodies_bytes: 64 * 1024 * 1024,
+            open: OpenSettings::default(),
         }
     }
 }
@@ -73,11 +78,17 @@ pub(crate) struct Shell {
     /// One for each request that may run.
     pub permits: Semaphore,
     ids: RequestIds,
+    open: OpenRoom,
+    reports: Arc<ReportPool>,
+    bodies: BodyBudget,
+    body_limit_bytes: usize,
+    time_limit: Duration,
 }
 
 impl Shell {
     pub fn new(
         guard: Guard,
+        reports: Arc<ReportPool>,
         settings: &ShellSettings,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, NoRandomness> {
@@ -85,24 +96,22 @@ impl Shell {
             metrics: Arc::clone(metrics),
             ids: RequestIds::new()?,
             guard,
+            reports,
             permits: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
+            open: OpenRoom::new(&settings.open),
+            bodies: BodyBudget::new(settings.bodies_bytes),
+            body_limit_bytes: settings.body_limit_bytes,
+            time_limit: settings.request_timeout,
         })
     }
 
     /// Put this shell around `router`.
-    pub fn around(self: &Arc<Self>, router: Router, settings: &ShellSettings) -> Router {
+    pub fn around(self: &Arc<Self>, router: Router) -> Router {
         let panics = self.metrics.panics.clone();
-        let compress = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_ABOVE_BYTES));
         let layers = ServiceBuilder::new()
             .layer(from_fn_with_state(Arc::clone(self), observe))
-            .layer(CatchPanicLayer::custom(move |_| panic_response(&panics)))
-            .layer(TimeoutLayer::with_status_code(
-                StatusCode::GATEWAY_TIMEOUT,
-                settings.request_timeout,
-            ))
-            .layer(RequestBodyLimitLayer::new(settings.body_limit_bytes))
-            .layer(CompressionLayer::new().compress_when(compress));
-        // `RequestBodyLimitLayer` replaces the fixed limit of the framework.
+            .layer(CatchPanicLayer::custom(move |_| panic_response(&panics)));
+        // The shell reads bodies, within its own limit.
         router.layer(DefaultBodyLimit::disable()).layer(layers)
     }
 
@@ -111,39 +120,108 @@ impl Shell {
         RunningRequest::begin(&self.metrics, id, request, route, started)
     }
 
-    /// Run an authorized request if there is a permit. Refusing a request at once, instead of
-    /// queueing it, keeps the running ones fast.
-    async fn admit(&self, mut request: Request, next: Next, request_id: &str) -> Response {
+    /// Run a request if it is authorized.
+    async fn admit(&self, request: Request, next: Next, request_id: &str) -> Response {
         let route = request.extensions().get::<MatchedPath>().cloned();
         let route = route.as_ref().map(MatchedPath::as_str);
-        let mut authorization = self.guard.authorize(&request, route);
-        if let Ok(Authorization::UnknownKey) = authorization {
-            authorization = match self.guard.refresh().await {
-                Ok(()) => self.guard.authorize(&request, route),
-                Err(problem) => Err(Box::new(problem.into_response())),
-            };
-        }
-        let caller = match authorization {
+        let peer = request.extensions().get::<Arc<Peer>>().cloned();
+        let authorization = match self.guard.authorize(&request, route) {
+            Ok(Authorization::UnknownKey) => {
+                match self.read_keys(request.headers(), peer.as_deref()).await {
+                    Ok(()) => self.guard.authorize(&request, route),
+                    Err(problem) => Err(Box::new(problem.into_response())),
+                }
+            }
+            decided => decided,
+        };
+        let key = match authorization {
             Ok(Authorization::Admitted(key)) => key,
+            Ok(Authorization::Open) => return self.run_open(request, next, peer.as_deref()).await,
             Ok(Authorization::UnknownKey) => return unknown_key().into_response(),
             Err(refusal) => return *refusal,
         };
-        let key = caller.as_ref().map(|key| key.id().clone());
-        let _permit = if is_probe(request.uri().path()) {
-            None
-        } else {
-            match self.permits.try_acquire() {
-                Ok(permit) => Some(permit),
-                Err(_) => {
-                    self.metrics.http_requests_shed.inc();
-                    return with_key(key, overloaded().into_response());
-                }
-            }
-        };
-        request.extensions_mut().insert(Caller::new(caller, request_id));
-        let response = next.run(request).await;
-        with_key(key, response)
+        if let Some(peer) = peer {
+            peer.note_authorized();
+        }
+        let id = key.as_ref().map(|key| key.id().clone());
+        with_key(id, self.run(request, next, Caller::new(key, request_id)).await)
     }
+
+    /// Read the keys of the database because a request has one that this process does not know.
+    /// The request holds only its connection meanwhile, and waits no longer than any request
+    /// without a key.
+    async fn read_keys(&self, headers: &HeaderMap, peer: Option<&Peer>) -> Result<(), Problem> {
+        self.open.count(peer, headers)?;
+        let read = tokio::time::timeout(self.open.time_limit, self.guard.refresh()).await;
+        read.unwrap_or_else(|_| {
+            Err(Problem::new(
+                ProblemKind::Unavailable,
+                "This server does not know the key, and the database does not answer in time.",
+            ))
+        })
+    }
+
+    /// Run a request that needs no key. Probes need no place, so that they are always answered.
+    async fn run_open(&self, request: Request, next: Next, peer: Option<&Peer>) -> Response {
+        let probe = is_probe(request.uri().path());
+        if !probe && let Err(problem) = self.open.count(peer, request.headers()) {
+            return problem.into_response();
+        }
+        let run = async {
+            let limit = self.open.body_limit_bytes;
+            let (mut request, _share) = self.with_whole_body(request, limit).await?;
+            let place = if probe { None } else { Some(self.open.enter().await) };
+            if let Some(place) = &place {
+                request.extensions_mut().insert(place.clone());
+            }
+            let compress = accepts_gzip(request.headers());
+            let response = next.run(request).await;
+            Ok(deliver(response, compress, &self.reports).await)
+        };
+        // A probe of the database has a time limit of its own.
+        within(if probe { self.time_limit } else { self.open.time_limit }, run).await
+    }
+
+    /// Run an authorized request if there is a permit. Refusing a request at once, instead of
+    /// queueing it, keeps the running ones fast.
+    async fn run(&self, request: Request, next: Next, caller: Caller) -> Response {
+        let run = async {
+            let (mut request, _share) =
+                self.with_whole_body(request, self.body_limit_bytes).await?;
+            let _permit = if is_probe(request.uri().path()) {
+                None
+            } else {
+                let permit = self.permits.try_acquire().map_err(|_| {
+                    self.metrics.http_requests_shed.inc();
+                    overloaded()
+                })?;
+                Some(permit)
+            };
+            request.extensions_mut().insert(caller);
+            let compress = accepts_gzip(request.headers());
+            let response = next.run(request).await;
+            Ok(deliver(response, compress, &self.reports).await)
+        };
+        within(self.time_limit, run).await
+    }
+
+    async fn with_whole_body(
+        &self,
+        request: Request,
+        limit: usize,
+    ) -> Result<(Request, Share), Problem> {
+        let (parts, body) = request.into_parts();
+        let (body, share) = self.bodies.read(&parts.headers, body, limit).await?;
+        Ok((Request::from_parts(parts, Body::from(body)), share))
+    }
+}
+
+/// The response, or the problem of a request that takes longer than `limit`.
+async fn within(limit: Duration, run: impl Future<Output = Result<Response, Problem>>) -> Response {
+    tokio::time::timeout(limit, run)
+        .await
+        .unwrap_or_else(|_| Err(Problem::new(ProblemKind::Timeout, ProblemKind::Timeout.meaning())))
+        .into_response()
 }
 
 fn overloaded() -> Problem {

@@ -3,17 +3,19 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use serde::Deserialize;
+use utoipa::IntoParams;
 use utoipa_axum::routes;
 
 use super::etag::{tagged, unchanged};
-use super::extract::PathOf;
+use super::extract::{PathOf, QueryOf};
 use super::operation::Access;
-use super::problem::{ApiResult, ProblemKind};
+use super::problem::{ApiResult, Problem, ProblemKind};
 use super::routes::Routes;
 use super::state::AppState;
 use crate::access::Scope;
 use crate::service::reports::regret::RegretReport;
-use crate::service::reports::standings::Standings;
+use crate::service::reports::standings::{Rows, Standings};
 
 pub(crate) fn routes() -> Routes {
     let (read, problems) = (Access::Scope(Scope::Read), &[ProblemKind::ExperimentNotFound]);
@@ -24,13 +26,45 @@ pub(crate) fn routes() -> Routes {
     )
 }
 
+/// Rows of the matrices.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct RowsQuery {
+    /// Index of the ranker of the first row of `wins` and `ties`; 0 by default.
+    #[param(minimum = 0, maximum = 1023, nullable = false)]
+    offset: Option<usize>,
+    /// Most rows, 1 to 256; 256 by default.
+    #[param(minimum = 1, maximum = 256, nullable = false)]
+    limit: Option<usize>,
+}
+
+impl RowsQuery {
+    fn rows(&self, rankers: usize) -> ApiResult<Rows> {
+        let rows =
+            Rows { offset: self.offset.unwrap_or(0), limit: self.limit.unwrap_or(Rows::MAX) };
+        let wrong = |name: &str, detail: String| Err(Problem::invalid(&detail).query(name, detail));
+        if rows.offset >= rankers {
+            let (offset, last) = (rows.offset, rankers - 1);
+            return wrong("offset", format!("`offset` is {offset}; it must be 0 to {last}"));
+        }
+        if !(1..=Rows::MAX).contains(&rows.limit) {
+            let (limit, most) = (rows.limit, Rows::MAX);
+            return wrong("limit", format!("`limit` is {limit}; it must be 1 to {most}"));
+        }
+        Ok(rows)
+    }
+}
+
 /// Counts, scores and leaders
 ///
-/// The `ETag` is the log position: a request with it in `If-None-Match` gets 304 until the log has
-/// a new entry.
+/// The `ETag` has the log position: a request with it in `If-None-Match` gets 304 until the log has
+/// a new entry. The matrices have a row for each of at most 256 rankers; for more rankers, select
+/// them with `offset` and `limit`.
 #[utoipa::path(get, path = "/v1/experiments/{name}/standings", tag = "results",
     params(
         ("name" = String, Path, description = "Name of the experiment."),
+        RowsQuery,
         ("if-none-match" = Option<String>, Header, description = "`ETag` of the response that the caller has."),
     ),
     responses(
@@ -40,14 +74,20 @@ pub(crate) fn routes() -> Routes {
 async fn standings(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
+    QueryOf(query): QueryOf<RowsQuery>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    if let Some(unchanged) = unchanged(&headers, &loaded.fold()?.position().to_string()) {
+    let rows = query.rows(loaded.spec.rankers.len())?;
+    let tag = |position: u64| match rows {
+        Rows::FIRST => position.to_string(),
+        Rows { offset, limit } => format!("{position}-{offset}-{limit}"),
+    };
+    if let Some(unchanged) = unchanged(&headers, &tag(loaded.fold()?.position())) {
         return Ok(unchanged);
     }
-    let standings = loaded.standings()?;
-    Ok(tagged(&standings.position.to_string(), &standings))
+    let standings = state.service.standings(&loaded, rows).await?;
+    tagged(&state, &headers, &tag(standings.position), standings).await
 }
 
 /// Cost of exploration
@@ -76,5 +116,5 @@ async fn regret(
         return Ok(unchanged);
     }
     let regret = state.service.regret_report(&loaded).await?;
-    Ok(tagged(&regret.plug_in.position.to_string(), &*regret))
+    tagged(&state, &headers, &regret.plug_in.position.to_string(), regret).await
 }

@@ -3,12 +3,14 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use serde::Deserialize;
+use utoipa::IntoParams;
 use utoipa_axum::routes;
 
 use super::etag::{tagged, unchanged};
-use super::extract::PathOf;
+use super::extract::{PathOf, QueryOf};
 use super::operation::Access;
-use super::problem::{ApiResult, ProblemKind};
+use super::problem::{ApiResult, Problem, ProblemKind};
 use super::routes::Routes;
 use super::state::AppState;
 use crate::access::Scope;
@@ -19,14 +21,26 @@ pub(crate) fn routes() -> Routes {
     Routes::new().operation(routes!(statistics), read, problems)
 }
 
+/// Which pairs to return.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct PairsQuery {
+    /// Id of a ranker: only its pairs.
+    #[param(nullable = false)]
+    ranker: Option<String>,
+}
+
 /// Results of interleaved pages
 ///
 /// For each version of the method and each pair: wins, losses, ties and pages without a signal, Δ
 /// with an interval that is descriptive only, and the number of pages still needed; and alarms.
-/// Computed from counts, never from a scan of the log. The `ETag` is the log position.
+/// Computed from counts, never from a scan of the log. A version has at most 1000 pairs, those with
+/// most pages; `ranker` selects the pairs of one ranker. The `ETag` has the log position.
 #[utoipa::path(get, path = "/v1/experiments/{name}/statistics", tag = "results",
     params(
         ("name" = String, Path, description = "Name of the experiment."),
+        PairsQuery,
         ("if-none-match" = Option<String>, Header, description = "`ETag` of the response that the caller has."),
     ),
     responses(
@@ -36,12 +50,24 @@ pub(crate) fn routes() -> Routes {
 async fn statistics(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
+    QueryOf(query): QueryOf<PairsQuery>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    if let Some(unchanged) = unchanged(&headers, &loaded.fold()?.position().to_string()) {
+    let ranker = query.ranker.map(|id| {
+        loaded.spec.ranker_index(&id).ok_or_else(|| {
+            let detail = format!("`ranker` is {id:?}, and the experiment has no such ranker");
+            Problem::invalid(&detail).query("ranker", detail)
+        })
+    });
+    let ranker = ranker.transpose()?;
+    let tag = |position: u64| match ranker {
+        Some(ranker) => format!("{position}-{ranker}"),
+        None => position.to_string(),
+    };
+    if let Some(unchanged) = unchanged(&headers, &tag(loaded.fold()?.position())) {
         return Ok(unchanged);
     }
-    let statistics = loaded.statistics()?;
-    Ok(tagged(&statistics.position.to_string(), &statistics))
+    let statistics = state.service.statistics(&loaded, ranker).await?;
+    tagged(&state, &headers, &tag(statistics.position), statistics).await
 }

@@ -91,7 +91,7 @@ async fn traffic(
     PathOf(name): PathOf<String>,
 ) -> ApiResult<Json<Traffic>> {
     let loaded = state.service.experiment(&name).await?;
-    let (summary, alarms) = state.service.traffic(&loaded)?;
+    let (summary, alarms) = state.service.traffic(&loaded).await?;
     let [left, right, ..] = loaded.fold()?.counts().shown;
     let id = |ranker: u16| loaded.spec.rankers[usize::from(ranker)].id.clone();
     Ok(Json(Traffic {

@@ -73,7 +73,7 @@ async fn verdict(
         return Ok(unchanged);
     }
     let verdict = state.service.verdict(&loaded, target).await?;
-    Ok(tagged(&tag(verdict.position), &*verdict))
+    tagged(&state, &headers, &tag(verdict.position), verdict).await
 }
 
 /// Winners under other definitions of the best ranker
@@ -100,5 +100,5 @@ async fn winners(
         return Ok(unchanged);
     }
     let winners = state.service.winners(&loaded).await?;
-    Ok(tagged(&winners.position.to_string(), &*winners))
+    tagged(&state, &headers, &winners.position.to_string(), winners).await
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{JsonBody, PathOf};
+use super::extract::{JsonBody, JsonText, PathOf, json};
 use super::operation::Access;
 use super::problem::ProblemKind::{CannotReplay, ExperimentNotFound};
 use super::problem::{ApiResult, Problem};
@@ -103,7 +103,13 @@ struct ChosenPair {
     responses(
         (status = 200, body = ChosenPair, description = "The pair."),
     ))]
-async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<Json<ChosenPair>> {
+async fn choose_from_counts(
+    State(state): State<AppState>,
+    JsonText(text): JsonText,
+) -> ApiResult<Json<ChosenPair>> {
+    // The matrix of a thousand rankers takes long to read, and longer to choose from.
+    let pool = &state.service.reports;
+    let body = pool.run(move || json::<CountsBody>(&text)).await??;
     let rankers = body.wins.len();
     if !(MIN_RANKERS..=MAX_RANKERS).contains(&rankers) {
         return Err(invalid(
@@ -154,12 +160,7 @@ async fn choose_from_counts(JsonBody(body): JsonBody<CountsBody>) -> ApiResult<J
         };
         Ok(ChosenPair { left, right, self_duel: duel.is_self(), champion: policy.champion(), seed })
     };
-    // A choice among a thousand rankers takes long enough to block other requests.
-    tokio::task::spawn_blocking(choose)
-        .await
-        .map_err(Problem::internal)?
-        .map(Json)
-        .map_err(invalid_counts)
+    pool.run(choose).await?.map(Json).map_err(invalid_counts)
 }
 
 fn invalid(pointer: &str, detail: String) -> Problem {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::sync::Semaphore;
 
 use crate::access::{AccessKeys, EndedSessions};
 use crate::clock::SharedClock;
@@ -14,12 +15,15 @@ use crate::engine::maintenance::{PeriodicTasks, TaskError};
 use crate::engine::settings::EngineSettings;
 use crate::entropy;
 use crate::service::error::ServiceError;
+use crate::service::reports::pool::ReportPool;
 use crate::store::{AuditRecord, SessionId, SharedStore, Store};
 use crate::telemetry::metrics::Metrics;
 use interleaving::PlanCache;
 
 /// Linear programs whose solutions are cached. Each takes some kilobytes.
 const PLANS_KEPT: usize = 1000;
+/// Replays that run at once. Each has a state of its own in memory.
+const REPLAYS_MAX: usize = 2;
 
 /// Everything the API does, without HTTP.
 pub struct Service {
@@ -30,6 +34,10 @@ pub struct Service {
     pub(super) selection_seed: u64,
     /// Solved linear programs of optimized interleaving.
     pub(super) plans: Arc<PlanCache>,
+    /// Threads for reports.
+    pub(crate) reports: Arc<ReportPool>,
+    /// One for each replay that may run.
+    pub(super) replays: Semaphore,
 }
 
 impl Service {
@@ -41,6 +49,7 @@ impl Service {
         metrics: Arc<Metrics>,
         settings: EngineSettings,
     ) -> Result<Arc<Self>, ServiceError> {
+        let answer_bytes = settings.answer_bytes;
         let engine = Engine::start(Arc::clone(&store), clock, metrics, settings).await?;
         let ended_sessions = EndedSessions::load(Arc::<dyn Store>::clone(&store) as _).await?;
         let service = Arc::new(Self {
@@ -49,6 +58,10 @@ impl Service {
             ended_sessions,
             selection_seed: entropy::number().map_err(EngineError::from)?,
             plans: Arc::new(PlanCache::new(PLANS_KEPT)),
+            reports: Arc::new(ReportPool::start(answer_bytes).map_err(|error| {
+                ServiceError::internal(format!("no threads for reports: {error}"))
+            })?),
+            replays: Semaphore::new(REPLAYS_MAX),
         });
         let tasks: Arc<dyn PeriodicTasks> = Arc::<Self>::clone(&service);
         service.engine.start_background(Arc::downgrade(&tasks));

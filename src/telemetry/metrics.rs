@@ -159,6 +159,9 @@ pub struct Metrics {
     pub http_requests_in_flight: Gauge,
     /// Requests refused because too many were running.
     pub http_requests_shed: Counter,
+    /// Connections that were refused, or closed before they showed a key, because there were too
+    /// many.
+    pub connections_shed: Counter,
     /// Panics caught and answered with 500.
     pub panics: Counter,
     /// Issued duels.
@@ -213,6 +216,11 @@ impl Metrics {
                 &mut registry,
                 "http_requests_shed",
                 "Requests refused because too many were running",
+            ),
+            connections_shed: counted(
+                &mut registry,
+                "connections_shed",
+                "Connections refused, or closed without a key, because there were too many",
             ),
             panics: counted(&mut registry, "panics", "Panics caught and answered with 500"),
             duels: counted(&mut registry, "duels", "Issued duels"),

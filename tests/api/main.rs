@@ -6,6 +6,7 @@
 mod support;
 
 mod amplification;
+mod attacks;
 mod audit;
 mod bad_input;
 mod batches;

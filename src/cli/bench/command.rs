@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::context::Bench;
 use super::report::Section;
-use super::{duels, feedback, replicas, start};
+use super::{duels, feedback, replicas, reports, start};
 use crate::cli::database::open_store;
 use crate::cli::error::CommandError;
 use crate::cli::runtime::runtime;
@@ -33,6 +33,8 @@ Parts:
   feedback   durable outcomes, one per request and 100 per request
   start      an experiment with a long log: appending, folding, opening with and without a
              snapshot; memory
+  reports    next-duel for 100 and for 1024 rankers, in an open loop, while feedback arrives and
+             others read reports and the dashboard, compared with the same without readers
   replicas   feedback and duels of one server, two servers and so on, on one PostgreSQL (only
              there): the busy processors of servers, PostgreSQL and load, and the mean number of
              waiting connections of PostgreSQL. Servers share the processors of the machine unless
@@ -107,6 +109,8 @@ enum Part {
     Feedback,
     /// Opening an experiment with a long log; memory
     Start,
+    /// next-duel while others read reports
+    Reports,
     /// One server, two servers, and so on
     Replicas,
 }
@@ -163,7 +167,7 @@ pub fn run(arguments: Arguments) -> Result<(), CommandError> {
     };
     bench.runtime.block_on(bench.store.migrate()).context("the database cannot be used")?;
     let parts = if arguments.parts.is_empty() {
-        let all = [Part::Duels, Part::Feedback, Part::Start, Part::Replicas];
+        let all = [Part::Duels, Part::Feedback, Part::Start, Part::Reports, Part::Replicas];
         all.into_iter()
             .filter(|part| *part != Part::Replicas || bench.store.kind() == "postgres")
             .collect()
@@ -176,6 +180,7 @@ pub fn run(arguments: Arguments) -> Result<(), CommandError> {
             Part::Duels => duels::run(&bench),
             Part::Feedback => feedback::run(&bench),
             Part::Start => start::run(&bench),
+            Part::Reports => reports::run(&bench),
             Part::Replicas => replicas::run(&bench),
         }?;
         sections.push(section);

@@ -12,6 +12,7 @@ mod postgres;
 mod process;
 mod replicas;
 mod report;
+mod reports;
 mod share;
 mod start;
 

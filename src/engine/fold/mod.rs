@@ -5,7 +5,7 @@
 
 mod apply;
 pub mod counts;
-mod methods;
+pub mod methods;
 pub mod open_pages;
 pub mod page_counts;
 mod saved;

@@ -174,6 +174,11 @@ impl LoadedExperiment {
         EngineError::Unreadable { name: self.name.clone(), why: why.to_string() }
     }
 
+    /// Whether `every` entries or more were folded since the last snapshot.
+    pub fn snapshot_is_due(&self, every: u64) -> bool {
+        self.position() >= self.snapshot_position.load(Ordering::Relaxed) + every
+    }
+
     /// A snapshot, if `every` entries or more were folded since the last one.
     pub fn snapshot_if_due(
         &self,

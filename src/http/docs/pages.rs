@@ -2,7 +2,6 @@
 
 use anyhow::Context as _;
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -10,7 +9,8 @@ use axum::routing::get;
 use maud::{DOCTYPE, Markup, html};
 use utoipa::openapi::OpenApi;
 
-use super::assets::{self, ASSETS};
+use super::assets::{self, assets};
+use crate::http::deliver::SharedText;
 use crate::http::problem::{PROBLEM_JSON, ProblemKind};
 
 /// The routes, none of which needs a key.
@@ -36,35 +36,44 @@ const PROBLEM_POLICY: &str = "default-src 'none'; style-src 'self'; img-src data
 /// The routes of the documentation of `openapi`.
 pub(crate) fn routes(openapi: &OpenApi) -> anyhow::Result<Router> {
     let yaml = openapi.to_yaml().context("the description cannot be written as YAML")?;
-    let yaml = Bytes::from(yaml);
-    let reference = Bytes::from(reference_page().into_string());
+    let yaml = SharedText::new(yaml);
+    let reference = SharedText::new(reference_page().into_string());
     let router = Router::new()
         .route(
             "/openapi.yaml",
-            get(async move || ([(header::CONTENT_TYPE, "application/yaml")], yaml.clone())),
+            get(async move |headers: HeaderMap| {
+                let content_type = HeaderValue::from_static("application/yaml");
+                yaml.respond(&headers, [(header::CONTENT_TYPE, content_type)])
+            }),
         )
-        .route("/docs", get(async move || page(REFERENCE_POLICY, reference.clone())))
+        .route(
+            "/docs",
+            get(async move |headers: HeaderMap| {
+                reference.respond(&headers, page_headers(REFERENCE_POLICY))
+            }),
+        )
         .route("/problems/{slug}", get(problem));
-    Ok(ASSETS.iter().fold(router, |router, asset| {
+    Ok(assets().into_iter().fold(router, |router, asset| {
         router.route(asset.path, get(async move |headers: HeaderMap| asset.respond(&headers)))
     }))
 }
 
 async fn problem(Path(slug): Path<String>) -> Response {
     match ProblemKind::of_slug(&slug) {
-        Some(kind) => page(PROBLEM_POLICY, problem_page(kind).into_string()),
+        Some(kind) => {
+            (page_headers(PROBLEM_POLICY), problem_page(kind).into_string()).into_response()
+        }
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
-fn page(policy: &'static str, html: impl IntoResponse) -> Response {
-    let headers: [(HeaderName, HeaderValue); 4] = [
+fn page_headers(policy: &'static str) -> [(HeaderName, HeaderValue); 4] {
+    [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy)),
         (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-    ];
-    (headers, html).into_response()
+    ]
 }
 
 fn shell(title: &str, head: &Markup, body: &Markup) -> Markup {

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::engine::fold::Fold;
 use crate::engine::loaded::LoadedExperiment;
 use dueling_bandits::evidence::{Forecast, NoForecast, Present, Target, forecast};
 use dueling_bandits::parameters::Setup;
@@ -14,6 +15,9 @@ use dueling_bandits::{Policy, PolicyRng};
 const STEPS_TIMES_RANKERS: u64 = 800_000;
 /// A forecast is used again until the number of steps has grown by this share.
 const STALE_AFTER: f64 = 0.05;
+/// Most rankers for which a forecast is simulated on a request. Each of its simulations starts from
+/// a copy of the policy, whose size grows with the square.
+const RANKERS_MAX: usize = 256;
 
 /// Estimated number of further time-steps (answered duels and self-duels) until the verdict, from
 /// simulations of the policy with preferences drawn from the posterior.
@@ -39,43 +43,72 @@ struct Kept {
 #[derive(Default)]
 struct Newest(Mutex<Option<Kept>>);
 
+/// The state of a policy, from which a forecast simulates it.
+pub(super) struct SavedPolicy {
+    format: u32,
+    state: Vec<u8>,
+}
+
 impl LoadedExperiment {
-    /// The forecast from `present`, or why there is none. `keep` says whether a recent one may be
-    /// used again.
-    pub(super) fn duels_to_go(
-        &self,
-        present: Present<'_>,
-        keep: bool,
-        rng: &mut PolicyRng,
-    ) -> Result<DuelsToGo, String> {
-        let Present { tally, tracker, .. } = present;
-        if tracker.verdict().is_some() {
-            return Ok(DuelsToGo { estimate: 0, low: 0, high: Some(0) });
+    /// The state of the policy, if a forecast at this target has to be made.
+    pub(super) fn forecast_input(&self, fold: &Fold, target: Target) -> Option<SavedPolicy> {
+        let policy = fold.policy();
+        let own = target == fold.verdict().target();
+        if policy.tally().rankers() > RANKERS_MAX {
+            return None;
         }
-        let steps = tally.steps();
+        if own
+            && (fold.verdict().verdict().is_some()
+                || self.kept_forecast(policy.tally().steps(), target).is_some())
+        {
+            return None;
+        }
+        Some(SavedPolicy { format: policy.format(), state: policy.save() })
+    }
+
+    /// A recent forecast for this target.
+    fn kept_forecast(&self, steps: u64, target: Target) -> Option<Kept> {
         let newest = self.extensions().get::<Newest>();
         let kept = match newest.0.lock() {
             Ok(kept) => *kept,
             Err(poisoned) => *poisoned.into_inner(),
         };
         let fresh = |at: u64| steps >= at && (steps - at) as f64 <= STALE_AFTER * at as f64;
+        kept.filter(|kept| kept.target == target && fresh(kept.steps))
+    }
+
+    /// The forecast from `present`, or why there is none. `keep` says whether a recent one may be
+    /// used again; otherwise it simulates from `saved`.
+    pub(super) fn duels_to_go(
+        &self,
+        present: Present<'_>,
+        keep: bool,
+        saved: Option<SavedPolicy>,
+        rng: &mut PolicyRng,
+    ) -> Result<DuelsToGo, String> {
+        let Present { tally, tracker, .. } = present;
+        if tracker.verdict().is_some() {
+            return Ok(DuelsToGo { estimate: 0, low: 0, high: Some(0) });
+        }
+        if tally.rankers() > RANKERS_MAX {
+            return Err(format!(
+                "not simulated for more than {RANKERS_MAX} rankers; there are {}",
+                tally.rankers()
+            ));
+        }
+        let steps = tally.steps();
+        let kept = if keep { self.kept_forecast(steps, tracker.target()) } else { None };
         let (at, found) = match kept {
-            Some(Kept { steps: at, target, found })
-                if keep && target == tracker.target() && fresh(at) =>
-            {
-                (at, found)
-            }
-            _ => {
+            Some(Kept { steps: at, found, .. }) => (at, found),
+            None => {
                 let setup = Setup { rankers: self.spec.initial_rankers(), seed: 0 };
-                let (format, state) = {
-                    let fold = self.fold().map_err(|error| error.to_string())?;
-                    (fold.policy().format(), fold.policy().save())
-                };
                 let copy = || -> Option<Box<dyn Policy>> {
-                    self.spec.policy.restore(setup, format, &state)
+                    let SavedPolicy { format, state } = saved.as_ref()?;
+                    self.spec.policy.restore(setup, *format, state)
                 };
                 let budget = STEPS_TIMES_RANKERS / tally.rankers() as u64;
                 let found = forecast(present, copy, budget, rng);
+                let newest = self.extensions().get::<Newest>();
                 if keep && let Ok(mut kept) = newest.0.lock() {
                     *kept = Some(Kept { steps, target: tracker.target(), found });
                 }

@@ -1,13 +1,18 @@
 //! Reports on an experiment.
+//!
+//! A report first copies what it needs of the fold, then computes on a thread of [`pool`]. The
+//! newest one of each kind is kept, for all who ask at the same log position ([`single_flight`]).
 
 pub mod alarms;
 mod conclusion;
 mod duels_to_go;
 mod even_answers;
+pub mod overview;
 mod pair_tests;
+pub(crate) mod pool;
 pub mod regret;
 pub mod replay;
-mod single_flight;
+pub(crate) mod single_flight;
 pub mod standings;
 pub mod statistics;
 pub mod traffic;

@@ -9,8 +9,8 @@ use crate::clock::rfc3339;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::single_flight::SingleFlight;
-use crate::service::reports::standings::{RegretEstimate, copeland_scores};
+use crate::service::reports::single_flight::{Computed, SingleFlight};
+use crate::service::reports::standings::{RegretEstimate, RegretInput, copeland_scores};
 use dueling_bandits::evidence::history::Checkpoint;
 use dueling_bandits::evidence::posterior::window;
 use dueling_bandits::evidence::{Estimate, History, Posterior};
@@ -151,29 +151,26 @@ impl Service {
     pub async fn regret_report(
         &self,
         loaded: &Arc<LoadedExperiment>,
-    ) -> Result<Arc<RegretReport>, ServiceError> {
+    ) -> Result<Arc<Computed<RegretReport>>, ServiceError> {
         let asked_at = loaded.fold()?.position();
-        let experiment = Arc::clone(loaded);
-        let compute =
-            move || experiment.regret_report().map(|report| (report.plug_in.position, report));
-        let cache = loaded.extensions().get::<SingleFlight<u64, RegretReport>>();
-        cache.get(|&position| position >= asked_at, compute).await
+        let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
+        let copy = move || {
+            let fold = read.fold()?;
+            Ok((RegretInput::of(&fold), fold.history().clone(), fold.recorded_at()))
+        };
+        let compute = move |(input, history, last_at): (RegretInput, History, i64)| {
+            let report = experiment.regret_report(&input, &history, last_at);
+            Ok((report.plug_in.position, report))
+        };
+        let reports = loaded.extensions().get::<SingleFlight<u64, RegretReport>>();
+        let good_enough = |position: &u64| *position >= asked_at;
+        reports.get(&self.reports, good_enough, copy, compute).await
     }
 }
 
 impl LoadedExperiment {
-    fn regret_report(&self) -> Result<RegretReport, ServiceError> {
-        let (plug_in, tally, roster, history, shown, last_at) = {
-            let fold = self.fold()?;
-            (
-                self.plug_in_regret(&fold),
-                fold.policy().tally().clone(),
-                fold.roster().clone(),
-                fold.history().clone(),
-                fold.counts().appearances().to_vec(),
-                fold.recorded_at(),
-            )
-        };
+    fn regret_report(&self, input: &RegretInput, history: &History, last_at: i64) -> RegretReport {
+        let plug_in = self.plug_in_regret(input);
         let mut moments = history.checkpoints();
         if history.steps() > moments.last().map_or(0, |newest| newest.steps) {
             let (position, steps) = (plug_in.position, history.steps());
@@ -181,18 +178,18 @@ impl LoadedExperiment {
                 position,
                 steps,
                 recorded_at: last_at,
-                shown: shown.clone(),
+                shown: input.shown.clone(),
             });
         }
-        let evidence = Evidence { tally: &tally, roster: &roster, history: &history };
-        Ok(price(
+        let evidence = Evidence { tally: &input.tally, roster: &input.roster, history };
+        price(
             plug_in,
             evidence,
             &moments,
-            &shown,
+            &input.shown,
             self.with_record(|record| record.seed),
             |i| self.spec.rankers[i].id.clone(),
-        ))
+        )
     }
 }
 

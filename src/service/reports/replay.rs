@@ -12,6 +12,7 @@ use crate::engine::fold::Fold;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::reports::pool::ReportPool;
 use crate::service::reports::regret::Band;
 use crate::service::reports::standings::copeland_scores;
 use crate::store::{ExperimentLog, ExperimentRecord, LogEntry};
@@ -125,21 +126,34 @@ impl Service {
                 loaded.name, loaded.name
             )));
         }
+        // The semaphore is never closed.
+        let _turn = self.replays.acquire().await;
         let rankers = loaded.spec.rankers.len() as u64;
         let steps = REQUEST_WORK / (rankers * rankers + 400) / RUNS / 2;
-        replay(&*self.engine.store, &record, &loaded.spec, policy, head, Some(steps)).await
+        let of = Replayed { record: &record, spec: &loaded.spec, head };
+        replay(&*self.engine.store, of, policy, Some(steps), Some(&self.reports)).await
     }
 }
 
-/// Fold the log of `record` up to `head` under `policy`, and run the policy on its answers for the
-/// same number of steps, but at most `steps_max`.
+/// What is replayed.
+#[derive(Debug, Clone, Copy)]
+pub struct Replayed<'a> {
+    /// The experiment.
+    pub record: &'a ExperimentRecord,
+    /// Its spec.
+    pub spec: &'a ExperimentSpec,
+    /// Log position up to which to replay.
+    pub head: u64,
+}
+
+/// Fold a log under `policy`, and run the policy on its answers for the same number of steps, but
+/// at most `steps_max`. The work runs on the threads of `pool`, or on one for blocking work.
 pub async fn replay(
     store: &dyn ExperimentLog,
-    record: &ExperimentRecord,
-    spec: &ExperimentSpec,
+    Replayed { record, spec, head }: Replayed<'_>,
     policy: PolicySpec,
-    head: u64,
     steps_max: Option<u64>,
+    pool: Option<&ReportPool>,
 ) -> Result<Replay, ServiceError> {
     if record.pruned_to > 0 {
         return Err(ServiceError::CannotReplay(format!(
@@ -171,15 +185,19 @@ pub async fn replay(
                 fold.position()
             )));
         }
-        fold = in_background(move || fold_chunk(fold, &chunk, head)).await??;
+        fold = in_background(pool, move || fold_chunk(fold, &chunk, head)).await??;
     }
     let (name, seed) = (record.name.clone(), record.seed);
-    in_background(move || report(&name, seed, &under, own_policy, &fold, steps_max)).await
+    in_background(pool, move || report(&name, seed, &under, own_policy, &fold, steps_max)).await
 }
 
 async fn in_background<T: Send + 'static>(
+    pool: Option<&ReportPool>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ServiceError> {
+    if let Some(pool) = pool {
+        return pool.run(work).await;
+    }
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| ServiceError::internal(format!("a replay failed: {error}")))

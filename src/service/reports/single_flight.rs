@@ -1,42 +1,168 @@
-//! A single-flight cache: concurrent requests for the same result share one computation.
+//! A single-flight cache: concurrent requests for the same result share one computation, and one
+//! text of it.
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
-use tokio::sync::Mutex;
+use bytes::Bytes;
+use serde::Serialize;
 
+use super::pool::{ReportPool, gzip};
 use crate::service::error::ServiceError;
+
+/// How long a result is kept that nobody asks for.
+const KEPT: Duration = Duration::from_secs(30);
 
 /// The newest result of one computation, under its key. A key has a log position, so a result stays
 /// valid until the log grows.
 #[derive(Debug)]
-pub(super) struct SingleFlight<K, T>(Mutex<Option<(K, Arc<T>)>>);
+pub(crate) struct SingleFlight<K, T> {
+    /// Held while a result is computed.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    newest: Arc<Mutex<Option<Cached<K, T>>>>,
+}
+
+#[derive(Debug)]
+struct Cached<K, T> {
+    key: K,
+    result: Arc<Computed<T>>,
+    used: Instant,
+}
 
 impl<K, T> Default for SingleFlight<K, T> {
     fn default() -> Self {
-        Self(Mutex::new(None))
+        Self { turn: Arc::default(), newest: Arc::default() }
     }
 }
 
 impl<K: Send + 'static, T: Send + Sync + 'static> SingleFlight<K, T> {
-    /// The cached result if its key is `good_enough`. Otherwise the result of `compute`, which runs
-    /// on a blocking thread and also returns the key; concurrent callers wait for it.
-    pub async fn get(
+    /// The cached result if its key is `good_enough`. Otherwise the result of `compute`, which also
+    /// returns the key, on what `copy` has read. Concurrent callers wait for it. It is computed to
+    /// the end, even if they all go, so that none of them starts it again.
+    ///
+    /// See [`ReportPool::compute`] for `copy` and `compute`.
+    pub async fn get<C: Send + 'static>(
         &self,
-        good_enough: impl FnOnce(&K) -> bool,
-        compute: impl FnOnce() -> Result<(K, T), ServiceError> + Send + 'static,
-    ) -> Result<Arc<T>, ServiceError> {
-        let mut cached = self.0.lock().await;
-        if let Some((key, result)) = &*cached
-            && good_enough(key)
-        {
-            return Ok(Arc::clone(result));
+        pool: &Arc<ReportPool>,
+        good_enough: impl Fn(&K) -> bool,
+        copy: impl FnOnce() -> Result<C, ServiceError> + Send + 'static,
+        compute: impl FnOnce(C) -> Result<(K, T), ServiceError> + Send + 'static,
+    ) -> Result<Arc<Computed<T>>, ServiceError> {
+        if let Some(known) = self.cached(&good_enough) {
+            return Ok(known);
         }
-        let computed = tokio::task::spawn_blocking(compute).await.map_err(|error| {
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        if let Some(known) = self.cached(&good_enough) {
+            return Ok(known);
+        }
+        let (pool, newest) = (Arc::clone(pool), Arc::clone(&self.newest));
+        let computed = tokio::spawn(async move {
+            let (key, value) = pool.compute(copy, compute).await??;
+            let result = Arc::new(Computed { value, json: OnceLock::new(), gzip: OnceLock::new() });
+            let cached = Cached { key, result: Arc::clone(&result), used: Instant::now() };
+            if lock(&newest).replace(cached).is_none() {
+                tokio::spawn(forget_when_unused(Arc::downgrade(&newest)));
+            }
+            drop(turn);
+            Ok(result)
+        });
+        computed.await.map_err(|error| {
             ServiceError::internal(format!("a report was not computed: {error}"))
-        })?;
-        let (key, result) = computed?;
-        let result = Arc::new(result);
-        *cached = Some((key, Arc::clone(&result)));
-        Ok(result)
+        })?
+    }
+
+    fn cached(&self, good_enough: impl Fn(&K) -> bool) -> Option<Arc<Computed<T>>> {
+        let mut newest = lock(&self.newest);
+        let known = newest.as_mut().filter(|known| good_enough(&known.key))?;
+        known.used = Instant::now();
+        Some(Arc::clone(&known.result))
+    }
+
+    /// The newest result.
+    pub fn newest(&self) -> Option<Arc<Computed<T>>> {
+        lock(&self.newest).as_ref().map(|cached| Arc::clone(&cached.result))
+    }
+}
+
+/// Forget the result once nobody has asked for it for a while. It can take megabytes.
+async fn forget_when_unused<K, T>(newest: Weak<Mutex<Option<Cached<K, T>>>>) {
+    loop {
+        tokio::time::sleep(KEPT).await;
+        let Some(newest) = newest.upgrade() else { return };
+        let mut newest = lock(&newest);
+        if newest.as_ref().is_none_or(|cached| cached.used.elapsed() >= KEPT) {
+            *newest = None;
+            return;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // the value is replaced as a whole
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Smaller answers are not compressed: they fit into a few packets, and compressing takes longer
+/// than sending.
+pub(crate) const COMPRESS_FROM_BYTES: usize = 4 * 1024;
+
+/// The text of a result.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// The bytes, shared by all who have them.
+    pub bytes: Bytes,
+    /// Whether they are gzip.
+    pub compressed: bool,
+}
+
+/// A result, and its texts once somebody has asked for them.
+#[derive(Debug)]
+pub struct Computed<T> {
+    value: T,
+    json: OnceLock<Bytes>,
+    gzip: OnceLock<Bytes>,
+}
+
+impl<T> Deref for Computed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: Serialize> Computed<T> {
+    /// The result as JSON, if it is written already.
+    pub fn written(&self, compressed: bool) -> Option<Written> {
+        let json = self.json.get()?;
+        if compressed && json.len() >= COMPRESS_FROM_BYTES {
+            let gzip = self.gzip.get()?;
+            return Some(Written { bytes: gzip.clone(), compressed: true });
+        }
+        Some(Written { bytes: json.clone(), compressed: false })
+    }
+
+    /// The result as JSON, written once. Run this on a thread of the pool.
+    pub fn write(&self, pool: &ReportPool, compressed: bool) -> Result<Written, ServiceError> {
+        if let Some(written) = self.written(compressed) {
+            return Ok(written);
+        }
+        let failed = |error: &dyn std::fmt::Display| {
+            ServiceError::internal(format!("a report was not written: {error}"))
+        };
+        let json = match self.json.get() {
+            Some(json) => json.clone(),
+            None => {
+                let text = serde_json::to_vec(&self.value).map_err(|error| failed(&error))?;
+                let text = pool.hold(text)?;
+                self.json.get_or_init(|| text).clone()
+            }
+        };
+        if !compressed || json.len() < COMPRESS_FROM_BYTES {
+            return Ok(Written { bytes: json, compressed: false });
+        }
+        let text = pool.hold(gzip(&json).map_err(|error| failed(&error))?)?;
+        Ok(Written { bytes: self.gzip.get_or_init(|| text).clone(), compressed: true })
     }
 }

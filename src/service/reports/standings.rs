@@ -1,12 +1,16 @@
 //! Standings: counts, scores, leaders, and the plug-in estimate of regret.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::fold::Fold;
-use crate::engine::fold::counts::PairTotals;
+use crate::engine::fold::counts::{Counts, PairTotals};
 use crate::engine::loaded::LoadedExperiment;
+use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::reports::single_flight::{Computed, SingleFlight};
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally};
 
@@ -30,10 +34,12 @@ pub struct Standings {
     pub champion: String,
     /// One row for each ranker, in the order of the experiment.
     pub rankers: Vec<RankerStanding>,
-    /// `wins[i][j]`: duels that ranker `i` won against ranker `j`, in the order of `rankers`. Ties
-    /// are not included.
+    /// Index in `rankers` of the ranker of the first row of `wins` and `ties`.
+    pub offset: usize,
+    /// `wins[i][j]`: duels that ranker `offset + i` won against ranker `j`, in the order of
+    /// `rankers`. Ties are not included. At most 256 rows; `offset` and `limit` select them.
     pub wins: Vec<Vec<u64>>,
-    /// `ties[i][j]`: duels of `i` and `j` without a winner; symmetric.
+    /// `ties[i][j]`: duels of `offset + i` and `j` without a winner.
     pub ties: Vec<Vec<u64>>,
 }
 
@@ -120,11 +126,81 @@ fn borda_score(tally: &Tally, roster: &Roster, i: usize) -> f64 {
     rates / others(roster, i) as f64
 }
 
+/// Rows of the matrices of standings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    /// Index of the ranker of the first row.
+    pub offset: usize,
+    /// Most rows.
+    pub limit: usize,
+}
+
+impl Rows {
+    /// Most rows of a response. A row has a number for each ranker.
+    pub const MAX: usize = 256;
+    /// The first rows.
+    pub const FIRST: Self = Self { offset: 0, limit: Self::MAX };
+    const ALL: Self = Self { offset: 0, limit: usize::MAX };
+    const NONE: Self = Self { offset: 0, limit: 0 };
+}
+
+/// What standings are computed from.
+pub(crate) struct StandingsInput {
+    pub position: u64,
+    pub duels: u64,
+    pub counts: Arc<Counts>,
+    pub tally: Tally,
+    pub roster: Roster,
+    pub champion: usize,
+}
+
+impl StandingsInput {
+    pub fn of(fold: &Fold) -> Self {
+        Self {
+            position: fold.position(),
+            duels: answered_duels(fold),
+            counts: Arc::new(fold.counts().clone()),
+            tally: fold.policy().tally().clone(),
+            roster: fold.roster().clone(),
+            champion: fold.policy().champion(),
+        }
+    }
+}
+
+impl Service {
+    /// Counts and scores at the current log position or later. Computed once for each position.
+    pub async fn standings(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        rows: Rows,
+    ) -> Result<Arc<Computed<Standings>>, ServiceError> {
+        let asked_at = loaded.fold()?.position();
+        let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
+        let copy = move || Ok(StandingsInput::of(&*read.fold()?));
+        let compute = move |input: StandingsInput| {
+            let standings = experiment.standings_of(&input, rows);
+            Ok(((standings.position, rows), standings))
+        };
+        let good_enough = |(position, of): &(u64, Rows)| *position >= asked_at && *of == rows;
+        let reports = loaded.extensions().get::<SingleFlight<(u64, Rows), Standings>>();
+        reports.get(&self.reports, good_enough, copy, compute).await
+    }
+}
+
 impl LoadedExperiment {
-    /// Counts and scores at the current log position.
+    /// Counts and scores at the current log position, with the whole matrices.
     pub fn standings(&self) -> Result<Standings, ServiceError> {
-        let fold = self.fold()?;
-        let (counts, tally, roster) = (fold.counts(), fold.policy().tally(), fold.roster());
+        let input = StandingsInput::of(&*self.fold()?);
+        Ok(self.standings_of(&input, Rows::ALL))
+    }
+
+    /// Counts and scores without the matrices.
+    pub(crate) fn scores_of(&self, input: &StandingsInput) -> Standings {
+        self.standings_of(input, Rows::NONE)
+    }
+
+    fn standings_of(&self, input: &StandingsInput, rows: Rows) -> Standings {
+        let StandingsInput { counts, tally, roster, .. } = input;
         let scores = copeland_scores(tally, roster);
         let best = roster.active().iter().map(|&i| scores[i]).max().unwrap_or(0);
         let rankers: Vec<_> = self
@@ -150,45 +226,62 @@ impl LoadedExperiment {
             .collect();
         let matrix = |cell: fn(PairTotals) -> u64| -> Vec<Vec<u64>> {
             let k = scores.len();
-            (0..k)
-                .map(|i| (0..k).map(|j| if i == j { 0 } else { cell(counts.pair(i, j)) }).collect())
-                .collect()
+            let row = |i: usize| {
+                (0..k).map(|j| if i == j { 0 } else { cell(counts.pair(i, j)) }).collect()
+            };
+            (0..k).skip(rows.offset).take(rows.limit).map(row).collect()
         };
         let [left, right, tie, none] = counts.shown;
-        Ok(Standings {
+        Standings {
             experiment: self.name.clone(),
-            position: fold.position(),
-            duels: answered_duels(&fold),
+            position: input.position,
+            duels: input.duels,
             self_duels: counts.self_duels,
             outcomes: OutcomeCounts { left, right, tie, none },
             leaders: rankers.iter().filter(|row| row.leader).map(|row| row.id.clone()).collect(),
-            champion: self.spec.rankers[fold.policy().champion()].id.clone(),
+            champion: self.spec.rankers[input.champion].id.clone(),
+            offset: rows.offset,
             wins: matrix(|pair| pair.wins),
             ties: matrix(|pair| pair.ties),
             rankers,
-        })
+        }
     }
 
-    /// The cost of exploration, as the plug-in estimate.
-    pub fn regret(&self) -> Result<RegretEstimate, ServiceError> {
-        Ok(self.plug_in_regret(&*self.fold()?))
-    }
-
-    pub(crate) fn plug_in_regret(&self, fold: &Fold) -> RegretEstimate {
-        let counts = fold.counts();
-        let steps = answered_duels(fold) + counts.self_duels;
-        let scores = copeland_scores(fold.policy().tally(), fold.roster());
-        let priced = Regret::from_copeland_scores_among(&scores, fold.roster().active());
-        let cost = priced.of_appearances(counts.appearances());
-        let uniform = priced.of_uniform_pairs(steps);
+    pub(crate) fn plug_in_regret(&self, input: &RegretInput) -> RegretEstimate {
+        let scores = copeland_scores(&input.tally, &input.roster);
+        let priced = Regret::from_copeland_scores_among(&scores, input.roster.active());
+        let cost = priced.of_appearances(&input.shown);
+        let uniform = priced.of_uniform_pairs(input.steps);
         RegretEstimate {
             experiment: self.name.clone(),
-            position: fold.position(),
+            position: input.position,
             method: "plug-in",
-            steps,
+            steps: input.steps,
             copeland_regret: cost,
             uniform_copeland_regret: uniform,
             saved: (uniform > 0.0).then(|| 1.0 - cost / uniform),
+        }
+    }
+}
+
+/// What the plug-in estimate of regret is computed from.
+pub(crate) struct RegretInput {
+    pub position: u64,
+    pub steps: u64,
+    pub tally: Tally,
+    pub roster: Roster,
+    /// Appearances of each ranker.
+    pub shown: Vec<u64>,
+}
+
+impl RegretInput {
+    pub fn of(fold: &Fold) -> Self {
+        Self {
+            position: fold.position(),
+            steps: answered_duels(fold) + fold.counts().self_duels,
+            tally: fold.policy().tally().clone(),
+            roster: fold.roster().clone(),
+            shown: fold.counts().appearances().to_vec(),
         }
     }
 }

@@ -1,16 +1,22 @@
 //! Statistics of interleaved pages, by method version and pair. Computed from the counts of the
 //! fold, never by scanning the log.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::fold::Fold;
-use crate::engine::fold::page_counts::PairPages;
+use crate::engine::fold::counts::Counts;
+use crate::engine::fold::methods::MethodVersion;
+use crate::engine::fold::page_counts::{PageCounts, PairPages};
 use crate::engine::loaded::LoadedExperiment;
+use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::pair_tests::{
     DescriptiveInterval, Power, evidence_against_even, power, sign_test, wilson,
 };
+use crate::service::reports::single_flight::{Computed, SingleFlight};
 use interleaving::{self, Method};
 
 /// Likelihood ratio that raises an alarm. In experiments without a defect, it is ever reached in at
@@ -20,6 +26,9 @@ const ALARM_ODDS: f64 = 1000.0;
 const FEW_COMPETITIVE: f64 = 0.3;
 /// Fewest pages for an alarm about a low share.
 const ENOUGH_PAGES: u64 = 100;
+
+/// Most pairs of a version in a response.
+const PAIRS_MAX: usize = 1000;
 
 /// Statistics of pages at a log position.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -51,8 +60,11 @@ pub struct VersionStatistics {
     pub method: Option<&'static str>,
     /// All pairs together.
     pub pages: PageBalance,
-    /// One row for each pair that has pages.
+    /// One row for each pair that has pages. If there are more than 1000, only those with most
+    /// pages; with `ranker`, only the pairs of that ranker.
     pub pairs: Vec<PairStatistics>,
+    /// Number of all pairs that have pages.
+    pub pairs_total: usize,
 }
 
 /// How balanced pages are.
@@ -131,30 +143,80 @@ pub struct Canary {
     pub alarm: bool,
 }
 
+/// What cached statistics were computed for.
+#[derive(Debug)]
+struct StatisticsKey {
+    position: u64,
+    /// Index of the ranker whose pairs they have; `None` for all.
+    ranker: Option<usize>,
+}
+
+/// What statistics are computed from.
+pub(crate) struct StatisticsInput {
+    position: u64,
+    open_pages: u64,
+    methods: Vec<MethodVersion>,
+    page_counts: PageCounts,
+    counts: Arc<Counts>,
+}
+
+impl StatisticsInput {
+    pub fn of(fold: &Fold, counts: Arc<Counts>) -> Self {
+        Self {
+            position: fold.position(),
+            open_pages: fold.open_pages().pages().len() as u64,
+            methods: fold.methods().to_vec(),
+            page_counts: fold.page_counts().clone(),
+            counts,
+        }
+    }
+}
+
+impl Service {
+    /// Statistics of pages at the current log position or later. Computed once for each position.
+    pub async fn statistics(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        ranker: Option<usize>,
+    ) -> Result<Arc<Computed<Statistics>>, ServiceError> {
+        let asked_at = loaded.fold()?.position();
+        let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
+        let copy = move || {
+            let fold = read.fold()?;
+            Ok(StatisticsInput::of(&fold, Arc::new(fold.counts().clone())))
+        };
+        let compute = move |input: StatisticsInput| {
+            let statistics = experiment.statistics(&input, ranker);
+            Ok((StatisticsKey { position: statistics.position, ranker }, statistics))
+        };
+        let good_enough = |key: &StatisticsKey| key.position >= asked_at && key.ranker == ranker;
+        let reports = loaded.extensions().get::<SingleFlight<StatisticsKey, Statistics>>();
+        reports.get(&self.reports, good_enough, copy, compute).await
+    }
+}
+
 impl LoadedExperiment {
-    /// Statistics of pages at the current log position.
-    pub fn statistics(&self) -> Result<Statistics, ServiceError> {
-        let fold = self.fold()?;
-        let mut statistics = self.of_pages(&fold);
-        statistics.versions.insert(0, self.reported(&fold));
+    fn statistics(&self, input: &StatisticsInput, ranker: Option<usize>) -> Statistics {
+        let mut statistics = self.page_statistics(input);
+        statistics.versions.insert(0, self.reported(input));
         statistics.versions.retain(|version| version.pages.pages > 0);
-        Ok(statistics)
+        let id = ranker.map(|ranker| &self.spec.rankers[ranker].id);
+        for version in &mut statistics.versions {
+            trim(&mut version.pairs, id);
+        }
+        statistics
     }
 
-    /// [`LoadedExperiment::statistics`] without the outcomes that callers reported themselves,
-    /// which have a row for each pair.
-    pub fn page_statistics(&self) -> Result<Statistics, ServiceError> {
-        Ok(self.of_pages(&*self.fold()?))
-    }
-
-    fn of_pages(&self, fold: &Fold) -> Statistics {
+    /// Statistics without the outcomes that callers reported themselves, which have a row for each
+    /// pair.
+    pub(crate) fn page_statistics(&self, input: &StatisticsInput) -> Statistics {
         let mut alarms = Vec::new();
         let mut versions: Vec<_> = (1..)
-            .zip(fold.methods())
-            .map(|(version, method)| self.version(fold, version, &method.method, &mut alarms))
+            .zip(&input.methods)
+            .map(|(version, method)| self.version(input, version, &method.method, &mut alarms))
             .collect();
         versions.retain(|version| version.pages.pages > 0);
-        let canary = self.canary(fold);
+        let canary = self.canary(&input.counts);
         if let Some(canary) = canary.as_ref().filter(|canary| canary.alarm) {
             alarms.push(format!(
                 "the two ids of the canary differ, although they are one ranker: `{}` won {} and `{}` won {}",
@@ -163,8 +225,8 @@ impl LoadedExperiment {
         }
         Statistics {
             experiment: self.name.clone(),
-            position: fold.position(),
-            open_pages: fold.open_pages().pages().len() as u64,
+            position: input.position,
+            open_pages: input.open_pages,
             versions,
             canary,
             alarms,
@@ -173,14 +235,14 @@ impl LoadedExperiment {
 
     fn version(
         &self,
-        fold: &Fold,
+        input: &StatisticsInput,
         version: u32,
         method: &interleaving::Spec,
         alarms: &mut Vec<String>,
     ) -> VersionStatistics {
         let mut all = PairPages::default();
         let mut pairs = Vec::new();
-        for (pair, pages) in fold.page_counts().version(version) {
+        for (pair, pages) in input.page_counts.version(version) {
             all.add(pages);
             pairs.push(self.pair(*pair, pages));
         }
@@ -207,16 +269,17 @@ impl LoadedExperiment {
             version: Some(version),
             method: Some(method.method.kind()),
             pages,
+            pairs_total: pairs.len(),
             pairs,
         }
     }
 
     /// The outcomes that callers reported themselves: all counts minus those of settled pages.
-    fn reported(&self, fold: &Fold) -> VersionStatistics {
+    fn reported(&self, input: &StatisticsInput) -> VersionStatistics {
         let rankers = self.spec.rankers.len();
         let mut of_pages = std::collections::HashMap::<_, PairPages>::new();
-        for version in 1..=fold.methods().len() as u32 {
-            for (pair, pages) in fold.page_counts().version(version) {
+        for version in 1..=input.methods.len() as u32 {
+            for (pair, pages) in input.page_counts.version(version) {
                 of_pages.entry(*pair).or_default().add(pages);
             }
         }
@@ -224,7 +287,7 @@ impl LoadedExperiment {
         let mut pairs = Vec::new();
         for higher in 1..rankers {
             for lower in 0..higher {
-                let total = fold.counts().pair(lower, higher);
+                let total = input.counts.pair(lower, higher);
                 let pair = (lower as u16, higher as u16);
                 let known = of_pages.get(&pair).copied().unwrap_or_default();
                 let rest = PairPages {
@@ -244,7 +307,13 @@ impl LoadedExperiment {
         for pair in &mut pairs {
             pair.balance = unknown(pair.balance);
         }
-        VersionStatistics { version: None, method: None, pages: unknown(balance(&all)), pairs }
+        VersionStatistics {
+            version: None,
+            method: None,
+            pages: unknown(balance(&all)),
+            pairs_total: pairs.len(),
+            pairs,
+        }
     }
 
     fn pair(&self, (lower, higher): (u16, u16), pages: &PairPages) -> PairStatistics {
@@ -274,10 +343,9 @@ impl LoadedExperiment {
         }
     }
 
-    fn canary(&self, fold: &Fold) -> Option<Canary> {
+    fn canary(&self, counts: &Counts) -> Option<Canary> {
         let [ranker, against] = self.spec.pages.canary.clone()?;
-        let pair =
-            fold.counts().pair(self.spec.ranker_index(&ranker)?, self.spec.ranker_index(&against)?);
+        let pair = counts.pair(self.spec.ranker_index(&ranker)?, self.spec.ranker_index(&against)?);
         let evidence_against = evidence_against_even(pair.wins, pair.losses);
         Some(Canary {
             ranker,
@@ -287,6 +355,18 @@ impl LoadedExperiment {
             evidence_against,
             alarm: evidence_against >= ALARM_ODDS,
         })
+    }
+}
+
+/// Leave the pairs of the ranker with this id, or of all, and of these the ones with most pages.
+fn trim(pairs: &mut Vec<PairStatistics>, ranker: Option<&String>) {
+    if let Some(id) = ranker {
+        pairs.retain(|pair| pair.ranker == *id || pair.against == *id);
+    }
+    if pairs.len() > PAIRS_MAX {
+        // The sort is stable, so pairs with as many pages stay in order.
+        pairs.sort_by_key(|pair| std::cmp::Reverse(pair.balance.pages));
+        pairs.truncate(PAIRS_MAX);
     }
 }
 

@@ -1,6 +1,9 @@
 //! The traffic of an experiment through this process, and its alarms.
 
+use std::sync::Arc;
+
 use crate::engine::loaded::LoadedExperiment;
+use crate::engine::traffic::TrafficCounts;
 use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
@@ -8,32 +11,68 @@ use crate::service::reports::alarms::{Alarm, Signs, alarms};
 
 pub use crate::service::reports::traffic_summary::{Delays, FeedbackCounts, TrafficSummary};
 
+/// What a summary of traffic is computed from.
+struct TrafficInput {
+    counts: TrafficCounts,
+    in_flight: u64,
+    shown: [u64; 4],
+    /// Unix milliseconds since which the open batch waits, if it does.
+    batch_since_ms: Option<i64>,
+}
+
 impl Service {
-    /// The traffic of an experiment through this process, and the alarms that are on.
-    pub fn traffic(
+    /// The traffic of an experiment through this process, and the alarms that are on. Computed on
+    /// the threads for reports.
+    pub async fn traffic(
+        self: &Arc<Self>,
+        loaded: &Arc<LoadedExperiment>,
+    ) -> Result<(TrafficSummary, Vec<Alarm>), ServiceError> {
+        let (service, read) = (Arc::clone(self), Arc::clone(loaded));
+        let copied = tokio::task::spawn_blocking(move || service.traffic_input(&read)).await;
+        let input = copied.map_err(|error| {
+            ServiceError::internal(format!("the traffic was not read: {error}"))
+        })??;
+        let (experiment, now_ms) = (Arc::clone(loaded), self.now_ms());
+        self.reports.run(move || summary(&experiment, input, now_ms)).await
+    }
+
+    /// As [`Service::traffic`], on this thread.
+    pub fn traffic_now(
         &self,
         loaded: &LoadedExperiment,
     ) -> Result<(TrafficSummary, Vec<Alarm>), ServiceError> {
+        Ok(summary(loaded, self.traffic_input(loaded)?, self.now_ms()))
+    }
+
+    fn traffic_input(&self, loaded: &LoadedExperiment) -> Result<TrafficInput, ServiceError> {
         // first, because it also counts the duels that have expired
         let in_flight = self.in_flight(loaded)?;
-        let traffic = TrafficSummary::of(loaded.traffic().counts(), in_flight);
+        let counts = loaded.traffic().counts();
         let fold = loaded.fold()?;
-        let pairs = fold.policy().batch_pairs();
-        let waits =
-            fold.policy().batch().is_some() && pairs.iter().any(|pair| pair.answered < pair.needed);
-        let since = fold.batch_opened_at().max(traffic.newest_answer_ms);
-        let signs = Signs {
-            traffic: &traffic,
-            shown: fold.counts().shown,
-            running: loaded.with_record(|record| {
-                record.status == Status::Running && record.archived_at.is_none()
-            }),
-            ttl_ms: i64::from(loaded.spec.duel_ttl_seconds) * 1000,
-            now_ms: self.now_ms(),
-            batch_since_ms: waits.then_some(since),
-            name: &|ranker| loaded.spec.rankers[usize::from(ranker)].id.clone(),
-        };
-        let alarms = alarms(&signs);
-        Ok((traffic, alarms))
+        let waits = fold.policy().batch().is_some()
+            && fold.policy().batch_pairs().iter().any(|pair| pair.answered < pair.needed);
+        let since = fold.batch_opened_at().max(counts.newest_answer_ms);
+        let shown = fold.counts().shown;
+        Ok(TrafficInput { counts, in_flight, shown, batch_since_ms: waits.then_some(since) })
     }
+}
+
+fn summary(
+    loaded: &LoadedExperiment,
+    input: TrafficInput,
+    now_ms: i64,
+) -> (TrafficSummary, Vec<Alarm>) {
+    let traffic = TrafficSummary::of(input.counts, input.in_flight);
+    let signs = Signs {
+        traffic: &traffic,
+        shown: input.shown,
+        running: loaded
+            .with_record(|record| record.status == Status::Running && record.archived_at.is_none()),
+        ttl_ms: i64::from(loaded.spec.duel_ttl_seconds) * 1000,
+        now_ms,
+        batch_since_ms: input.batch_since_ms,
+        name: &|ranker| loaded.spec.rankers[usize::from(ranker)].id.clone(),
+    };
+    let alarms = alarms(&signs);
+    (traffic, alarms)
 }

@@ -6,18 +6,19 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
+use crate::engine::fold::Fold;
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::conclusion::Conclusion;
-use crate::service::reports::duels_to_go::DuelsToGo;
-use crate::service::reports::single_flight::SingleFlight;
+use crate::service::reports::duels_to_go::{DuelsToGo, SavedPolicy};
+use crate::service::reports::single_flight::{Computed, SingleFlight};
 use crate::service::reports::standings::answered_duels;
 use crate::service::reports::verdict_sentence::Finding;
 use dueling_bandits::evidence::plan::{Claim, Plan};
-use dueling_bandits::evidence::{Posterior, Present, Sequences, Standing, Target};
-use dueling_bandits::{Tally, step_rng};
+use dueling_bandits::evidence::{Posterior, Present, Sequences, Standing, Target, VerdictTracker};
+use dueling_bandits::{Roster, Tally, step_rng};
 
 /// Most deciding pairs in a verdict.
 const PAIRS_MAX: usize = 50;
@@ -156,19 +157,52 @@ impl Service {
         &self,
         loaded: &Arc<LoadedExperiment>,
         target: Target,
-    ) -> Result<Arc<Verdict>, ServiceError> {
+    ) -> Result<Arc<Computed<Verdict>>, ServiceError> {
         let asked_at = loaded.fold()?.position();
         let version = loaded.with_record(|record| record.version);
-        let experiment = Arc::clone(loaded);
-        let compute = move || {
-            let verdict = experiment.verdict(target)?;
+        let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
+        let copy = move || {
+            let fold = read.fold()?;
+            Ok(VerdictInput::of(&fold, read.forecast_input(&fold, target)))
+        };
+        let compute = move |input: VerdictInput| {
+            let verdict = experiment.verdict(input, target);
             Ok((VerdictKey { position: verdict.position, version, target }, verdict))
         };
         let good_enough = |key: &VerdictKey| {
             key.target == target && key.position >= asked_at && key.version >= version
         };
-        let cache = loaded.extensions().get::<SingleFlight<VerdictKey, Verdict>>();
-        cache.get(good_enough, compute).await
+        let reports = loaded.extensions().get::<SingleFlight<VerdictKey, Verdict>>();
+        reports.get(&self.reports, good_enough, copy, compute).await
+    }
+}
+
+/// What a verdict is computed from.
+struct VerdictInput {
+    position: u64,
+    duels: u64,
+    tally: Tally,
+    roster: Roster,
+    initial_rankers: usize,
+    tracker: VerdictTracker,
+    /// Why the service concluded the experiment by itself, if it did.
+    by_itself: Option<String>,
+    /// The state of the policy, if a forecast needs it.
+    saved: Option<SavedPolicy>,
+}
+
+impl VerdictInput {
+    fn of(fold: &Fold, saved: Option<SavedPolicy>) -> Self {
+        Self {
+            position: fold.position(),
+            duels: answered_duels(fold),
+            tally: fold.policy().tally().clone(),
+            roster: fold.roster().clone(),
+            initial_rankers: fold.initial_rankers(),
+            tracker: fold.verdict().clone(),
+            by_itself: fold.concluded_by_itself().map(str::to_owned),
+            saved,
+        }
     }
 }
 
@@ -196,18 +230,9 @@ impl LoadedExperiment {
         Ok(target)
     }
 
-    fn verdict(&self, target: Target) -> Result<Verdict, ServiceError> {
-        let (position, duels, tally, (roster, initial_rankers), own, by_itself) = {
-            let fold = self.fold()?;
-            (
-                fold.position(),
-                answered_duels(&fold),
-                fold.policy().tally().clone(),
-                (fold.roster().clone(), fold.initial_rankers()),
-                fold.verdict().clone(),
-                fold.concluded_by_itself().map(str::to_owned),
-            )
-        };
+    fn verdict(&self, input: VerdictInput, target: Target) -> Verdict {
+        let VerdictInput { position, duels, tally, roster, initial_rankers, by_itself, .. } = input;
+        let own = input.tracker;
         let (seed, status, winner) =
             self.with_record(|record| (record.seed, record.status, record.winner));
         let rng = &mut step_rng(seed ^ VERDICT_STREAM, position);
@@ -241,7 +266,7 @@ impl LoadedExperiment {
             (Some(_), true) => Err("the experiment is concluded".to_owned()),
             _ => {
                 let present = Present { tally: &tally, roster: &roster, tracker: &tracker };
-                self.duels_to_go(present, is_own, rng)
+                self.duels_to_go(present, is_own, input.saved, rng)
             }
         };
         let claims = if winners.is_empty() {
@@ -269,7 +294,7 @@ impl LoadedExperiment {
         let sequences = Sequences::new(initial_rankers, tally.rankers(), target.confidence);
         let (deciding_pairs, deciding_pairs_total) =
             self.deciding_pairs(claims, &tally, &sequences, &posterior);
-        Ok(Verdict {
+        Verdict {
             experiment: self.name.clone(),
             position,
             duels,
@@ -301,7 +326,7 @@ impl LoadedExperiment {
             draws,
             conclude_at: self.spec.conclude_at,
             concluded,
-        })
+        }
     }
 
     fn deciding_pairs(

@@ -8,9 +8,9 @@ use utoipa::ToSchema;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::single_flight::SingleFlight;
-use dueling_bandits::Tally;
+use crate::service::reports::single_flight::{Computed, SingleFlight};
 use dueling_bandits::preference::PreferenceMatrix;
+use dueling_bandits::{Roster, Tally};
 
 /// Most rankers for which the random walk, which takes K³ steps, is computed on a request.
 const WALK_RANKERS_MAX: usize = 400;
@@ -64,29 +64,32 @@ impl Service {
     pub async fn winners(
         &self,
         loaded: &Arc<LoadedExperiment>,
-    ) -> Result<Arc<Winners>, ServiceError> {
+    ) -> Result<Arc<Computed<Winners>>, ServiceError> {
         let asked_at = loaded.fold()?.position();
-        let experiment = Arc::clone(loaded);
-        let compute = move || experiment.winners().map(|winners| (winners.position, winners));
-        let cache = loaded.extensions().get::<SingleFlight<u64, Winners>>();
-        cache.get(|&position| position >= asked_at, compute).await
+        let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
+        let copy = move || {
+            let fold = read.fold()?;
+            Ok((fold.position(), fold.policy().tally().clone(), fold.roster().clone()))
+        };
+        let compute = move |(position, tally, roster): (u64, Tally, Roster)| {
+            Ok((position, experiment.winners(position, &tally, &roster)))
+        };
+        let reports = loaded.extensions().get::<SingleFlight<u64, Winners>>();
+        let good_enough = |position: &u64| *position >= asked_at;
+        reports.get(&self.reports, good_enough, copy, compute).await
     }
 }
 
 impl LoadedExperiment {
-    fn winners(&self) -> Result<Winners, ServiceError> {
-        let (position, tally, roster) = {
-            let fold = self.fold()?;
-            (fold.position(), fold.policy().tally().clone(), fold.roster().clone())
-        };
+    fn winners(&self, position: u64, tally: &Tally, roster: &Roster) -> Winners {
         let active = roster.active();
         let rankers = active.len();
         let compared =
             |i: usize| active.iter().filter(|&&j| j < i && tally.half_plays(i, j) > 0).count();
-        let notions = self.notions(&estimated_matrix(&tally, active), active);
+        let notions = self.notions(&estimated_matrix(tally, active), active);
         let pairs_compared = active.iter().map(|&i| compared(i)).sum();
         let (agree, note) = agreement(&notions, rankers * (rankers - 1) / 2, pairs_compared);
-        Ok(Winners {
+        Winners {
             experiment: self.name.clone(),
             position,
             pairs_compared,
@@ -94,7 +97,7 @@ impl LoadedExperiment {
             notions,
             agree,
             note,
-        })
+        }
     }
 
     /// `matrix` has the preferences of the `active` rankers.

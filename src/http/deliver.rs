@@ -1,0 +1,121 @@
+//! The last step of a response: compression, and the count of the memory that large ones take until
+//! they are sent. Both happen away from the threads that serve requests.
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, IntoResponseParts, Response};
+use hyper::body::Body as _;
+
+use super::problem::Problem;
+use crate::service::reports::pool::{ReportPool, gzip};
+use crate::service::reports::single_flight::{COMPRESS_FROM_BYTES, Written};
+
+/// A response from this size on counts against the memory for answers.
+const COUNTED_FROM_BYTES: usize = 64 * 1024;
+
+/// Marks a response that needs nothing more.
+#[derive(Debug, Clone, Copy)]
+struct Ready;
+
+/// Whether the caller can read gzip (RFC 9110 §12.5.3).
+pub(crate) fn accepts_gzip(request: &HeaderMap) -> bool {
+    let accepted =
+        request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
+        let weight = weight.trim().strip_prefix("q=").and_then(|weight| weight.parse::<f32>().ok());
+        name.trim().eq_ignore_ascii_case("gzip") && weight.is_some_and(|weight| weight > 0.0)
+    })
+}
+
+/// A response with a text that is shared by all who have it.
+pub(crate) fn shared(written: Written, headers: impl IntoResponseParts) -> Response {
+    let mut response = (headers, Body::from(written.bytes)).into_response();
+    response.extensions_mut().insert(Ready);
+    let vary = HeaderValue::from_static("accept-encoding");
+    response.headers_mut().insert(header::VARY, vary);
+    if written.compressed {
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+/// Compress a large response if the caller can read it, and count it until it is sent.
+pub(crate) async fn deliver(response: Response, compress: bool, pool: &ReportPool) -> Response {
+    let size = response.body().size_hint().exact();
+    let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
+    if size < COMPRESS_FROM_BYTES || response.extensions().get::<Ready>().is_some() {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Ok(bytes) = to_bytes(body, size).await else {
+        return Problem::internal("a response has no body").into_response();
+    };
+    let encoded = parts.headers.contains_key(header::CONTENT_ENCODING);
+    if !encoded && !parts.headers.contains_key(header::VARY) {
+        parts.headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    }
+    let compress = compress && !encoded;
+    if !compress && size < COUNTED_FROM_BYTES {
+        return Response::from_parts(parts, Body::from(bytes));
+    }
+    match pack(bytes, compress, pool).await {
+        Ok(bytes) => {
+            parts.headers.remove(header::CONTENT_LENGTH);
+            if compress {
+                let gzip = HeaderValue::from_static("gzip");
+                parts.headers.insert(header::CONTENT_ENCODING, gzip);
+            }
+            Response::from_parts(parts, Body::from(bytes))
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn pack(bytes: Bytes, compress: bool, pool: &ReportPool) -> Result<Bytes, Problem> {
+    let bytes = match compress {
+        true => pool.run(move || gzip(&bytes)).await?.map_err(Problem::internal)?,
+        false => bytes.into(),
+    };
+    match bytes.len() < COUNTED_FROM_BYTES {
+        true => Ok(bytes.into()),
+        false => Ok(pool.hold(bytes)?),
+    }
+}
+
+/// A text of the program, which all its readers share.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedText {
+    plain: Bytes,
+    gzip: Option<Bytes>,
+}
+
+impl SharedText {
+    /// The text, and its compressed form if it is large.
+    pub fn new(plain: impl Into<Bytes>) -> Self {
+        let plain = plain.into();
+        let large = plain.len() >= COMPRESS_FROM_BYTES;
+        let gzip = large.then(|| gzip(&plain).ok()).flatten().map(Bytes::from);
+        Self { plain, gzip }
+    }
+
+    /// The text, and a compressed form that exists.
+    pub fn with_gzip(plain: &'static [u8], gzip: &'static [u8]) -> Self {
+        Self { plain: Bytes::from_static(plain), gzip: Some(Bytes::from_static(gzip)) }
+    }
+
+    /// The response to a request with these headers.
+    pub fn respond<const N: usize>(
+        &self,
+        request: &HeaderMap,
+        headers: [(HeaderName, HeaderValue); N],
+    ) -> Response {
+        let written = match &self.gzip {
+            Some(gzip) if accepts_gzip(request) => {
+                Written { bytes: gzip.clone(), compressed: true }
+            }
+            _ => Written { bytes: self.plain.clone(), compressed: false },
+        };
+        shared(written, headers)
+    }
+}

@@ -1,0 +1,107 @@
+//! Reading the bodies of requests, under a common budget of memory.
+//!
+//! A body is read before its request takes a permit: a client that sends slowly holds a connection
+//! and the bytes that it has sent, and nothing else.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, header};
+use futures_util::StreamExt as _;
+use hyper::body::Body as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::problem::{Problem, ProblemKind};
+
+/// Bytes of each body that the budget does not count, so that large bodies cannot keep feedback
+/// out.
+const FREE_BYTES: usize = 16 * 1024;
+/// The unit of the budget.
+const UNIT_BYTES: usize = 1024;
+
+/// The memory that bodies may take.
+#[derive(Debug)]
+pub(crate) struct BodyBudget(Arc<Semaphore>);
+
+/// The share of a body in the budget, while the request runs.
+#[derive(Debug, Default)]
+pub(crate) struct Share(Option<OwnedSemaphorePermit>);
+
+impl BodyBudget {
+    pub fn new(bytes: usize) -> Self {
+        Self(Arc::new(Semaphore::new((bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// The whole body, at most `limit` bytes.
+    pub async fn read(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        limit: usize,
+    ) -> Result<(Bytes, Share), Problem> {
+        if body.is_end_stream() {
+            return Ok((Bytes::new(), Share::default()));
+        }
+        let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+        let declared = declared.and_then(|text| text.parse::<usize>().ok());
+        if declared.is_some_and(|bytes| bytes > limit) {
+            return Err(too_large(limit));
+        }
+        let mut share = Share::default();
+        let mut chunks = body.into_data_stream();
+        let mut whole = Vec::new();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(incomplete)?;
+            if whole.len() + chunk.len() > limit {
+                return Err(too_large(limit));
+            }
+            if whole.is_empty() && declared == Some(chunk.len()) {
+                self.grow(&mut share, chunk.len())?;
+                return Ok((chunk, share));
+            }
+            self.grow(&mut share, whole.len() + chunk.len())?;
+            whole.extend_from_slice(&chunk);
+        }
+        Ok((whole.into(), share))
+    }
+
+    /// Let the share of a body have this number of bytes.
+    fn grow(&self, share: &mut Share, bytes: usize) -> Result<(), Problem> {
+        let units = bytes.saturating_sub(FREE_BYTES).div_ceil(UNIT_BYTES);
+        let missing = units.saturating_sub(share.0.as_ref().map_or(0, |own| own.num_permits()));
+        if missing == 0 {
+            return Ok(());
+        }
+        let more = u32::try_from(missing).ok();
+        let more = more.and_then(|more| Arc::clone(&self.0).try_acquire_many_owned(more).ok());
+        let more = more.ok_or_else(|| {
+            Problem::new(
+                ProblemKind::Overloaded,
+                "The bodies of other requests take all memory that this server has for them.",
+            )
+        })?;
+        match &mut share.0 {
+            Some(own) => own.merge(more),
+            none => *none = Some(more),
+        }
+        Ok(())
+    }
+}
+
+fn too_large(limit: usize) -> Problem {
+    Problem::new(
+        ProblemKind::PayloadTooLarge,
+        format!("The body is larger than this server accepts here: {limit} bytes."),
+    )
+}
+
+fn incomplete(error: axum::Error) -> Problem {
+    let mut cause: &dyn std::error::Error = &error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    Problem::new(
+        ProblemKind::MalformedJson,
+        format!("The body did not arrive completely: {cause}."),
+    )
+}

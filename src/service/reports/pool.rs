@@ -1,0 +1,166 @@
+//! The threads that compute reports, and the memory that written reports may take.
+//!
+//! The work of a report grows with the number of rankers. On the threads that serve requests, or on
+//! as many others as there are callers, it would hold up the duels. Here it has a few threads,
+//! which run at a lower priority than the rest of the program.
+
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::engine::error::EngineError;
+use crate::service::error::ServiceError;
+
+/// Reports that may wait for a thread. Further ones are refused.
+const QUEUE: usize = 1024;
+/// Added to the niceness of the process: a tenth of the weight of the other threads.
+const NICENESS: i32 = 10;
+/// The pause after an input was read, in times of that. With 1024 rankers, that is some 5 ms.
+const PAUSE_TIMES: u32 = 20;
+/// The unit of the budget of memory.
+const UNIT_BYTES: usize = 1024;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Threads for reports.
+#[derive(Debug)]
+pub struct ReportPool {
+    jobs: SyncSender<Job>,
+    /// One for each computation whose input is in memory.
+    inputs: Semaphore,
+    /// When the next input may be read.
+    next_copy: tokio::sync::Mutex<Instant>,
+    written: Arc<Semaphore>,
+}
+
+impl ReportPool {
+    /// Threads for half of the processors, and this much memory for what they write.
+    pub fn start(written_bytes: usize) -> std::io::Result<Self> {
+        let threads =
+            std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
+        let (jobs, waiting) = sync_channel(QUEUE);
+        let waiting = Arc::new(Mutex::new(waiting));
+        for number in 0..threads {
+            let waiting = Arc::clone(&waiting);
+            std::thread::Builder::new()
+                .name(format!("report-{number}"))
+                .spawn(move || work(&waiting))?;
+        }
+        let units = (written_bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
+        let written = Arc::new(Semaphore::new(units));
+        Ok(Self {
+            jobs,
+            inputs: Semaphore::new(threads + 1),
+            next_copy: tokio::sync::Mutex::new(Instant::now()),
+            written,
+        })
+    }
+
+    /// Run `compute` on what `copy` has read. Few inputs are in memory at once, however many
+    /// callers there are, and reading them takes a small share of the time: while one is read,
+    /// feedback waits for the lock, and duels wait for feedback.
+    ///
+    /// `copy` holds the lock of a fold and runs on a thread of normal priority: a lock held by one
+    /// of low priority would hold up the duels. It must be short.
+    pub async fn compute<C: Send + 'static, T: Send + 'static>(
+        &self,
+        copy: impl FnOnce() -> Result<C, ServiceError> + Send + 'static,
+        compute: impl FnOnce(C) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        // The semaphore is never closed.
+        let _input = self.inputs.acquire().await;
+        let copied = {
+            let mut next_copy = self.next_copy.lock().await;
+            tokio::time::sleep_until((*next_copy).into()).await;
+            let started = Instant::now();
+            let copied = tokio::task::spawn_blocking(copy).await.map_err(|error| {
+                ServiceError::internal(format!("the input of a report was not read: {error}"))
+            })??;
+            *next_copy = Instant::now() + started.elapsed() * PAUSE_TIMES;
+            copied
+        };
+        self.run(move || compute(copied)).await
+    }
+
+    /// Run `read`, which holds locks of folds, on a thread of normal priority. Few run at once.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        // The semaphore is never closed.
+        let _input = self.inputs.acquire().await;
+        tokio::task::spawn_blocking(read)
+            .await
+            .map_err(|error| ServiceError::internal(format!("a report was not read: {error}")))
+    }
+
+    /// Run `job` on one of the threads. A job whose caller has gone is not run.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let (done, result) = oneshot::channel();
+        let job: Job = Box::new(move || {
+            if !done.is_closed() {
+                // The caller may have gone since.
+                drop(done.send(job()));
+            }
+        });
+        self.jobs.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => EngineError::Overloaded,
+            TrySendError::Disconnected(_) => EngineError::Internal("no thread for reports".into()),
+        })?;
+        result.await.map_err(|_| ServiceError::internal("a report was not computed: it panicked"))
+    }
+
+    /// `text`, counted while any copy of it is in memory. An error if all written reports together
+    /// take too much.
+    pub fn hold(&self, text: Vec<u8>) -> Result<Bytes, ServiceError> {
+        let units = u32::try_from(text.len().div_ceil(UNIT_BYTES)).ok();
+        let permit =
+            units.and_then(|units| Arc::clone(&self.written).try_acquire_many_owned(units).ok());
+        let permit = permit.ok_or(EngineError::Overloaded)?;
+        Ok(Bytes::from_owner(Held { text, _permit: permit }))
+    }
+}
+
+/// `text`, compressed.
+pub(crate) fn gzip(text: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 4), Compression::fast());
+    encoder.write_all(text)?;
+    encoder.finish()
+}
+
+struct Held {
+    text: Vec<u8>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+fn work(waiting: &Mutex<Receiver<Job>>) {
+    // On Linux, this is the priority of the calling thread alone.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(NICENESS) {
+        tracing::debug!(%error, "reports run at the priority of the other threads");
+    }
+    loop {
+        let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        // The sender ends with the service.
+        let Ok(job) = job else { return };
+        // The panic hook has logged the panic, and the caller gets an error: the job's channel is
+        // dropped.
+        drop(catch_unwind(AssertUnwindSafe(job)));
+    }
+}

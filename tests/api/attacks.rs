@@ -1,0 +1,386 @@
+//! Attacks in a short form: what callers without a key, or with slow connections, can hold.
+//! `scripts/attack` runs them at their full size and measures them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use rankduel::access::ApiKeys;
+use rankduel::clock::SystemClock;
+use rankduel::http::server::ConnectionSettings;
+use rankduel::http::{OpenSettings, ProblemKind, ShellSettings, TrustedProxies};
+use rankduel::service::ServiceSettings;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::support::server::Api;
+use crate::support::service::{Server, Settings};
+use crate::support::{KINDS, Kind, TestDatabase};
+
+on_both_databases! {
+    bodies_that_do_not_arrive_take_no_places
+    an_unknown_key_does_not_wait_for_a_database_that_hangs
+    large_answers_have_a_budget_and_duels_do_not_need_it
+    large_standings_come_in_parts
+    large_statistics_are_cut_to_the_pairs_with_most_pages
+}
+
+const KEY: &str = "correct-horse-battery-staple";
+/// Timeout for a step of a test; a test that waits longer has failed.
+const LONG: Duration = Duration::from_secs(60);
+
+fn with_key() -> ShellSettings {
+    ShellSettings { keys: ApiKeys::parse(KEY).expect("a key"), ..ShellSettings::default() }
+}
+
+async fn start(kind: Kind, shell: &ShellSettings, connections: ConnectionSettings) -> Api {
+    let huge = || async { vec![b'x'; 16 << 20] };
+    let more = Router::new().route("/huge", get(huge));
+    Api::start_with(kind, shell, Arc::new(SystemClock), connections, more).await
+}
+
+async fn status(api: &Api, method: &str, path: &str, headers: &[(&str, &str)]) -> u16 {
+    let method = reqwest::Method::from_bytes(method.as_bytes()).expect("a method");
+    let request = reqwest::Client::new().request(method, api.server.url(path));
+    let request =
+        headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    request.send().await.expect("an answer").status().as_u16()
+}
+
+async fn status_with_key(api: &Api) -> u16 {
+    let key = format!("Bearer {KEY}");
+    status(api, "GET", "/v1/experiments", &[("authorization", &key)]).await
+}
+
+/// A connection on which this was sent.
+async fn sent(api: &Api, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(&api.server.address).await.expect("a connection");
+    stream.write_all(text.as_bytes()).await.expect("to send");
+    stream
+}
+
+async fn first_line(stream: &mut TcpStream) -> String {
+    let mut line = [0; 12];
+    tokio::time::timeout(LONG, stream.read_exact(&mut line))
+        .await
+        .expect("in time")
+        .expect("a line");
+    String::from_utf8_lossy(&line).into_owned()
+}
+
+async fn bodies_that_do_not_arrive_take_no_places(database: TestDatabase) {
+    let open = OpenSettings {
+        places: 2,
+        time_limit: Duration::from_millis(500),
+        ..OpenSettings::default()
+    };
+    let shell = ShellSettings {
+        max_concurrent_requests: 2,
+        request_timeout: Duration::from_secs(2),
+        open,
+        ..with_key()
+    };
+    let api = start(database.kind, &shell, ConnectionSettings::default()).await;
+    let login = "POST /login HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nk";
+    let feedback = format!(
+        "POST /v1/experiments/any/feedback HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\n\
+         content-type: application/json\r\ncontent-length: 9\r\n\r\n{{"
+    );
+    let mut slow = Vec::new();
+    for _ in 0..20 {
+        slow.push(sent(&api, login).await);
+        slow.push(sent(&api, &feedback).await);
+    }
+    for _ in 0..5 {
+        assert_eq!(status_with_key(&api).await, 200);
+        assert_eq!(status(&api, "GET", "/login", &[]).await, 200);
+    }
+    assert_eq!(api.metrics.http_requests_shed.get(), 0);
+    for stream in &mut slow {
+        assert_eq!(first_line(stream).await, "HTTP/1.1 504");
+    }
+}
+
+#[tokio::test]
+async fn a_login_has_a_small_body() {
+    let api = start(Kind::Sqlite, &with_key(), ConnectionSettings::default()).await;
+    let send = |bytes: usize| {
+        reqwest::Client::new().post(api.server.url("/login")).body(vec![b'x'; bytes]).send()
+    };
+    assert_eq!(send(4096).await.expect("an answer").status(), 401);
+    assert_eq!(send(4097).await.expect("an answer").status(), 413);
+}
+
+#[tokio::test]
+async fn requests_without_a_key_have_a_rate_for_each_address() {
+    let proxies = || TrustedProxies::new(vec!["127.0.0.1".parse().expect("an address")]);
+    for (proxies, others) in [(TrustedProxies::default(), 429), (proxies(), 401)] {
+        let open = OpenSettings { per_second: 1, burst: 3, proxies, ..OpenSettings::default() };
+        let api = start(
+            Kind::Sqlite,
+            &ShellSettings { open, ..with_key() },
+            ConnectionSettings::default(),
+        )
+        .await;
+        let unknown = |from: &'static str| {
+            let headers = [("authorization", "Bearer no-such-key"), ("x-forwarded-for", from)];
+            let api = &api;
+            async move { status(api, "GET", "/v1/experiments", &headers).await }
+        };
+        for _ in 0..3 {
+            assert_eq!(unknown("192.0.2.1").await, 401);
+        }
+        assert_eq!(unknown("192.0.2.1").await, 429);
+        // Callers behind a proxy share its address, unless the server knows the proxy.
+        assert_eq!(unknown("192.0.2.2").await, others);
+        assert_eq!(status_with_key(&api).await, 200);
+        for _ in 0..10 {
+            assert_eq!(status(&api, "GET", "/livez", &[]).await, 200);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_sent_behind_a_refused_request_is_not_read() {
+    let open = OpenSettings { per_second: 1, burst: 3, ..OpenSettings::default() };
+    let shell = ShellSettings { open, ..with_key() };
+    let api = start(Kind::Sqlite, &shell, ConnectionSettings::default()).await;
+    let answers = api.server.raw(&"GET /docs HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100)).await;
+    assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 3);
+    assert_eq!(answers.matches("HTTP/1.1 429 ").count(), 1, "{answers}");
+}
+
+/// The server reads the keys of the database when it does not know one.
+async fn an_unknown_key_does_not_wait_for_a_database_that_hangs(database: TestDatabase) {
+    let open = OpenSettings { time_limit: Duration::from_millis(200), ..OpenSettings::default() };
+    let shell = ShellSettings { open, ..with_key() };
+    let api = start(database.kind, &shell, ConnectionSettings::default()).await;
+    let key = format!("Bearer {KEY}");
+    let create = reqwest::Client::new()
+        .post(api.server.url("/v1/experiments"))
+        .header("authorization", &key)
+        .json(&json!({"name": "target", "rankers": ["a", "b"]}));
+    assert_eq!(create.send().await.expect("an answer").status(), 201);
+    let _held = match database.kind {
+        // Nothing can make reading wait in SQLite.
+        Kind::Sqlite => api.database.hold("begin immediate").await,
+        Kind::Postgres => {
+            api.database.hold("begin; lock table api_key in access exclusive mode").await
+        }
+    };
+    let expected = if database.kind == Kind::Sqlite { [401, 401] } else { [503, 504] };
+    let path = "/v1/experiments/target/next-duel";
+    let unknown = status(&api, "POST", path, &[("authorization", "Bearer no-such-key")]);
+    assert_eq!(tokio::time::timeout(LONG, unknown).await.expect("in time"), expected[0]);
+    let login = status(&api, "POST", "/login", &[]);
+    assert_eq!(tokio::time::timeout(LONG, login).await.expect("in time"), expected[1]);
+    assert_eq!(status(&api, "POST", path, &[("authorization", &key)]).await, 200);
+}
+
+#[tokio::test]
+async fn large_bodies_share_a_budget_that_small_ones_do_not_need() {
+    let shell = ShellSettings { bodies_bytes: 64 * 1024, ..with_key() };
+    let api = start(Kind::Sqlite, &shell, ConnectionSettings::default()).await;
+    let head = |bytes: usize| {
+        format!(
+            "POST /v1/experiments HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\n\
+             content-type: application/json\r\ncontent-length: {bytes}\r\n\r\n"
+        )
+    };
+    let slow = sent(&api, &(head(70_000) + &"x".repeat(65_000))).await;
+    let large = "x".repeat(70_000);
+    let refused = async {
+        while !first_line(&mut sent(&api, &(head(large.len()) + &large)).await)
+            .await
+            .ends_with("503")
+        {
+            // The first body has not arrived yet.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LONG, refused).await.expect("the budget to be used");
+    let small = first_line(&mut sent(&api, &(head(10_000) + &"x".repeat(10_000))).await).await;
+    assert_eq!(small, "HTTP/1.1 400");
+    drop(slow);
+    let accepted = async {
+        while !first_line(&mut sent(&api, &(head(large.len()) + &large)).await)
+            .await
+            .ends_with("400")
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LONG, accepted).await.expect("the budget to be free");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_disconnected() {
+    let connections = ConnectionSettings {
+        write_within: Duration::from_millis(300),
+        ..ConnectionSettings::default()
+    };
+    let api = start(Kind::Sqlite, &ShellSettings::default(), connections).await;
+    let request = "GET /huge HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+
+    let mut reader = sent(&api, request).await;
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(LONG, reader.read_to_end(&mut answer)).await;
+    assert!(read.expect("in time").expect("a whole answer") > 16 << 20);
+
+    let mut idle = sent(&api, request).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(LONG, idle.read_to_end(&mut answer)).await.expect("in time");
+    assert!(read.is_err() || answer.len() < 16 << 20, "{} bytes", answer.len());
+}
+
+#[tokio::test]
+async fn too_many_connections_close_the_oldest_without_a_key() {
+    let connections = ConnectionSettings {
+        max_connections: 4,
+        max_connections_per_address: Some(4),
+        ..ConnectionSettings::default()
+    };
+    let api = start(Kind::Sqlite, &with_key(), connections).await;
+    let request =
+        format!("GET /v1/experiments HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\n\r\n");
+    let mut caller = sent(&api, &request).await;
+    assert_eq!(first_line(&mut caller).await, "HTTP/1.1 200");
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        idle.push(TcpStream::connect(&api.server.address).await.expect("a connection"));
+    }
+    assert_eq!(status_with_key(&api).await, 200, "a caller with a key is let in");
+    let mut rest = [0; 4096];
+    let oldest = tokio::time::timeout(LONG, idle[0].read(&mut rest)).await.expect("in time");
+    assert!(matches!(oldest, Ok(0) | Err(_)), "the oldest is closed: {oldest:?}");
+    caller.write_all(request.as_bytes()).await.expect("the caller keeps its connection");
+    let more = tokio::time::timeout(LONG, caller.read(&mut rest)).await.expect("in time");
+    assert!(more.expect("an answer") > 0);
+    assert!(api.metrics.connections_shed.get() > 0);
+}
+
+/// An experiment with this many rankers, by this policy.
+async fn create(server: &Server, rankers: usize, policy: &str) {
+    let ids: Vec<String> = (0..rankers).map(|number| format!("ranker-{number}")).collect();
+    let body = json!({"name": "many", "rankers": ids, "policy": {"kind": policy}});
+    server.post("/v1/experiments", &body).await.json(201);
+}
+
+async fn large_answers_have_a_budget_and_duels_do_not_need_it(database: TestDatabase) {
+    let service = ServiceSettings { answer_bytes: 64 * 1024, ..ServiceSettings::default() };
+    let settings = Settings { service, ..Settings::default() };
+    let server = Server::with(database.store().await, settings).await;
+    create(&server, 300, "uniform").await;
+    server.get("/v1/experiments/many/standings").await.problem(ProblemKind::Overloaded);
+    server.get("/v1/experiments/many/standings?limit=10").await.json(200);
+    server.post("/v1/experiments/many/next-duel", &Value::Null).await.json(200);
+}
+
+async fn large_standings_come_in_parts(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    create(&server, 300, "uniform").await;
+    let duel = server.post("/v1/experiments/many/next-duel", &Value::Null).await.json(200);
+    if duel["self_duel"] == json!(false) {
+        let body = json!({"duel_id": duel["duel_id"], "outcome": "left"});
+        server.post("/v1/experiments/many/feedback", &body).await.json(200);
+    }
+    let part = async |query: &str| {
+        server.get(&format!("/v1/experiments/many/standings{query}")).await.json(200)
+    };
+    let rows = |part: &Value, of: &str| part[of].as_array().expect("rows").clone();
+    let (first, rest) = (part("").await, part("?offset=256").await);
+    assert_eq!((rows(&first, "wins").len(), rows(&rest, "wins").len()), (256, 44));
+    assert_eq!((&first["offset"], &rest["offset"]), (&json!(0), &json!(256)));
+    assert_eq!(rows(&rest, "rankers").len(), 300);
+    let mut parts = Vec::new();
+    for offset in (0..300).step_by(7) {
+        parts.extend(rows(&part(&format!("?offset={offset}&limit=7")).await, "wins"));
+    }
+    assert_eq!(parts, [rows(&first, "wins"), rows(&rest, "wins")].concat());
+    let wins: u64 = parts
+        .iter()
+        .flat_map(|row| row.as_array().expect("a row"))
+        .map(|cell| cell.as_u64().expect("a count"))
+        .sum();
+    assert_eq!(json!(wins), first["duels"]);
+    for wrong in ["offset=300", "limit=0", "limit=257", "rows=1"] {
+        server
+            .get(&format!("/v1/experiments/many/standings?{wrong}"))
+            .await
+            .problem(ProblemKind::InvalidRequest);
+    }
+}
+
+async fn large_statistics_are_cut_to_the_pairs_with_most_pages(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    create(&server, 80, "uniform").await;
+    let mut feedback = Vec::new();
+    for _ in 0..3000 {
+        let duel = server.post("/v1/experiments/many/next-duel", &Value::Null).await.json(200);
+        if duel["self_duel"] == json!(false) {
+            feedback.push(json!({"duel_id": duel["duel_id"], "outcome": "left"}));
+        }
+    }
+    for items in feedback.chunks(1000) {
+        server.post("/v1/experiments/many/feedback", &json!({"feedback": items})).await.json(200);
+    }
+    let version = async |query: &str| {
+        let path = format!("/v1/experiments/many/statistics{query}");
+        server.get(&path).await.json(200)["versions"][0].clone()
+    };
+    let all = version("").await;
+    let pages = |pair: &Value| pair["balance"]["pages"].as_u64().expect("a count");
+    let pairs = all["pairs"].as_array().expect("pairs");
+    let total = all["pairs_total"].as_u64().expect("a number");
+    assert_eq!(pairs.len(), 1000);
+    assert!(total > 1000, "{total}");
+    assert!(pairs.windows(2).all(|two| pages(&two[0]) >= pages(&two[1])));
+    assert_eq!(all["pages"]["pages"], json!(feedback.len()));
+
+    let of_one = version("?ranker=ranker-7").await;
+    let pairs = of_one["pairs"].as_array().expect("pairs");
+    let is_its = |pair: &Value| pair["ranker"] == "ranker-7" || pair["against"] == "ranker-7";
+    assert!(!pairs.is_empty() && pairs.iter().all(is_its));
+    server
+        .get("/v1/experiments/many/statistics?ranker=nobody")
+        .await
+        .problem(ProblemKind::InvalidRequest);
+}
+
+/// A report is the same whether it is compressed or not, and for all who ask at once.
+#[tokio::test]
+async fn all_who_ask_at_once_get_the_same_report() {
+    for kind in KINDS {
+        let api = Api::start(kind, &ShellSettings::default()).await;
+        let ids: Vec<String> = (0..120).map(|number| format!("ranker-{number}")).collect();
+        let create = reqwest::Client::new()
+            .post(api.server.url("/v1/experiments"))
+            .json(&json!({"name": "many", "rankers": ids}));
+        assert_eq!(create.send().await.expect("an answer").status(), 201);
+        let ask = |encoding: &'static str| {
+            let url = api.server.url("/v1/experiments/many/standings");
+            async move {
+                let request = reqwest::Client::new().get(url).header("accept-encoding", encoding);
+                let response = request.send().await.expect("an answer");
+                assert_eq!(response.status(), 200);
+                let encoded = response.headers().get("content-encoding").cloned();
+                assert_eq!(encoded.is_some(), encoding == "gzip");
+                let bytes = response.bytes().await.expect("a body");
+                if encoded.is_none() {
+                    return bytes.to_vec();
+                }
+                let mut plain = Vec::new();
+                let mut decoder = flate2::read::GzDecoder::new(&*bytes);
+                std::io::Read::read_to_end(&mut decoder, &mut plain).expect("gzip");
+                plain
+            }
+        };
+        let asked = (0..20).map(|number| ask(if number % 2 == 0 { "gzip" } else { "identity" }));
+        let answers = futures_util::future::join_all(asked).await;
+        assert!(answers[0].starts_with(b"{\"experiment\":\"many\""));
+        assert!(answers.iter().all(|answer| *answer == answers[0]));
+    }
+}
