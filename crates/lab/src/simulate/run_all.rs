@@ -32,12 +32,12 @@ pub fn run_all(tournaments: &[Tournament], progress: &Progress) -> Vec<Option<Re
         .filter(|_| !progress.is_stopped())
         .map(|job| {
             let (index, entrant, number) = job;
-            let tournament = &tournaments[index];
+            let tournament = tournaments[index].of_run(number);
             let policy = &tournament.entrants[entrant].spec;
             let seeds = RunSeeds::new(tournament.seed, &fingerprints[index], number);
             (
                 job,
-                run(tournament, |setup| policy.start(setup), seeds, &checkpoints[index], progress),
+                run(&tournament, |setup| policy.start(setup), seeds, &checkpoints[index], progress),
             )
         })
         .collect();
