@@ -413,7 +413,7 @@ fn invalid_arguments_are_refused() {
     refused(&with(&["--delay", "geometric:-1"]), "the mean `-1`");
     refused(&with(&["--in-flight", "0"]), "whole number from 1");
     refused(&with(&["--in-flight", "5", "--delay", "5"]), "cannot be used with");
-    refused(&with(&["--regret", "borda"]), "copeland");
+    refused(&with(&["--regret", "random-walk"]), "copeland");
     refused(&with(&["--tie-rule", "win"]), "half");
     refused(&with(&["--log-regret"]), "--out");
 }

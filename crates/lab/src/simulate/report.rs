@@ -151,7 +151,7 @@ impl Report {
         };
         Plot {
             title: self.matrix.clone(),
-            x_label: "t (steps)".into(),
+            x_label: "time t (steps)".into(),
             y_label: format!("cumulative {} regret", self.regret_name()),
             x_scale: Scale::Log,
             y_scale,

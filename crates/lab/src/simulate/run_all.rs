@@ -138,6 +138,21 @@ mod tests {
         Tournament { runs, ..whole }
     }
 
+    #[test]
+    fn weak_regret_counts_the_better_ranker_of_each_pair() {
+        let of = |kind: RegretKind| {
+            let matrix = PreferenceMatrix::named("arxiv-6").unwrap().unwrap();
+            let whole =
+                Tournament::new("arxiv-6", matrix, kind, vec![uniform("a")], 10_000).unwrap();
+            let reports = run_all(&[Tournament { runs: 4, ..whole }], &Progress::new());
+            reports[0].as_ref().unwrap().policies[0].checkpoints.last().unwrap().mean
+        };
+        // Both rankers are drawn independently, with losses 0, 0.05, 0.05, 0.04, 0.11 and 0.11. The
+        // smaller losses of the 15 pairs add up to 0.52 and those of the self-duels to 0.36.
+        assert!((of(RegretKind::Weak) / 1e4 - (2.0 * 0.52 + 0.36) / 36.0).abs() < 0.001);
+        assert!((of(RegretKind::Condorcet) / 1e4 - 0.36 / 6.0).abs() < 0.001);
+    }
+
     fn finished(regrets: &[f64]) -> Run {
         Run { regrets: regrets.to_vec(), steps: 100, time: std::time::Duration::from_micros(250) }
     }
