@@ -12,7 +12,7 @@ use super::output::Output;
 use super::values::count;
 use super::workers::Workers;
 use lab::simulate::figures::{
-    Content, FIGURES, Figure, FoundMatrix, MatrixSource, Size, delay, spread, winners,
+    Content, FIGURES, Figure, FoundMatrix, MatrixSource, Size, delay, gaps, spread, winners,
 };
 use lab::simulate::{Report, Tournament, report};
 
@@ -40,11 +40,11 @@ pub struct Arguments {
 
     /// Folder with the matrices: mslr_informational_5_condorcet.csv,
     /// mslr_informational_5_non_condorcet.csv, mslr_informational_136.csv, sushi_16.csv,
-    /// syn_btl_100.csv, syn_hard_100.csv
+    /// syn_btl_100.csv
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
 
-    /// Matrix for copeland-4 and copeland-table-1: a CSV file or a built-in name
+    /// Matrix for copeland-4, -5, -6 and copeland-table-1: a CSV file or a built-in name
     #[arg(long, value_name = "MATRIX")]
     matrix: Option<String>,
 
@@ -152,10 +152,13 @@ impl Arguments {
             CommandError::Usage(format!("{}: {error}", figure.name))
         };
         let (source, own_size) = match &figure.content {
-            Content::Regret(f) | Content::Spread(f) | Content::Delay(_, f) => {
+            Content::Regret(f) | Content::Spread(f) | Content::Delay(_, f) | Content::Bounds(f) => {
                 (f.matrix, if self.full { f.full } else { f.reduced })
             }
-            Content::CondorcetSubsets(source) | Content::WinnerOverlap(source) => {
+            Content::CondorcetSubsets(source)
+            | Content::WinnerOverlap(source)
+            | Content::CopelandSizes(source)
+            | Content::GapAdvantage(source) => {
                 (*source, Size { horizon: 1, runs: if self.full { 10_000 } else { 200 } })
             }
         };
@@ -165,9 +168,14 @@ impl Arguments {
             runs: self.runs.unwrap_or(own_size.runs),
         };
         let tournaments = match &figure.content {
-            Content::Regret(f) | Content::Spread(f) => f.tournaments(&found, size, self.seed),
+            Content::Regret(f) | Content::Spread(f) | Content::Bounds(f) => {
+                f.tournaments(&found, size, self.seed)
+            }
             Content::Delay(late, f) => delay::tournaments(*late, f, &found, size, self.seed),
-            Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) => Ok(Vec::new()),
+            Content::CondorcetSubsets(_)
+            | Content::WinnerOverlap(_)
+            | Content::CopelandSizes(_)
+            | Content::GapAdvantage(_) => Ok(Vec::new()),
         }
         .map_err(|error| wrong(&error))?;
         Ok(Plan { figure, found, size, tournaments })
@@ -179,13 +187,18 @@ impl Arguments {
         source: &MatrixSource,
     ) -> Result<FoundMatrix, dueling_bandits::preference::LoadError> {
         match (&self.matrix, figure.content) {
-            (Some(name), Content::CondorcetSubsets(_) | Content::WinnerOverlap(_)) => {
-                Ok(FoundMatrix {
-                    name: name.clone(),
-                    matrix: dueling_bandits::preference::PreferenceMatrix::load(name)?,
-                    stands_in_for: None,
-                })
-            }
+            (
+                Some(name),
+                Content::CondorcetSubsets(_)
+                | Content::WinnerOverlap(_)
+                | Content::CopelandSizes(_)
+                | Content::GapAdvantage(_),
+            ) => Ok(FoundMatrix {
+                name: name.clone(),
+                matrix: dueling_bandits::preference::PreferenceMatrix::load(name)?,
+                stands_in_for: None,
+                drawn: None,
+            }),
             _ => source.find(self.data.as_deref(), self.full),
         }
     }
@@ -245,6 +258,25 @@ impl Plan {
                 let plot = delay::plot(*late, title(), figure, &measured);
                 let reports: Vec<Report> = reports.iter().flatten().cloned().collect();
                 Ok(plot.map(|plot| made(&reports, plot.svg())))
+            }
+            Content::Bounds(figure) => {
+                let reports = self.reports(workers);
+                let csv = gaps::bounds_csv(figure, &self.found.matrix, &reports);
+                Ok((!reports.is_empty()).then(|| Made { summary: csv.clone(), csv, svg: None }))
+            }
+            Content::CopelandSizes(_) | Content::GapAdvantage(_) => {
+                let matrix = &self.found.matrix;
+                let sizes = winners::sizes(matrix.rankers(), arguments.full);
+                let subsets = self.size.runs;
+                let found = workers.work(subsets * sizes.len() as u64, |progress| {
+                    gaps::measure(matrix, &sizes, subsets, arguments.seed, progress)
+                });
+                let csv = gaps::csv(&found);
+                let svg = match self.figure.content {
+                    Content::CopelandSizes(_) => gaps::circles(title(), &found).svg(),
+                    _ => gaps::advantages(title(), &found).svg(),
+                };
+                Ok(Some(Made { summary: csv.clone(), csv, svg: Some(svg) }))
             }
             Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) => {
                 let overlaps = matches!(self.figure.content, Content::WinnerOverlap(_));

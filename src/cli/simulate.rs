@@ -167,8 +167,14 @@ Regret of a step that shows rankers i and j:
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RegretChoice {
+    /// The share of rankers that the winner beats beyond those that the shown rankers beat
     Copeland,
+    /// The winner's margin over the shown rankers; requires a Condorcet winner
     Condorcet,
+    /// The mean win rate that the shown rankers lack to the largest one
+    Borda,
+    /// The winner's margin over the better of the shown rankers; requires a Condorcet winner
+    Weak,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -271,6 +277,8 @@ impl Arguments {
         let regret = match self.regret {
             RegretChoice::Copeland => RegretKind::Copeland,
             RegretChoice::Condorcet => RegretKind::Condorcet,
+            RegretChoice::Borda => RegretKind::Borda,
+            RegretChoice::Weak => RegretKind::Weak,
         };
         let tournament = Tournament::new(name, matrix, regret, entrants.to_vec(), self.horizon)
             .map_err(|error| wrong(&format!("{error} (--regret copeland)")))?;

@@ -4,6 +4,7 @@ use std::fs::read_to_string;
 use std::path::Path;
 
 use lab::simulate::figures::{Content, FIGURES};
+use lab::simulate::plot::legend;
 
 use super::rankduel;
 
@@ -29,19 +30,16 @@ fn every_figure_is_made_with_its_data_and_its_command() {
         assert!(line.starts_with(&format!("rankduel figures {} ", figure.name)), "{line}");
         assert!(line.contains("--horizon=120 --runs=3 --seed=0"), "{line}");
         match figure.content {
-            Content::WinnerOverlap(_) => {}
+            Content::WinnerOverlap(_) | Content::Bounds(_) => {}
             Content::Regret(f) | Content::Spread(f) | Content::Delay(_, f) => {
                 let svg = read_to_string(file("svg")).unwrap();
                 for policy in f.lines {
-                    assert!(
-                        svg.contains(&format!(">{}</text>", policy.policy)),
-                        "{} in {svg}",
-                        policy.policy
-                    );
+                    let legend = legend::words(policy.policy);
+                    assert!(svg.contains(&format!(">{legend}</text>")), "{legend} in {svg}");
                     assert!(csv.contains(policy.policy));
                 }
             }
-            Content::CondorcetSubsets(_) => {
+            Content::CondorcetSubsets(_) | Content::CopelandSizes(_) | Content::GapAdvantage(_) => {
                 assert!(read_to_string(file("svg")).unwrap().contains("random subsets"));
             }
         }

@@ -291,7 +291,10 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
     let reports = json(&arguments);
     let curves = std::fs::read_to_string(folder.join("curves.csv")).unwrap();
     let mut lines = curves.lines();
-    assert_eq!(lines.next(), Some("matrix,policy,step,mean,standard_error,standard_deviation"));
+    assert_eq!(
+        lines.next(),
+        Some("matrix,policy,step,mean,median,standard_error,standard_deviation,half_interval")
+    );
     let mut rows = lines.map(|line| line.split(',').map(String::from).collect::<Vec<_>>());
     for report in reports.as_array().unwrap() {
         for point in report["policies"][0]["checkpoints"].as_array().unwrap() {
@@ -301,7 +304,9 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
                 (report["matrix"].as_str().unwrap(), "uniform")
             );
             for (at, name) in
-                ["step", "mean", "standard_error", "standard_deviation"].iter().enumerate()
+                ["step", "mean", "median", "standard_error", "standard_deviation", "half_interval"]
+                    .iter()
+                    .enumerate()
             {
                 // The JSON reader of this test may be off by the last digit.
                 let (written, reported) =
@@ -316,8 +321,8 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
     assert_eq!(rows.next(), None);
     for plot in ["regret-arxiv-6.svg", "regret-btl-5-1.svg"] {
         let svg = std::fs::read_to_string(folder.join(plot)).unwrap();
-        assert!(svg.starts_with("<?xml") && svg.contains("cumulative Copeland regret"), "{svg}");
-        assert!(svg.contains(">uniform</text>") && svg.contains("mean of 3 runs"));
+        assert!(svg.starts_with("<?xml") && svg.contains("Cumulative Copeland regret"), "{svg}");
+        assert!(svg.contains(">Uniform pairs</text>") && svg.contains("mean of 3 runs"));
     }
     let command = std::fs::read_to_string(folder.join("command.txt")).unwrap();
     let expected = format!("rankduel simulate {} --format json", arguments.join(" "));
@@ -408,7 +413,7 @@ fn invalid_arguments_are_refused() {
     refused(&with(&["--delay", "geometric:-1"]), "the mean `-1`");
     refused(&with(&["--in-flight", "0"]), "whole number from 1");
     refused(&with(&["--in-flight", "5", "--delay", "5"]), "cannot be used with");
-    refused(&with(&["--regret", "borda"]), "copeland");
+    refused(&with(&["--regret", "random-walk"]), "copeland");
     refused(&with(&["--tie-rule", "win"]), "half");
     refused(&with(&["--log-regret"]), "--out");
 }

@@ -6,7 +6,8 @@ use crate::parameters::{InvalidPolicy, Parameter, Values, require};
 pub(super) const ALPHA: Parameter = Parameter {
     name: "alpha",
     values: Values::Number,
-    meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5.",
+    meaning: "Width of the confidence bounds, `sqrt(alpha ln t / N)`; above 0.5. The default is that \
+              of the papers' experiments; bounds on the expected regret require more than 1.",
     default: Some("0.51"),
 };
 

@@ -1,6 +1,9 @@
 //! RCS, Relative Confidence Sampling (Zoghi, Whiteson, de Rijke, Munos, "Relative Confidence
 //! Sampling for Efficient On-Line Ranker Evaluation", WSDM 2014). Step numbers are those of
 //! `algorithms-comparators.md` §4, which also describes what is known of the published text.
+//!
+//! No bound on its regret is published. Duels in flight narrow the bounds of step 3 without
+//! evidence, a heuristic.
 
 use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};

@@ -1,6 +1,10 @@
 //! RUCB, Relative Upper Confidence Bound (Zoghi, Whiteson, Munos, de Rijke, "Relative Upper
 //! Confidence Bound for the K-Armed Dueling Bandit Problem", ICML 2014, Algorithm 1). Step numbers
 //! are those of `algorithms-comparators.md` §3.
+//!
+//! The paper's bounds are about a policy that knows every earlier outcome; that on the expected
+//! regret requires `α > 1`. Duels in flight narrow the bounds of step 5 without evidence: a
+//! heuristic outside the theorems.
 
 use rand::RngExt;
 

@@ -56,7 +56,8 @@ impl PolicyParameters for Scb {
                   are played until decided, then shows it alone for the rest of the round. Its \
                   cost grows with K, not with K squared.",
         source: "Zoghi, Karnin, Whiteson, de Rijke, Copeland Dueling Bandits (NIPS 2015), Algorithms 2, 3 and 4",
-        assumes: "nothing; pairs of equal strength are ties within the resolution",
+        assumes: "no pair is nearer to 1/2 than half the resolution, 0.0025 by default: such a pair \
+                  counts as a tie",
         parameters: &[Parameter {
             name: "resolution",
             values: Values::Number,

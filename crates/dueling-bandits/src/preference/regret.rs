@@ -1,9 +1,9 @@
 //! Regret: the cost of the rankers that were shown, compared with showing only the best one.
 //!
-//! Both kinds of regret are the mean loss of the two rankers of a duel. The cumulative regret is
-//! therefore linear in the appearances of each ranker: `Σ_i appearances[i] · loss[i] / 2`. No sum
-//! over steps is needed. The formula is the same with true scores, as in a simulation, and with
-//! estimated ones.
+//! All kinds of regret but the weak one are the mean loss of the two rankers of a duel. The
+//! cumulative regret is then linear in the appearances of each ranker: `Σ_i appearances[i] · loss[i]
+//! / 2`. No sum over steps is needed. The formula is the same with true scores, as in a simulation,
+//! and with estimated ones.
 
 use crate::preference::matrix::PreferenceMatrix;
 
@@ -19,14 +19,21 @@ pub enum RegretKind {
     Copeland,
     /// [`Regret::condorcet`].
     Condorcet,
+    /// [`Regret::borda`].
+    Borda,
+    /// [`Regret::weak`].
+    Weak,
 }
 
 /// A matrix without a ranker that beats all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it has no Condorcet winner, so Condorcet regret is not defined; use Copeland regret")]
+#[error(
+    "it has no Condorcet winner, so Condorcet and weak regret are not defined; use Copeland regret"
+)]
 pub struct NoCondorcetWinner;
 
-/// The loss of each ranker. A step that shows `(i, j)` costs `(loss[i] + loss[j]) / 2`.
+/// The loss of each ranker. A step that shows `(i, j)` costs `(loss[i] + loss[j]) / 2`; with weak
+/// regret, the smaller of the two.
 ///
 /// ```
 /// use dueling_bandits::preference::{PreferenceMatrix, Regret};
@@ -40,8 +47,9 @@ pub struct NoCondorcetWinner;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regret {
     losses: Vec<f64>,
-    /// Mean loss of the rankers of uniformly random pairs.
+    /// Mean regret of uniformly random pairs.
     uniform: f64,
+    weak: bool,
 }
 
 impl Regret {
@@ -50,6 +58,8 @@ impl Regret {
         match kind {
             RegretKind::Copeland => Ok(Self::copeland(matrix)),
             RegretKind::Condorcet => Self::condorcet(matrix),
+            RegretKind::Borda => Ok(Self::borda(matrix)),
+            RegretKind::Weak => Self::weak(matrix),
         }
     }
 
@@ -88,10 +98,28 @@ impl Regret {
         Ok(Self::from_losses((0..matrix.rankers()).map(|i| matrix.margin(winner, i)).collect()))
     }
 
+    /// Borda regret, `b* - (b(i) + b(j)) / 2` a step, where `b(i)` is the mean `P[i][k]` over the
+    /// other rankers `k` and `b*` the largest (Saha, Koren and Mansour, "Adversarial Dueling
+    /// Bandits", ICML 2021).
+    pub fn borda(matrix: &PreferenceMatrix) -> Self {
+        let scores = matrix.borda_scores();
+        let best = scores.iter().copied().fold(0.0, f64::max);
+        Self::from_losses(scores.iter().map(|score| best - score).collect())
+    }
+
+    /// Weak Condorcet regret, `min(ε_i, ε_j)` a step: nothing is lost while the winner is one of the
+    /// two (Yue, Broder, Kleinberg and Joachims, 2012; Chen and Frazier, ICML 2017).
+    pub fn weak(matrix: &PreferenceMatrix) -> Result<Self, NoCondorcetWinner> {
+        let losses = Self::condorcet(matrix)?.losses;
+        let least = |a: &f64| losses.iter().map(|b| a.min(*b)).sum::<f64>();
+        let uniform = losses.iter().map(least).sum::<f64>() / (losses.len() as f64).powi(2);
+        Ok(Self { losses, uniform, weak: true })
+    }
+
     /// Regret under given losses, one for each ranker.
     pub fn from_losses(losses: Vec<f64>) -> Self {
         let uniform = losses.iter().sum::<f64>() / losses.len().max(1) as f64;
-        Self { losses, uniform }
+        Self { losses, uniform, weak: false }
     }
 
     /// The same regret, but uniformly random pairs consist of `active` rankers only.
@@ -103,10 +131,20 @@ impl Regret {
 
     /// Regret of one step that shows `(i, j)`.
     pub fn of_step(&self, i: usize, j: usize) -> f64 {
-        (self.losses[i] + self.losses[j]) / 2.0
+        if self.weak {
+            self.losses[i].min(self.losses[j])
+        } else {
+            (self.losses[i] + self.losses[j]) / 2.0
+        }
     }
 
-    /// Cumulative regret from the appearances of each ranker. A step is two appearances; a
+    /// Whether the regret of a step is the smaller loss of its rankers, not their mean, so that
+    /// [`Self::of_appearances`] does not give it.
+    pub fn is_weak(&self) -> bool {
+        self.weak
+    }
+
+    /// Cumulative regret, unless it [is weak](Self::is_weak), from the appearances of each ranker. A step is two appearances; a
     /// self-duel is two of the same ranker. Summed in the order of the rankers; O(K).
     pub fn of_appearances(&self, appearances: &[u64]) -> f64 {
         self.losses.iter().zip(appearances).map(|(loss, &shown)| loss * shown as f64).sum::<f64>()

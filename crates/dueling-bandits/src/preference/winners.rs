@@ -112,6 +112,26 @@ impl PreferenceMatrix {
         weight.iter().map(|w| w / total).collect()
     }
 
+    /// Stationary distribution of the walk whose steps are the rows of `P` transposed, each divided
+    /// by its sum: from `i` to `j` with probability `P[j][i] / Σ_k P[k][i]`, where the sum includes
+    /// the diagonal, 1/2. It leaves a weak ranker as fast as a strong one, up to the diagonal.
+    ///
+    /// The walk of [`Self::random_walk_distribution`] stays longer at strong rankers; its times
+    /// between moves, scaled by the sums, give this one.
+    pub fn normalised_walk_distribution(&self) -> Vec<f64> {
+        let k = self.rankers();
+        let leaving = |i: usize| (0..k).map(|j| self.win_probability(j, i)).sum::<f64>();
+        let walk = self.random_walk_distribution();
+        let weights: Vec<f64> = (0..k).map(|i| walk[i] * leaving(i)).collect();
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|weight| weight / total).collect()
+    }
+
+    /// The rankers that this walk visits most, in ascending order; never empty.
+    pub fn normalised_walk_winners(&self) -> Vec<usize> {
+        leaders(&self.normalised_walk_distribution())
+    }
+
     /// The rankers that the walk visits most, in ascending order; never empty.
     pub fn random_walk_winners(&self) -> Vec<usize> {
         leaders(&self.random_walk_distribution())

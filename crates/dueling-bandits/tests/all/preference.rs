@@ -234,6 +234,24 @@ fn the_walk_of_two_rankers_stays_with_the_better_one_in_proportion() {
 }
 
 #[test]
+fn the_normalised_walk_divides_by_whole_rows() {
+    // From 0 to 1 with 0.2 / (0.5 + 0.2), back with 0.8 / (0.8 + 0.5): 0.2 / 0.7 : 0.8 / 1.3.
+    let two = PreferenceMatrix::from_pairs(2, |_, _| 0.8).unwrap();
+    let walk = two.normalised_walk_distribution();
+    let (there, back) = (0.2 / 0.7, 0.8 / 1.3);
+    assert!((walk[0] - back / (there + back)).abs() < 1e-12, "{walk:?}");
+    // a stationary distribution is one step of the walk from itself
+    let arxiv = matrix("arxiv-6");
+    let walk = arxiv.normalised_walk_distribution();
+    let row = |i: usize| (0..6).map(|k| arxiv.win_probability(k, i)).sum::<f64>();
+    for j in 0..6 {
+        let next: f64 = (0..6).map(|i| walk[i] * arxiv.win_probability(j, i) / row(i)).sum();
+        assert!((next - walk[j]).abs() < 1e-12);
+    }
+    assert_eq!(arxiv.normalised_walk_winners(), [0]);
+}
+
+#[test]
 fn a_walk_among_certain_wins_ends_at_the_ranker_that_beats_all() {
     for winner in 0..4 {
         let certain = PreferenceMatrix::from_pairs(4, |i, j| {
@@ -387,6 +405,14 @@ fn regret_of_single_steps_by_hand() {
     // (0.05 + 0.11)/2
     assert!((condorcet.of_step(1, 5) - 0.08).abs() < 1e-12);
     assert_eq!(Regret::condorcet(&matrix("cycle:5:1")), Err(NoCondorcetWinner));
+    assert_eq!(Regret::weak(&matrix("cycle:5:1")), Err(NoCondorcetWinner));
+    let weak = Regret::weak(&arxiv).unwrap();
+    assert!((weak.of_step(1, 5) - 0.05).abs() < 1e-12);
+    assert_eq!(weak.of_step(5, 0), 0.0);
+    // the sums of the rows without the diagonal are 2.86 2.73 2.51 2.41 2.27 2.22, of 5
+    let borda = Regret::borda(&arxiv);
+    assert!((borda.of_step(1, 5) - (0.13 + 0.64) / 10.0).abs() < 1e-12);
+    assert_eq!(borda.of_step(0, 0), 0.0);
 }
 
 #[test]
@@ -395,6 +421,14 @@ fn uniform_pairs_cost_their_closed_form() {
     let copeland = Regret::copeland(&matrix("arxiv-6"));
     assert!((copeland.of_uniform_pairs(3000) - 3000.0 * 16.0 / 30.0).abs() < 1e-9);
     assert_eq!(Regret::from_copeland_scores(&[1, 0]).of_uniform_pairs(10), 5.0);
+    // of the nine pairs of three rankers with losses 0, 0.1 and 0.2, one costs 0.2 and three 0.1
+    let three = PreferenceMatrix::from_rows(&[
+        vec![0.5, 0.6, 0.7],
+        vec![0.4, 0.5, 0.5],
+        vec![0.3, 0.5, 0.5],
+    ]);
+    let weak = Regret::weak(&three.unwrap()).unwrap();
+    assert!((weak.of_uniform_pairs(9) - 0.5).abs() < 1e-12);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use serde::Serialize;
+use special::Beta;
 
-use super::plot::{Plot, PlotPoint, Scale, Series};
+use super::plot::{Look, Plot, PlotPoint, Scale, Series, legend};
 use dueling_bandits::preference::RegretKind;
 
 /// The regret of several policies on one matrix.
@@ -41,10 +42,14 @@ pub struct Point {
     pub step: u64,
     /// Mean.
     pub mean: f64,
+    /// Median. Far below the mean if a few bad runs make the mean.
+    pub median: f64,
     /// Standard error of the mean; `None` for a single run.
     pub standard_error: Option<f64>,
     /// Standard deviation between runs (divisor `runs - 1`); `None` for a single run.
     pub standard_deviation: Option<f64>,
+    /// Half of the 95 % confidence interval of the mean, by Student's t; `None` for a single run.
+    pub half_interval: Option<f64>,
 }
 
 impl Point {
@@ -52,15 +57,29 @@ impl Point {
     pub(super) fn of(step: u64, regrets: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
         let runs = regrets.len() as f64;
         let mean = regrets.clone().sum::<f64>() / runs;
-        let squares: f64 = regrets.map(|regret| (regret - mean) * (regret - mean)).sum();
+        let squares: f64 = regrets.clone().map(|regret| (regret - mean) * (regret - mean)).sum();
         let standard_deviation = (runs > 1.0).then(|| (squares / (runs - 1.0)).sqrt());
         let standard_error = standard_deviation.map(|deviation| deviation / runs.sqrt());
-        Self { step, mean, standard_error, standard_deviation }
+        let half_interval = standard_error.map(|error| student_t(runs - 1.0) * error);
+        let mut sorted: Vec<f64> = regrets.collect();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        let median = match sorted.len() % 2 {
+            1 => sorted[middle],
+            _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
+        };
+        Self { step, mean, median, standard_error, standard_deviation, half_interval }
+    }
+
+    /// Whether the median differs from the mean by more than a quarter: a few bad runs make the mean
+    /// and its interval.
+    fn is_skewed(&self) -> bool {
+        (self.mean - self.median).abs() > 0.25 * self.mean
     }
 
     /// The point in a plot, with its 95 % confidence interval.
     pub fn plotted(&self) -> PlotPoint {
-        let half_band = 1.96 * self.standard_error.unwrap_or(0.0);
+        let half_band = self.half_interval.unwrap_or(0.0);
         PlotPoint {
             x: self.step as f64,
             y: self.mean,
@@ -68,6 +87,15 @@ impl Point {
             high: self.mean + half_band,
         }
     }
+}
+
+/// The 97.5 % quantile of Student's t with `freedom` degrees of freedom. With a few runs, 1.96 times
+/// the standard error is too narrow.
+fn student_t(freedom: f64) -> f64 {
+    // Pr(|T| > t) = I_x(freedom / 2, 1/2) at x = freedom / (freedom + t²)
+    let (a, b) = (freedom / 2.0, 0.5);
+    let x = 0.05.inv_inc_beta(a, b, a.ln_beta(b));
+    (freedom * (1.0 - x) / x).sqrt()
 }
 
 /// Reports as JSON: one object, or an array if there are several.
@@ -81,18 +109,21 @@ pub fn json(reports: &[Report]) -> serde_json::Result<String> {
 /// Reports as CSV with a header and one line for each matrix, policy and checkpoint. An unknown
 /// spread is empty.
 pub fn csv(reports: &[Report]) -> String {
-    let mut text = String::from("matrix,policy,step,mean,standard_error,standard_deviation\n");
+    let mut text = String::from(
+        "matrix,policy,step,mean,median,standard_error,standard_deviation,half_interval\n",
+    );
     let known = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     for report in reports {
         for curve in &report.policies {
             for point in &curve.checkpoints {
                 let (error, deviation) =
                     (known(point.standard_error), known(point.standard_deviation));
+                let half = known(point.half_interval);
                 let (matrix, policy) = (quoted(&report.matrix), quoted(&curve.policy));
                 let _ = writeln!(
                     text,
-                    "{matrix},{policy},{},{},{error},{deviation}",
-                    point.step, point.mean
+                    "{matrix},{policy},{},{},{},{error},{deviation},{half}",
+                    point.step, point.mean, point.median
                 );
             }
         }
@@ -110,8 +141,7 @@ fn quoted(field: &str) -> String {
 }
 
 impl Report {
-    /// The report as a plot over logarithmic time, with a band of 1.96 standard errors to either
-    /// side. The plot omits the first thousandth of the time, in which policies learn little.
+    /// The report as a plot over logarithmic time, with the 95 % confidence band of the mean. The plot omits the first thousandth of the time, in which policies learn little.
     pub fn plot(&self, y_scale: Scale) -> Plot {
         let first_step = self.horizon / 1000;
         let runs = if self.runs == 1 {
@@ -121,11 +151,16 @@ impl Report {
         };
         Plot {
             title: self.matrix.clone(),
-            x_label: "t (steps)".into(),
+            x_label: "time t (steps)".into(),
             y_label: format!("cumulative {} regret", self.regret_name()),
             x_scale: Scale::Log,
             y_scale,
-            series: self.policies.iter().map(|curve| curve.series(first_step)).collect(),
+            series: self
+                .policies
+                .iter()
+                .zip(legend::looks(self.policies.iter().map(|curve| curve.policy.as_str())))
+                .map(|(curve, look)| curve.series(first_step, look))
+                .collect(),
             note: runs,
         }
     }
@@ -134,21 +169,32 @@ impl Report {
         match self.regret {
             RegretKind::Copeland => "Copeland",
             RegretKind::Condorcet => "Condorcet",
+            RegretKind::Borda => "Borda",
+            RegretKind::Weak => "weak Condorcet",
         }
     }
 }
 
 impl Curve {
-    /// The curve in a plot, from `first_step` on.
-    pub fn series(&self, first_step: u64) -> Series {
+    /// The curve in a plot, from `first_step` on. It has its median beside it if a few bad runs make
+    /// the mean.
+    pub fn series(&self, first_step: u64, look: Look) -> Series {
         let shown = self.checkpoints.iter().filter(|point| point.step >= first_step);
-        let points = shown.map(Point::plotted).collect();
-        Series { label: self.policy.clone(), joined: true, points }
+        let points = shown.clone().map(Point::plotted).collect();
+        let is_skewed = self.checkpoints.last().is_some_and(Point::is_skewed);
+        let medians = shown.filter(|_| is_skewed).map(|point| (point.step as f64, point.median));
+        Series {
+            label: legend::words(&self.policy),
+            look,
+            joined: true,
+            points,
+            medians: medians.collect(),
+        }
     }
 }
 
 /// A report as a table to read: mean ± standard error (standard deviation) at the powers of ten and
-/// the horizon.
+/// the horizon, and the median at the horizon.
 pub fn table(report: &Report) -> String {
     let regret = report.regret_name();
     let shown = |point: &Point| {
@@ -160,16 +206,18 @@ pub fn table(report: &Report) -> String {
             curve.checkpoints.iter().filter(|p| shown(p)).map(|p| format!("t = {}", p.step)),
         );
     }
+    rows[0].push("median".into());
     rows[0].push("µs/step".into());
     for curve in &report.policies {
         let mut row = vec![curve.policy.clone()];
         row.extend(curve.checkpoints.iter().filter(|p| shown(p)).map(cell));
+        row.push(curve.checkpoints.last().map(|point| number(point.median)).unwrap_or_default());
         row.push(number(curve.microseconds_per_step));
         rows.push(row);
     }
     let runs = if report.runs == 1 { "1 run" } else { &format!("{} runs", report.runs) };
     let mut text = format!(
-        "{}: cumulative {regret} regret after t steps, {runs}; mean ± standard error (standard deviation)\n",
+        "{}: cumulative {regret} regret after t steps, {runs}; mean ± standard error (standard deviation), median at the end\n",
         report.matrix
     );
     align(&rows, &mut text);
@@ -222,5 +270,32 @@ fn align(rows: &[Vec<String>], text: &mut String) {
             };
         }
         text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_student_are_those_of_the_tables() {
+        for (freedom, quantile) in
+            [(1.0, 12.7062), (3.0, 3.182446), (9.0, 2.262157), (99.0, 1.984217), (499.0, 1.964729)]
+        {
+            let found = student_t(freedom);
+            assert!((found - quantile).abs() < 1e-4, "{freedom}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_bad_run_shows_in_the_median() {
+        let of = |regrets: &[f64]| Point::of(7, regrets.iter().copied());
+        let bad = of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 955.0]);
+        assert_eq!((bad.mean, bad.median, bad.is_skewed()), (100.0, 5.5, true));
+        let even = of(&[1.0, 2.0, 4.0]);
+        assert_eq!((even.median, even.is_skewed()), (2.0, false));
+        let half = of(&[1.0, 3.0]).half_interval.expect("two runs");
+        assert!((half - 12.7062).abs() < 1e-3);
+        assert_eq!(of(&[1.0]).half_interval, None);
     }
 }

@@ -11,6 +11,7 @@ use super::replicas::Replicas;
 use super::stopwatch::Stopwatch;
 use super::tournament::Tournament;
 use dueling_bandits::parameters::Setup;
+use dueling_bandits::preference::Regret;
 use dueling_bandits::{Policy, PolicyRng, Selection};
 
 /// Steps between two updates of the [`Progress`].
@@ -49,6 +50,7 @@ pub(super) fn run(
         ),
         selecting: PolicyRng::seed_from_u64(seeds.selecting),
         appearances: vec![0; rankers],
+        weak_regret: tournament.regret.is_weak().then_some((&tournament.regret, 0.0)),
     };
     let mut outstanding =
         (!tournament.feedback.is_immediate()).then(|| Outstanding::new(&tournament.feedback));
@@ -71,7 +73,10 @@ pub(super) fn run(
                 break 'all;
             }
         }
-        regrets.push(tournament.regret.of_appearances(&duels.appearances));
+        regrets.push(match &duels.weak_regret {
+            Some((_, sum)) => *sum,
+            None => tournament.regret.of_appearances(&duels.appearances),
+        });
     }
     Run { regrets, steps, time: stopwatch.elapsed() }
 }
@@ -81,8 +86,11 @@ struct Duels<'a> {
     replicas: Replicas,
     environment: Environment<'a>,
     selecting: PolicyRng,
-    /// How often each ranker was shown, by its index in the matrix. Regret needs nothing else.
+    /// How often each ranker was shown, by its index in the matrix. Regret that is not weak needs
+    /// nothing else.
     appearances: Vec<u64>,
+    /// Weak regret and its sum so far.
+    weak_regret: Option<(&'a Regret, f64)>,
 }
 
 impl Duels<'_> {
@@ -128,8 +136,13 @@ impl Duels<'_> {
     fn show(&mut self, replica: usize) -> Selection {
         let (policy, in_flight) = self.replicas.of(replica);
         let selection = policy.select(in_flight, &mut self.selecting);
-        self.appearances[self.environment.name(selection.duel.first)] += 1;
-        self.appearances[self.environment.name(selection.duel.second)] += 1;
+        let [first, second] =
+            [selection.duel.first, selection.duel.second].map(|i| self.environment.name(i));
+        self.appearances[first] += 1;
+        self.appearances[second] += 1;
+        if let Some((regret, sum)) = &mut self.weak_regret {
+            *sum += regret.of_step(first, second);
+        }
         selection
     }
 }

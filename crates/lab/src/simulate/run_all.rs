@@ -32,12 +32,12 @@ pub fn run_all(tournaments: &[Tournament], progress: &Progress) -> Vec<Option<Re
         .filter(|_| !progress.is_stopped())
         .map(|job| {
             let (index, entrant, number) = job;
-            let tournament = &tournaments[index];
+            let tournament = tournaments[index].of_run(number);
             let policy = &tournament.entrants[entrant].spec;
             let seeds = RunSeeds::new(tournament.seed, &fingerprints[index], number);
             (
                 job,
-                run(tournament, |setup| policy.start(setup), seeds, &checkpoints[index], progress),
+                run(&tournament, |setup| policy.start(setup), seeds, &checkpoints[index], progress),
             )
         })
         .collect();
@@ -136,6 +136,21 @@ mod tests {
         let whole =
             Tournament::new("arxiv-6", matrix, RegretKind::Copeland, entrants, 100).unwrap();
         Tournament { runs, ..whole }
+    }
+
+    #[test]
+    fn weak_regret_counts_the_better_ranker_of_each_pair() {
+        let of = |kind: RegretKind| {
+            let matrix = PreferenceMatrix::named("arxiv-6").unwrap().unwrap();
+            let whole =
+                Tournament::new("arxiv-6", matrix, kind, vec![uniform("a")], 10_000).unwrap();
+            let reports = run_all(&[Tournament { runs: 4, ..whole }], &Progress::new());
+            reports[0].as_ref().unwrap().policies[0].checkpoints.last().unwrap().mean
+        };
+        // Both rankers are drawn independently, with losses 0, 0.05, 0.05, 0.04, 0.11 and 0.11. The
+        // smaller losses of the 15 pairs add up to 0.52 and those of the self-duels to 0.36.
+        assert!((of(RegretKind::Weak) / 1e4 - (2.0 * 0.52 + 0.36) / 36.0).abs() < 0.001);
+        assert!((of(RegretKind::Condorcet) / 1e4 - 0.36 / 6.0).abs() < 0.001);
     }
 
     fn finished(regrets: &[f64]) -> Run {

@@ -1,8 +1,13 @@
 //! The parameters of a tournament: policies that are compared on one matrix.
 
+use std::borrow::Cow;
+
+use rand::RngExt;
+use rand_distr::Open01;
+
 use super::feedback::Feedback;
-use dueling_bandits::PolicySpec;
 use dueling_bandits::preference::{NoCondorcetWinner, PreferenceMatrix, Regret, RegretKind};
+use dueling_bandits::{PolicySpec, step_rng};
 
 /// Policies that are compared on one matrix.
 #[derive(Debug, Clone)]
@@ -27,6 +32,16 @@ pub struct Tournament {
     pub shuffle_rankers: bool,
     /// How feedback reaches the policy.
     pub feedback: Feedback,
+    /// Draws another matrix of the same size for each run, instead of `matrix`.
+    pub drawn: Option<Drawn>,
+}
+
+/// A distribution of matrices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drawn {
+    /// SYN-CD of Agarwal, Ghuge and Nagarajan (ICML 2022): one ranker beats all others by a gap
+    /// drawn from (0, 1/2), all other pairs are even.
+    OneWinner,
 }
 
 /// A policy and its name in the report.
@@ -60,11 +75,55 @@ impl Tournament {
             seed: 0,
             shuffle_rankers: true,
             feedback: Feedback::default(),
+            drawn: None,
         })
+    }
+
+    /// The tournament with the matrix of run `number`.
+    pub fn of_run(&self, number: u64) -> Cow<'_, Self> {
+        let Some(Drawn::OneWinner) = self.drawn else { return Cow::Borrowed(self) };
+        let mut rng = step_rng(self.seed, number);
+        let rankers = self.matrix.rankers();
+        let winner = rng.random_range(0..rankers);
+        let gap = 0.5 * rng.sample::<f64, _>(Open01);
+        let matrix = PreferenceMatrix::from_pairs(rankers, |i, j| {
+            0.5 + gap * (f64::from(u8::from(i == winner)) - f64::from(u8::from(j == winner)))
+        });
+        let matrix = matrix.expect("probabilities between 0 and 1");
+        let regret = Regret::of_kind(self.regret_kind, &matrix).expect("a Condorcet winner");
+        Cow::Owned(Self { matrix, regret, ..self.clone() })
     }
 
     /// Number of steps of all runs together.
     pub fn total_steps(&self) -> u64 {
         self.horizon.saturating_mul(self.runs).saturating_mul(self.entrants.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_run_draws_its_own_gap() {
+        let matrix = PreferenceMatrix::named("hard:8:1").unwrap().unwrap();
+        let plain = Tournament::new("t", matrix, RegretKind::Condorcet, Vec::new(), 10).unwrap();
+        let drawn = Tournament { drawn: Some(Drawn::OneWinner), ..plain.clone() };
+        assert_eq!(plain.of_run(3).matrix, plain.matrix);
+        let gaps: Vec<f64> = (0..400)
+            .map(|run| {
+                let of_run = drawn.of_run(run);
+                let winner = of_run.matrix.condorcet_winner().expect("one ranker beats all");
+                let other = (winner + 1) % 8;
+                let gap = of_run.matrix.margin(winner, other);
+                assert_eq!(of_run.regret.of_step(other, other), gap);
+                gap
+            })
+            .collect();
+        assert!(gaps.iter().all(|gap| (0.0..0.5).contains(gap)));
+        // uniform on (0, 1/2): mean 1/4, standard error 0.0072
+        let mean = gaps.iter().sum::<f64>() / 400.0;
+        assert!((mean - 0.25).abs() < 0.03, "{mean}");
+        assert_eq!(drawn.of_run(5).matrix, drawn.of_run(5).matrix);
     }
 }

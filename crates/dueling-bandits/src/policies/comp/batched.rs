@@ -2,7 +2,7 @@
 
 use crate::parameters::Setup;
 use crate::policies::batch::{Ledger, Rows};
-use crate::policies::comp::evidence::{Estimates, Evidence, Rule};
+use crate::policies::comp::evidence::{Evidence, Rule};
 use crate::policies::comp::field::Field;
 use crate::policies::comp::pair_selection::{Closed, PairSelection};
 use crate::policies::comp::parameters::BatchParameters;
@@ -10,8 +10,6 @@ use crate::policies::comp::standing::Standing;
 #[cfg(feature = "serde")]
 use crate::saved_state::{load_state, save_state};
 use crate::{Batches, InFlight, Observation, Policy, PolicyRng, Selection, Tally};
-
-const FORMAT: u32 = 2;
 
 /// The saved state.
 #[derive(Debug)]
@@ -66,7 +64,7 @@ impl<S: PairSelection + 'static> Batched<S> {
         format: u32,
         bytes: &[u8],
     ) -> Option<Box<dyn Policy>> {
-        (format == FORMAT).then_some(())?;
+        (format == S::FORMAT).then_some(())?;
         let mut state: State<S> = load_state(bytes)?;
         let active = &state.field.active;
         let sound = state.tally.rankers() == setup.rankers
@@ -95,11 +93,11 @@ impl<S: PairSelection + 'static> Batched<S> {
     /// Learn from the completed batch, and open the next one.
     fn adapt(&mut self) {
         let state = &mut self.state;
-        let evidence = match self.parameters.estimates() {
-            Estimates::All => Evidence::of_all(&self.rule, &state.tally),
-            Estimates::Fresh => {
-                Evidence::of_round(&self.rule, [&state.round_so_far, state.ledger.learnt()])
-            }
+        let evidence = Evidence {
+            rule: &self.rule,
+            estimates: self.parameters.estimates(),
+            all: &state.tally,
+            round: [&state.round_so_far, state.ledger.learnt()],
         };
         let remaining = state.field.active.len();
         let closed = state.selection.learn(&mut state.field, &evidence);
@@ -160,7 +158,7 @@ impl<S: PairSelection + 'static> Policy for Batched<S> {
 
     #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
-        FORMAT
+        S::FORMAT
     }
 
     #[cfg(feature = "serde")]

@@ -15,8 +15,8 @@ pub enum Elimination {
     /// `N d(p̂, 1/2) > ln(T K²)`.
     #[default]
     Kl,
-    /// `N d(p̂, 1/2) > ln(K²)`: the only reading of the paper's threshold that reproduces its
-    /// figures. It is wrong about one pair in `K²`.
+    /// `N d(p̂, 1/2) > ln(K²)`: the only reading of the paper's threshold that comes near its
+    /// figures. It is the least certain of the three.
     KlPublished,
     /// `p̂ > 1/2 + γ` and its multiples: the rules of the paper's theorems.
     Hoeffding,
@@ -36,11 +36,13 @@ pub enum Estimates {
     Fresh,
 }
 
-/// Measures the counts of a pair against a threshold.
+/// Measures the counts of a pair against the thresholds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
     elimination: Elimination,
-    /// `ln(1/δ)`.
+    /// `ln(1/δ)` of the elimination.
+    threshold: f64,
+    /// `ln(1/δ)` of `γ`, with the `δ = 1/(6TK²B)` of line 2.
     log_inverse_delta: f64,
 }
 
@@ -53,70 +55,93 @@ impl Rule {
     ) -> Self {
         let log_pairs = 2.0 * libm::log(rankers as f64);
         let log_horizon = libm::log(horizon as f64);
-        let log_inverse_delta = match elimination {
+        let log_inverse_delta =
+            libm::log(6.0) + log_horizon + log_pairs + libm::log(f64::from(batches));
+        let threshold = match elimination {
             Elimination::Kl => log_horizon + log_pairs,
             Elimination::KlPublished => log_pairs,
-            Elimination::Hoeffding => {
-                libm::log(6.0) + log_horizon + log_pairs + libm::log(f64::from(batches))
-            }
+            Elimination::Hoeffding => log_inverse_delta,
         };
-        Self { elimination, log_inverse_delta }
+        Self { elimination, threshold, log_inverse_delta }
     }
 
     /// How clearly a ranker with these counts beats the other, as a multiple of the threshold:
-    /// `(p̂ - 1/2) / γ` with `γ = sqrt(ln(1/δ) / 2N)`, or `N d(p̂, 1/2) / ln(1/δ)`. 0 if it does
-    /// not lead.
-    fn margin(&self, half_wins: u32, half_losses: u32) -> f64 {
-        if half_wins <= half_losses {
+    /// `(p̂ - 1/2) / γ`, or `N d(p̂, 1/2) / ln(1/δ)`. 0 if it does not lead.
+    fn margin(&self, counts: HalfCounts) -> f64 {
+        match self.elimination {
+            Elimination::Hoeffding => self.radii(counts),
+            Elimination::Kl | Elimination::KlPublished if counts.leads() => {
+                counts.plays() * divergence::from_half(counts.mean()) / self.threshold
+            }
+            Elimination::Kl | Elimination::KlPublished => 0.0,
+        }
+    }
+
+    /// `(p̂ - 1/2) / γ` with `γ = sqrt(ln(1/δ) / 2N)`; 0 if the ranker does not lead.
+    fn radii(&self, counts: HalfCounts) -> f64 {
+        if !counts.leads() {
             return 0.0;
         }
-        let half_plays = f64::from(half_wins) + f64::from(half_losses);
-        let mean = f64::from(half_wins) / half_plays;
-        match self.elimination {
-            Elimination::Hoeffding => (mean - 0.5) * (half_plays / self.log_inverse_delta).sqrt(),
-            Elimination::Kl | Elimination::KlPublished => {
-                half_plays / 2.0 * divergence::from_half(mean) / self.log_inverse_delta
-            }
-        }
+        (counts.mean() - 0.5) * (2.0 * counts.plays() / self.log_inverse_delta).sqrt()
     }
 }
 
-/// The counts that the elimination after a closed batch uses.
+/// The half wins and half losses of one ranker against another.
+#[derive(Debug, Clone, Copy)]
+struct HalfCounts(u32, u32);
+
+impl HalfCounts {
+    fn leads(self) -> bool {
+        self.0 > self.1
+    }
+
+    /// `N`.
+    fn plays(self) -> f64 {
+        (f64::from(self.0) + f64::from(self.1)) / 2.0
+    }
+
+    /// `p̂`.
+    fn mean(self) -> f64 {
+        f64::from(self.0) / (f64::from(self.0) + f64::from(self.1))
+    }
+}
+
+/// The counts that a policy learns from after a closed batch.
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
-    rule: &'a Rule,
-    counts: Counts<'a>,
+    pub(super) rule: &'a Rule,
+    /// The comparisons that the elimination uses.
+    pub(super) estimates: Estimates,
+    pub(super) all: &'a Tally,
+    /// The results of the batches of the round.
+    pub(super) round: [&'a Rows; 2],
 }
 
-#[derive(Debug)]
-enum Counts<'a> {
-    All(&'a Tally),
-    Round([&'a Rows; 2]),
-}
-
-impl<'a> Evidence<'a> {
-    pub(super) fn of_all(rule: &'a Rule, tally: &'a Tally) -> Self {
-        Self { rule, counts: Counts::All(tally) }
+impl Evidence<'_> {
+    fn of_round(&self, i: usize, j: usize) -> HalfCounts {
+        self.round.iter().fold(HalfCounts(0, 0), |sum, rows| {
+            let more = rows.half_wins(i, j);
+            HalfCounts(sum.0 + more.0, sum.1 + more.1)
+        })
     }
 
-    /// The results of the batches of one round.
-    pub(super) fn of_round(rule: &'a Rule, batches: [&'a Rows; 2]) -> Self {
-        Self { rule, counts: Counts::Round(batches) }
-    }
-
-    /// How clearly `i` beats `j`, as a multiple of the threshold; 0 if `i` does not lead.
+    /// How clearly `i` beats `j`, as a multiple of the threshold of the elimination; 0 if `i` does
+    /// not lead.
     pub(super) fn margin(&self, i: usize, j: usize) -> f64 {
-        let (half_wins, half_losses) = match self.counts {
-            Counts::All(tally) => (tally.half_wins(i, j), tally.half_wins(j, i)),
-            Counts::Round(batches) => batches.iter().fold((0, 0), |sum, rows| {
-                let more = rows.half_wins(i, j);
-                (sum.0 + more.0, sum.1 + more.1)
-            }),
-        };
-        self.rule.margin(half_wins, half_losses)
+        self.rule.margin(match self.estimates {
+            Estimates::All => HalfCounts(self.all.half_wins(i, j), self.all.half_wins(j, i)),
+            Estimates::Fresh => self.of_round(i, j),
+        })
     }
 
-    /// Whether the paper's own rules apply. Otherwise, rules with divergences replace them.
+    /// `(P̂[i][j] - 1/2) / γ` on the round's own estimates (Equation 1), whatever the elimination
+    /// rule is; 0 if `i` does not lead.
+    pub(super) fn radii_in_round(&self, i: usize, j: usize) -> f64 {
+        self.rule.radii(self.of_round(i, j))
+    }
+
+    /// Whether the paper's own elimination applies, in which seeds alone remove rankers. With
+    /// divergences any remaining ranker removes another.
     pub(super) fn is_hoeffding(&self) -> bool {
         self.rule.elimination == Elimination::Hoeffding
     }

@@ -25,16 +25,6 @@ impl Field {
         self.active.retain(|_| losses.next() == fewest);
     }
 
-    /// The switch to the second phase: keep only the rankers of `A` that are `better` than the
-    /// seeds. `A` stays as it is if another of its rankers beats all of `better` beyond
-    /// `threshold`, or if `better` is empty. `τ = r`: the round is repeated.
-    pub(super) fn switch(&mut self, better: Vec<usize>, evidence: &Evidence<'_>, threshold: f64) {
-        let beats_all = |i: &usize| better.iter().all(|&j| evidence.margin(*i, j) > threshold);
-        if !self.active.iter().any(|i| !better.contains(i) && beats_all(i)) {
-            self.active = better;
-        }
-    }
-
     /// Every pair of the rankers in `of`, which are ascending.
     pub(super) fn all_pairs(of: &[usize]) -> Vec<Duel> {
         let after = |at: usize| of[at + 1..].iter();

@@ -16,6 +16,11 @@
 //! - The number of informative comparisons of a pair can differ from `c_r`: skipped ties make it
 //!   smaller, surplus comparisons make it larger. The radius uses the actual number; at `c_r` it is
 //!   the paper's radius. A pair without informative comparisons removes no ranker.
+//! - The experiments of the paper replace the tests of lines 5, 6 and 8 by a divergence: any
+//!   remaining ranker may then remove another on all evidence so far. The switch of SCOMP and
+//!   SCOMP2 keeps its lines and the round's own estimates with every rule. Only their distance of
+//!   2γ keeps the best ranker in `A*` (Lemma B.4).
+//! - If no seed is left, the second phase starts with all remaining rankers.
 //! - The evidence of all rounds is the tally, including all surplus comparisons. The evidence of
 //!   one round is the results of its batches while they were open, including surplus comparisons of
 //!   their pairs.

@@ -17,6 +17,11 @@ pub(super) enum Closed {
 
 /// Selects the pairs of each batch, and removes rankers after it.
 pub(super) trait PairSelection: std::fmt::Debug + Send + Sync + Serializable {
+    /// The format of saved states. A change of what a policy learns from the same outcomes needs a
+    /// new one, so that the log is folded again.
+    #[cfg(feature = "serde")]
+    const FORMAT: u32;
+
     /// The pairs of the next batch, distinct. At least two rankers are active.
     fn pairs(&self, field: &Field) -> Vec<Duel>;
 

@@ -30,7 +30,7 @@ pub(super) const ELIMINATION: Parameter = Parameter {
     values: Values::OneOf(&["kl", "kl-published", "hoeffding"]),
     meaning: "When a ranker is clearly beaten: `kl` (comparisons times divergence exceed \
               ln(T K^2)), `kl-published` (they exceed ln(K^2), as the paper's figures seem to have \
-              it; wrong about once in K^2 pairs) or `hoeffding` (the paper's theory).",
+              it; now and then it removes the best ranker) or `hoeffding` (the paper's theory).",
     default: Some("kl"),
 };
 pub(super) const ESTIMATES: Parameter = Parameter {

@@ -80,6 +80,9 @@ impl PolicyParameters for Pcomp {
 pub(super) struct AllPairs;
 
 impl PairSelection for AllPairs {
+    #[cfg(feature = "serde")]
+    const FORMAT: u32 = 2;
+
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         Field::all_pairs(&field.active)
     }

@@ -82,6 +82,9 @@ enum SeedsAgainstAll {
 }
 
 impl PairSelection for SeedsAgainstAll {
+    #[cfg(feature = "serde")]
+    const FORMAT: u32 = 3;
+
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         let Self::Seeds(seeds) = self else { return AllPairs.pairs(field) };
         // line 5; a pair inside S occurs once, with its lower ranker first
@@ -94,30 +97,31 @@ impl PairSelection for SeedsAgainstAll {
 
     fn learn(&mut self, field: &mut Field, evidence: &Evidence<'_>) -> Closed {
         let Self::Seeds(seeds) = self else { return AllPairs.learn(field, evidence) };
-        let (clear, better) = if evidence.is_hoeffding() { (3.0, 1.0) } else { (1.0, 0.36) };
+        // lines 6-8
+        let compared = seeds.clone();
         if evidence.is_hoeffding() {
-            // lines 6-8
-            field.eliminate(seeds, evidence, clear);
-            seeds.retain(|seed| field.active.contains(seed));
+            field.eliminate(seeds, evidence, 3.0);
+        } else {
+            field.eliminate(&field.active.clone(), evidence, 1.0);
         }
+        seeds.retain(|seed| field.active.contains(seed));
 
-        // lines 9-12; if no seed is left, every ranker beats all of them, and A* is A
-        let beats_seeds = |j: &usize, by: f64| seeds.iter().all(|&i| evidence.margin(*j, i) > by);
-        if field.active.iter().any(|j| beats_seeds(j, clear)) {
-            let a_star = field.active.iter().copied().filter(|j| beats_seeds(j, better)).collect();
-            field.switch(a_star, evidence, clear);
+        // Lines 9-12. With divergences, whoever beats a seed by 3γ also removes it. The condition
+        // is then about the seeds that the round compared: those that are left would fulfil it
+        // without any evidence.
+        let asked: &[usize] = if evidence.is_hoeffding() { seeds } else { &compared };
+        let beats_seeds =
+            |j: &usize, by: f64| asked.iter().all(|&i| evidence.radii_in_round(*j, i) > by);
+        let clear = field.active.iter().any(|j| beats_seeds(j, 3.0));
+        if clear {
+            field.active.retain(|j| beats_seeds(j, 1.0));
+        }
+        // without a seed A* is A, and in either case τ = r: the round is repeated
+        if clear || seeds.is_empty() {
             *self = Self::AllPairs;
-            return Closed::Round;
+        } else {
+            field.round += 1;
         }
-
-        if !evidence.is_hoeffding() {
-            field.eliminate(&field.active.clone(), evidence, clear);
-            seeds.retain(|seed| field.active.contains(seed));
-        }
-        if seeds.is_empty() {
-            *self = Self::AllPairs;
-        }
-        field.round += 1;
         Closed::Round
     }
 

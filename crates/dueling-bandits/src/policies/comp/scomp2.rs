@@ -82,16 +82,21 @@ impl Stage {
 }
 
 impl BestSeedAgainstAll {
-    /// Line 6: "any" undefeated seed. This chooses the seed whose clearest defeat by another seed
-    /// is the least clear, ties by lowest index. It is undefeated if any seed is.
+    /// Line 6: "any" seed that no other defeats by more than `γ` in this round. Of these, this
+    /// chooses the seed whose clearest defeat on the evidence of the elimination is the least
+    /// clear, ties by lowest index. If every seed is defeated, it chooses among all.
     fn candidate(&self, evidence: &Evidence<'_>) -> usize {
-        let clearest_defeat =
-            |&i: &usize| self.seeds.iter().map(|&j| evidence.margin(j, i)).fold(0.0, f64::max);
-        let mut best = (self.seeds[0], clearest_defeat(&self.seeds[0]));
-        for seed in &self.seeds[1..] {
-            let defeat = clearest_defeat(seed);
+        let rivals = |i: usize| self.seeds.iter().map(move |&j| (j, i));
+        let defeat = |i: usize| {
+            let is_defeated = rivals(i).any(|(j, i)| evidence.radii_in_round(j, i) > 1.0);
+            let clearest = rivals(i).map(|(j, i)| evidence.margin(j, i)).fold(0.0, f64::max);
+            (is_defeated, clearest)
+        };
+        let mut best = (self.seeds[0], defeat(self.seeds[0]));
+        for &seed in &self.seeds[1..] {
+            let defeat = defeat(seed);
             if defeat < best.1 {
-                best = (*seed, defeat);
+                best = (seed, defeat);
             }
         }
         best.0
@@ -99,33 +104,34 @@ impl BestSeedAgainstAll {
 
     /// The end of r(2), for candidate `i*`.
     fn challenge(&mut self, candidate: usize, field: &mut Field, evidence: &Evidence<'_>) {
-        let (clear, better) = if evidence.is_hoeffding() { (5.0, 3.0) } else { (1.0, 0.36) };
+        // lines 8-10
         if evidence.is_hoeffding() {
-            // lines 8-10
-            field.eliminate(&[candidate], evidence, clear);
-        }
-
-        // lines 11-14
-        let beats_candidate = |j: &usize, by: f64| evidence.margin(*j, candidate) > by;
-        if field.active.iter().any(|j| beats_candidate(j, clear)) {
-            let a_star =
-                field.active.iter().copied().filter(|j| beats_candidate(j, better)).collect();
-            field.switch(a_star, evidence, clear);
-            self.stage = Stage::AllPairs;
-            return;
-        }
-
-        if !evidence.is_hoeffding() {
-            field.eliminate(&field.active.clone(), evidence, clear);
+            field.eliminate(&[candidate], evidence, 5.0);
+        } else {
+            field.eliminate(&field.active.clone(), evidence, 1.0);
         }
         self.seeds.retain(|seed| field.active.contains(seed));
-        self.stage =
-            if self.seeds.is_empty() { Stage::AllPairs } else { Stage::of_round(&self.seeds) };
-        field.round += 1;
+
+        // lines 11-14
+        let beats_candidate = |j: &usize, by: f64| evidence.radii_in_round(*j, candidate) > by;
+        let clear = field.active.iter().any(|j| beats_candidate(j, 5.0));
+        if clear {
+            field.active.retain(|j| beats_candidate(j, 3.0));
+        }
+        // without a seed A* is A, and in either case τ = r: the round is repeated
+        if clear || self.seeds.is_empty() {
+            self.stage = Stage::AllPairs;
+        } else {
+            self.stage = Stage::of_round(&self.seeds);
+            field.round += 1;
+        }
     }
 }
 
 impl PairSelection for BestSeedAgainstAll {
+    #[cfg(feature = "serde")]
+    const FORMAT: u32 = 3;
+
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         match self.stage {
             Stage::Seeds => Field::all_pairs(&self.seeds),

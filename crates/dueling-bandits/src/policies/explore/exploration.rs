@@ -7,6 +7,11 @@ use crate::{Duel, InFlight, Observation, PolicyRng, Tally};
 
 /// An algorithm that identifies the best ranker. `Self` holds its rules; its state is separate.
 pub(super) trait Exploration: Debug + Send + Sync {
+    /// The format of saved states. A change of what an exploration learns from the same outcomes
+    /// needs a new one, so that the log is folded again.
+    #[cfg(feature = "serde")]
+    const FORMAT: u32 = 1;
+
     /// The state that follows from the log, in addition to the tally.
     type State: Debug + Send + Sync + Serializable;
 

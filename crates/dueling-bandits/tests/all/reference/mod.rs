@@ -7,6 +7,7 @@
 #![allow(dead_code, reason = "each test binary and bench uses its part")]
 
 pub mod ccb;
+pub mod comp;
 pub mod double_thompson;
 pub mod merge;
 pub mod rmed;

@@ -4,6 +4,7 @@ use super::delay::Late;
 use super::matrix_source::MatrixSource;
 use super::regret::{Line, RegretFigure, Size};
 use crate::simulate::plot::Scale;
+use crate::simulate::tournament::Drawn;
 use dueling_bandits::preference::RegretKind;
 
 /// A figure of a paper.
@@ -32,6 +33,13 @@ pub enum Content {
     CondorcetSubsets(MatrixSource),
     /// How often the notions of a winner overlap, over random subsets of rankers.
     WinnerOverlap(MatrixSource),
+    /// The number of Copeland winners of random subsets, and their losses.
+    CopelandSizes(MatrixSource),
+    /// How much the bound on the regret gains by `Δ` instead of `Δ_min`, over random subsets.
+    GapAdvantage(MatrixSource),
+    /// The bounds on the regret of CCB and SCB beside the measured regret. Each policy is `scb` or
+    /// `ccb:alpha=…`.
+    Bounds(RegretFigure),
 }
 
 const fn curve(policy: &'static str) -> Line {
@@ -47,28 +55,41 @@ const MSLR_5_CYCLE: MatrixSource = MatrixSource {
     file: Some("mslr_informational_5_non_condorcet.csv"),
     built_in: "cycle:5:1",
     reduced: None,
+    drawn: None,
 };
 /// Five rankers of the MSLR data with a Condorcet winner.
 const MSLR_5: MatrixSource = MatrixSource {
     file: Some("mslr_informational_5_condorcet.csv"),
     built_in: "arxiv-6",
     reduced: None,
+    drawn: None,
 };
 /// All 136 rankers of the MSLR data.
 const MSLR_136: MatrixSource = MatrixSource {
     file: Some("mslr_informational_136.csv"),
     built_in: "cycle:136:1",
     reduced: None,
+    drawn: None,
 };
 const CYCLE_500: MatrixSource =
-    MatrixSource { file: None, built_in: "cycle:500:1", reduced: Some("cycle:50:1") };
-const ARXIV_6: MatrixSource = MatrixSource { file: None, built_in: "arxiv-6", reduced: None };
+    MatrixSource { file: None, built_in: "cycle:500:1", reduced: Some("cycle:50:1"), drawn: None };
+const ARXIV_6: MatrixSource =
+    MatrixSource { file: None, built_in: "arxiv-6", reduced: None, drawn: None };
 const SUSHI_16: MatrixSource =
-    MatrixSource { file: Some("sushi_16.csv"), built_in: "sst:16:1", reduced: None };
-const BTL_100: MatrixSource =
-    MatrixSource { file: Some("syn_btl_100.csv"), built_in: "btl:100:1", reduced: None };
-const HARD_100: MatrixSource =
-    MatrixSource { file: Some("syn_hard_100.csv"), built_in: "hard:100:1", reduced: None };
+    MatrixSource { file: Some("sushi_16.csv"), built_in: "sst:16:1", reduced: None, drawn: None };
+const BTL_100: MatrixSource = MatrixSource {
+    file: Some("syn_btl_100.csv"),
+    built_in: "btl:100:1",
+    reduced: None,
+    drawn: None,
+};
+/// The gap is drawn for each run, as in the paper.
+const HARD_100: MatrixSource = MatrixSource {
+    file: None,
+    built_in: "hard:100:1",
+    reduced: None,
+    drawn: Some(Drawn::OneWinner),
+};
 
 /// The policies of each figure. Their order decides the colours; legends are in the order of
 /// regret.
@@ -86,6 +107,8 @@ mod lines {
     ];
     pub const COPELAND_LARGE: &[Line] = &[curve("ccb:alpha=0.51"), curve("scb")];
     pub const COPELAND_CONDORCET: &[Line] = &[curve("ccb:alpha=0.51"), curve("rucb:alpha=0.51")];
+    pub const COPELAND_BOUNDS: &[Line] =
+        &[curve("ccb:alpha=0.51"), curve("ccb:alpha=1.01"), curve("scb")];
     pub const THOMPSON: &[Line] = &[
         curve("d-ts:alpha=0.51"),
         curve("d-ts-plus:alpha=0.51"),
@@ -129,8 +152,8 @@ mod lines {
         curve("scomp2:elimination=kl-published"),
         curve("rmed1"),
         curve("rucb:alpha=0.51"),
-        // The tight radius of the library that the paper used.
-        curve("btm:gamma=1.3,kappa=1"),
+        // The variant of the library that the paper used: a tight radius, and no ranker meets itself.
+        curve("btm:gamma=1.3,kappa=1,self_pairs=false"),
     ];
     pub const BATCHES: &[Line] = &[
         curve("scomp2:elimination=kl-published,batches=2"),
@@ -238,6 +261,30 @@ pub const FIGURES: &[Figure] = &[
         caption: "how often a random subset of rankers has a Condorcet winner",
         source: COPELAND_PAPER,
         content: Content::CondorcetSubsets(MSLR_136),
+    },
+    Figure {
+        name: "copeland-5",
+        caption: "Copeland winners of random subsets, and their losses",
+        source: COPELAND_PAPER,
+        content: Content::CopelandSizes(MSLR_136),
+    },
+    Figure {
+        name: "copeland-6",
+        caption: "what the bound gains by its gap",
+        source: COPELAND_PAPER,
+        content: Content::GapAdvantage(MSLR_136),
+    },
+    Figure {
+        name: "copeland-bounds",
+        caption: "Theorems 11 and 13 beside measured regret, 5 rankers without a Condorcet winner",
+        source: COPELAND_PAPER,
+        content: Content::Bounds(copeland(
+            lines::COPELAND_BOUNDS,
+            MSLR_5_CYCLE,
+            size(1_000_000, 4),
+            size(100_000_000, 100),
+            Scale::Log,
+        )),
     },
     Figure {
         name: "copeland-table-1",

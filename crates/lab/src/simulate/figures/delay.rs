@@ -4,7 +4,7 @@
 use super::matrix_source::FoundMatrix;
 use super::regret::{InvalidFigure, RegretFigure, Size};
 use crate::simulate::feedback::{Delay, Feedback};
-use crate::simulate::plot::{Plot, Scale, Series};
+use crate::simulate::plot::{Plot, Scale, Series, legend};
 use crate::simulate::report::Report;
 use crate::simulate::tournament::Tournament;
 
@@ -91,14 +91,21 @@ pub fn plot(
     let series = figure
         .lines
         .iter()
-        .map(|line| {
+        .zip(legend::looks(figure.lines.iter().map(|line| line.policy)))
+        .map(|(line, look)| {
             let points = reports.iter().filter_map(|(value, report)| {
                 let curve = report.policies.iter().find(|curve| curve.policy == line.policy)?;
                 let mut point = curve.checkpoints.last()?.plotted();
                 point.x = *value as f64;
                 Some(point)
             });
-            Series { label: line.policy.into(), joined: true, points: points.collect() }
+            Series {
+                label: legend::words(line.policy),
+                look,
+                joined: true,
+                points: points.collect(),
+                medians: Vec::new(),
+            }
         })
         .collect();
     let base = first.plot(figure.y_scale);

@@ -1,5 +1,6 @@
 //! The source of a figure's matrix.
 
+use crate::simulate::tournament::Drawn;
 use dueling_bandits::preference::{LoadError, PreferenceMatrix};
 
 /// A matrix of a paper, and its substitute.
@@ -11,6 +12,8 @@ pub struct MatrixSource {
     pub built_in: &'static str,
     /// A built-in matrix with fewer rankers, for the reduced size.
     pub reduced: Option<&'static str>,
+    /// Draws another matrix for each run. The built-in matrix then only names it.
+    pub drawn: Option<Drawn>,
 }
 
 /// The matrix for a figure.
@@ -22,6 +25,8 @@ pub struct FoundMatrix {
     pub matrix: PreferenceMatrix,
     /// The matrix of the paper that it replaces.
     pub stands_in_for: Option<MissingMatrix>,
+    /// Draws another matrix for each run.
+    pub drawn: Option<Drawn>,
 }
 
 /// A matrix of a paper that the figure does not use, with a hint how to use it.
@@ -43,9 +48,20 @@ impl std::fmt::Display for MissingMatrix {
 }
 
 impl FoundMatrix {
-    /// The name in a title: without the extension of a file.
-    pub fn title(&self) -> &str {
-        self.name.strip_suffix(".csv").unwrap_or(&self.name)
+    /// The matrix in the words of a title.
+    pub fn title(&self) -> String {
+        let name = self.name.strip_suffix(".csv").unwrap_or(&self.name);
+        let words = match name {
+            "arxiv-6" => "arXiv",
+            "mslr_informational_5_condorcet"
+            | "mslr_informational_5_non_condorcet"
+            | "mslr_informational_136" => "MSLR, informational",
+            "sushi_16" => "sushi",
+            "syn_btl_100" => "SYN-BTL",
+            _ if self.drawn.is_some() => "SYN-CD",
+            other => other,
+        };
+        format!("{words}, {} rankers", self.matrix.rankers())
     }
 }
 
@@ -55,13 +71,13 @@ impl MatrixSource {
         if let (Some(folder), Some(file)) = (data, self.file) {
             let path = format!("{}/{file}", folder.trim_end_matches('/'));
             let matrix = PreferenceMatrix::load(&path)?;
-            return Ok(FoundMatrix { name: file.into(), matrix, stands_in_for: None });
+            return Ok(FoundMatrix { name: file.into(), matrix, stands_in_for: None, drawn: None });
         }
         let (name, stands_in_for) = match self.reduced {
             Some(smaller) if !full => (smaller, Some(MissingMatrix::Large(self.built_in))),
             _ => (self.built_in, self.file.map(MissingMatrix::File)),
         };
         let matrix = PreferenceMatrix::load(name)?;
-        Ok(FoundMatrix { name: name.into(), matrix, stands_in_for })
+        Ok(FoundMatrix { name: name.into(), matrix, stands_in_for, drawn: self.drawn })
     }
 }

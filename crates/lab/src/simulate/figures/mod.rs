@@ -2,10 +2,12 @@
 //!
 //! To add a policy to a figure, add it to the figure's list of [`Line`]s. To add a figure, add an
 //! entry to [`FIGURES`]. Its [`Content`] is one of: curves of [`regret`], the [`spread`] of regret
-//! between runs, regret against [`delay`]ed feedback, or the [`winners`] of random subsets.
+//! between runs, regret against [`delay`]ed feedback, the [`winners`] of random subsets, or
+//! what decides their regret ([`gaps`]).
 
 mod catalog;
 pub mod delay;
+pub mod gaps;
 mod matrix_source;
 pub mod regret;
 pub mod spread;

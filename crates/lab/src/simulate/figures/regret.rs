@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::matrix_source::{FoundMatrix, MatrixSource};
-use crate::simulate::plot::{Plot, Scale, Series};
+use crate::simulate::plot::{Plot, Scale, Series, legend};
 use crate::simulate::report::Report;
 use crate::simulate::tournament::{Entrant, Tournament};
 use dueling_bandits::preference::{NoCondorcetWinner, RegretKind};
@@ -81,13 +81,11 @@ impl RegretFigure {
                 .map(|divisor| (size.horizon / divisor).max(shortest))
                 .collect();
             horizons.dedup();
-            for horizon in horizons {
-                tournaments.push(self.tournament(
-                    found,
-                    of(true),
-                    Size { horizon, ..size },
-                    seed,
-                )?);
+            for (number, horizon) in (1..).zip(horizons) {
+                // runs of different horizons are independent, so that the markers are too
+                let seed = seed.wrapping_add(number << 40);
+                let size = Size { horizon, ..size };
+                tournaments.push(self.tournament(found, of(true), size, seed)?);
             }
         }
         Ok(tournaments)
@@ -112,7 +110,7 @@ impl RegretFigure {
         let name = found.name.clone();
         let whole =
             Tournament::new(name, found.matrix.clone(), self.regret, entrants, size.horizon)?;
-        Ok(Tournament { runs: size.runs, seed, ..whole })
+        Ok(Tournament { runs: size.runs, seed, drawn: found.drawn, ..whole })
     }
 
     /// The plot of the reports of [`RegretFigure::tournaments`].
@@ -124,29 +122,33 @@ impl RegretFigure {
             Scale::Linear => 1,
         };
         let mut series: Vec<Series> = Vec::new();
-        for line in self.lines {
+        let looks = legend::looks(self.lines.iter().map(|line| line.policy));
+        for (line, look) in self.lines.iter().zip(looks) {
             let curves: Vec<_> = reports
                 .iter()
                 .flat_map(|report| &report.policies)
                 .filter(|curve| curve.policy == line.policy)
                 .collect();
-            let label = line.policy.to_string();
+            let label = legend::words(line.policy);
             if line.each_horizon {
                 let ends = curves.iter().filter_map(|curve| curve.checkpoints.last());
                 let points = ends.map(|point| point.plotted()).collect();
-                series.push(Series { label, joined: false, points });
+                series.push(Series { label, look, joined: false, points, medians: Vec::new() });
             } else {
-                series.extend(curves.iter().map(|curve| curve.series(first_step)));
+                series.extend(curves.iter().map(|curve| curve.series(first_step, look)));
             }
         }
         let base = first.plot(self.y_scale);
         let markers = self.lines.iter().any(|line| line.each_horizon);
         let legend = if markers { "; each marker: runs with that horizon" } else { "" };
+        let skewed = series.iter().any(|series| !series.medians.is_empty());
+        let medians =
+            if skewed { "; thin line: median, where a few bad runs make the mean" } else { "" };
         Some(Plot {
             title,
             x_scale: self.x_scale,
             series,
-            note: base.note.clone() + legend,
+            note: base.note.clone() + legend + medians,
             ..base
         })
     }

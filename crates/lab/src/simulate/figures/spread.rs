@@ -1,6 +1,6 @@
 //! Figures of the standard deviation of regret between runs.
 
-use crate::simulate::plot::{Bar, Bars};
+use crate::simulate::plot::{Bar, Bars, legend};
 use crate::simulate::report::Report;
 
 /// The policy whose mean regret is the reference, if it is in the figure.
@@ -19,7 +19,7 @@ pub fn bars(title: String, report: &Report) -> Bars {
             let last = curve.checkpoints.last()?;
             let share = last.standard_deviation? / reference.unwrap_or(last.mean);
             let text = format!("{:.1} %", share * 100.0);
-            Some(Bar { label: curve.policy.clone(), value: share, text })
+            Some(Bar { label: legend::words(&curve.policy), value: share, text })
         })
         .collect();
     let mean = if reference.is_some() { "mean regret of ECW-RMED" } else { "its mean" };

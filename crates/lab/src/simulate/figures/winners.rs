@@ -5,14 +5,18 @@ use rand::SeedableRng;
 use rand::seq::index::sample;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use crate::simulate::plot::{Plot, PlotPoint, Scale, Series};
+use crate::simulate::plot::{Look, Plot, PlotPoint, Scale, Series};
 use crate::simulate::progress::Progress;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::preference::winners::Unsolved;
 use dueling_bandits::{PolicyRng, step_rng};
 
 /// The notions of a winner, in the order of the table in the paper.
-pub const NOTIONS: [&str; 4] = ["Copeland", "von Neumann", "Borda", "random walk"];
+///
+/// The paper does not say which walk it means. The first moves to a random other ranker if that one
+/// wins; the second has rows divided by their sums, including the diagonal.
+pub const NOTIONS: [&str; 5] =
+    ["Copeland", "von Neumann", "Borda", "random walk", "normalised walk"];
 
 /// A ranker with a weight above this is in the support of a von Neumann winner. Lower weights are
 /// rounding.
@@ -32,7 +36,7 @@ pub struct Counts {
     pub copeland_within_von_neumann: u64,
     /// `overlaps[a][b]`: number of subsets in which a ranker wins under both notions; 0 without
     /// overlaps.
-    pub overlaps: [[u64; 4]; 4],
+    pub overlaps: [[u64; NOTIONS.len()]; NOTIONS.len()],
 }
 
 impl Counts {
@@ -111,7 +115,7 @@ fn of_subset(
         return Ok(Counts {
             with_condorcet: 1,
             copeland_within_von_neumann: one,
-            overlaps: [[one; 4]; 4],
+            overlaps: [[one; NOTIONS.len()]; NOTIONS.len()],
             ..counts
         });
     };
@@ -122,7 +126,8 @@ fn of_subset(
         let support: Vec<usize> = (0..chosen.len()).filter(|&i| strategy[i] > SUPPORT).collect();
         counts.copeland_within_von_neumann =
             u64::from(copeland.iter().all(|i| support.contains(i)));
-        let winners = [copeland, support, among.borda_winners(), among.random_walk_winners()];
+        let (walk, normalised) = (among.random_walk_winners(), among.normalised_walk_winners());
+        let winners = [copeland, support, among.borda_winners(), walk, normalised];
         for (row, a) in counts.overlaps.iter_mut().zip(&winners) {
             for (cell, b) in row.iter_mut().zip(&winners) {
                 *cell = u64::from(a.iter().any(|ranker| b.contains(ranker)));
@@ -152,7 +157,13 @@ pub fn plot(title: String, counts: &[Counts]) -> Plot {
         y_label: "share of subsets with a Condorcet winner".into(),
         x_scale: Scale::Linear,
         y_scale: Scale::Linear,
-        series: vec![Series { label: "Condorcet winner".into(), joined: true, points }],
+        series: vec![Series {
+            label: "Condorcet winner".into(),
+            look: Look::at(0),
+            joined: true,
+            points,
+            medians: Vec::new(),
+        }],
         note: format!("{subsets} random subsets of each size, with the 95 % confidence band"),
     }
 }
@@ -169,7 +180,7 @@ pub fn overlap_csv(counts: &[Counts]) -> String {
         text.push_str(&format!("{notion},{}\n", cells.join(",")));
     }
     let within = percent(total.copeland_within_von_neumann);
-    text.push_str(&format!("all Copeland winners within the von Neumann support,{within},,,\n"));
+    text.push_str(&format!("all Copeland winners within the von Neumann support,{within},,,,\n"));
     text
 }
 

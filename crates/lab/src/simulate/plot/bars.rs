@@ -4,8 +4,8 @@ use maud::html;
 
 use super::axis::{Axis, Scale};
 use super::style::{
-    BELOW, CHARACTER, COLOURS, FONT, FONT_SIZE, PLOT_WIDTH, TITLE_SIZE, TOP, document, line, short,
-    title_width,
+    BELOW, CHARACTER, COLOURS, FONT, FONT_SIZE, PLOT_WIDTH, TITLE_SIZE, TOP, document, line,
+    sentence, short, title_width,
 };
 
 /// A bar chart.
@@ -48,9 +48,9 @@ impl Bars {
             svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width:.0} {height:.0}"))
                 width=(format!("{width:.0}")) height=(format!("{height:.0}"))
                 font-family=(FONT) font-size=(FONT_SIZE) fill="#222" {
-                title { (self.title) }
+                title { (sentence(&self.title)) }
                 rect width="100%" height="100%" fill="white" {}
-                text x=(short(left)) y=(TOP - 16.0) font-size=(TITLE_SIZE) font-weight="bold" { (self.title) }
+                text x=(short(left)) y=(TOP - 16.0) font-size=(TITLE_SIZE) font-weight="bold" { (sentence(&self.title)) }
                 @for (value, text) in axis.ticks().0 {
                     g stroke="#e4e4e4" { (line(across(value), TOP, across(value), bottom)) }
                     text x=(short(across(value))) y=(bottom + 19.0) text-anchor="middle" { (text) }
@@ -63,7 +63,7 @@ impl Bars {
                     text x=(short(across(bar.value) + 6.0)) y=(top + ROW / 2.0 + 4.5) { (bar.text) }
                 }
                 g stroke="#222" { (line(left, TOP, left, bottom)) }
-                text x=(short(left + PLOT_WIDTH / 2.0)) y=(bottom + 42.0) text-anchor="middle" { (self.axis_label) }
+                text x=(short(left + PLOT_WIDTH / 2.0)) y=(bottom + 42.0) text-anchor="middle" { (sentence(&self.axis_label)) }
                 text x=(short(left)) y=(height - 10.0) font-size="11" fill="#555" { (self.note) }
             }
         })

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 
 use super::axis::{Axis, Scale};
 use super::style::{
-    BELOW, CHARACTER, FONT, FONT_SIZE, PLOT_WIDTH, TITLE_SIZE, TOP, colour, dash, document, line,
-    path, short, title_width,
+    BELOW, CHARACTER, FONT, FONT_SIZE, Look, PLOT_WIDTH, TITLE_SIZE, TOP, document, line, path,
+    sentence, short, tick_label, title_width,
 };
 
 const PLOT_HEIGHT: f64 = 340.0;
@@ -39,11 +39,15 @@ pub struct Plot {
 pub struct Series {
     /// The label in the legend.
     pub label: String,
+    /// The colour and the dashes.
+    pub look: Look,
     /// Whether a line joins the points. Without it, they are markers, for points from separate
     /// runs.
     pub joined: bool,
     /// The points in ascending order of `x`.
     pub points: Vec<PlotPoint>,
+    /// The medians, as (x, y) in ascending order of `x`; empty for none.
+    pub medians: Vec<(f64, f64)>,
 }
 
 /// One point of a curve.
@@ -86,15 +90,15 @@ impl Plot {
         document(html! {
             svg xmlns="http://www.w3.org/2000/svg" viewBox=(size) width=(format!("{width:.0}"))
                 height=(format!("{height:.0}")) font-family=(FONT) font-size=(FONT_SIZE) fill="#222" {
-                title { (self.title) }
+                title { (sentence(&self.title)) }
                 rect width="100%" height="100%" fill="white" {}
-                text x=(LEFT) y=(TOP - 16.0) font-size=(TITLE_SIZE) font-weight="bold" { (self.title) }
+                text x=(LEFT) y=(TOP - 16.0) font-size=(TITLE_SIZE) font-weight="bold" { (sentence(&self.title)) }
                 (canvas.grid())
-                @for (at, series) in self.series.iter().enumerate() { (canvas.band(at, series)) }
-                @for (at, series) in self.series.iter().enumerate() { (canvas.curve(at, series)) }
+                @for series in &self.series { (canvas.band(series)) }
+                @for series in &self.series { (canvas.curve(series)) }
                 (canvas.frame(&self.x_label, &self.y_label))
                 @for (row, &at) in order.iter().enumerate() {
-                    (legend_row(at, &self.series[at], TOP + 8.0 + LEGEND_ROW * row as f64))
+                    (legend_row(&self.series[at], TOP + 8.0 + LEGEND_ROW * row as f64))
                 }
                 text x=(LEFT) y=(height - 10.0) font-size="11" fill="#555" { (self.note) }
             }
@@ -132,10 +136,10 @@ impl Canvas {
                 @for value in &y_minor { (line(LEFT - 3.0, up(*value), LEFT, up(*value))) }
             }
             @for (value, text) in &x_marks {
-                text x=(short(across(*value))) y=(bottom + 21.0) text-anchor="middle" { (text) }
+                text x=(short(across(*value))) y=(bottom + 21.0) text-anchor="middle" { (tick_label(text)) }
             }
             @for (value, text) in &y_marks {
-                text x=(LEFT - 10.0) y=(short(up(*value) + 4.5)) text-anchor="end" { (text) }
+                text x=(LEFT - 10.0) y=(short(up(*value) + 4.5)) text-anchor="end" { (tick_label(text)) }
             }
         }
     }
@@ -144,14 +148,14 @@ impl Canvas {
         let middle = TOP + PLOT_HEIGHT / 2.0;
         html! {
             rect x=(LEFT) y=(TOP) width=(PLOT_WIDTH) height=(PLOT_HEIGHT) fill="none" stroke="#222" {}
-            text x=(LEFT + PLOT_WIDTH / 2.0) y=(TOP + PLOT_HEIGHT + 42.0) text-anchor="middle" { (x_label) }
+            text x=(LEFT + PLOT_WIDTH / 2.0) y=(TOP + PLOT_HEIGHT + 42.0) text-anchor="middle" { (sentence(x_label)) }
             text x="18" y=(middle) text-anchor="middle" transform=(format!("rotate(-90 18 {middle})")) {
-                (y_label)
+                (sentence(y_label))
             }
         }
     }
 
-    fn band(&self, at: usize, series: &Series) -> Markup {
+    fn band(&self, series: &Series) -> Markup {
         if !series.joined || series.points.iter().all(|point| point.low == point.high) {
             return html! {};
         }
@@ -168,58 +172,63 @@ impl Canvas {
             .filter(|p| p.high > 0.0 || self.y.scale == Scale::Linear)
             .filter_map(|p| self.place(p.x, p.low.max(lowest)));
         let outline = path(upper.chain(lower));
-        html! { path d=(outline) fill=(colour(at)) fill-opacity="0.16" clip-path="url(#frame)" {} }
+        html! { path d=(outline) fill=(series.look.colour()) fill-opacity="0.16" clip-path="url(#frame)" {} }
     }
 
-    fn curve(&self, at: usize, series: &Series) -> Markup {
+    fn curve(&self, series: &Series) -> Markup {
         let places: Vec<_> = series.points.iter().filter_map(|p| self.place(p.x, p.y)).collect();
+        let medians = series.medians.iter().filter_map(|&(x, y)| self.place(x, y));
         html! {
+            @if !series.medians.is_empty() {
+                path d=(path(medians)) fill="none" stroke=(series.look.colour()) stroke-width="0.8"
+                    clip-path="url(#frame)" {}
+            }
             @if series.joined {
-                path d=(path(places.iter().copied())) fill="none" stroke=(colour(at)) stroke-width="2"
-                    stroke-linejoin="round" stroke-dasharray=(dash(at)) clip-path="url(#frame)" {}
+                path d=(path(places.iter().copied())) fill="none" stroke=(series.look.colour()) stroke-width="2"
+                    stroke-linejoin="round" stroke-dasharray=(series.look.dash()) clip-path="url(#frame)" {}
             } @else {
-                @for point in &series.points { (self.interval(at, point)) }
-                @for (x, y) in places { (marker(at, x, y)) }
+                @for point in &series.points { (self.interval(series.look, point)) }
+                @for (x, y) in places { (marker(series.look, x, y)) }
             }
         }
     }
 
     /// The interval of a single marker.
-    fn interval(&self, at: usize, point: &PlotPoint) -> Markup {
+    fn interval(&self, look: Look, point: &PlotPoint) -> Markup {
         let ends =
             (self.place(point.x, point.low.max(self.y.low)), self.place(point.x, point.high));
         html! {
             @if let (Some((x, low)), Some((_, high))) = ends {
-                g stroke=(colour(at)) stroke-width="1.5" clip-path="url(#frame)" { (line(x, low, x, high)) }
+                g stroke=(look.colour()) stroke-width="1.5" clip-path="url(#frame)" { (line(x, low, x, high)) }
             }
         }
     }
 }
 
-fn legend_row(at: usize, series: &Series, y: f64) -> Markup {
+fn legend_row(series: &Series, y: f64) -> Markup {
     let x = LEFT + PLOT_WIDTH + LEGEND_GAP;
     html! {
         @if series.joined {
-            g stroke=(colour(at)) stroke-width="2" stroke-dasharray=(dash(at)) {
+            g stroke=(series.look.colour()) stroke-width="2" stroke-dasharray=(series.look.dash()) {
                 (line(x, y, x + LEGEND_LINE, y))
             }
         } @else {
-            (marker(at, x + LEGEND_LINE / 2.0, y))
+            (marker(series.look, x + LEGEND_LINE / 2.0, y))
         }
         text x=(x + LEGEND_LINE + 8.0) y=(y + 4.5) { (series.label) }
     }
 }
 
 /// A hollow marker in one of four shapes, so that overlapping markers stay visible.
-fn marker(at: usize, x: f64, y: f64) -> Markup {
-    let outline: &[(f64, f64)] = match at % 4 {
+fn marker(look: Look, x: f64, y: f64) -> Markup {
+    let outline: &[(f64, f64)] = match look.shape() {
         0 => &[(-4.0, -4.0), (4.0, -4.0), (4.0, 4.0), (-4.0, 4.0)],
         1 => &[(0.0, -6.0), (6.0, 0.0), (0.0, 6.0), (-6.0, 0.0)],
         2 => &[(0.0, -6.0), (5.5, 4.0), (-5.5, 4.0)],
         _ => &[(0.0, 6.0), (5.5, -4.0), (-5.5, -4.0)],
     };
     let shape = path(outline.iter().map(|(across, down)| (x + across, y + down)));
-    html! { path d=(shape + "Z") fill="none" stroke=(colour(at)) stroke-width="2" {} }
+    html! { path d=(shape + "Z") fill="none" stroke=(look.colour()) stroke-width="2" {} }
 }
 
 #[cfg(test)]
@@ -238,7 +247,7 @@ mod tests {
             note: String::new(),
         };
         let svg = empty.svg();
-        assert!(svg.contains("a &lt; b &amp; c") && svg.trim_end().ends_with("</svg>"), "{svg}");
+        assert!(svg.contains("A &lt; b &amp; c") && svg.trim_end().ends_with("</svg>"), "{svg}");
     }
 
     #[test]
@@ -246,8 +255,10 @@ mod tests {
         let top = PlotPoint { x: 10.0, y: 1e4, low: 1e4, high: 1e4 };
         let series = Series {
             label: "a".into(),
+            look: Look::at(0),
             joined: false,
             points: vec![PlotPoint { y: 1.0, ..top }, top],
+            medians: Vec::new(),
         };
         let plot = |title: &str| Plot {
             title: title.into(),

@@ -47,12 +47,48 @@ pub(super) fn short(value: f64) -> String {
     format!("{value:.1}")
 }
 
-pub(super) fn colour(at: usize) -> &'static str {
-    COLOURS[at % COLOURS.len()]
+/// The colour and the dashes of a curve, and the shape of its markers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Position in the palette.
+    pub colour: usize,
+    /// Position among the dashes.
+    pub dash: usize,
 }
 
-pub(super) fn dash(at: usize) -> &'static str {
-    DASHES[at % DASHES.len()]
+impl Look {
+    /// The look of the curve at this position, for curves that are no policies.
+    pub fn at(position: usize) -> Self {
+        Self { colour: position, dash: position }
+    }
+
+    pub(super) fn colour(self) -> &'static str {
+        COLOURS[self.colour % COLOURS.len()]
+    }
+
+    pub(super) fn dash(self) -> &'static str {
+        DASHES[self.dash % DASHES.len()]
+    }
+
+    /// One of four shapes of markers.
+    pub(super) fn shape(self) -> usize {
+        (self.colour + self.dash) % 4
+    }
+}
+
+/// The label of a tick. `10^n` has a raised exponent of normal digits: the superscript characters
+/// are missing in some fonts.
+pub(super) fn tick_label(label: &str) -> Markup {
+    match label.split_once('^') {
+        Some((base, exponent)) => html! { (base) tspan dy="-5" font-size="9.5" { (exponent) } },
+        None => html! { (label) },
+    }
+}
+
+/// `text` with a capital first letter.
+pub(super) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]
@@ -62,7 +98,7 @@ mod tests {
     #[test]
     fn twenty_eight_curves_differ() {
         let looks: std::collections::HashSet<_> =
-            (0..28).map(|at| (colour(at), dash(at))).collect();
+            (0..28).map(|at| (Look::at(at).colour(), Look::at(at).dash())).collect();
         assert_eq!(looks.len(), 28);
     }
 }

@@ -1,6 +1,6 @@
 //! Which rankers are removed and which remain, for cases computed by hand.
 
-use dueling_bandits::{Duel, Outcome, PairCounts};
+use dueling_bandits::{Duel, Outcome, PairCounts, Policy};
 
 use super::super::arena::start;
 use super::{ELIMINATIONS, answer_batch, arms, lower_wins};
@@ -126,6 +126,66 @@ fn a_beaten_seed_set_gives_way_to_all_pairs_of_those_better() {
             );
         }
     }
+}
+
+/// The first policy over the seeds 0, 1, … whose only seed is ranker 3 of four.
+fn with_seed_3(text: &str) -> Box<dyn Policy> {
+    let found = (0..).find_map(|seed| {
+        let policy = start(text, 4, seed);
+        let pairs = policy.batch_pairs();
+        let all_have_3 = pairs.iter().all(|p| p.duel.first == 3 || p.duel.second == 3);
+        (all_have_3 && pairs.len() == 3).then_some(policy)
+    });
+    found.expect("one seed set in seven is {3}")
+}
+
+/// Answer a round of three pairs: ranker `i` wins `wins[i]` comparisons with ranker 3.
+fn against_3(policy: &mut dyn Policy, wins: [u32; 3]) {
+    answer_batch(policy, |pair| match (pair.duel.first, pair.duel.second) {
+        (3, i) => pair.needed - wins[i],
+        (i, _) => wins[i],
+    });
+}
+
+#[test]
+fn the_switch_keeps_the_lines_of_the_paper_with_every_rule() {
+    // T = 10⁶, B = 2, K = 4: c = 1000, ln(6 T K² B) = ln(1.92·10⁸) = 19.073, γ = sqrt(19.073 /
+    // 2000) = 0.097655; γ, 3γ and 5γ above 1/2 are 597.7, 792.97 and 988.3 wins of 1000. With `kl`
+    // and one seed, ranker 3, all these leads remove ranker 3: 1000 d(0.598) = 19.3 > ln(T K²) =
+    // 16.6.
+    let remaining = |kind: &str, rule: &str, wins: [u32; 3]| {
+        let text = format!("{kind}:horizon=1000000,batches=2,elimination={rule}");
+        let mut policy = with_seed_3(&text);
+        against_3(&mut *policy, wins);
+        let pairs = policy.batch_pairs();
+        // τ = r
+        assert!(pairs.iter().all(|pair| pair.needed == 1000), "{text}");
+        (arms(&pairs), policy.champion())
+    };
+    for rule in ELIMINATIONS {
+        // 5γ → 3γ
+        assert_eq!(remaining("scomp2", rule, [989, 793, 792]).0, [0, 1], "{rule}");
+        assert_eq!(remaining("scomp2", rule, [989, 793, 793]).0, [0, 1, 2], "{rule}");
+        // 3γ → γ
+        assert_eq!(remaining("scomp", rule, [793, 598, 597]).0, [0, 1], "{rule}");
+        assert_eq!(remaining("scomp", rule, [793, 598, 598]).0, [0, 1, 2], "{rule}");
+    }
+    // one win less is no switch: without a seed, all who remain go on
+    for rule in ["kl", "kl-published"] {
+        assert_eq!(remaining("scomp2", rule, [988, 792, 500]).0, [0, 1, 2], "{rule}");
+        assert_eq!(remaining("scomp", rule, [792, 598, 500]).0, [0, 1, 2], "{rule}");
+    }
+}
+
+#[test]
+fn the_switch_uses_the_estimates_of_its_round_alone() {
+    // T = 10⁶, B = 3, K = 4: c = 100, then 10,000. ln(6 T K² B) = 19.48. Round 1 has γ = 0.312, and
+    // round 2 γ = 0.03121: 3γ and 5γ above 1/2 are 5936.2 and 6560.4 wins of 10,000. Over both
+    // rounds ranker 0 has 50 + 6561 of 10,100, which would be below 5γ = 0.1553: 6618.5.
+    let mut policy = with_seed_3("scomp2:horizon=1000000,batches=3,elimination=kl");
+    against_3(&mut *policy, [50, 50, 50]);
+    against_3(&mut *policy, [6561, 5937, 5936]);
+    assert_eq!(arms(&policy.batch_pairs()), [0, 1]);
 }
 
 #[test]

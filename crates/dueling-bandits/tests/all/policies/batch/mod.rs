@@ -4,8 +4,10 @@ use dueling_bandits::{BatchPair, Duel, Outcome, PairCounts, Policy, PolicySpec};
 
 mod contract;
 mod elimination;
+mod play;
 mod properties;
 mod regret;
+mod transcription;
 
 const KINDS: [&str; 3] = ["pcomp", "scomp", "scomp2"];
 const ELIMINATIONS: [&str; 3] = ["kl", "kl-published", "hoeffding"];

@@ -1,43 +1,15 @@
 //! Regret on a published matrix, with fixed seeds.
 
-use dueling_bandits::Duel;
-use rand::seq::SliceRandom;
-use rand_distr::{Binomial, Distribution};
-
-use super::super::arena::{matrix, rng, start};
-use super::{KINDS, answer_batch};
+use super::super::arena::matrix;
+use super::KINDS;
+use super::play::{mean, play, shuffled};
 
 /// Mean Condorcet regret after `horizon` steps and its standard error, over runs with the rankers
 /// in random order.
 fn regret(text: &str, horizon: u64, runs: u64) -> (f64, f64) {
     let matrix = matrix("arxiv-6");
-    let regrets: Vec<f64> = (0..runs)
-        .map(|run| {
-            let mut rng = rng(run);
-            let mut order: Vec<usize> = (0..6).collect();
-            order.shuffle(&mut rng);
-            let gap = |i: usize| matrix.win_probability(0, order[i]) - 0.5;
-            let mut policy = start(text, 6, run);
-            let mut regret = 0.0;
-            while policy.batch().is_some() {
-                answer_batch(policy.as_mut(), |pair| {
-                    let Duel { first, second } = pair.duel;
-                    regret += f64::from(pair.needed) * (gap(first) + gap(second)) / 2.0;
-                    let wins = Binomial::new(
-                        u64::from(pair.needed),
-                        matrix.win_probability(order[first], order[second]),
-                    )
-                    .unwrap();
-                    wins.sample(&mut rng) as u32
-                });
-            }
-            regret + (horizon - policy.tally().steps()) as f64 * gap(policy.champion())
-        })
-        .collect();
-    let n = runs as f64;
-    let mean = regrets.iter().sum::<f64>() / n;
-    let variance = regrets.iter().map(|regret| (regret - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean, (variance / n).sqrt())
+    let run = |seed: u64| play(text, &shuffled(&matrix, seed), horizon, seed).regret;
+    mean(&(0..runs).map(run).collect::<Vec<_>>())
 }
 
 /// The regret of uniform pairs per step: the mean gap of the six rankers to the best of them is
@@ -64,7 +36,7 @@ fn regret_is_far_below_that_of_uniform_pairs() {
 fn more_batches_cost_less() {
     // Figure 2 of the paper: B = 2, 8, 16
     let of =
-        |batches: u32| regret(&format!("scomp2:horizon=100000,batches={batches}"), 100_000, 100);
+        |batches: u32| regret(&format!("scomp2:horizon=100000,batches={batches}"), 100_000, 400);
     let (few, some, many) = (of(2), of(8), of(16));
     for (more, less) in [(few, some), (some, many)] {
         let error = (more.1.powi(2) + less.1.powi(2)).sqrt();

@@ -1,0 +1,207 @@
+//! Figures of what decides the regret of CCB and SCB, over random subsets of the rankers of a
+//! matrix: the number of Copeland winners `C`, the losses of a winner `L_C`, and `Δ²/Δ_min²`.
+
+use std::collections::BTreeMap;
+
+use rand::SeedableRng;
+use rand::seq::index::sample;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+use super::regret::RegretFigure;
+use crate::simulate::plot::{Bubble, Bubbles, Look, Plot, PlotPoint, Scale, Series};
+use crate::simulate::progress::Progress;
+use crate::simulate::report::{Point, Report};
+use dueling_bandits::preference::{CopelandHardness, PreferenceMatrix, RegretKind};
+use dueling_bandits::{PolicyRng, step_rng};
+
+/// The subsets of one size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gaps {
+    /// Number of rankers in each subset.
+    pub size: usize,
+    /// How many subsets have each `C`.
+    pub winners: BTreeMap<usize, u64>,
+    /// How many subsets have each `L_C`.
+    pub losses: BTreeMap<usize, u64>,
+    /// Mean of `Δ²/Δ_min²` over the subsets that have it: in which some ranker is no Copeland
+    /// winner.
+    pub advantage: Option<Point>,
+    /// The number of these subsets.
+    pub with_advantage: u64,
+}
+
+/// The quantities of `subsets` random subsets of each of `sizes`, in the current rayon pool. Sizes
+/// below 2 have none. Omits sizes that were not finished when `progress` was stopped.
+pub fn measure(
+    matrix: &PreferenceMatrix,
+    sizes: &[usize],
+    subsets: u64,
+    seed: u64,
+    progress: &Progress,
+) -> Vec<Gaps> {
+    let mut all = Vec::new();
+    for &size in sizes.iter().filter(|&&size| size >= 2) {
+        let of_subset = |number: u64| {
+            let stream = seed.wrapping_add((size as u64) << 40);
+            let rng = &mut PolicyRng::from_rng(&mut step_rng(stream, number));
+            let chosen = sample(rng, matrix.rankers(), size).into_vec();
+            let among = matrix.restricted_to(&chosen).expect("at least two of its rankers");
+            let found = CopelandHardness::of(&among);
+            progress.advance(1);
+            (found.winners, found.most_losses, found.advantage())
+        };
+        let found: Vec<_> = (0..subsets)
+            .into_par_iter()
+            .filter(|_| !progress.is_stopped())
+            .map(of_subset)
+            .collect();
+        if found.len() as u64 == subsets {
+            all.push(Gaps::of(size, &found));
+        }
+    }
+    all
+}
+
+impl Gaps {
+    fn of(size: usize, found: &[(usize, usize, Option<f64>)]) -> Self {
+        let (mut winners, mut losses) = (BTreeMap::new(), BTreeMap::new());
+        for (c, l, _) in found {
+            *winners.entry(*c).or_insert(0) += 1;
+            *losses.entry(*l).or_insert(0) += 1;
+        }
+        let advantages: Vec<f64> = found.iter().filter_map(|of| of.2).collect();
+        let with_advantage = advantages.len() as u64;
+        let advantage =
+            (with_advantage > 0).then(|| Point::of(size as u64, advantages.into_iter()));
+        Self { size, winners, losses, advantage, with_advantage }
+    }
+}
+
+/// The counts as CSV: one line for each size, quantity and value, with the number of subsets; and
+/// for each size the mean of the ratio with its standard error.
+pub fn csv(gaps: &[Gaps]) -> String {
+    let mut text = String::from("rankers,quantity,value,subsets,standard_error\n");
+    for of_size in gaps {
+        let size = of_size.size;
+        for (quantity, counts) in [("C", &of_size.winners), ("L_C", &of_size.losses)] {
+            for (value, subsets) in counts {
+                text.push_str(&format!("{size},{quantity},{value},{subsets},\n"));
+            }
+        }
+        if let Some(point) = &of_size.advantage {
+            let error = point.standard_error.map(|error| error.to_string()).unwrap_or_default();
+            let (mean, subsets) = (point.mean, of_size.with_advantage);
+            text.push_str(&format!("{size},mean of D^2/D_min^2,{mean},{subsets},{error}\n"));
+        }
+    }
+    text
+}
+
+/// Figure 5: circles whose area is the share of subsets with this `C` or `L_C`.
+pub fn circles(title: String, gaps: &[Gaps]) -> Bubbles {
+    let of = |counts: fn(&Gaps) -> &BTreeMap<usize, u64>| {
+        let bubbles = gaps.iter().flat_map(|of_size| {
+            let total: u64 = counts(of_size).values().sum();
+            counts(of_size).iter().map(move |(&value, &subsets)| Bubble {
+                x: of_size.size as f64,
+                y: value as f64,
+                share: subsets as f64 / total as f64,
+            })
+        });
+        bubbles.collect()
+    };
+    Bubbles {
+        title,
+        x_label: "rankers in the subset, K".into(),
+        panels: vec![
+            ("number of Copeland winners, C".into(), of(|gaps| &gaps.winners)),
+            ("losses of a Copeland winner, L_C".into(), of(|gaps| &gaps.losses)),
+        ],
+        note: format!("area: share of {} random subsets of each size", subsets(gaps)),
+    }
+}
+
+/// Figure 6: the mean of `Δ²/Δ_min²` against the size of the subset.
+pub fn advantages(title: String, gaps: &[Gaps]) -> Plot {
+    let points = gaps.iter().filter_map(|of_size| of_size.advantage.as_ref());
+    let points: Vec<PlotPoint> = points.map(Point::plotted).collect();
+    let label = "mean of Δ²/Δmin²".to_string();
+    Plot {
+        title,
+        x_label: "rankers in the subset, K".into(),
+        y_label: label.clone(),
+        x_scale: Scale::Linear,
+        y_scale: Scale::Log,
+        series: vec![Series {
+            label,
+            look: Look::at(0),
+            joined: true,
+            points,
+            medians: Vec::new(),
+        }],
+        note: format!(
+            "mean of {} random subsets of each size, with its 95 % confidence band",
+            subsets(gaps)
+        ),
+    }
+}
+
+fn subsets(gaps: &[Gaps]) -> u64 {
+    gaps.first().map_or(0, |of_size| of_size.winners.values().sum())
+}
+
+/// The bounds of Theorems 11 and 13 beside the measured regret, as CSV. Regret is that of the paper,
+/// twice ours. Theorem 11 holds with probability 0.95; Theorem 13 has no constant.
+pub fn bounds_csv(figure: &RegretFigure, matrix: &PreferenceMatrix, reports: &[Report]) -> String {
+    debug_assert_eq!(figure.regret, RegretKind::Copeland);
+    let hardness = CopelandHardness::of(matrix);
+    let mut text = String::from("policy,steps,measured regret,standard_error,bound,theorem\n");
+    for curve in reports.iter().flat_map(|report| &report.policies) {
+        for point in curve.checkpoints.iter().filter(|point| is_power_of_ten(point.step)) {
+            let steps = point.step as f64;
+            let (bound, theorem) = match alpha(&curve.policy) {
+                Some(alpha) => (hardness.bound_of_ccb(alpha, 0.05, steps), "11"),
+                None => (hardness.order_of_scb(steps), "13 (order)"),
+            };
+            let error = point.standard_error.map(|e| (2.0 * e).to_string()).unwrap_or_default();
+            text.push_str(&format!(
+                "{},{},{},{error},{bound:e},{theorem}\n",
+                curve.policy,
+                point.step,
+                2.0 * point.mean
+            ));
+        }
+    }
+    text
+}
+
+/// `α` of CCB in the text form of a policy; `None` for SCB.
+fn alpha(policy: &str) -> Option<f64> {
+    policy.strip_prefix("ccb:alpha=")?.parse().ok()
+}
+
+fn is_power_of_ten(step: u64) -> bool {
+    step >= 10 && step.to_string().trim_end_matches('0') == "1"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_subset_is_counted_once() {
+        let matrix = PreferenceMatrix::named("arxiv-6").unwrap().unwrap();
+        let gaps = measure(&matrix, &[1, 2, 4, 6], 30, 1, &Progress::new());
+        assert_eq!(gaps.iter().map(|of| of.size).collect::<Vec<_>>(), [2, 4, 6]);
+        for of_size in &gaps {
+            assert_eq!(of_size.winners.values().sum::<u64>(), 30);
+            assert_eq!(of_size.losses.values().sum::<u64>(), 30);
+        }
+        // all six: one winner without a loss, Δ = 0.04 and Δmin = 0.01
+        let all = &gaps[2];
+        assert_eq!((all.winners.get(&1), all.losses.get(&0)), (Some(&30), Some(&30)));
+        assert!((all.advantage.unwrap().mean - 16.0).abs() < 1e-6);
+        assert!(csv(&gaps).contains("\n6,C,1,30,\n6,L_C,0,30,\n6,mean of D^2/D_min^2,1"));
+        assert!(circles("t".into(), &gaps).svg().contains("<circle"));
+    }
+}
