@@ -8,6 +8,7 @@
 mod background;
 pub mod condition;
 mod core;
+pub mod due;
 pub mod error;
 pub mod experiment_spec;
 pub mod extensions;

@@ -1,10 +1,13 @@
 //! The best ranker, the confidence in it, and experiments that conclude automatically.
 
+use std::time::Duration;
+
 use rankduel::http::ProblemKind;
+use rankduel::service::ServiceSettings;
 use serde_json::{Value, json};
 
 use crate::support::client::{Client, eventually, steady};
-use crate::support::service::Server;
+use crate::support::service::{Server, Settings};
 use crate::support::{Kind, TestDatabase};
 
 on_both_databases! {
@@ -12,6 +15,7 @@ on_both_databases! {
     the_same_log_gives_the_same_estimates
     a_confidence_out_of_range_is_refused
     an_experiment_concludes_automatically_once
+    a_conclusion_does_not_wait_for_the_maintenance_round
     an_experiment_concludes_at_its_limits
     an_experiment_with_null_never_concludes
     a_reopened_experiment_stays_running
@@ -238,6 +242,56 @@ async fn an_experiment_concludes_automatically_once(database: TestDatabase) {
         1,
         "one event"
     );
+}
+
+/// The servers run a maintenance round when they start and then one an hour, so that only the fold
+/// itself can bring the conclusion.
+async fn a_conclusion_does_not_wait_for_the_maintenance_round(database: TestDatabase) {
+    let hourly = || {
+        let hour = Duration::from_secs(3600);
+        let service = ServiceSettings { maintain_every: hour, ..ServiceSettings::default() };
+        Settings { service, ..Settings::default() }
+    };
+    let server = Server::with(database.store().await, hourly()).await;
+    let second = Server::with(database.connect().await, hourly()).await;
+
+    // a verdict, which both servers fold
+    let mut body = steady("search", &["a", "b"]);
+    body["conclude_at"] = json!({"confidence": 0.95});
+    server.create(&body).await;
+    second.standings("search").await;
+    play_until_concluded(&server, "search").await;
+    assert_eq!(concluded(&second).await["version"], 2, "one of them concluded it, once");
+
+    // a limit of duels
+    let mut body = steady("few", &["a", "b", "c"]);
+    body["conclude_at"] = json!({"max_duels": 4});
+    server.create(&body).await;
+    play(&server, "few", 4).await;
+    let experiment = concluded_as(&server, "few").await;
+    assert_eq!(experiment["version"], 2);
+
+    // an experiment that is set running again after a conclusion keeps running
+    server.patch("few", &json!({"status": "running"})).await.json(200);
+    play(&server, "few", 3).await;
+    let experiment = server.get("/v1/experiments/few").await.json(200);
+    assert_eq!((&experiment["status"], &experiment["version"]), (&json!("running"), &json!(3)));
+}
+
+/// Answer duels one by one, `a` always wins, until the experiment is concluded.
+async fn play_until_concluded(server: &Client, name: &str) {
+    eventually("the conclusion", async || {
+        let experiment = server.get(&format!("/v1/experiments/{name}")).await.json(200);
+        if experiment["status"] == "concluded" {
+            return Some(());
+        }
+        let duel = server.next_duel(name).await;
+        if duel["self_duel"] == false {
+            server.answer(name, &duel, if duel["left"] == "a" { "left" } else { "right" }).await;
+        }
+        None
+    })
+    .await;
 }
 
 const DAY_MS: i64 = 86_400_000;

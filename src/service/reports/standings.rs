@@ -158,7 +158,7 @@ impl LoadedExperiment {
         Ok(Standings {
             experiment: self.name.clone(),
             position: fold.position(),
-            duels: answered_duels(&fold),
+            duels: counts.answered_duels(),
             self_duels: counts.self_duels,
             outcomes: OutcomeCounts { left, right, tie, none },
             leaders: rankers.iter().filter(|row| row.leader).map(|row| row.id.clone()).collect(),
@@ -176,7 +176,7 @@ impl LoadedExperiment {
 
     pub(crate) fn plug_in_regret(&self, fold: &Fold) -> RegretEstimate {
         let counts = fold.counts();
-        let steps = answered_duels(fold) + counts.self_duels;
+        let steps = counts.answered_duels() + counts.self_duels;
         let scores = copeland_scores(fold.policy().tally(), fold.roster());
         let priced = Regret::from_copeland_scores_among(&scores, fold.roster().active());
         let cost = priced.of_appearances(counts.appearances());
@@ -191,9 +191,4 @@ impl LoadedExperiment {
             saved: (uniform > 0.0).then(|| 1.0 - cost / uniform),
         }
     }
-}
-
-pub(crate) fn answered_duels(fold: &Fold) -> u64 {
-    let counts = fold.counts();
-    counts.appearances().iter().sum::<u64>() / 2 - counts.self_duels
 }

@@ -13,7 +13,6 @@ use crate::service::error::ServiceError;
 use crate::service::reports::conclusion::Conclusion;
 use crate::service::reports::duels_to_go::DuelsToGo;
 use crate::service::reports::single_flight::SingleFlight;
-use crate::service::reports::standings::answered_duels;
 use crate::service::reports::verdict_sentence::Finding;
 use dueling_bandits::evidence::plan::{Claim, Plan};
 use dueling_bandits::evidence::{Posterior, Present, Sequences, Standing, Target};
@@ -201,7 +200,7 @@ impl LoadedExperiment {
             let fold = self.fold()?;
             (
                 fold.position(),
-                answered_duels(&fold),
+                fold.counts().answered_duels(),
                 fold.policy().tally().clone(),
                 (fold.roster().clone(), fold.initial_rankers()),
                 fold.verdict().clone(),
