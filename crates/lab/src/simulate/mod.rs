@@ -9,6 +9,7 @@
 //! - [`figures`]: the figures of the papers, as data.
 
 pub mod calibration;
+mod drift;
 mod environment;
 mod feedback;
 pub mod figures;
@@ -21,6 +22,7 @@ mod run_all;
 mod stopwatch;
 mod tournament;
 
+pub use drift::Drift;
 pub use feedback::{Delay, Feedback};
 pub use progress::Progress;
 pub use report::{Curve, Point, Report};
