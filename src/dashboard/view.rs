@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::batches::OpenBatch;
+use crate::service::conclusion::days_since;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::Alarm;
 use crate::service::reports::regret::RegretReport;
@@ -51,6 +52,8 @@ pub(crate) struct View {
     recent: Vec<f64>,
     /// The evidence for the leader over time.
     pub race: Vec<RacePoint>,
+    /// Days since the experiment was created.
+    pub days: f64,
     /// The intervals of pairs.
     sequences: Sequences,
     /// Counts by the experiment's tie rule.
@@ -123,7 +126,9 @@ impl View {
             .collect();
         let chosen = chosen.and_then(|id| ids.iter().position(|own| own == id)).unwrap_or(order[0]);
         let record = loaded.record();
+        let days = days_since(record.created_at, service.now_ms());
         Ok(Self {
+            days,
             loaded,
             record,
             standings,

@@ -1,8 +1,8 @@
 //! Concluding an experiment automatically: as soon as it has a verdict, or at a limit of its spec.
 //!
-//! Every process checks, in every maintenance round and as soon as its fold has a verdict or reaches
-//! the limit of duels, and the store lets one of them conclude. The verdict is part of the folded
-//! state, so every process finds the same one at the same log position.
+//! Every process checks, in every maintenance round and as soon as its fold has a verdict or
+//! reaches the limit of duels, and the store lets one of them conclude. The verdict is part of the
+//! folded state, so every process finds the same one at the same log position.
 
 use std::sync::Arc;
 
@@ -87,6 +87,11 @@ impl Service {
     }
 }
 
+/// Days from one time to another, both in Unix milliseconds.
+pub(crate) fn days_since(then: i64, now: i64) -> f64 {
+    (now - then) as f64 / MILLISECONDS_A_DAY
+}
+
 /// What an experiment has reached.
 enum Reached {
     Verdict {
@@ -127,7 +132,7 @@ fn reached(
     if !runs {
         return Ok(None);
     }
-    let days = (now - created_at) as f64 / MILLISECONDS_A_DAY;
+    let days = days_since(created_at, now);
     if at.min_days.is_some_and(|least| days < least) {
         return Ok(None);
     }
@@ -155,18 +160,11 @@ fn reached(
     })
 }
 
-/// The leader. With many rankers this takes long, so it runs on a blocking thread and does not hold
-/// the fold.
+/// The leader, as the verdict reports it. Found on a blocking thread, because it takes long with
+/// many rankers.
 async fn leader(loaded: &Arc<LoadedExperiment>) -> Result<usize, ServiceError> {
     let loaded = Arc::clone(loaded);
-    let find = move || -> Result<usize, ServiceError> {
-        let (tracker, tally, roster) = {
-            let fold = loaded.fold()?;
-            (fold.verdict().clone(), fold.policy().tally().clone(), fold.roster().clone())
-        };
-        Ok(tracker.leader(&tally, roster.active()).ranker)
-    };
-    tokio::task::spawn_blocking(find).await.map_err(|error| {
+    tokio::task::spawn_blocking(move || loaded.leader()).await.map_err(|error| {
         ServiceError::internal(format!("the leader could not be found: {error}"))
     })?
 }

@@ -46,6 +46,8 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     assert_eq!((&before["duels_to_go"], &before["concluded"]), (&json!(null), &json!(null)));
     assert!(before["duels_to_go_reason"].as_str().is_some_and(|why| why.contains("no duel")));
     assert_eq!(before["deciding_pairs"][0]["win_rate"], json!(null));
+    let page = server.get("/experiments/search").await.text();
+    assert!(!page.contains("<dt>Leader</dt>"), "no ranker leads before the first duel: {page}");
     assert_eq!(
         (&before["deciding_pairs"][0]["low"], &before["deciding_pairs"][0]["high"]),
         (&json!(0.0), &json!(1.0))
@@ -110,6 +112,11 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
     let concluded = verdict(&server, "search").await;
     assert_eq!(concluded["concluded"], json!({"winner": "b", "automatic": false, "reason": null}));
+    let sentence = concluded["sentence"].as_str().expect("a sentence");
+    assert!(sentence.starts_with("`a` is the best ranker"), "{sentence}");
+    assert!(sentence.ends_with("The experiment was concluded on `b` nevertheless."), "{sentence}");
+    let page = server.get("/experiments/search").await.text();
+    assert!(page.contains("The verdict is for <code>a</code>"), "{page}");
     server.get("/v1/experiments/nobody/verdict").await.problem(ProblemKind::ExperimentNotFound);
     server.get("/v1/experiments/nobody/winners").await.problem(ProblemKind::ExperimentNotFound);
 }
@@ -317,6 +324,9 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     let sentence = found["sentence"].as_str().expect("a sentence");
     assert!(sentence.contains(&format!("concluded on `{winner}` without a verdict")), "{sentence}");
     assert_eq!(found["duels_to_go"], json!(null));
+    let page = server.get("/experiments/few").await.text();
+    let named = format!("<dt>Concluded on</dt><dd><code>{winner}</code></dd>");
+    assert!(page.contains(&named) && !page.contains("<dt>Leader</dt>"), "{page}");
 
     // a verdict that has to wait for a day, and a limit of days
     let mut body = steady("search", &["a", "b"]);
@@ -328,6 +338,8 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     play(&server, "search", 25).await;
     play(&server, "slow", 3).await;
     assert_eq!(verdict(&server, "search").await["state"], "decided");
+    let page = server.get("/experiments/search").await.text();
+    assert!(page.contains("Let it run until its least number of days"), "{page}");
     decided_as(&server, "other").await;
     concluded_as(&server, "other").await;
     let status = async |name: &str| {

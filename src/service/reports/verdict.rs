@@ -303,6 +303,22 @@ impl LoadedExperiment {
         })
     }
 
+    /// The leader that [`Service::verdict`] reports at the current log position. Takes long with many
+    /// rankers.
+    pub(crate) fn leader(&self) -> Result<usize, ServiceError> {
+        let (position, tally, roster, winners) = {
+            let fold = self.fold()?;
+            let verdict = fold.verdict().verdict();
+            let winners = verdict.map_or_else(Vec::new, |verdict| vec![verdict.winner()]);
+            (fold.position(), fold.policy().tally().clone(), fold.roster().clone(), winners)
+        };
+        let seed = self.with_record(|record| record.seed);
+        let rng = &mut step_rng(seed ^ VERDICT_STREAM, position);
+        let draws = Posterior::draws(tally.rankers());
+        let chances = Posterior::among(&tally, &roster).winner_probabilities(draws, rng);
+        Ok(leader(&chances.copeland, &tally, roster.active(), &winners))
+    }
+
     fn deciding_pairs(
         &self,
         mut claims: Vec<Claim>,
