@@ -15,7 +15,7 @@ use dueling_bandits::PolicySpec;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::PreferenceMatrix;
 use lab::simulate::calibration::{Calibration, Trial};
-use lab::simulate::{Entrant, Feedback};
+use lab::simulate::{Drift, Entrant, Feedback};
 
 /// Compare the estimates and verdicts of the service with the truth, in simulated experiments
 ///
@@ -23,6 +23,10 @@ use lab::simulate::{Entrant, Feedback};
 /// estimates the regret at some steps, and gives a verdict at the first step at which it is
 /// certain. The report has the share of 95 % intervals that include the true regret, and the number
 /// of wrong verdicts. The same seed gives the same numbers on any number of threads.
+///
+/// With --drift the preferences change during an experiment. A verdict then counts as `wrong` if
+/// its ranker is no Copeland winner at that step, and as `never right` if it was none at any step
+/// before either. Regret is priced at the preferences of each step.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// A policy: KIND or KIND:name=value,name=value; can be repeated
@@ -54,6 +58,16 @@ pub struct Arguments {
     /// Margin of the verdict: pairs within it may count for either ranker
     #[arg(long, value_name = "M", default_value = "0", value_parser = margin)]
     margin: f64,
+
+    /// The preferences move from --preferences to this matrix, which has as many rankers: a CSV
+    /// file or a built-in name
+    #[arg(long, value_name = "MATRIX", requires = "verdicts_only")]
+    drift: Option<String>,
+
+    /// The preferences stay until step FROM, then move linearly until step TO; they jump if both
+    /// are the same [default: the whole experiment]
+    #[arg(long, value_name = "FROM..TO", requires = "drift", value_parser = steps)]
+    drift_over: Option<(u64, u64)>,
 
     /// Report verdicts and true regret only: no estimates and no forecasts, which take most of the
     /// time
@@ -104,6 +118,16 @@ fn margin(text: &str) -> Result<f64, String> {
     }
 }
 
+/// `FROM..TO`, in steps.
+fn steps(text: &str) -> Result<(u64, u64), String> {
+    let (from, to) = text.split_once("..").ok_or("it must have the form FROM..TO")?;
+    let step = |text| count(text, 0, 1_000_000_000);
+    match (step(from)?, step(to)?) {
+        (from, to) if from <= to => Ok((from, to)),
+        _ => Err("FROM must not be after TO".into()),
+    }
+}
+
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let trials = arguments.trials()?;
@@ -118,7 +142,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         .into());
     }
     let text = match arguments.format {
-        Format::Table => table(&found),
+        Format::Table => table(&found, arguments.drift.is_some()),
         Format::Json => {
             serde_json::to_string_pretty(&found).context("the JSON cannot be written")? + "\n"
         }
@@ -146,6 +170,7 @@ impl Arguments {
         for name in &self.preferences {
             let matrix = PreferenceMatrix::load(name)
                 .map_err(|error| CommandError::Usage(format!("--preferences {name}: {error}")))?;
+            let drift = self.drift(name, &matrix)?;
             for text in &self.policies {
                 let wrong = |error| CommandError::Usage(format!("--policy {text}: {error}"));
                 let spec =
@@ -155,6 +180,7 @@ impl Arguments {
                 trials.push(Trial {
                     name: name.clone(),
                     matrix: matrix.clone(),
+                    drift: drift.clone(),
                     entrant: Entrant { text: text.clone(), spec },
                     horizon: self.horizon,
                     looks: looks.clone(),
@@ -168,15 +194,28 @@ impl Arguments {
         }
         Ok(trials)
     }
+
+    /// How the preferences of the matrix with this name drift.
+    fn drift(&self, name: &str, matrix: &PreferenceMatrix) -> Result<Option<Drift>, CommandError> {
+        let Some(to) = &self.drift else { return Ok(None) };
+        let wrong = |detail: String| CommandError::Usage(format!("--drift {to}: {detail}"));
+        let end = PreferenceMatrix::load(to).map_err(|error| wrong(error.to_string()))?;
+        let (own, other) = (end.rankers(), matrix.rankers());
+        if own != other {
+            return Err(wrong(format!("it has {own} rankers, and `{name}` has {other}")));
+        }
+        let (first, last) = self.drift_over.unwrap_or((0, self.horizon));
+        Ok(Some(Drift::new(end, first, last)))
+    }
 }
 
-fn table(found: &[Calibration]) -> String {
+fn table(found: &[Calibration], drifts: bool) -> String {
     let mut text = String::new();
     if found.iter().any(|found| !found.regret.is_empty()) {
         text += &regret_table(found);
         text.push('\n');
     }
-    text + &verdict_table(found)
+    text + &verdict_table(found, drifts)
 }
 
 fn percent(share: f64) -> String {
@@ -221,18 +260,21 @@ fn regret_table(found: &[Calibration]) -> String {
     text
 }
 
-fn verdict_table(found: &[Calibration]) -> String {
-    let mut text = String::from(
-        "| matrix | policy | experiments | decided | median steps | p90 | wrong | wrong at most | regret at verdict | regret at \
+fn verdict_table(found: &[Calibration], drifts: bool) -> String {
+    let also = |column: &'static str| if drifts { column } else { "" };
+    let mut text = format!(
+        "| matrix | policy | experiments | decided | median steps | p90 | wrong | wrong at most |{} regret at verdict | regret at \
          horizon | p90 | p99 | max | took / forecast | within the range | least duels |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: \
-         | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+         |{} ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        also(" never right |"),
+        also(" ---: |")
     );
     for found in found {
         let (verdict, total) = (&found.verdict, &found.total_regret);
         let known = |text: Option<String>| text.unwrap_or_else(|| "–".into());
         let _ = writeln!(
             text,
-            "| {} | {} | {} of {} steps | {} | {} | {} | {} | {} | {} | {:.0} ± {:.0} | {:.0} | {:.0} | {:.0} | {} | {} | {} |",
+            "| {} | {} | {} of {} steps | {} | {} | {} | {} | {} |{} {} | {:.0} ± {:.0} | {:.0} | {:.0} | {:.0} | {} | {} | {} |",
             found.matrix,
             found.policy,
             found.runs,
@@ -242,6 +284,7 @@ fn verdict_table(found: &[Calibration]) -> String {
             known(verdict.p90_steps.map(|steps| steps.to_string())),
             verdict.wrong,
             percent(verdict.wrong_share_at_most),
+            if drifts { format!(" {} |", verdict.never_right) } else { String::new() },
             known(verdict.regret_at_verdict.map(|regret| format!("{regret:.0}"))),
             total.mean,
             total.standard_error,

@@ -6,6 +6,7 @@ use super::layout::{number, percent, seconds, timestamp};
 use super::parts::{fact, status, with_code};
 use super::view::View;
 use super::{heat, history, interleaved, pairs, race, verdict};
+use crate::events::Status;
 
 /// The page.
 pub(crate) fn page(view: &View) -> Markup {
@@ -158,7 +159,13 @@ fn batch(view: &View) -> Markup {
                 }
                 p.quiet { "The policy adapts when the batch is complete. Until then it issues the pairs of this batch." }
             } @else {
-                p { "The policy has run all its batches and shows its winner." }
+                p {
+                    @if view.record.status == Status::Concluded {
+                        "No batch is open: the experiment issues no more comparisons."
+                    } @else {
+                        "The policy has run all its batches and shows its winner."
+                    }
+                }
             }
         }
     }

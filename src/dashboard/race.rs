@@ -25,8 +25,11 @@ pub(crate) fn section(view: &View) -> Markup {
         .rankers
         .iter()
         .enumerate()
+        // several winners are not rivals of one another
+        .filter(|(_, row)| !row.certain)
         .filter_map(|(index, row)| Some((index, row.evidence_against?)))
         .collect();
+    let rivals = now.len();
     now.sort_by(|one, other| one.1.total_cmp(&other.1));
     now.truncate(LINES_MAX);
     let mut lines: Vec<Line> = now
@@ -76,17 +79,18 @@ pub(crate) fn section(view: &View) -> Markup {
             } @else { @match (plot.render(), &weakest) {
                 (Some(plot), Some((rival, evidence))) => {
                     p {
-                        "A line for each rival of " code { (leader) } ": the evidence that it is not the better ranker. The verdict "
-                        "comes when all lines have reached " b { (quantity(needed)) } ". The lowest is "
-                        code #weakest { (rival) } " at " b { (evidence) } "."
+                        "A line for each rival of " code { (leader) } ": the evidence that the rival is not the better ranker. "
+                        @if view.verdict.winners.is_empty() { "The verdict comes when all lines have" } @else { "The verdict came when all lines had" }
+                        " reached " b { (quantity(needed)) } ". The lowest is " code #weakest { (rival) } " at " b { (evidence) } "."
                     }
                     (plot)
                     p.quiet {
                         "Evidence of 10 means: if that rival were the better one, results like these would come up at most once in "
-                        "10 experiments, however often you look. The page follows the " (now.len()) " rivals with the least evidence."
+                        "10 experiments, however often you look."
+                        @if rivals > now.len() { " The page follows the " (now.len()) " rivals with the least evidence." }
                     }
                 }
-                _ => { p { "Not enough data yet." } }
+                _ => { p { @if view.verdict.winners.is_empty() { "Not enough data yet." } @else { "No rival is left." } } }
             } }
         }
     }

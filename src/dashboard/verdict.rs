@@ -11,7 +11,15 @@ use crate::service::reports::verdict::VerdictState;
 /// The section.
 pub(crate) fn section(view: &View) -> Markup {
     let verdict = &view.verdict;
-    let leader = verdict.rankers.iter().find(|row| row.id == verdict.leader);
+    // what is shown matters more than who leads once the experiment is concluded
+    let concluded_on = verdict.concluded.as_ref().and_then(|done| done.winner.as_ref());
+    let (label, named) = match (verdict.state, concluded_on) {
+        (VerdictState::Decided, _) => ("Winner", Some(&verdict.leader)),
+        (_, Some(winner)) => ("Concluded on", Some(winner)),
+        (VerdictState::Open, None) => ("Leader", Some(&verdict.leader)),
+        (VerdictState::NothingKnown, None) => ("Leader", None),
+    };
+    let named = named.and_then(|id| verdict.rankers.iter().find(|row| row.id == *id));
     let (class, state) = match (verdict.state, &verdict.concluded) {
         (VerdictState::Decided, _) => ("decided", "decided"),
         (_, Some(_)) => ("archived", "concluded without a verdict"),
@@ -24,9 +32,9 @@ pub(crate) fn section(view: &View) -> Markup {
             p.sentence #sentence { (with_code(&verdict.sentence)) }
             p.advice { b { "What to do: " } (advice(view)) }
             dl.facts {
-                @if let Some(leader) = leader {
-                    (fact(if verdict.winners.is_empty() { "Leader" } else { "Winner" }, &html! { code { (leader.id) } }))
-                    (fact("Probability of being best", &html! { (percent(leader.copeland_probability)) }))
+                @if let Some(named) = named {
+                    (fact(label, &html! { code { (named.id) } }))
+                    (fact("Probability of being best", &html! { (percent(named.copeland_probability)) }))
                 }
                 @if verdict.winners.is_empty() && verdict.concluded.is_none() {
                     (fact("Can still be best", &html! { span #possible { (verdict.possible.len()) } " of " (view.active().len()) }))
@@ -52,6 +60,9 @@ pub(crate) fn section(view: &View) -> Markup {
             @if verdict.concluded.is_none() && verdict.duels_to_go.is_none() && let Some(reason) = &verdict.duels_to_go_reason {
                 p.quiet { "Why the number is unknown: " (with_code(reason)) }
             }
+            @if view.loaded.spec.roster_changes.changes() > 0 {
+                p.quiet { "The rankers have changed. Only duels since then count for the verdict." }
+            }
         }
     }
 }
@@ -66,10 +77,17 @@ fn advice(view: &View) -> Markup {
         (Status::Concluded, _) => html! {
             "Only " @if let Some(winner) = verdict.concluded.as_ref().and_then(|done| done.winner.as_ref()) { code { (winner) } } @else { "the winner" }
             " is shown. Make it the default in the search backend, then archive the experiment."
+            @if let Some(other) = other_winner(view) {
+                " The verdict is for " code { (other) } ": check whether that is what you want."
+            }
         },
         (Status::Paused, _) => {
             html! { "The experiment is paused and issues no duels. Resume it to learn more." }
         }
+        (_, VerdictState::Decided) if waits_for_days(view) => html! {
+            "Let it run until its least number of days (" code { "min_days" } ") is over. Then it concludes by itself. More duels "
+            "will not change the verdict."
+        },
         (_, VerdictState::Decided) => html! {
             "Conclude the experiment: "
             code { "PATCH /v1/experiments/" (view.record.name) " {\"status\": \"concluded\"}" }
@@ -83,14 +101,27 @@ fn advice(view: &View) -> Markup {
             html! {
                 "Let it run. "
                 @if let Some(first) = pairs.first() {
-                    "The verdict depends on " (number(verdict.deciding_pairs_total as u64)) " "
-                    @if verdict.deciding_pairs_total == 1 { "pair: " } @else { "pairs, first of all " }
+                    "The verdict depends on "
+                    @if verdict.deciding_pairs_total == 1 { "one pair: " } @else {
+                        (number(verdict.deciding_pairs_total as u64)) " pairs, first of all "
+                    }
                     code { (first.left) } " against " code { (first.right) } "."
                 }
-                @if let Some(at) = view.loaded.spec.conclude_at {
-                    " It concludes automatically at " (percent(at.confidence)) "."
-                }
+                @if view.loaded.spec.conclude_at.is_some() { " The experiment concludes by itself at the verdict." }
             }
         }
     }
+}
+
+/// The winner of the verdict, if the experiment was concluded on another ranker.
+fn other_winner(view: &View) -> Option<&String> {
+    let verdict = &view.verdict;
+    let on = verdict.concluded.as_ref()?.winner.as_ref()?;
+    if verdict.winners.contains(on) { None } else { verdict.winners.first() }
+}
+
+/// Whether the experiment has a verdict and may not conclude by itself yet.
+fn waits_for_days(view: &View) -> bool {
+    let least = view.loaded.spec.conclude_at.and_then(|at| at.min_days);
+    least.is_some_and(|days| view.days < days)
 }

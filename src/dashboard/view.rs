@@ -7,6 +7,7 @@ use crate::engine::fold::counts::{Counts, PairTotals};
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::batches::OpenBatch;
+use crate::service::conclusion::days_since;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::Alarm;
 use crate::service::reports::regret::RegretReport;
@@ -53,6 +54,8 @@ pub(crate) struct View {
     recent: Vec<f64>,
     /// The evidence for the leader over time.
     pub race: Vec<RacePoint>,
+    /// Days since the experiment was created.
+    pub days: f64,
     /// The intervals of pairs.
     sequences: Sequences,
     /// Raw counts.
@@ -68,6 +71,7 @@ pub(crate) struct Parts {
     traffic: TrafficSummary,
     alarms: Vec<Alarm>,
     batch: Option<OpenBatch>,
+    days: f64,
 }
 
 impl Parts {
@@ -83,7 +87,8 @@ impl Parts {
         )?;
         let in_batches = loaded.fold()?.policy().batches().is_some();
         let batch = if in_batches { Some(service.batch(&loaded.name).await?) } else { None };
-        Ok(Self { verdict, regret, traffic, alarms, batch })
+        let days = days_since(loaded.record().created_at, service.now_ms());
+        Ok(Self { verdict, regret, traffic, alarms, batch, days })
     }
 }
 
@@ -131,7 +136,7 @@ impl View {
         copied: Copied,
         chosen: Option<&str>,
     ) -> Self {
-        let Parts { verdict, regret, traffic, alarms, batch } = parts;
+        let Parts { verdict, regret, traffic, alarms, batch, days } = parts;
         let Copied { standings: input, history, initial_rankers, race, .. } = copied;
         let standings = loaded.scores_of(&input);
         let statistics = loaded.page_statistics(&copied.statistics);
@@ -164,6 +169,7 @@ impl View {
         let chosen = chosen.and_then(|id| ids.iter().position(|own| own == id)).unwrap_or(order[0]);
         let record = loaded.record();
         Self {
+            days,
             loaded,
             record,
             standings,

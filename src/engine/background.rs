@@ -17,7 +17,16 @@ impl Engine {
             Arc::clone(&notices),
             self.settings.poll_every,
         )));
-        background.push(tokio::spawn(maintenance::run_maintenance(engine(), tasks)));
+        background.push(tokio::spawn(maintenance::maintain_due(
+            engine(),
+            Weak::clone(&tasks),
+            Arc::clone(&self.registry.due),
+        )));
+        background.push(tokio::spawn(maintenance::run_maintenance(
+            engine(),
+            tasks,
+            self.settings.maintain_every,
+        )));
         if self.settings.listen {
             background.push(tokio::spawn(replication::listen(Arc::clone(&self.store), notices)));
         }

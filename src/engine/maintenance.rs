@@ -1,6 +1,8 @@
-//! What a process does every two seconds: flush self-duels, settle clicks, save snapshots, read the
-//! signing keys again, run the periodic tasks of the service, and evict experiments that are idle
-//! or exceed the memory limit.
+//! What a process does every two seconds ([`maintain_every`]): flush self-duels, settle clicks,
+//! save snapshots, read the signing keys again, run the periodic tasks of the service, and evict
+//! experiments that are idle or exceed the memory limit.
+//!
+//! [`maintain_every`]: crate::engine::settings::EngineSettings::maintain_every
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,13 +14,12 @@ use tokio::time::MissedTickBehavior;
 
 use crate::access::Actor;
 use crate::engine::Engine;
+use crate::engine::due::DueExperiments;
 use crate::engine::error::EngineError;
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::{ControlEvent, Event};
 use crate::store::{Appended, AuditNote, NewEvent, StoreError};
 
-/// Interval of the rounds.
-const EVERY: Duration = Duration::from_secs(2);
 /// Rounds from one refresh of the keys to the next.
 const KEYS_EVERY_ROUNDS: u32 = 5;
 /// Time limit of maintenance other than flushing self-duels.
@@ -37,13 +38,18 @@ pub trait PeriodicTasks: Send + Sync {
     /// Read keys again that other processes may have changed.
     async fn refresh_keys(&self) -> Result<(), TaskError>;
 
-    /// Maintain one experiment in memory. Runs in every round.
+    /// Maintain one experiment in memory. Runs in every round, and as soon as the experiment has a
+    /// verdict or reaches its limit of duels.
     async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError>;
 }
 
 /// Run maintenance rounds until the engine is dropped. A task that fails is done in a later round.
-pub(crate) async fn run_maintenance(engine: Weak<Engine>, tasks: Weak<dyn PeriodicTasks>) {
-    let mut ticks = tokio::time::interval(EVERY);
+pub(crate) async fn run_maintenance(
+    engine: Weak<Engine>,
+    tasks: Weak<dyn PeriodicTasks>,
+    every: Duration,
+) {
+    let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut failing = false;
     for round in 0u32.. {
@@ -75,6 +81,25 @@ pub(crate) async fn run_maintenance(engine: Weak<Engine>, tasks: Weak<dyn Period
     }
 }
 
+/// Maintain due experiments until the engine is dropped. If that fails, or an experiment is not in
+/// the registry yet, the next maintenance round does it.
+pub(crate) async fn maintain_due(
+    engine: Weak<Engine>,
+    tasks: Weak<dyn PeriodicTasks>,
+    due: Arc<DueExperiments>,
+) {
+    loop {
+        let ids = due.next().await;
+        let (Some(engine), Some(tasks)) = (engine.upgrade(), tasks.upgrade()) else { return };
+        for loaded in engine.registry.all().into_iter().filter(|it| ids.contains(&it.id)) {
+            if let Err(error) = within(tasks.maintain(&loaded)).await {
+                tracing::debug!(%error, experiment = loaded.name, "left for the next round");
+            }
+        }
+    }
+}
+
+/// Give up `work` of maintenance after a while, so that a store that hangs does not stop the rest.
 async fn within(work: impl Future<Output = Result<(), TaskError>>) -> Result<(), TaskError> {
     tokio::time::timeout(WITHIN, work)
         .await

@@ -9,6 +9,7 @@ mod background;
 pub mod condition;
 pub mod consistency;
 mod core;
+pub mod due;
 pub mod error;
 pub mod experiment_spec;
 pub mod extensions;

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, OnceCell};
 use tracing::Instrument as _;
 
 use crate::engine::condition::Condition;
+use crate::engine::due::DueExperiments;
 use crate::engine::error::EngineError;
 use crate::engine::loaded::LoadedExperiment;
 use crate::store::{ExperimentId, Head, SharedStore, in_time};
@@ -43,6 +44,8 @@ pub struct Registry {
     memory_bytes: u64,
     /// The memory limit is exceeded.
     pub(crate) overfull: Notify,
+    /// Experiments that may conclude.
+    pub(crate) due: Arc<DueExperiments>,
 }
 
 impl Registry {
@@ -65,6 +68,7 @@ impl Registry {
             now_ms: AtomicI64::new(now_ms),
             memory_bytes,
             overfull: Notify::new(),
+            due: Arc::default(),
         }
     }
 
@@ -93,8 +97,10 @@ impl Registry {
                 let record = record.ok_or_else(|| EngineError::NotFound(name.into()))?;
                 let now_ms = self.now_ms.load(Ordering::Relaxed);
                 let (store, metrics) = (&*self.store, &*self.metrics);
+                let due = Arc::clone(&self.due);
                 let loaded =
-                    LoadedExperiment::open(store, record, self.process, metrics, now_ms).await?;
+                    LoadedExperiment::open(store, record, self.process, metrics, due, now_ms)
+                        .await?;
                 loaded.touch(now_ms);
                 self.by_id
                     .write()
@@ -341,5 +347,11 @@ impl Registry {
 
     fn draining(&self) -> MutexGuard<'_, Vec<Arc<LoadedExperiment>>> {
         self.draining.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        self.due.close();
     }
 }

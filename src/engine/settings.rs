@@ -16,6 +16,8 @@ pub struct EngineSettings {
     pub poll_every: Duration,
     /// Whether to listen for notifications of the database.
     pub listen: bool,
+    /// Interval of the maintenance rounds.
+    pub maintain_every: Duration,
     /// An experiment without a request for this long is evicted from memory.
     pub idle_after: Duration,
     /// Estimated bytes that all experiments in memory may take. Beyond that, the least recently
@@ -36,6 +38,7 @@ impl Default for EngineSettings {
             commit_within: Duration::from_secs(8),
             poll_every: Duration::from_millis(500),
             listen: true,
+            maintain_every: Duration::from_secs(2),
             idle_after: Duration::from_secs(3600),
             memory_bytes: 1 << 30,
             open_pages_bytes_max: 64 << 20,

@@ -55,9 +55,10 @@ struct Batch {
     experiment: String,
     /// Log position of these counts.
     position: u64,
-    /// Number of the batch, starting at 1; `null` if the policy has run all its batches.
+    /// Number of the batch, starting at 1; `null` if no batch is open: the policy has run all its
+    /// batches, or the experiment is concluded.
     number: Option<u32>,
-    /// Time at which the batch opened.
+    /// Time at which the batch opened; `null` if no batch is open.
     #[schema(format = DateTime)]
     opened_at: Option<String>,
     /// Comparisons in the batch, over all pairs.
@@ -66,7 +67,7 @@ struct Batch {
     answered: u64,
     /// Duels issued by the responding server that are neither answered nor expired.
     in_flight: u64,
-    /// One row for each pair.
+    /// One row for each pair; none if no batch is open.
     pairs: Vec<Pair>,
 }
 
@@ -86,6 +87,8 @@ struct Pair {
 }
 
 /// Progress of the open batch
+///
+/// A caller that works through batches is done when `number` is `null`.
 #[utoipa::path(get, path = "/v1/experiments/{name}/batch", tag = "batches",
     params(("name" = String, Path, description = "Name of the experiment.")),
     responses(

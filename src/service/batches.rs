@@ -17,7 +17,8 @@ use dueling_bandits::{BatchPair, Policy};
 pub struct OpenBatch {
     /// Log position of this answer.
     pub position: u64,
-    /// Its number, from 1; `None` if the policy has run all its batches.
+    /// Its number, from 1; `None` if the policy has run all its batches, or if the experiment is
+    /// concluded and so issues no comparisons.
     pub number: Option<u32>,
     /// Unix milliseconds at which it opened.
     pub opened_at: Option<i64>,
@@ -44,7 +45,7 @@ pub struct PostedResult {
 const BATCH_RESULTS: u64 = u64::MAX;
 
 impl Service {
-    /// The open batch.
+    /// The open batch. An experiment that is set running again continues the batch that was open.
     pub async fn batch(&self, name: &str) -> Result<OpenBatch, ServiceError> {
         let loaded = self.experiment(name).await?;
         let now = self.now_ms();
@@ -52,7 +53,11 @@ impl Service {
             let fold = loaded.fold()?;
             let policy = fold.policy();
             require_batches(&loaded, policy)?;
-            (policy.batch(), policy.batch_pairs(), fold.position(), fold.batch_opened_at())
+            if loaded.with_record(|record| record.status == Status::Concluded) {
+                (None, Vec::new(), fold.position(), fold.batch_opened_at())
+            } else {
+                (policy.batch(), policy.batch_pairs(), fold.position(), fold.batch_opened_at())
+            }
         };
         let pairs = loaded.outstanding(now, |in_flight| {
             pairs

@@ -1,19 +1,20 @@
 //! Concluding an experiment automatically: as soon as it has a verdict, or at a limit of its spec.
 //!
-//! Every process checks, and the store lets one of them conclude. The verdict is part of the folded
-//! state, so every process finds the same one at the same log position.
+//! Every process checks, in every maintenance round and as soon as its fold has a verdict or
+//! reaches the limit of duels, and the store lets one of them conclude. The verdict is part of the
+//! folded state, so every process finds the same one at the same log position.
 
 use std::sync::Arc;
 
 use serde_json::json;
 
 use crate::access::Actor;
+use crate::engine::experiment_spec::ConcludeAt;
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::{ControlEvent, Status};
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::lifecycle::audited_status;
-use crate::service::reports::standings::answered_duels;
 use crate::store::{AuditNote, Change, ExperimentRecord, Nonce};
 
 /// Nonce of the one automatic conclusion of an experiment. No process has it.
@@ -30,7 +31,7 @@ impl Service {
         if loaded.spec.conclude_at.is_none() || loaded.is_broken() {
             return Ok(());
         }
-        if let Some((winner, reason)) = due(loaded, self.now_ms())?
+        if let Some((winner, reason)) = due(loaded, self.now_ms()).await?
             && self.conclude_automatically(loaded, winner, reason.clone()).await?
         {
             tracing::info!(
@@ -86,16 +87,52 @@ impl Service {
     }
 }
 
+/// Days from one time to another, both in Unix milliseconds.
+pub(crate) fn days_since(then: i64, now: i64) -> f64 {
+    (now - then) as f64 / MILLISECONDS_A_DAY
+}
+
+/// What an experiment has reached.
+enum Reached {
+    Verdict {
+        winner: usize,
+        reason: String,
+    },
+    /// A limit without a verdict, in words.
+    Limit(String),
+}
+
 /// The winner to conclude on, and why; `None` while it is not time to conclude.
-fn due(loaded: &LoadedExperiment, now: i64) -> Result<Option<(usize, String)>, ServiceError> {
+async fn due(
+    loaded: &Arc<LoadedExperiment>,
+    now: i64,
+) -> Result<Option<(usize, String)>, ServiceError> {
     let Some(at) = loaded.spec.conclude_at else { return Ok(None) };
+    Ok(match reached(loaded, at, now)? {
+        None => None,
+        Some(Reached::Verdict { winner, reason }) => Some((winner, reason)),
+        Some(Reached::Limit(limit)) => {
+            let reason = format!(
+                "no ranker was certain at confidence {} when {limit}: concluded on the leader",
+                at.confidence
+            );
+            Some((leader(loaded).await?, reason))
+        }
+    })
+}
+
+fn reached(
+    loaded: &LoadedExperiment,
+    at: ConcludeAt,
+    now: i64,
+) -> Result<Option<Reached>, ServiceError> {
     let (runs, created_at) = loaded.with_record(|record| {
         (record.status == Status::Running && record.archived_at.is_none(), record.created_at)
     });
     if !runs {
         return Ok(None);
     }
-    let days = (now - created_at) as f64 / MILLISECONDS_A_DAY;
+    let days = days_since(created_at, now);
     if at.min_days.is_some_and(|least| days < least) {
         return Ok(None);
     }
@@ -103,25 +140,31 @@ fn due(loaded: &LoadedExperiment, now: i64) -> Result<Option<(usize, String)>, S
     if fold.concluded_by_itself().is_some() {
         return Ok(None);
     }
-    let (position, duels) = (fold.position(), answered_duels(&fold));
     if let Some(verdict) = fold.verdict().verdict() {
         let reason = format!(
-            "certain at confidence {} with margin {}, after {} duels; log position {position}",
-            at.confidence, at.margin, verdict.comparisons
+            "certain at confidence {} with margin {}, after {} duels; log position {}",
+            at.confidence,
+            at.margin,
+            verdict.comparisons,
+            fold.position()
         );
-        return Ok(Some((verdict.winner(), reason)));
+        return Ok(Some(Reached::Verdict { winner: verdict.winner(), reason }));
     }
-    let limit = if at.max_duels.is_some_and(|most| duels >= most) {
-        format!("`max_duels` was reached ({duels} duels)")
-    } else if let Some(most) = at.max_days.filter(|&most| days >= most) {
-        format!("`max_days` was reached ({most} days)")
+    let duels = fold.counts().answered_duels();
+    Ok(if at.max_duels.is_some_and(|most| duels >= most) {
+        Some(Reached::Limit(format!("`max_duels` was reached ({duels} duels)")))
     } else {
-        return Ok(None);
-    };
-    let leader = fold.verdict().leader(fold.policy().tally(), fold.roster().active()).ranker;
-    let reason = format!(
-        "no ranker was certain at confidence {} when {limit}: concluded on the leader",
-        at.confidence
-    );
-    Ok(Some((leader, reason)))
+        at.max_days
+            .filter(|&most| days >= most)
+            .map(|most| Reached::Limit(format!("`max_days` was reached ({most} days)")))
+    })
+}
+
+/// The leader, as the verdict reports it. Found on a blocking thread, because it takes long with
+/// many rankers.
+async fn leader(loaded: &Arc<LoadedExperiment>) -> Result<usize, ServiceError> {
+    let loaded = Arc::clone(loaded);
+    tokio::task::spawn_blocking(move || loaded.leader()).await.map_err(|error| {
+        ServiceError::internal(format!("the leader could not be found: {error}"))
+    })?
 }

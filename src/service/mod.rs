@@ -2,7 +2,7 @@
 
 pub mod batches;
 mod change;
-mod conclusion;
+pub(crate) mod conclusion;
 mod core;
 mod duel_id;
 pub mod duels;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::RwLock;
 
 use crate::support::TestDatabase;
-use crate::support::client::{Answer, Client, eventually};
+use crate::support::client::{Answer, Client, eventually, steady};
 use crate::support::service::{START_MS, Server};
 
 on_both_databases! {
@@ -23,6 +23,7 @@ on_both_databases! {
     posted_batch_results_count_once
     results_that_do_not_match_the_batch_are_refused
     a_lease_needs_a_running_experiment
+    callers_see_the_end_of_a_concluded_experiment
     other_policies_have_no_batches
     pcomp_runs_to_its_horizon
     scomp2_runs_to_its_horizon
@@ -334,7 +335,46 @@ async fn a_lease_needs_a_running_experiment(database: TestDatabase) {
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
     assert_eq!(lease(&server, 1).await.len(), 0, "a concluded experiment issues no comparisons");
     server.answer("search", &duels[1], "left").await;
-    assert_eq!(batch(&server).await["answered"], 2);
+    let ended = batch(&server).await;
+    assert_eq!((&ended["number"], &ended["opened_at"]), (&json!(null), &json!(null)));
+    assert_eq!((&ended["pairs"], &ended["needed"]), (&json!([]), &json!(0)));
+
+    // the batch continues where it was
+    server.patch("search", &json!({"status": "running"})).await.json(200);
+    let open = batch(&server).await;
+    assert_eq!((&open["number"], &open["answered"]), (&json!(1), &json!(2)));
+    assert_eq!(lease(&server, 1).await.len(), 1);
+}
+
+/// The experiment concludes by itself long before its batch of a million comparisons ends. Callers
+/// that work until no batch is open stop, at every server.
+async fn callers_see_the_end_of_a_concluded_experiment(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let second = Server::start(database.connect().await).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["conclude_at"] = json!({});
+    server.create(&body).await;
+    for client in [&server, &second] {
+        eventually("the end of the batches", async || {
+            let open = client.get(BATCH).await.json(200);
+            if open["number"].is_null() {
+                return Some(());
+            }
+            let duels = lease(client, 20).await;
+            let answers = duels.iter().map(|duel| {
+                let outcome = if duel["left"] == "a" { "left" } else { "right" };
+                json!({"duel_id": duel["duel_id"], "outcome": outcome})
+            });
+            let answers: Vec<_> = answers.collect();
+            if !answers.is_empty() {
+                client.feedback("search", &json!({"feedback": answers})).await.json(200);
+            }
+            None
+        })
+        .await;
+    }
+    let experiment = second.get("/v1/experiments/search").await.json(200);
+    assert_eq!((&experiment["status"], &experiment["winner"]), (&json!("concluded"), &json!("a")));
 }
 
 async fn other_policies_have_no_batches(database: TestDatabase) {

@@ -33,7 +33,9 @@ async fn retire(server: &Server, id: &str) -> Answer {
 }
 
 fn search(policy: &str) -> Value {
-    json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": policy}, "seed": 5})
+    let rankers = ["a", "b", "c"];
+    let policy = json!({"kind": policy});
+    json!({"name": "search", "rankers": rankers, "policy": policy, "seed": 5, "conclude_at": null})
 }
 
 /// The rankers shown in this many duels, which are not answered.

@@ -1,10 +1,13 @@
 //! The best ranker, the confidence in it, and experiments that conclude automatically.
 
+use std::time::Duration;
+
 use rankduel::http::ProblemKind;
+use rankduel::service::ServiceSettings;
 use serde_json::{Value, json};
 
 use crate::support::client::{Client, eventually, steady};
-use crate::support::service::Server;
+use crate::support::service::{Server, Settings};
 use crate::support::{Kind, TestDatabase};
 
 on_both_databases! {
@@ -12,6 +15,7 @@ on_both_databases! {
     the_same_log_gives_the_same_estimates
     a_confidence_out_of_range_is_refused
     an_experiment_concludes_automatically_once
+    a_conclusion_does_not_wait_for_the_maintenance_round
     an_experiment_concludes_at_its_limits
     an_experiment_with_null_never_concludes
     a_reopened_experiment_stays_running
@@ -42,6 +46,8 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     assert_eq!((&before["duels_to_go"], &before["concluded"]), (&json!(null), &json!(null)));
     assert!(before["duels_to_go_reason"].as_str().is_some_and(|why| why.contains("no duel")));
     assert_eq!(before["deciding_pairs"][0]["win_rate"], json!(null));
+    let page = server.get("/experiments/search").await.text();
+    assert!(!page.contains("<dt>Leader</dt>"), "no ranker leads before the first duel: {page}");
     assert_eq!(
         (&before["deciding_pairs"][0]["low"], &before["deciding_pairs"][0]["high"]),
         (&json!(0.0), &json!(1.0))
@@ -106,6 +112,11 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
     let concluded = verdict(&server, "search").await;
     assert_eq!(concluded["concluded"], json!({"winner": "b", "automatic": false, "reason": null}));
+    let sentence = concluded["sentence"].as_str().expect("a sentence");
+    assert!(sentence.starts_with("`a` is the best ranker"), "{sentence}");
+    assert!(sentence.ends_with("The experiment was concluded on `b` nevertheless."), "{sentence}");
+    let page = server.get("/experiments/search").await.text();
+    assert!(page.contains("The verdict is for <code>a</code>"), "{page}");
     server.get("/v1/experiments/nobody/verdict").await.problem(ProblemKind::ExperimentNotFound);
     server.get("/v1/experiments/nobody/winners").await.problem(ProblemKind::ExperimentNotFound);
 }
@@ -240,6 +251,56 @@ async fn an_experiment_concludes_automatically_once(database: TestDatabase) {
     );
 }
 
+/// The servers run a maintenance round when they start and then one an hour, so that only the fold
+/// itself can bring the conclusion.
+async fn a_conclusion_does_not_wait_for_the_maintenance_round(database: TestDatabase) {
+    let hourly = || {
+        let hour = Duration::from_secs(3600);
+        let service = ServiceSettings { maintain_every: hour, ..ServiceSettings::default() };
+        Settings { service, ..Settings::default() }
+    };
+    let server = Server::with(database.store().await, hourly()).await;
+    let second = Server::with(database.connect().await, hourly()).await;
+
+    // a verdict, which both servers fold
+    let mut body = steady("search", &["a", "b"]);
+    body["conclude_at"] = json!({"confidence": 0.95});
+    server.create(&body).await;
+    second.standings("search").await;
+    play_until_concluded(&server, "search").await;
+    assert_eq!(concluded(&second).await["version"], 2, "one of them concluded it, once");
+
+    // a limit of duels
+    let mut body = steady("few", &["a", "b", "c"]);
+    body["conclude_at"] = json!({"max_duels": 4});
+    server.create(&body).await;
+    play(&server, "few", 4).await;
+    let experiment = concluded_as(&server, "few").await;
+    assert_eq!(experiment["version"], 2);
+
+    // an experiment that is set running again after a conclusion keeps running
+    server.patch("few", &json!({"status": "running"})).await.json(200);
+    play(&server, "few", 3).await;
+    let experiment = server.get("/v1/experiments/few").await.json(200);
+    assert_eq!((&experiment["status"], &experiment["version"]), (&json!("running"), &json!(3)));
+}
+
+/// Answer duels one by one, `a` always wins, until the experiment is concluded.
+async fn play_until_concluded(server: &Client, name: &str) {
+    eventually("the conclusion", async || {
+        let experiment = server.get(&format!("/v1/experiments/{name}")).await.json(200);
+        if experiment["status"] == "concluded" {
+            return Some(());
+        }
+        let duel = server.next_duel(name).await;
+        if duel["self_duel"] == false {
+            server.answer(name, &duel, if duel["left"] == "a" { "left" } else { "right" }).await;
+        }
+        None
+    })
+    .await;
+}
+
 const DAY_MS: i64 = 86_400_000;
 
 async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
@@ -263,6 +324,9 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     let sentence = found["sentence"].as_str().expect("a sentence");
     assert!(sentence.contains(&format!("concluded on `{winner}` without a verdict")), "{sentence}");
     assert_eq!(found["duels_to_go"], json!(null));
+    let page = server.get("/experiments/few").await.text();
+    let named = format!("<dt>Concluded on</dt><dd><code>{winner}</code></dd>");
+    assert!(page.contains(&named) && !page.contains("<dt>Leader</dt>"), "{page}");
 
     // a verdict that has to wait for a day, and a limit of days
     let mut body = steady("search", &["a", "b"]);
@@ -274,6 +338,8 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     play(&server, "search", 25).await;
     play(&server, "slow", 3).await;
     assert_eq!(verdict(&server, "search").await["state"], "decided");
+    let page = server.get("/experiments/search").await.text();
+    assert!(page.contains("Let it run until its least number of days"), "{page}");
     decided_as(&server, "other").await;
     concluded_as(&server, "other").await;
     let status = async |name: &str| {

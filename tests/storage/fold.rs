@@ -1,5 +1,7 @@
 //! Invariants of `state = fold(log)`, for every kind of policy.
 
+use std::sync::Arc;
+
 use crate::support::{Kind, fresh_database};
 use dueling_bandits::{
     Answer, BatchPair, InFlight, PolicyRng, PolicySpec, Selection, TieRule, step_rng,
@@ -624,9 +626,10 @@ async fn repeated_entries_count_once() {
         let Ok(Created::New(record)) = store.create_experiment(&new).await else {
             panic!("a new name")
         };
-        let loaded = LoadedExperiment::open(&*store, record.clone(), 1, &Metrics::new(), 0)
-            .await
-            .expect("an experiment without a log");
+        let loaded =
+            LoadedExperiment::open(&*store, record.clone(), 1, &Metrics::new(), Arc::default(), 0)
+                .await
+                .expect("an experiment without a log");
         let script = vec![Step::Duel { answer: Answer::First, first_left: true, later: 2 }; 60];
         let log = log_of(&mut spec, &script);
         assert_eq!(log.len(), 58, "the last two answers are missing");
@@ -678,9 +681,10 @@ async fn a_cancelled_catch_up_can_be_repeated() {
     let Ok(Created::New(record)) = store.create_experiment(&new).await else {
         panic!("a new name")
     };
-    let loaded = LoadedExperiment::open(&*store, record.clone(), 1, &Metrics::new(), 0)
-        .await
-        .expect("an experiment without a log");
+    let loaded =
+        LoadedExperiment::open(&*store, record.clone(), 1, &Metrics::new(), Arc::default(), 0)
+            .await
+            .expect("an experiment without a log");
     let outcome = |number: u16| {
         Event::Outcome(OutcomeEvent {
             first: number % 4,

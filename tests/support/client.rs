@@ -227,13 +227,14 @@ impl Answer {
     }
 }
 
-/// An experiment that issues no self-duel for a million duels: one batch of all pairs. Its log
-/// therefore grows only by what the test posts.
+/// An experiment that issues no self-duel for a million duels, one batch of all pairs, and does not
+/// conclude by itself. Its log therefore grows only by what the test posts.
 pub fn steady(name: &str, rankers: &[&str]) -> Value {
     json!({
         "name": name,
         "rankers": rankers,
         "policy": {"kind": "pcomp", "horizon": 1_000_000, "batches": 1},
+        "conclude_at": null,
     })
 }
 

@@ -23,6 +23,7 @@ fn otherwise(world: &World, policy: &str, target: Target) -> anyhow::Result<Stri
     let trial = Trial {
         name: policy.into(),
         matrix: world.matrix.clone(),
+        drift: None,
         entrant: Entrant { text: policy.into(), spec: PolicySpec::from_text(policy)? },
         horizon: SIMULATED_STEPS,
         looks: Vec::new(),

@@ -52,6 +52,11 @@ impl Counts {
         }
     }
 
+    /// Number of answered duels, without self-duels.
+    pub fn answered_duels(&self) -> u64 {
+        self.appearances.iter().sum::<u64>() / 2 - self.self_duels
+    }
+
     /// Add one more ranker, with the next index.
     pub fn enlist(&mut self) {
         self.wins.widen(self.rankers);

@@ -1,9 +1,10 @@
 //! The loaded experiment, and what can be read of it.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::engine::condition::{Condition, ConditionCell};
+use crate::engine::due::DueExperiments;
 use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::extensions::Extensions;
@@ -38,6 +39,9 @@ pub struct LoadedExperiment {
     pub(super) extensions: Extensions,
     /// Batches whose end was folded here and may be missing in the audit log.
     pub(super) ended_batches: Mutex<Vec<EndedBatch>>,
+    pub(super) due: Arc<DueExperiments>,
+    /// Whether it was added to `due`: once is enough, the maintenance rounds do the rest.
+    pub(super) was_due: AtomicBool,
     pub(super) snapshot_position: AtomicU64,
     /// Unix milliseconds of about the last request.
     pub(super) last_used_ms: AtomicI64,

@@ -1,13 +1,14 @@
 //! How a loaded experiment keeps up with its log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use super::{EndedBatch, LoadedExperiment};
 use crate::engine::condition::Condition;
 use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::page_rules::interleaving_text;
-use crate::engine::fold::{Answered, Chunk};
+use crate::engine::fold::{Answered, Chunk, Fold};
 use crate::events::{ControlEvent, Event};
 use crate::store::{Change, ExperimentRecord, LogEntry, Store, StoreError, in_time};
 
@@ -58,7 +59,9 @@ impl LoadedExperiment {
         // poisons the lock, so that nothing is selected from the state it leaves behind
         catch_unwind(AssertUnwindSafe(|| {
             let mut fold = self.fold.write().map_err(|_| self.panicked())?;
-            fold.apply_chunk(|chunk| self.absorb_into(chunk, entries))
+            let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
+            self.signal_if_due(&fold);
+            absorbed
         }))
         .unwrap_or_else(|_| Err(self.panicked()))
     }
@@ -106,6 +109,19 @@ impl LoadedExperiment {
             }
         }
         Ok(true)
+    }
+
+    /// If the fold has reached what concludes the experiment, say so, once.
+    fn signal_if_due(&self, fold: &Fold) {
+        let Some(at) = self.spec.conclude_at else { return };
+        let reached = fold.verdict().verdict().is_some()
+            || at.max_duels.is_some_and(|most| fold.counts().answered_duels() >= most);
+        if reached
+            && fold.concluded_by_itself().is_none()
+            && !self.was_due.swap(true, Ordering::Relaxed)
+        {
+            self.due.add(self.id);
+        }
     }
 
     /// Count an answer of a duel that this process issued. An answer has the nonce of its duel.

@@ -1,11 +1,12 @@
 //! How an experiment is loaded: the newest readable snapshot, then the log from there.
 
-use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex, RwLock};
 
 use super::LoadedExperiment;
 use crate::engine::condition::{Condition, ConditionCell};
 use crate::engine::consistency::{sound_spec, state_errors};
+use crate::engine::due::DueExperiments;
 use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::extensions::Extensions;
@@ -18,13 +19,14 @@ use crate::store::{ExperimentRecord, Store, in_time};
 use crate::telemetry::metrics::Metrics;
 
 impl LoadedExperiment {
-    /// Load an experiment. A snapshot beyond the end of the log shows that the log has regressed;
-    /// it is replaced.
+    /// Load an experiment, which adds itself to `due` when it may conclude. A snapshot beyond the
+    /// end of the log shows that the log has regressed; it is replaced.
     pub async fn open(
         store: &dyn Store,
         record: ExperimentRecord,
         process: u64,
         metrics: &Metrics,
+        due: Arc<DueExperiments>,
         now_ms: i64,
     ) -> Result<Arc<Self>, EngineError> {
         let unreadable = |why| EngineError::Unreadable { name: record.name.clone(), why };
@@ -49,6 +51,8 @@ impl LoadedExperiment {
             traffic: Traffic::new(now_ms, metrics.feedback_delay_seconds.clone()),
             extensions: Extensions::default(),
             ended_batches: Mutex::default(),
+            due,
+            was_due: AtomicBool::new(false),
             snapshot_position: AtomicU64::new(fold.position()),
             last_used_ms: AtomicI64::new(i64::MIN),
             record: RwLock::new(record),

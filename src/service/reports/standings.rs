@@ -158,7 +158,7 @@ impl StandingsInput {
     pub fn of(fold: &Fold) -> Self {
         Self {
             position: fold.position(),
-            duels: answered_duels(fold),
+            duels: fold.counts().answered_duels(),
             counts: Arc::new(fold.counts().clone()),
             tally: fold.policy().tally().clone(),
             roster: fold.roster().clone(),
@@ -278,15 +278,10 @@ impl RegretInput {
     pub fn of(fold: &Fold) -> Self {
         Self {
             position: fold.position(),
-            steps: answered_duels(fold) + fold.counts().self_duels,
+            steps: fold.counts().answered_duels() + fold.counts().self_duels,
             tally: fold.policy().tally().clone(),
             roster: fold.roster().clone(),
             shown: fold.counts().appearances().to_vec(),
         }
     }
-}
-
-pub(crate) fn answered_duels(fold: &Fold) -> u64 {
-    let counts = fold.counts();
-    counts.appearances().iter().sum::<u64>() / 2 - counts.self_duels
 }

@@ -14,7 +14,6 @@ use crate::service::error::ServiceError;
 use crate::service::reports::conclusion::Conclusion;
 use crate::service::reports::duels_to_go::{DuelsToGo, SavedPolicy};
 use crate::service::reports::single_flight::{Computed, SingleFlight};
-use crate::service::reports::standings::answered_duels;
 use crate::service::reports::verdict_sentence::Finding;
 use dueling_bandits::evidence::plan::{Claim, Plan};
 use dueling_bandits::evidence::{Posterior, Present, Sequences, Standing, Target, VerdictTracker};
@@ -195,7 +194,7 @@ impl VerdictInput {
     fn of(fold: &Fold, saved: Option<SavedPolicy>) -> Self {
         Self {
             position: fold.position(),
-            duels: answered_duels(fold),
+            duels: fold.counts().answered_duels(),
             tally: fold.policy().tally().clone(),
             roster: fold.roster().clone(),
             initial_rankers: fold.initial_rankers(),
@@ -327,6 +326,22 @@ impl LoadedExperiment {
             conclude_at: self.spec.conclude_at,
             concluded,
         }
+    }
+
+    /// The leader that [`Service::verdict`] reports at the current log position. Takes long with many
+    /// rankers.
+    pub(crate) fn leader(&self) -> Result<usize, ServiceError> {
+        let (position, tally, roster, winners) = {
+            let fold = self.fold()?;
+            let verdict = fold.verdict().verdict();
+            let winners = verdict.map_or_else(Vec::new, |verdict| vec![verdict.winner()]);
+            (fold.position(), fold.policy().tally().clone(), fold.roster().clone(), winners)
+        };
+        let seed = self.with_record(|record| record.seed);
+        let rng = &mut step_rng(seed ^ VERDICT_STREAM, position);
+        let draws = Posterior::draws(tally.rankers());
+        let chances = Posterior::among(&tally, &roster).winner_probabilities(draws, rng);
+        Ok(leader(&chances.copeland, &tally, roster.active(), &winners))
     }
 
     fn deciding_pairs(

@@ -29,7 +29,16 @@ impl Finding<'_> {
     pub fn sentence<'n>(&self, id: impl Fn(usize) -> &'n String) -> String {
         let rankers = self.rankers;
         if let &[winner, ref equal @ ..] = self.winners {
-            return self.decided(id(winner), &equal.iter().map(|&i| id(i)).collect::<Vec<_>>());
+            let verdict =
+                self.decided(id(winner), &equal.iter().map(|&i| id(i)).collect::<Vec<_>>());
+            return match self.concluded {
+                Some(Conclusion { winner: Some(other), .. })
+                    if self.winners.iter().all(|&winner| id(winner) != other) =>
+                {
+                    format!("{verdict} The experiment was concluded on `{other}` nevertheless.")
+                }
+                _ => verdict,
+            };
         }
         if let Some(Conclusion { winner: Some(winner), .. }) = self.concluded {
             return format!(
@@ -42,6 +51,11 @@ impl Finding<'_> {
                 "Nothing is known yet: none of the {rankers} rankers has been compared."
             );
         }
+        let unproven = match (self.possible - 1, rankers - 1) {
+            (_, 1) => String::new(),
+            (open, rivals) if open == rivals => format!(" against any of its {rivals} rivals"),
+            (open, rivals) => format!(" against {open} of its {rivals} rivals"),
+        };
         let end = match self.forecast {
             Some(DuelsToGo { estimate, .. }) => {
                 format!("The verdict takes about {} more pages.", grouped(*estimate))
@@ -49,12 +63,9 @@ impl Finding<'_> {
             None => "There is no estimate yet of how many more pages the verdict takes.".into(),
         };
         format!(
-            "`{}` leads and is a best ranker with a probability of about {}, but this is not yet proven against {} of its {} \
-             rivals. {end}",
+            "`{}` leads and is a best ranker with a probability of about {}, but this is not yet proven{unproven}. {end}",
             id(self.leader),
             percent(self.leader_probability),
-            self.possible - 1,
-            rankers - 1
         )
     }
 

@@ -1,6 +1,7 @@
 //! Commands that need no running server, run as processes.
 
 mod bench;
+mod calibrate;
 mod estimate;
 mod figures;
 mod health;

@@ -9,6 +9,7 @@ mod lame_duck;
 mod pieces;
 mod rankers;
 mod replication;
+mod verdicts;
 mod versions;
 
 use crate::support::TestDatabase;

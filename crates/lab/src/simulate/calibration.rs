@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use special::Beta as _;
 
+use super::drift::Drift;
 use super::environment::{Environment, RunSeeds, fingerprint};
 use super::feedback::Feedback;
 use super::information_bound::information_bound;
@@ -29,8 +30,10 @@ const MOST_BOUNDED: usize = 32;
 pub struct Trial {
     /// The matrix, as the user named it.
     pub name: String,
-    /// The true preferences.
+    /// The true preferences, at the beginning if they drift.
     pub matrix: PreferenceMatrix,
+    /// How the preferences change. The looks assume that they do not.
+    pub drift: Option<Drift>,
     /// The policy.
     pub entrant: Entrant,
     /// Number of steps of each experiment.
@@ -101,8 +104,11 @@ pub struct VerdictCalibration {
     pub margin: f64,
     /// Number of experiments with a verdict.
     pub decided: u64,
-    /// Number of verdicts for a ranker that is not a Copeland winner.
+    /// Number of verdicts for a ranker that is not a Copeland winner at that step.
     pub wrong: u64,
+    /// Number of verdicts for a ranker that was no Copeland winner at any step so far. Differs from
+    /// `wrong` only if the preferences drift.
+    pub never_right: u64,
     /// Upper end of the exact 95 % interval (Clopper and Pearson) of the share of wrong verdicts
     /// among all experiments.
     pub wrong_share_at_most: f64,
@@ -161,6 +167,7 @@ struct Experiment {
 struct Decision {
     step: u64,
     is_wrong: bool,
+    was_never_right: bool,
     /// True Copeland regret so far.
     regret: f64,
 }
@@ -194,7 +201,9 @@ impl Trial {
         let in_flight = InFlight::new();
         let ties: TieRule = self.feedback.tie_rule;
 
-        let truth = Truth::new(&self.matrix);
+        let mut truth = Truth::new(&self.matrix);
+        let mut right = self.right(&self.matrix);
+        let mut was_right = right.clone();
         let roster = Roster::new(rankers);
         let mut shown = vec![0; rankers];
         let mut tracker = VerdictTracker::new(self.target, rankers);
@@ -202,6 +211,12 @@ impl Trial {
         let mut looks = self.looks.iter().copied().peekable();
         let mut reported = 0;
         for step in 1..=self.horizon {
+            if let Some(matrix) = self.drifted(step) {
+                truth = Truth::new(&matrix);
+                right = self.right(&matrix);
+                was_right.iter_mut().zip(&right).for_each(|(was, is)| *was |= is);
+                environment.change(matrix);
+            }
             if step - reported == 256 {
                 progress.advance(256);
                 reported = step;
@@ -213,6 +228,8 @@ impl Trial {
             let duel = selection.duel;
             shown[duel.first] += 1;
             shown[duel.second] += 1;
+            let name = |ranker: usize| environment.name(ranker);
+            experiment.regret += truth.copeland.of_step(name(duel.first), name(duel.second));
             if duel.is_self() {
                 policy.observe_self_duels(duel.first, 1);
             } else {
@@ -225,10 +242,16 @@ impl Trial {
                 if experiment.verdict.is_none()
                     && let Some(verdict) = tracker.verdict()
                 {
-                    let mut winners = verdict.winners.iter().map(|&winner| usize::from(winner));
-                    let is_wrong = winners.any(|winner| self.is_wrong(environment.name(winner)));
-                    let regret = truth.regret(&shown, |i| environment.name(i));
-                    experiment.verdict = Some(Decision { step, is_wrong, regret });
+                    let any_not = |right: &[bool]| {
+                        let mut winners = verdict.winners.iter();
+                        winners.any(|&winner| !right[environment.name(winner.into())])
+                    };
+                    experiment.verdict = Some(Decision {
+                        step,
+                        is_wrong: any_not(&right),
+                        was_never_right: any_not(&was_right),
+                        regret: experiment.regret,
+                    });
                 }
             }
             if looks.next_if_eq(&step).is_some() {
@@ -242,7 +265,6 @@ impl Trial {
             }
         }
         progress.advance(self.horizon - reported);
-        experiment.regret = truth.regret(&shown, |i| environment.name(i));
         Some(experiment)
     }
 
@@ -261,11 +283,21 @@ impl Trial {
         forecast(present, copy, self.forecast_steps, rng).ok()
     }
 
+    /// The preferences at `step`, if they differ from those of the step before.
+    fn drifted(&self, step: u64) -> Option<PreferenceMatrix> {
+        self.drift.as_ref()?.changed(&self.matrix, step)
+    }
+
+    /// Of each ranker, whether a verdict for it would be right.
+    fn right(&self, matrix: &PreferenceMatrix) -> Vec<bool> {
+        (0..matrix.rankers()).map(|ranker| !self.is_wrong(matrix, ranker)).collect()
+    }
+
     /// Whether a verdict for `ranker` is wrong: some other ranker beats more rankers by more than
     /// the margin than `ranker` can beat if all pairs within the margin go its way.
-    fn is_wrong(&self, ranker: usize) -> bool {
-        let (rankers, margin) = (self.matrix.rankers(), self.target.margin);
-        let p = |i: usize, j: usize| self.matrix.win_probability(i, j);
+    fn is_wrong(&self, matrix: &PreferenceMatrix, ranker: usize) -> bool {
+        let (rankers, margin) = (matrix.rankers(), self.target.margin);
+        let p = |i: usize, j: usize| matrix.win_probability(i, j);
         let others = |i: usize| (0..rankers).filter(move |&j| j != i);
         let most = others(ranker).filter(|&j| p(ranker, j) > 0.5 - margin).count();
         let surely_beaten =
@@ -282,7 +314,8 @@ impl Trial {
         });
         let decided: Vec<Decision> =
             experiments.iter().filter_map(|experiment| experiment.verdict).collect();
-        let wrong = decided.iter().filter(|decision| decision.is_wrong).count() as u64;
+        let count = |of: fn(&Decision) -> bool| decided.iter().filter(|one| of(one)).count() as u64;
+        let wrong = count(|decision| decision.is_wrong);
         let mut steps: Vec<u64> = decided.iter().map(|decision| decision.step).collect();
         steps.sort_unstable();
         // experiments without a verdict come last
@@ -315,6 +348,7 @@ impl Trial {
                 margin: self.target.margin,
                 decided: decided.len() as u64,
                 wrong,
+                never_right: count(|decision| decision.was_never_right),
                 wrong_share_at_most: share_at_most(wrong, runs),
                 median_steps: steps_at(0.5).copied(),
                 p90_steps: steps_at(0.9).copied(),
@@ -397,13 +431,6 @@ impl Truth {
         Self { copeland: Regret::copeland(matrix), condorcet: Regret::condorcet(matrix).ok() }
     }
 
-    /// True Copeland regret of these appearances. `name` maps a ranker to its index in the matrix.
-    fn regret(&self, shown: &[u64], name: impl Fn(usize) -> usize) -> f64 {
-        let mut by_name = vec![0; shown.len()];
-        shown.iter().enumerate().for_each(|(i, &count)| by_name[name(i)] = count);
-        self.copeland.of_appearances(&by_name)
-    }
-
     /// The estimates and the truth. `name` maps a ranker to its index in the matrix.
     fn look(
         &self,
@@ -460,6 +487,7 @@ mod tests {
         let trial = Trial {
             name: "easy".into(),
             matrix,
+            drift: None,
             entrant: Entrant {
                 text: "uniform".into(),
                 spec: PolicySpec::from_text("uniform").unwrap(),

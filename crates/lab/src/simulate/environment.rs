@@ -1,5 +1,7 @@
 //! The searchers of a simulation: they answer duels with the probabilities of a preference matrix.
 
+use std::borrow::Cow;
+
 use rand::RngExt;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -49,7 +51,7 @@ pub(super) fn fingerprint(matrix: &PreferenceMatrix) -> [u8; 32] {
 /// The searchers of one run.
 #[derive(Debug)]
 pub(super) struct Environment<'a> {
-    matrix: &'a PreferenceMatrix,
+    matrix: Cow<'a, PreferenceMatrix>,
     feedback: &'a Feedback,
     /// `names[i]` is the index in the matrix of the policy's ranker `i`.
     names: Vec<usize>,
@@ -69,12 +71,18 @@ impl<'a> Environment<'a> {
         if shuffle {
             names.shuffle(&mut PolicyRng::seed_from_u64(seeds.shuffling));
         }
+        let matrix = Cow::Borrowed(matrix);
         Self { matrix, feedback, names, rng: PolicyRng::seed_from_u64(seeds.answering) }
     }
 
     /// The index in the matrix of the policy's ranker `ranker`.
     pub fn name(&self, ranker: usize) -> usize {
         self.names[ranker]
+    }
+
+    /// From now on the searchers have these preferences.
+    pub fn change(&mut self, matrix: PreferenceMatrix) {
+        self.matrix = Cow::Owned(matrix);
     }
 
     /// The answer of a searcher to `duel`; `None` if it is lost.

@@ -9,6 +9,7 @@
 //! - [`figures`]: the figures of the papers, as data.
 
 pub mod calibration;
+mod drift;
 mod environment;
 mod feedback;
 pub mod figures;
@@ -22,6 +23,7 @@ mod run_all;
 mod stopwatch;
 mod tournament;
 
+pub use drift::Drift;
 pub use feedback::{Delay, Feedback};
 pub use information_bound::information_bound;
 pub use progress::Progress;

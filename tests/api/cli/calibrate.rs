@@ -1,0 +1,73 @@
+//! `rankduel calibrate` with preferences that drift.
+
+use crate::support::server::{outcome, rankduel};
+
+/// The columns of the only row that this command prints.
+fn row(arguments: &[&str]) -> Vec<(String, String)> {
+    let (code, out, err) = outcome(rankduel(arguments));
+    assert_eq!(code, Some(0), "{err}");
+    let cells = |line: &str| -> Vec<String> {
+        line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines.len(), 3, "{out}");
+    cells(lines[0]).into_iter().zip(cells(lines[2])).collect()
+}
+
+fn number(row: &[(String, String)], column: &str) -> u64 {
+    let (_, cell) = row.iter().find(|(name, _)| name == column).expect(column);
+    cell.parse().unwrap_or_else(|_| panic!("{column}: {cell}"))
+}
+
+/// A ranker leads clearly, and then the other one. Verdicts before the change are right. Some come
+/// soon after it and still name the ranker that led before.
+#[test]
+fn a_verdict_can_name_the_leader_of_the_past() {
+    let leads = ["0.5,0.9\n0.1,0.5\n", "0.5,0.1\n0.9,0.5\n"];
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let paths = leads.map(|lead| {
+        let path = folder.path().join(format!("{}.csv", &lead[4..7]));
+        std::fs::write(&path, lead).expect("a file");
+        path.display().to_string()
+    });
+    let run = |over: &str| {
+        row(&[
+            "calibrate",
+            "--preferences",
+            &paths[0],
+            "--drift",
+            &paths[1],
+            "--drift-over",
+            over,
+            "--policy",
+            "uniform",
+            "--runs",
+            "100",
+            "--horizon",
+            "300",
+            "--verdicts-only",
+        ])
+    };
+    let late = run("200..200");
+    assert_eq!((number(&late, "decided"), number(&late, "wrong")), (100, 0), "before the change");
+    let between = run("34..34");
+    assert!(number(&between, "wrong") > 0, "{between:?}");
+    assert_eq!(number(&between, "never right"), 0, "both rankers led for a time");
+}
+
+#[test]
+fn invalid_drifts_are_refused() {
+    let base = ["calibrate", "--preferences", "cyclic-4", "--policy", "uniform", "--horizon", "10"];
+    for (more, why) in [
+        (&["--drift", "arxiv-6", "--verdicts-only"][..], "6 rankers"),
+        (&["--drift", "nothing-such", "--verdicts-only"], "--drift nothing-such"),
+        (&["--drift", "cyclic-4"], "--verdicts-only"),
+        (&["--drift-over", "1..2", "--verdicts-only"], "--drift"),
+        (&["--drift", "cyclic-4", "--verdicts-only", "--drift-over", "9..3"], "must not be after"),
+        (&["--drift", "cyclic-4", "--verdicts-only", "--drift-over", "9"], "FROM..TO"),
+    ] {
+        let (code, out, err) = outcome(rankduel(&[&base[..], more].concat()));
+        assert_eq!((code, &*out), (Some(2), ""), "{more:?}: {err}");
+        assert!(err.contains(why), "{more:?}: {err}");
+    }
+}
