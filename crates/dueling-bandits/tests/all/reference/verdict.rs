@@ -241,7 +241,7 @@ impl ReferenceVerdict {
         // a check every eight comparisons, more rarely with more than 23 rankers
         let k = self.active().len() as u64;
         self.comparisons += 1;
-        if self.comparisons % (k * k / 64).max(8) == 0 {
+        if self.comparisons.is_multiple_of((k * k / 64).max(8)) {
             self.check();
         }
         if self.verdict.is_none() {

@@ -190,7 +190,7 @@ fn the_state_is_a_function_of_the_log() {
                     fold(&mut *second, entry);
                 }
             }
-            if at % 50 == 0 {
+            if at.is_multiple_of(50) {
                 second.catch_up();
                 let duel = |policy: &dyn Policy| policy.select(&InFlight::new(), &mut rng(9)).duel;
                 assert_eq!(duel(&*first), duel(&*second), "entry {at}");
@@ -234,7 +234,7 @@ fn the_verdict_is_that_of_the_rule_on_the_log() {
                 }
             }
             decided |= tracker.verdict().is_some();
-            if at % 16 == 0 {
+            if at.is_multiple_of(16) {
                 for policy in &policies {
                     assert_eq!(&verdict_of(&**policy), tracker.state(), "entry {at}");
                 }
@@ -255,7 +255,7 @@ fn a_policy_from_counts_has_the_verdict_of_the_counts() {
         let mut policy = start(TEXT, seed);
         for (at, entry) in log.iter().enumerate() {
             fold(&mut *policy, entry);
-            if at % 40 > 0 {
+            if !at.is_multiple_of(40) {
                 continue;
             }
             let tally = policy.tally();

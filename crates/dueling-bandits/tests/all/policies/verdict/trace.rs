@@ -124,7 +124,7 @@ impl Trace {
                 };
                 self.observe(&answer(duel.first, duel.second, outcome));
             }
-            if step % 64 == 0 {
+            if step.is_multiple_of(64) {
                 self.compare_states(step);
             }
         }
