@@ -8,10 +8,10 @@ use dueling_bandits::{Duel, Outcome, PolicyRng, Tally};
 use rand::{RngExt, SeedableRng};
 
 /// One truth: `sides[x][y]`, `Less` where `x` is beaten by more than the margin.
-type Truth = Vec<Vec<Ordering>>;
+pub type Truth = Vec<Vec<Ordering>>;
 
 /// Every truth of so many rankers, where pairs are won, lost, or neither.
-fn truths(rankers: usize) -> Vec<Truth> {
+pub fn truths(rankers: usize) -> Vec<Truth> {
     let pairs: Vec<_> = (0..rankers).flat_map(|y| (0..y).map(move |x| (x, y))).collect();
     let sides = [Ordering::Less, Ordering::Equal, Ordering::Greater];
     (0..3_usize.pow(pairs.len() as u32))
@@ -79,7 +79,7 @@ fn shares(
 }
 
 /// `Φ` of a truth with `best` as `j*`, from `e[x][y] = E(x≻y)`, and the wrong rankers.
-fn capital(truth: &Truth, best: usize, e: &[Vec<f64>], margin: bool) -> (f64, Vec<usize>) {
+pub fn capital(truth: &Truth, best: usize, e: &[Vec<f64>], margin: bool) -> (f64, Vec<usize>) {
     let rankers = truth.len();
     let n = (rankers - 1) as f64;
     let stake = (1.0 / n).min(0.5);
@@ -123,7 +123,7 @@ fn not_beaten_by(truth: &Truth, best: usize, margin: bool) -> Vec<usize> {
 }
 
 /// Every ranker that can be `j*` under a truth.
-fn winners(truth: &Truth) -> Vec<usize> {
+pub fn winners(truth: &Truth) -> Vec<usize> {
     let scores: Vec<_> = (0..truth.len()).map(|j| surely_beaten(truth, j)).collect();
     let most = scores.iter().max().copied().unwrap_or(0);
     (0..truth.len()).filter(|&j| scores[j] == most).collect()

@@ -26,4 +26,5 @@ mod self_sparring;
 mod sparring;
 mod support;
 mod vdb;
+mod verdict;
 mod winner_stays;

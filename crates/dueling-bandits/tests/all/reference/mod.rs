@@ -12,6 +12,7 @@ pub mod double_thompson;
 pub mod merge;
 pub mod rmed;
 pub mod rucb;
+pub mod verdict;
 
 use dueling_bandits::{Duel, Outcome, Policy, PolicyRng};
 use rand_distr::{Beta, Distribution};

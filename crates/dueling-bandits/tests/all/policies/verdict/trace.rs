@@ -1,0 +1,367 @@
+//! D-TS-Verdict against its reference form: the same duels, step by step, from the same generator.
+
+use dueling_bandits::evidence::certificate::{CopelandRule, PairEvidence};
+use dueling_bandits::evidence::lead::LeadEvidence;
+use dueling_bandits::evidence::{Target, Verdict};
+use dueling_bandits::preference::PreferenceMatrix;
+use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, Tally};
+use rand::RngExt;
+
+use super::super::support::{answer, rng};
+use crate::certificate::{capital, truths, winners};
+use crate::reference::verdict::ReferenceVerdict;
+
+/// The saved state: tally, retired rankers, verdict, plan, steps at the plan, whether it is stale.
+type Saved = (Tally, Vec<u16>, SavedVerdict, SavedPlan, u64, bool);
+/// Changes of the roster, the tally at the newest, comparisons since, and the verdict.
+type SavedVerdict = (u32, Option<Tally>, u64, Option<Verdict>);
+/// Leader, duels missing at first, whether it needs losses, and the claims.
+type SavedPlan = (Option<u16>, f64, bool, Vec<(u16, u16, f64, f64)>);
+
+fn saved(policy: &dyn Policy) -> Saved {
+    postcard::from_bytes(&policy.save()).expect("the saved layout")
+}
+
+/// The policy and its reference form, fed alike.
+struct Trace {
+    target: Target,
+    policy: Box<dyn Policy>,
+    form: ReferenceVerdict,
+    in_flight: InFlight,
+    /// Duels without an answer yet.
+    waiting: Vec<Duel>,
+    /// How many duels may wait.
+    delay: usize,
+    rng: PolicyRng,
+    seen: Seen,
+}
+
+/// What a trace met: it shows that a test is not trivial.
+#[derive(Debug, Default, Clone, Copy)]
+struct Seen {
+    duels: u32,
+    self_duels: u32,
+    /// Plans with another leader than the one before.
+    leaders: u32,
+    plans: u32,
+    needing_losses: u32,
+    /// Steps after the verdict, and those of them on which the winner was not shown alone.
+    decided: u32,
+    guarding: u32,
+    /// Those on which the winner no longer leads in the counts.
+    given_up: u32,
+    verdicts: u32,
+    /// Comparisons of states with a certified Condorcet winner.
+    condorcet: u32,
+}
+
+impl Seen {
+    fn add(&mut self, more: Self) {
+        self.duels += more.duels;
+        self.self_duels += more.self_duels;
+        self.leaders += more.leaders;
+        self.plans += more.plans;
+        self.needing_losses += more.needing_losses;
+        self.decided += more.decided;
+        self.guarding += more.guarding;
+        self.given_up += more.given_up;
+        self.verdicts += more.verdicts;
+        self.condorcet += more.condorcet;
+    }
+}
+
+impl Trace {
+    fn new(rankers: usize, target: Target, urgency: f64, delay: usize, seed: u64) -> Self {
+        Self::from_counts(&vec![vec![0; rankers]; rankers], target, urgency, delay, seed)
+    }
+
+    fn from_counts(
+        wins: &[Vec<u32>],
+        target: Target,
+        urgency: f64,
+        delay: usize,
+        seed: u64,
+    ) -> Self {
+        let Target { confidence, margin } = target;
+        let text =
+            format!("d-ts-verdict:urgency={urgency},confidence={confidence},margin={margin}");
+        let start = |text: &str| {
+            let spec = PolicySpec::from_text(text).expect("a policy");
+            spec.from_counts(wins, None).expect("it starts from counts")
+        };
+        Self {
+            target,
+            policy: start(&text),
+            form: ReferenceVerdict::new(start("d-ts-plus"), target, urgency),
+            in_flight: InFlight::new(),
+            waiting: Vec::new(),
+            delay,
+            rng: rng(seed),
+            seen: Seen::default(),
+        }
+    }
+
+    /// So many steps, with answers from `matrix`. Some are ties, some carry no information, and
+    /// some never come.
+    fn run(&mut self, matrix: &PreferenceMatrix, steps: usize) -> Seen {
+        for step in 0..steps {
+            self.select(step);
+            // also where the policy shows one ranker alone and waits
+            while self.waiting.len() > self.delay
+                || !self.waiting.is_empty() && self.rng.random_range(0..=self.delay) == 0
+            {
+                let at = self.rng.random_range(0..self.waiting.len());
+                let duel = self.waiting.swap_remove(at);
+                self.in_flight.remove(duel.first, duel.second, 1);
+                let won = self.rng.random_bool(matrix.win_probability(duel.first, duel.second));
+                let outcome = match self.rng.random_range(0..40) {
+                    0..3 => Outcome::Half,
+                    3 => Outcome::Void,
+                    4 => Outcome::None,
+                    5 if self.delay > 0 => continue, // never answered
+                    _ if won => Outcome::First,
+                    _ => Outcome::Second,
+                };
+                self.observe(&answer(duel.first, duel.second, outcome));
+            }
+            if step.is_multiple_of(64) {
+                self.compare_states(step);
+            }
+        }
+        self.compare_states(steps);
+        self.seen
+    }
+
+    fn select(&mut self, step: usize) {
+        let mut same = self.rng.clone();
+        let duel = self.policy.select(&self.in_flight, &mut self.rng).duel;
+        let expected = self.form.select(&self.in_flight, &mut same);
+        assert_eq!(duel, expected, "step {step}: {:?}\n{:?}", self.form.plan, self.seen);
+        assert_eq!(self.rng, same, "step {step}: draws");
+        assert_eq!(self.policy.champion(), self.form.champion(), "step {step}");
+        assert_eq!(self.policy.uses_in_flight(), self.form.verdict.is_none(), "step {step}");
+        if let Some(verdict) = &self.form.verdict {
+            self.seen.decided += 1;
+            self.seen.guarding += u32::from(!duel.is_self());
+            self.seen.given_up += u32::from(self.policy.champion() != verdict.winner());
+        }
+        self.seen.duels += 1;
+        if duel.is_self() {
+            self.seen.self_duels += 1;
+            self.policy.observe_self_duels(duel.first, 1);
+            self.form.observe_self_duels(duel.first, 1);
+        } else {
+            self.in_flight.add(duel.first, duel.second, 1);
+            self.waiting.push(duel);
+        }
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        let before = (self.form.plan.clone(), self.form.verdict.is_some());
+        self.policy.observe(observation);
+        self.form.observe(observation);
+        let plan = &self.form.plan;
+        if plan.claims != before.0.claims {
+            self.seen.plans += 1;
+            self.seen.leaders += u32::from(plan.leader != before.0.leader);
+            self.seen.needing_losses += u32::from(plan.needs_losses);
+        }
+        if self.form.verdict.is_some() && !before.1 {
+            self.seen.verdicts += 1;
+            self.verdict_is_right();
+        }
+    }
+
+    fn enlist(&mut self) {
+        self.policy.enlist().expect("another ranker");
+        self.form.enlist();
+        self.compare_states(0);
+    }
+
+    fn retire(&mut self, ranker: usize) {
+        self.policy.retire(ranker).expect("an active ranker");
+        self.form.retire(ranker);
+        self.compare_states(0);
+    }
+
+    /// The kept parts of the two states are the same. Targets and regrets may differ in their last
+    /// digits.
+    fn compare_states(&mut self, step: usize) {
+        let (tally, _, (.., verdict), (leader, missing, needs_losses, claims), ..) =
+            saved(&*self.policy);
+        let form = &self.form;
+        assert_eq!(tally.steps(), form.reference.steps);
+        assert_eq!(verdict, form.verdict, "step {step}");
+        self.seen.condorcet +=
+            u32::from(verdict.is_some_and(|verdict| verdict.condorcet_steps.is_some()));
+        let active = form.reference.active();
+        let plan = &form.plan;
+        let ranker = |x: usize| active[x] as u16;
+        assert_eq!(leader, plan.leader.map(ranker), "step {step}");
+        assert_eq!(needs_losses, plan.needs_losses, "step {step}");
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1.0 + b.abs());
+        assert!(near(missing, plan.missing_at_first), "step {step}");
+        assert_eq!(claims.len(), plan.claims.len(), "step {step}");
+        for (claim, &(x, y, target, regret)) in claims.iter().zip(&plan.claims) {
+            assert_eq!((claim.0, claim.1), (ranker(x), ranker(y)), "step {step}");
+            assert!(near(claim.2, target) && near(claim.3, regret), "step {step}");
+        }
+    }
+
+    /// The crate's rule certifies the same rankers at the counts of a new verdict; with up to four
+    /// rankers, no truth in which the winner is wrong has a capital below `1/δ`.
+    fn verdict_is_right(&self) {
+        let (field, rule) = (self.form.field(), self.form.rule());
+        let k = field.rankers;
+        let mut counts = Tally::new(k);
+        for (x, row) in field.wins.iter().enumerate() {
+            for (y, &wins) in row.iter().enumerate().filter(|&(y, _)| y < x) {
+                let record = |counts: &mut Tally, outcome, times: f64| {
+                    counts.record_run(Duel::new(x, y), outcome, times as u32);
+                };
+                record(&mut counts, Outcome::First, wins.floor());
+                record(&mut counts, Outcome::Second, field.wins[y][x].floor());
+                record(&mut counts, Outcome::Half, 2.0 * wins.fract());
+            }
+        }
+        let (mixture, all) = (LeadEvidence::over(self.target.margin), (0..k).collect::<Vec<_>>());
+        let evidence = PairEvidence::new(&mixture, &counts, &all);
+        let same = CopelandRule::new(k, rule.error, self.target.margin);
+        for x in 0..k {
+            let certified = rule.certifies(&field, x);
+            assert_eq!(same.certifies(&evidence, x, &mut usize::MAX.clone()), certified);
+            assert_eq!(same.certifies_condorcet(&evidence, x), rule.certifies_condorcet(&field, x));
+            if certified && (3..=4).contains(&k) {
+                let e: Vec<Vec<f64>> = field
+                    .evidence
+                    .iter()
+                    .map(|row| row.iter().map(|ln| ln.min(40.0).exp()).collect())
+                    .collect();
+                for truth in truths(k) {
+                    for best in winners(&truth) {
+                        let (phi, wrong) = capital(&truth, best, &e, self.target.margin > 0.0);
+                        assert!(!wrong.contains(&x) || phi >= (1.0 - 1e-9) / rule.error);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn named(name: &str) -> PreferenceMatrix {
+    super::super::arena::matrix(name)
+}
+
+/// The best ranker beats all others, and the others beat one another in order.
+fn ordered(rankers: usize, p: f64) -> PreferenceMatrix {
+    PreferenceMatrix::from_pairs(rankers, |_, _| p).expect("probabilities")
+}
+
+/// Runs of so many rankers, each with its seed, urgency, margin and delay.
+fn traces(
+    rankers: usize,
+    confidence: f64,
+    matrix: &PreferenceMatrix,
+    steps: usize,
+    settings: &[(u64, f64, f64, usize)],
+) -> Seen {
+    let mut all = Seen::default();
+    for &(seed, urgency, margin, delay) in settings {
+        let target = Target { confidence, margin };
+        let seen = Trace::new(rankers, target, urgency, delay, seed).run(matrix, steps);
+        println!("{rankers} rankers, urgency {urgency}, margin {margin}, delay {delay}: {seen:?}");
+        all.add(seen);
+    }
+    all
+}
+
+#[test]
+fn two_rankers() {
+    let settings = [(1, 0.9, 0.0, 0), (2, 0.9, 0.02, 7), (3, 0.0, 0.0, 40), (4, 1.0, 0.02, 0)];
+    let seen = traces(2, 0.95, &ordered(2, 0.6), 2500, &settings);
+    assert!(seen.verdicts == 4 && seen.guarding > 0 && seen.condorcet > 0, "{seen:?}");
+}
+
+#[test]
+fn three_rankers_in_order_and_in_a_cycle() {
+    let cycle = PreferenceMatrix::from_pairs(3, |i, j| if (i, j) == (0, 2) { 0.3 } else { 0.7 });
+    let cycle = cycle.expect("probabilities");
+    let settings = [(1, 0.9, 0.0, 0), (2, 0.9, 0.02, 9), (3, 0.3, 0.0, 60), (4, 1.0, 0.02, 0)];
+    let seen = traces(3, 0.9, &ordered(3, 0.65), 2500, &settings);
+    assert!(seen.verdicts > 2 && seen.guarding > 0, "{seen:?}");
+    let seen = traces(3, 0.9, &cycle, 3000, &settings);
+    assert!(seen.verdicts > 0 && seen.needing_losses > 20, "{seen:?}");
+}
+
+#[test]
+fn five_rankers() {
+    let settings = [(1, 0.9, 0.0, 0), (2, 0.9, 0.02, 25), (3, 0.5, 0.0, 200), (4, 1.0, 0.02, 3)];
+    let seen = traces(5, 0.9, &ordered(5, 0.65), 3000, &settings);
+    assert!(seen.verdicts > 1 && seen.leaders > 4, "{seen:?}");
+    let seen = traces(5, 0.6, &named("cycle:5:1"), 3000, &settings);
+    assert!(seen.verdicts > 0 && seen.needing_losses > 20, "{seen:?}");
+}
+
+#[test]
+fn eight_rankers() {
+    let settings = [(1, 0.9, 0.0, 0), (2, 0.7, 0.02, 50)];
+    let seen = traces(8, 0.95, &named("arithmetic-8"), 3000, &settings);
+    assert!(seen.verdicts > 0 && seen.plans > 50, "{seen:?}");
+    let seen = traces(8, 0.5, &named("cycle:8:1"), 3000, &settings);
+    assert!(seen.verdicts > 0 && seen.needing_losses > 20, "{seen:?}");
+}
+
+/// More than 20 rankers: only majorities near the top end a plan, there is less patience, and a
+/// check comes later.
+#[test]
+fn many_rankers() {
+    let seen = traces(21, 0.8, &named("btl:21:1"), 1500, &[(1, 0.9, 0.0, 0), (2, 0.9, 0.02, 100)]);
+    assert!(seen.plans > 50 && seen.needing_losses > 20, "{seen:?}");
+    let seen = traces(24, 0.8, &ordered(24, 0.9), 1500, &[(1, 0.9, 0.0, 0)]);
+    assert!(seen.verdicts > 0 && seen.guarding > 0, "{seen:?}");
+}
+
+/// Rankers come and go before the verdict and after it, with duels of theirs in flight.
+#[test]
+fn a_changing_roster() {
+    let matrix = named("btl:6:3");
+    let mut all = Seen::default();
+    for (seed, margin, delay) in [(1, 0.0, 0), (2, 0.02, 12), (3, 0.0, 30)] {
+        let mut trace = Trace::new(4, Target { confidence: 0.9, margin }, 0.9, delay, seed);
+        trace.run(&matrix, 300);
+        trace.enlist();
+        trace.run(&matrix, 900);
+        trace.retire(1);
+        trace.run(&matrix, 1200);
+        trace.enlist();
+        trace.run(&matrix, 600);
+        trace.retire(trace.policy.champion());
+        all.add(trace.run(&matrix, 1200));
+    }
+    println!("{all:?}");
+    assert!(all.verdicts > 1 && all.plans > 100, "{all:?}");
+}
+
+/// A policy from counts alone makes its plan at once.
+#[test]
+fn counts_alone() {
+    let counts = [vec![0, 9, 8, 4], vec![3, 0, 7, 2], vec![2, 5, 0, 6], vec![4, 6, 2, 0]];
+    let target = Target { confidence: 0.95, margin: 0.0 };
+    let mut trace = Trace::from_counts(&counts, target, 0.9, 4, 1);
+    trace.compare_states(0);
+    assert!(trace.form.plan.leader.is_some());
+    let seen = trace.run(&ordered(4, 0.7), 2500);
+    assert!(seen.verdicts == 1, "{seen:?}");
+}
+
+/// Counts that misled have a verdict at once. It is given up when its winner loses its lead.
+#[test]
+fn a_wrong_verdict() {
+    let counts = [vec![0, 24, 24], vec![6, 0, 10], vec![6, 10, 0]];
+    let target = Target { confidence: 0.8, margin: 0.0 };
+    let mut trace = Trace::from_counts(&counts, target, 0.9, 4, 1);
+    assert!(trace.form.verdict.is_some());
+    let seen = trace.run(&ordered(3, 0.1), 6000);
+    println!("{seen:?}");
+    assert!(seen.given_up > 100 && seen.given_up < 6000, "{seen:?}");
+}

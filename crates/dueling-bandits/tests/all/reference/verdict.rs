@@ -1,0 +1,351 @@
+//! D-TS-Verdict, written from `docs/verdict.md`, "The policy that works towards it". It has no
+//! paper.
+//!
+//! Every step starts from the win counts. What a step cannot know from them is kept: the plan as it
+//! was made (leader, claims, targets), when that was, whether a majority has turned since, the
+//! counts at the newest change of the roster, the comparisons since, and the verdict.
+//!
+//! The explorer is D-TS+. It is the crate's `d-ts-plus`, through its public face: the same
+//! observations and the same generator give the same duels, and it has a reference form of its own
+//! ([`double_thompson`](super::double_thompson)).
+//!
+//! The stopping rule is the bound of the documentation, since that decides when a verdict comes.
+//! The tests hold it against the crate's rule, and with few rankers against all truths.
+
+pub mod field;
+pub mod plan;
+pub mod rule;
+
+use dueling_bandits::evidence::{Target, Verdict};
+use dueling_bandits::{Duel, InFlight, Observation, Policy, PolicyRng};
+use rand::RngExt;
+
+use self::field::Field;
+use self::plan::{Plan, Prices};
+use self::rule::Rule;
+use super::Reference;
+
+#[derive(Debug)]
+pub struct ReferenceVerdict {
+    pub reference: Reference,
+    explorer: Box<dyn Policy>,
+    target: Target,
+    urgency: f64,
+    /// Changes of the roster, and `W` at the newest one.
+    changes: u32,
+    before: Vec<Vec<f64>>,
+    /// Comparisons since then.
+    comparisons: u64,
+    pub verdict: Option<Verdict>,
+    pub plan: Plan,
+    planned_at: u64,
+    is_stale: bool,
+}
+
+impl ReferenceVerdict {
+    /// `explorer` is D-TS+ with the counts so far, which are those of a roster that never changed.
+    pub fn new(explorer: Box<dyn Policy>, target: Target, urgency: f64) -> Self {
+        let reference = Reference::of(&*explorer, 0.51);
+        let k = reference.rankers();
+        let all: f64 = reference.wins.iter().flatten().sum();
+        let mut form = Self {
+            explorer,
+            target,
+            urgency,
+            changes: 0,
+            before: vec![vec![0.0; k]; k],
+            comparisons: all as u64,
+            verdict: None,
+            plan: Plan::default(),
+            planned_at: 0,
+            is_stale: false,
+            reference,
+        };
+        form.check();
+        if form.reference.steps > 0 && form.verdict.is_none() {
+            form.make_plan();
+        }
+        form
+    }
+
+    /// The active rankers; a place is an index into them.
+    fn active(&self) -> Vec<usize> {
+        self.reference.active()
+    }
+
+    /// What the counts since the roster last changed say.
+    pub fn field(&self) -> Field {
+        let active = self.active();
+        let since = |i: usize, j: usize| {
+            let before = self.before.get(i).and_then(|row| row.get(j)).copied().unwrap_or(0.0);
+            self.reference.wins[i][j] - before
+        };
+        let row = |&i: &usize| active.iter().map(|&j| since(i, j)).collect();
+        Field::of(active.iter().map(row).collect(), self.target.margin)
+    }
+
+    /// The stopping rule of the present stretch.
+    pub fn rule(&self) -> Rule {
+        let change = f64::from(self.changes);
+        // as the policy computes it: 1 - 0.9 is not exactly 0.1
+        let share = match self.changes {
+            0 => 0.9,
+            _ => (1.0 - 0.9) / (change * (change + 1.0)),
+        };
+        Rule {
+            rankers: self.active().len().max(2),
+            error: (1.0 - self.target.confidence) * share,
+            margin: self.target.margin,
+        }
+    }
+
+    /// Copeland scores of all counts.
+    fn score(&self, i: usize) -> usize {
+        let wins = &self.reference.wins;
+        self.active().into_iter().filter(|&j| wins[i][j] > wins[j][i]).count()
+    }
+
+    pub fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
+        let steps = self.reference.steps as f64;
+        let active = self.active();
+        if let Some(verdict) = &self.verdict {
+            return self.guard(verdict.winner(), in_flight, rng);
+        }
+        // a pair at random, three times from step t to 2t, over ln 2
+        if rng.random::<f64>() * (steps + 1.0) < 3.0 && active.len() > 1 {
+            let first = rng.random_range(0..active.len());
+            let others: Vec<usize> =
+                active.iter().copied().filter(|&j| j != active[first]).collect();
+            return Duel::new(active[first], others[rng.random_range(0..others.len())]);
+        }
+        let explored = self.explorer.select(in_flight, rng).duel;
+        if !explored.is_self() && rng.random::<f64>() >= self.urgency {
+            return explored;
+        }
+        let field = self.field();
+        let patience = self.patience(&field);
+        if patience < 1.0 && rng.random::<f64>() >= patience {
+            return explored;
+        }
+        self.prove(&field, explored, in_flight, rng)
+    }
+
+    fn patience(&self, field: &Field) -> f64 {
+        let k = field.rankers as f64;
+        let duels = self.reference.steps as f64 + self.plan.missing(field);
+        let ratio = if self.target.margin > 0.0 {
+            1e5 / duels
+        } else {
+            let by_duels = 1e5 * (20.0 / k).min(1.0) / duels;
+            by_duels.min(3e3 / self.plan.regret(field))
+        };
+        if ratio >= 1.0 { 1.0 } else { (ratio * ratio * ratio).max(0.05 * ratio) }
+    }
+
+    /// "The choice".
+    fn prove(
+        &self,
+        field: &Field,
+        explored: Duel,
+        in_flight: &InFlight,
+        rng: &mut PolicyRng,
+    ) -> Duel {
+        let active = self.active();
+        let weights = self.plan.weights(field, &active, in_flight);
+        let duel_of = |at: usize| {
+            let (x, y, ..) = self.plan.claims[at];
+            Duel::new(active[x], active[y])
+        };
+        let leader = self.plan.leader.map(|x| active[x]);
+        if leader != Some(explored.first) {
+            let of_both = (0..weights.len()).find(|&at| {
+                let Duel { first, second } = duel_of(at);
+                let (low, high) = (first.min(second), first.max(second));
+                leader.is_some_and(|leader| {
+                    (low, high) == (leader.min(explored.first), leader.max(explored.first))
+                })
+            });
+            if let Some(at) = of_both
+                && weights[at] > 0.0
+                && !explored.is_self()
+            {
+                return duel_of(at);
+            }
+            if !self.plan.needs_losses {
+                return explored;
+            }
+        }
+        let mut rest = rng.random::<f64>() * weights.iter().sum::<f64>();
+        let mut drawn = None;
+        for at in (0..weights.len()).filter(|&at| weights[at] > 0.0) {
+            drawn = Some(at);
+            rest -= weights[at];
+            if rest < 0.0 {
+                break;
+            }
+        }
+        match drawn {
+            Some(at) => duel_of(at),
+            None if self.plan.is_complete(field) => explored,
+            // everything is in flight
+            None => Duel::new(explored.first, explored.first),
+        }
+    }
+
+    /// "After the verdict".
+    fn guard(&self, winner: usize, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
+        if self.still_leads(winner) {
+            let draw = rng.random::<f64>();
+            if draw >= 0.02 + 20.0 / (self.reference.steps as f64 + 1.0) {
+                return Duel::new(winner, winner);
+            }
+            if draw >= 0.02
+                && let Some(rival) = self.nearest_rival(winner)
+            {
+                return Duel::new(winner, rival);
+            }
+        }
+        self.explorer.select(in_flight, rng).duel
+    }
+
+    fn still_leads(&self, winner: usize) -> bool {
+        self.active().into_iter().all(|i| self.score(i) <= self.score(winner))
+    }
+
+    /// The beaten ranker with the least evidence that the winner beats it.
+    fn nearest_rival(&self, winner: usize) -> Option<usize> {
+        let (active, field) = (self.active(), self.field());
+        let x = active.iter().position(|&i| i == winner)?;
+        let beaten = (0..active.len()).filter(|&y| field.wins[x][y] > field.wins[y][x]);
+        let evidence = |y: &usize| field.evidence[x][*y];
+        beaten.min_by(|y, z| evidence(y).total_cmp(&evidence(z))).map(|y| active[y])
+    }
+
+    pub fn champion(&self) -> usize {
+        match &self.verdict {
+            Some(verdict) if self.still_leads(verdict.winner()) => verdict.winner(),
+            _ => self.explorer.champion(),
+        }
+    }
+
+    /// Fold one answer.
+    pub fn observe(&mut self, observation: &Observation) {
+        let Duel { first, second } = observation.duel;
+        let side = |of: &Reference| of.wins[first][second].partial_cmp(&of.wins[second][first]);
+        let before = side(&self.reference);
+        self.reference.record(observation.duel, observation.outcome);
+        self.explorer.observe(observation);
+        if self.reference.retired[first] || self.reference.retired[second] {
+            return;
+        }
+        // a check every eight comparisons, more rarely with more than 23 rankers
+        let k = self.active().len() as u64;
+        self.comparisons += 1;
+        if self.comparisons.is_multiple_of((k * k / 64).max(8)) {
+            self.check();
+        }
+        if self.verdict.is_none() {
+            self.plan_if_due(first, second, side(&self.reference) != before);
+        }
+    }
+
+    /// Fold self-duels.
+    pub fn observe_self_duels(&mut self, ranker: usize, count: u64) {
+        self.reference.steps += count;
+        self.explorer.observe_self_duels(ranker, count);
+    }
+
+    fn check(&mut self) {
+        let (active, rule) = (self.active(), self.rule());
+        let steps = self.reference.steps;
+        if active.len() < 2 {
+            return;
+        }
+        match &mut self.verdict {
+            None => {
+                let field = self.field();
+                let winners = rule.winners(&field);
+                let Some(&leader) = winners.first() else { return };
+                self.verdict = Some(Verdict {
+                    winners: winners.iter().map(|&x| active[x] as u16).collect(),
+                    steps,
+                    comparisons: self.comparisons,
+                    condorcet_steps: rule.certifies_condorcet(&field, leader).then_some(steps),
+                });
+                self.plan = Plan::default();
+            }
+            Some(Verdict { condorcet_steps: Some(_), .. }) => {}
+            Some(verdict) => {
+                let winner = verdict.winner();
+                let place = active.iter().position(|&i| i == winner);
+                let field = self.field();
+                if place.is_some_and(|x| rule.certifies_condorcet(&field, x))
+                    && let Some(verdict) = &mut self.verdict
+                {
+                    verdict.condorcet_steps = Some(steps);
+                }
+            }
+        }
+    }
+
+    /// "A plan is made anew …". The pair has a new outcome, which may have turned its majority.
+    fn plan_if_due(&mut self, first: usize, second: usize, turned: bool) {
+        let (active, field) = (self.active(), self.field());
+        let k = active.len() as u64;
+        if turned {
+            // with many rankers, only near the top
+            let of_leader = self.plan.leader.map_or(0, |x| self.score(active[x]));
+            let top = self.score(first).max(self.score(second)) + 1 >= of_leader;
+            self.is_stale |= k <= 20 || top;
+        }
+        self.is_stale |= self.plan.missing(&field) > 1.5 * self.plan.missing_at_first;
+        let since = self.reference.steps - self.planned_at;
+        let grown = (self.reference.steps as f64 * 0.05) as u64;
+        let is_due = self.plan.leader.is_none()
+            || self.is_stale
+            || since >= grown.max(16)
+            || self.plan.is_complete(&field) && since >= 8;
+        if is_due && since >= (k * k / 32).max(4) {
+            self.make_plan();
+        }
+    }
+
+    fn make_plan(&mut self) {
+        let field = self.field();
+        let prices = Prices {
+            field: &field,
+            margin: self.target.margin,
+            steps: self.reference.steps,
+            before: self.plan.leader,
+        };
+        self.plan = Plan::of(&prices, &self.rule());
+        self.planned_at = self.reference.steps;
+        self.is_stale = false;
+    }
+
+    /// Add a ranker.
+    pub fn enlist(&mut self) {
+        self.explorer.enlist().expect("D-TS+ takes more rankers");
+        self.reference.wins.iter_mut().for_each(|row| row.push(0.0));
+        let k = self.reference.rankers() + 1;
+        self.reference.wins.push(vec![0.0; k]);
+        self.reference.retired.push(false);
+        self.roster_changed();
+    }
+
+    /// Retire a ranker that is active.
+    pub fn retire(&mut self, ranker: usize) {
+        self.explorer.retire(ranker).expect("D-TS+ retires rankers");
+        self.reference.retired[ranker] = true;
+        self.roster_changed();
+    }
+
+    fn roster_changed(&mut self) {
+        self.changes += 1;
+        self.before = self.reference.wins.clone();
+        self.comparisons = 0;
+        self.verdict = None;
+        self.plan = Plan::default();
+        self.is_stale = true;
+    }
+}
