@@ -45,7 +45,7 @@ Examples:
   rankduel bench replicas --database-url postgres://…/scratch --servers 4 --server-cpus 0.2
   rankduel bench --database-url postgres://…/scratch --rounds 5 --seconds 5 --format json")]
 pub struct Arguments {
-    /// The parts to measure [default: all that the database supports]
+    /// The parts to measure [default: all that the database supports, without reports]
     #[arg(value_enum, value_name = "PART")]
     parts: Vec<Part>,
 
@@ -167,7 +167,7 @@ pub fn run(arguments: Arguments) -> Result<(), CommandError> {
     };
     bench.runtime.block_on(bench.store.migrate()).context("the database cannot be used")?;
     let parts = if arguments.parts.is_empty() {
-        let all = [Part::Duels, Part::Feedback, Part::Start, Part::Reports, Part::Replicas];
+        let all = [Part::Duels, Part::Feedback, Part::Start, Part::Replicas];
         all.into_iter()
             .filter(|part| *part != Part::Replicas || bench.store.kind() == "postgres")
             .collect()
