@@ -144,8 +144,9 @@ impl Regret {
         self.weak
     }
 
-    /// Cumulative regret, unless it [is weak](Self::is_weak), from the appearances of each ranker. A step is two appearances; a
-    /// self-duel is two of the same ranker. Summed in the order of the rankers; O(K).
+    /// Cumulative regret from the appearances of each ranker, unless it [is weak](Self::is_weak). A
+    /// step is two appearances; a self-duel is two of the same ranker. Summed in the order of the
+    /// rankers; O(K).
     pub fn of_appearances(&self, appearances: &[u64]) -> f64 {
         self.losses.iter().zip(appearances).map(|(loss, &shown)| loss * shown as f64).sum::<f64>()
             / 2.0

@@ -71,8 +71,8 @@ impl Point {
         Self { step, mean, median, standard_error, standard_deviation, half_interval }
     }
 
-    /// Whether the median differs from the mean by more than a quarter: a few bad runs make the mean
-    /// and its interval.
+    /// Whether the median differs from the mean by more than a quarter: a few bad runs make the
+    /// mean and its interval.
     fn is_skewed(&self) -> bool {
         (self.mean - self.median).abs() > 0.25 * self.mean
     }
@@ -141,7 +141,8 @@ fn quoted(field: &str) -> String {
 }
 
 impl Report {
-    /// The report as a plot over logarithmic time, with the 95 % confidence band of the mean. The plot omits the first thousandth of the time, in which policies learn little.
+    /// The report as a plot over logarithmic time, with the 95 % confidence band of the mean. The
+    /// plot omits the first thousandth of the time, in which policies learn little.
     pub fn plot(&self, y_scale: Scale) -> Plot {
         let first_step = self.horizon / 1000;
         let runs = if self.runs == 1 {

@@ -152,7 +152,7 @@ mod lines {
         curve("scomp2:elimination=kl-published"),
         curve("rmed1"),
         curve("rucb:alpha=0.51"),
-        // The variant of the library that the paper used: a tight radius, and no ranker meets itself.
+        // As in the library that the paper used: a tight radius, and no ranker meets itself.
         curve("btm:gamma=1.3,kappa=1,self_pairs=false"),
     ];
     pub const BATCHES: &[Line] = &[

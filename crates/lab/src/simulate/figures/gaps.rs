@@ -150,8 +150,8 @@ fn subsets(gaps: &[Gaps]) -> u64 {
     gaps.first().map_or(0, |of_size| of_size.winners.values().sum())
 }
 
-/// The bounds of Theorems 11 and 13 beside the measured regret, as CSV. Regret is that of the paper,
-/// twice ours. Theorem 11 holds with probability 0.95; Theorem 13 has no constant.
+/// The bounds of Theorems 11 and 13 beside the measured regret, as CSV. Regret is that of the
+/// paper, twice ours. Theorem 11 holds with probability 0.95; Theorem 13 has no constant.
 pub fn bounds_csv(figure: &RegretFigure, matrix: &PreferenceMatrix, reports: &[Report]) -> String {
     debug_assert_eq!(figure.regret, RegretKind::Copeland);
     let hardness = CopelandHardness::of(matrix);

@@ -63,8 +63,8 @@ fn parameter(part: &str) -> String {
     format!("{symbol} = {value}")
 }
 
-/// The looks of the policies of one figure. The second and later of a kind have its colour and other
-/// dashes. A policy without a look of its own gets one by its position.
+/// The looks of the policies of one figure. The second and later of a kind have its colour with
+/// other dashes. A policy without a look of its own gets one by its position.
 pub fn looks<'a>(policies: impl Iterator<Item = &'a str>) -> Vec<Look> {
     let mut seen: Vec<&str> = Vec::new();
     policies
