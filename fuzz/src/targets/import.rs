@@ -45,7 +45,7 @@ pub fn run(bytes: &[u8]) {
         _ => changed(bytes),
     };
     let Some(lines) = lines else { return };
-    if lines.iter().any(|line| has_large_batch(line)) {
+    if lines.iter().any(has_large_batch) {
         return;
     }
     let file = with_digests(lines);
