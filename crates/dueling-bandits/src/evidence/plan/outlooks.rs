@@ -87,11 +87,13 @@ impl Outlooks {
         }
         self.outlooks[there] = Outlook::of(won, lost, 0.5 - margin);
         self.outlooks[back] = Outlook::of(lost, won, 0.5 - margin);
-        let above = match margin > 0.0 {
-            true => Outlook::of(won, lost, 0.5).probability,
-            false => self.outlooks[there].probability,
-        };
-        (self.above_half[there], self.above_half[back]) = (above, 1.0 - above);
+        // each from its own side, so that the order of the pair does not change the last digit
+        for (at, won, lost) in [(there, won, lost), (back, lost, won)] {
+            self.above_half[at] = match margin > 0.0 {
+                true => Outlook::of(won, lost, 0.5).probability,
+                false => self.outlooks[at].probability,
+            };
+        }
     }
 
     /// Number of rankers, `K`.

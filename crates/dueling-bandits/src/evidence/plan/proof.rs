@@ -45,10 +45,15 @@ impl Survey<'_> {
                     total += losses[at].sum(needed);
                     keys.push((self.price(a, j, target) - losses[at].saved_by_a_win(needed), at));
                 }
+                // in full order, so that equal prices mean the same wins in every version of `std`
+                let order = |one: &(f64, usize), other: &(f64, usize)| {
+                    one.0.total_cmp(&other.0).then(one.1.cmp(&other.1))
+                };
                 if wins > 0 && wins < keys.len() {
-                    keys.select_nth_unstable_by(wins - 1, |one, other| one.0.total_cmp(&other.0));
+                    keys.select_nth_unstable_by(wins - 1, order);
                 }
                 keys.truncate(wins);
+                keys.sort_unstable_by(order);
                 total += keys.iter().map(|(key, _)| key).sum::<f64>();
                 if needed > 0 {
                     total *= caution;

@@ -87,8 +87,7 @@ impl Prices<'_> {
     /// what they save, the price of the last of these losses.
     ///
     /// Sums run over the others in ascending order, and over wins in the order in which they are
-    /// taken, so that proofs of equal prices compare as in the policy's own form. Which of several
-    /// equally cheap wins are taken is up to `select_nth_unstable_by`, there and here.
+    /// taken, cheapest first, so that proofs of equal prices compare as in the policy's own form.
     pub fn cheapest(&self, (alone, among): (f64, f64)) -> Option<Proof> {
         let k = self.field.rankers;
         let (of_losses, of_wins) = (self.table(among), [self.table(among), self.table(alone)]);
@@ -117,9 +116,7 @@ impl Prices<'_> {
                     price += all;
                     wins.push((of_wins[usize::from(d == 0)][a][j] - saved, j));
                 }
-                if l < wins.len() {
-                    wins.select_nth_unstable_by(l - 1, |one, other| one.0.total_cmp(&other.0));
-                }
+                wins.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
                 wins.truncate(l);
                 price =
                     (price + wins.iter().map(|(price, _)| price).sum::<f64>()) * self.factor(a, d);
