@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[cfg(feature = "serde")]
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Expected number of uniformly random pairs from step `t` to step `2t`, over `ln 2`. They make
 /// every pair met again and again, so that no wrong majority lasts.
 const UNIFORM_PAIRS: f64 = 3.0;
