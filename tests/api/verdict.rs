@@ -73,7 +73,7 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     let chances: f64 =
         (0..3).map(|i| open["rankers"][i]["condorcet_probability"].as_f64().unwrap()).sum();
     assert!(
-        chances <= 1.0 + 1e-9 && open["rankers"][0]["condorcet_probability"].as_f64() > Some(0.7),
+        chances <= 1.0 + 1e-9 && open["rankers"][0]["condorcet_probability"].as_f64() > Some(0.4),
         "{open}"
     );
     assert!(open["sentence"].as_str().is_some_and(|text| text.contains("`a` leads")), "{open}");

@@ -29,6 +29,8 @@ const PATIENCE: f64 = 1e5;
 const LEAST_PATIENCE: f64 = 0.05;
 /// The same for a proof that costs more Copeland regret than this.
 const REGRET_PATIENCE: f64 = 3e3;
+/// Share of pages that wait while all that the plan lacks is in flight.
+const WAITING: f64 = 0.5;
 /// Share of exploration after the verdict.
 const GUARD: f64 = 0.02;
 /// Duels of the winner with its nearest rival after the verdict, from step `t` to `2t`, over `ln 2`.
@@ -185,9 +187,20 @@ impl Deciding {
         }
         match self.plan.draw(in_flight, rng.random()) {
             Some((winner, loser)) => Selection::of(winner, loser),
-            // all that is missing is in flight: wait for it
-            None if !self.plan.is_complete() => Selection::of(first, first),
+            None if !self.plan.is_complete() => self.waiting(first, rng),
             None => explored,
+        }
+    }
+
+    /// All that the plan lacks is in flight. Show one ranker alone, but not always: some of these
+    /// duels may never be answered.
+    fn waiting(&self, first: usize, rng: &mut PolicyRng) -> Selection {
+        if rng.random::<f64>() < WAITING {
+            return Selection::of(first, first);
+        }
+        match self.plan.draw(&InFlight::new(), rng.random()) {
+            Some((winner, loser)) => Selection::of(winner, loser),
+            None => Selection::of(first, first),
         }
     }
 

@@ -175,20 +175,16 @@ impl ReferenceVerdict {
                 return explored;
             }
         }
-        let mut rest = rng.random::<f64>() * weights.iter().sum::<f64>();
-        let mut drawn = None;
-        for at in (0..weights.len()).filter(|&at| weights[at] > 0.0) {
-            drawn = Some(at);
-            rest -= weights[at];
-            if rest < 0.0 {
-                break;
-            }
-        }
-        match drawn {
+        match draw(&weights, rng.random()) {
             Some(at) => duel_of(at),
             None if self.plan.is_complete(field) => explored,
             // everything is in flight
-            None => Duel::new(explored.first, explored.first),
+            None if rng.random::<f64>() < 0.5 => Duel::new(explored.first, explored.first),
+            None => {
+                let weights = self.plan.weights(field, &active, &InFlight::new());
+                draw(&weights, rng.random())
+                    .map_or_else(|| Duel::new(explored.first, explored.first), duel_of)
+            }
         }
     }
 
@@ -348,4 +344,18 @@ impl ReferenceVerdict {
         self.plan = Plan::default();
         self.is_stale = true;
     }
+}
+
+/// The place of a weight, with a probability in proportion to it; `None` if all are 0.
+fn draw(weights: &[f64], share: f64) -> Option<usize> {
+    let mut rest = share * weights.iter().sum::<f64>();
+    let mut drawn = None;
+    for at in (0..weights.len()).filter(|&at| weights[at] > 0.0) {
+        drawn = Some(at);
+        rest -= weights[at];
+        if rest < 0.0 {
+            break;
+        }
+    }
+    drawn
 }
