@@ -25,7 +25,8 @@ async fn idle_experiments_are_evicted_and_reload_unchanged(database: TestDatabas
     let server =
         Server::with(database.store().await, settings(Duration::from_secs(60), 1 << 30)).await;
     server
-        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "d-ts"}}))
+        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "d-ts"},
+            "conclude_at": null}))
         .await;
     server.create(&steady("batch", &["a", "b"])).await;
     let mut self_duels = 0;
@@ -64,7 +65,8 @@ async fn requests_during_an_eviction_are_not_lost(database: TestDatabase) {
     let server =
         Server::with(database.store().await, settings(Duration::from_millis(1), 1 << 30)).await;
     server
-        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "d-ts"}}))
+        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "d-ts"},
+            "conclude_at": null}))
         .await;
     let mut callers = JoinSet::new();
     for _ in 0..4 {

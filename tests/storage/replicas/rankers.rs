@@ -64,7 +64,8 @@ async fn all_servers_serve_during_roster_changes(database: TestDatabase) {
     let flags = ["--poll-milliseconds", "20"];
     let ((_one, one), (_other, other)) = (serve(&database, &flags), serve(&database, &flags));
     one.create(
-        &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+        &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"},
+            "conclude_at": null}),
     )
     .await;
     let stop = AtomicBool::new(false);
@@ -102,7 +103,8 @@ async fn servers_with_one_stale_roster(
     let (one, other) = (serve(database, &without_notices), serve(database, &without_notices));
     one.1
         .create(
-            &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+            &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"},
+                "conclude_at": null}),
         )
         .await;
     assert_eq!(other.1.position("search").await, 0, "the other has it in memory");
@@ -160,7 +162,8 @@ async fn notifications_carry_roster_changes_on_postgresql() {
     let ((_one, one), (_other, other)) =
         (serve(&database, &NEVER_LOOKS), serve(&database, &NEVER_LOOKS));
     one.create(
-        &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+        &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"},
+            "conclude_at": null}),
     )
     .await;
     other.standings("search").await;

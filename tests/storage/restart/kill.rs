@@ -107,7 +107,8 @@ async fn policies_of_all_kinds_are_restored(database: TestDatabase) {
                     policy["horizon"] = json!(2000);
                 }
                 client
-                    .create(&json!({"name": name, "rankers": ["a", "b", "c", "d"], "policy": policy, "ties": "coin"}))
+                    .create(&json!({"name": name, "rankers": ["a", "b", "c", "d"], "policy": policy, "ties": "coin",
+                        "conclude_at": null}))
                     .await;
             }
         }

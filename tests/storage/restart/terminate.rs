@@ -19,7 +19,8 @@ async fn a_stop_under_load_loses_nothing(database: TestDatabase) {
     let (process, client) = serve(&database);
     client.create(&steady("search", &["a", "b", "c"])).await;
     client
-        .create(&json!({"name": "live", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
+        .create(&json!({"name": "live", "rankers": ["a", "b"], "policy": {"kind": "uniform"},
+            "conclude_at": null}))
         .await;
     let searching = storm(&client, &["search"], &memory);
     let alone = Shared::default();
