@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import threading
 import time
 import unittest
+from typing import Any
 
-from rankduel import Duel, Page, Rankduel
+from rankduel import AsyncRankduel, Duel, Page, Rankduel
 from server import Server, free_port
 
 RANKINGS = {"bm25": ["a", "b", "c", "d"], "neural": ["d", "c", "x", "y"]}
 
 
-def connect(url: str, experiment: str = "search", **more: object) -> Rankduel:
-    return Rankduel(url, experiment=experiment, control="bm25", **{"deadline": 2.0, **more})  # type: ignore[arg-type]
+def connect(url: str, experiment: str = "search", **more: Any) -> Rankduel:
+    return Rankduel(url, experiment=experiment, control="bm25", **{"deadline": 2.0, **more})
 
 
 def waits_until(what: str, holds: object) -> None:
@@ -42,7 +44,7 @@ class WithServer(unittest.TestCase):
         self.experiment = self.id().rpartition(".")[2].replace("_", "-")[:64]
         self.server.create(self.experiment)
 
-    def client(self, **more: object) -> Rankduel:
+    def client(self, **more: Any) -> Rankduel:
         client = connect(self.server.url, self.experiment, **more)
         self.addCleanup(client.close, 0)
         return client
@@ -81,12 +83,19 @@ class Pages(WithServer):
     def test_pages_of_one_list(self) -> None:
         client = self.client()
         duel = client.next_duel()
-        lists = (RANKINGS[duel.left], RANKINGS[duel.right], RANKINGS["bm25"])
-        first = client.more(duel, *lists, length=2)
-        second = client.more(first, *lists, length=2, offset=2)
-        whole = client.more(duel, *lists, length=4)
+        first = client.more(duel, RANKINGS, length=2)
+        second = client.more(Page.from_json(first.to_json()), RANKINGS, length=2, offset=2)
+        whole = client.more(Duel.from_json(duel.to_json()), RANKINGS, length=4)
         self.assertEqual(first.documents + second.documents, whole.documents)
         self.assertEqual([slot.position for slot in second.slots], [2, 3])
+
+    def test_clicks_of_another_request(self) -> None:
+        page = self.client().page(RANKINGS)
+        other = self.client()
+        other.clicked(page.duel_id, [0])
+        other.clicked(None, [0])
+        self.assertTrue(other.flush())
+        self.assertEqual((other.counts().recorded, self.duels()), (1, 1))
 
     def test_pieces_make_one_outcome(self) -> None:
         client = self.client()
@@ -138,6 +147,36 @@ class Pages(WithServer):
             thread.join()
         self.assertTrue(client.flush())
         self.assertEqual((client.counts().recorded, self.duels()), (100, 100))
+
+
+class Asyncio(WithServer):
+    def test_many_searches(self) -> None:
+        active = 0
+        most = 0
+
+        async def ranking(ranker: str) -> list[str]:
+            nonlocal active, most
+            active += 1
+            most = max(most, active)
+            await asyncio.sleep(0.01)
+            active -= 1
+            return RANKINGS[ranker]
+
+        async def searches() -> list[Page]:
+            options: dict[str, Any] = {"experiment": self.experiment, "control": "bm25", "deadline": 10.0}
+            async with AsyncRankduel(self.server.url, **options) as client:
+                await client.check()
+                pages = await asyncio.gather(*(client.page(ranking, length=3) for _ in range(100)))
+                for page in pages:
+                    client.clicked(page.duel_id, [0])
+                await client.flush()
+                return pages
+
+        pages = asyncio.run(searches())
+        self.assertEqual({page.fallback for page in pages}, {None})
+        self.assertEqual(self.duels(), 100)
+        # both rankings of a page are made at the same time
+        self.assertGreaterEqual(most, 2)
 
 
 class Faults(WithServer):
@@ -313,9 +352,11 @@ class WithoutServer(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "control"):
             client.page({"neural": ["a"]})
         with self.assertRaisesRegex(ValueError, "left, right, tie or none"):
-            client.outcome(Page((), "x", 0.0, 0), "up")
-        with self.assertRaises(ValueError):
-            connect("http://127.0.0.1", deadline=0)
+            client.outcome("x", "up")
+        wrong: list[dict[str, Any]] = [{"deadline": 0}, {"queue": 0}, {"stock": -1}, {"stock_seconds": 0}]
+        for options in wrong:
+            with self.assertRaises(ValueError):
+                connect("http://127.0.0.1", **options)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,22 @@
+import { asDuel, asPage, inFull } from "./answers.js";
+import { RankduelError } from "./errors.js";
 import { type Counts, FeedbackQueue } from "./feedback.js";
-import { type Click, type Duel, NEVER, type Page, type Slot, type Window, controlPage } from "./pages.js";
-import { Failed, Transport, isObject } from "./transport.js";
+import { type Click, type Duel, NEVER, type Page, type Window, controlPage } from "./pages.js";
+import { Server } from "./server.js";
+import { Stock } from "./stock.js";
+import { Transport } from "./transport.js";
 
-/** After this many consecutive requests without an answer, the client pauses for `REST_MS`. */
-const FAILURES_TO_REST = 5;
-const REST_MS = 1000;
 const LOG_EVERY_MS = 60_000;
+/** Feedback for which only the `duelId` is known is repeated at most this long. */
+const KEPT_MS = 24 * 3_600_000;
+const OUTCOMES = ["left", "right", "tie", "none"] as const;
+
+type Ranking = (ranker: string) => readonly string[] | Promise<readonly string[]>;
 
 /** The document ids of every ranker, best first; or a function that returns those of one ranker. */
-export type Rankings =
-  | Readonly<Record<string, readonly string[]>>
-  | ((ranker: string) => readonly string[] | Promise<readonly string[]>);
+export type Rankings = Readonly<Record<string, readonly string[]>> | Ranking;
+
+export type Outcome = (typeof OUTCOMES)[number];
 
 export interface Options {
   /** The address of the server, such as `http://rankduel.internal:7171`. */
@@ -24,6 +30,10 @@ export interface Options {
   readonly deadlineMs?: number;
   /** Maximum number of waiting feedback items; default 10,000. Beyond it, the oldest is dropped. */
   readonly queue?: number;
+  /** Number of duels to request at once; default 0, for single requests. */
+  readonly stock?: number;
+  /** Seconds for which a duel of the stock may be used; default 5. */
+  readonly stockSeconds?: number;
   /** Called with the reason for each fallback to the control. */
   readonly onFallback?: (reason: string) => void;
   /**
@@ -33,115 +43,198 @@ export interface Options {
   readonly log?: (message: string) => void;
 }
 
+interface ReportOptions {
+  /** Time for all attempts; default 10,000. */
+  readonly milliseconds?: number;
+}
+
+/** The ranking of each ranker, or the error that it raised. */
+type Lists = Map<string, { readonly ranking: readonly string[] } | { readonly error: unknown }>;
+
 /** One experiment of a rankduel server. */
 export class Rankduel {
+  readonly #options: Options;
   readonly #control: string;
   readonly #deadlineMs: number;
-  readonly #onFallback: (reason: string) => void;
   readonly #log: (message: string) => void;
-  readonly #path: string;
-  readonly #transport: Transport;
+  readonly #server: Server;
+  readonly #stock: Stock | null;
   readonly #feedback: FeedbackQueue;
   readonly #loggedAt = new Map<string, number>();
-  #closed = false;
-  #failures = 0;
-  #restUntil = 0;
 
   constructor(options: Options) {
+    this.#options = options;
     this.#control = options.control;
     this.#deadlineMs = options.deadlineMs ?? 50;
     if (!(this.#deadlineMs > 0)) throw new RangeError(`deadlineMs is ${this.#deadlineMs}; it must be a number above 0`);
-    const queue = options.queue ?? 10_000;
+    const { queue = 10_000, stock = 0, stockSeconds = 5 } = options;
     if (!(queue >= 1)) throw new RangeError(`queue is ${queue}; it must be at least 1`);
-    this.#onFallback = options.onFallback ?? (() => undefined);
+    if (!(stock >= 0)) throw new RangeError(`stock is ${stock}; it must be at least 0`);
+    if (!(stockSeconds > 0)) throw new RangeError(`stockSeconds is ${stockSeconds}; it must be a number above 0`);
     const log = options.log ?? ((message: string) => console.warn(message));
     this.#log = (message) => log(`rankduel: ${message}`);
-    this.#path = `/v1/experiments/${encodeURIComponent(options.experiment)}`;
-    this.#transport = new Transport(options.url, options.key);
-    this.#feedback = new FeedbackQueue(this.#transport, `${this.#path}/feedback`, queue, this.#log);
+    const transport = new Transport(options.url, options.key);
+    this.#server = new Server(transport, options.experiment);
+    const ask = (body: object, milliseconds: number) => this.#server.ask("/next-duel", body, milliseconds);
+    this.#stock = stock > 0 ? new Stock(ask, stock, stockSeconds * 1000) : null;
+    this.#feedback = new FeedbackQueue(transport, `${this.#server.path}/feedback`, queue, this.#log);
   }
 
-  /** The two rankers to interleave. If rankduel does not answer in time, both are the control. */
-  async nextDuel(): Promise<Duel> {
-    return this.#orControl(
-      async () => asDuel(await this.#ask("/next-duel", undefined, this.#deadlineMs)),
-      (reason) => ({
-        left: this.#control,
-        right: this.#control,
-        selfDuel: true,
-        duelId: null,
-        expiresAt: NEVER,
-        fallback: reason,
-      }),
-    );
+  /**
+   * The rankers of the experiment. Call it when your service starts: it rejects with `RankduelError`
+   * if the server, the experiment or the key is wrong, or if the control is not one of the rankers,
+   * which otherwise shows only in an outage. A key needs the scope `read` for it.
+   */
+  async check(milliseconds = 5000): Promise<string[]> {
+    const rankers = await this.#server.rankers(milliseconds);
+    if (!rankers.includes(this.#control)) {
+      const { experiment } = this.#options;
+      const detail = `control is "${this.#control}", but the rankers of "${experiment}" are ${rankers.join(", ")}`;
+      throw new RankduelError("control-unknown", detail);
+    }
+    return rankers;
+  }
+
+  /**
+   * The two rankers to interleave. If rankduel does not answer in time, both are the control. `unit`
+   * is an opaque id of the user or the session, of which the server stores a hash. A duel with a unit
+   * is requested by itself, not taken from the stock.
+   */
+  async nextDuel({ unit }: { readonly unit?: string | undefined } = {}): Promise<Duel> {
+    const ask = async (): Promise<Duel> => {
+      if (this.#stock !== null && unit === undefined) return this.#stock.take(this.#deadlineMs);
+      const body = unit === undefined ? undefined : { unit };
+      return asDuel(await this.#server.ask("/next-duel", body, this.#deadlineMs));
+    };
+    const duel = await this.#orReason(ask);
+    if (typeof duel !== "string") return duel;
+    const control = this.#control;
+    return { left: control, right: control, selfDuel: true, duelId: null, expiresAt: NEVER, fallback: duel };
   }
 
   /**
    * A page of two interleaved rankings. If rankduel does not answer in time, it has the control's
    * ranking only. If `rankings` is a function, it is called for the two rankers that rankduel
-   * selects. For later pages of the same list, use `more`.
+   * selects; if it fails for one of them, the page has the control's ranking. For later pages of the
+   * same list, use `more`.
    */
   async page(rankings: Rankings, window: Window = {}): Promise<Page> {
     if (typeof rankings !== "function") {
-      const control = rankings[this.#control];
-      if (control === undefined) {
-        throw new TypeError(
-          `rankings lack the control, ${JSON.stringify(this.#control)}, which is shown if rankduel does not answer`,
-        );
-      }
-      return this.#orControl(
-        async () => asPage(await this.#ask("/next-duel", { ...inFull(window), rankings }, this.#deadlineMs)),
-        (reason) => controlPage(control, reason, window),
-      );
+      const control = this.#controlOf(rankings);
+      const page = await this.#orReason(async () => {
+        const body = { ...inFull(window), rankings };
+        const answer = await this.#server.ask("/next-duel", body, this.#deadlineMs);
+        const { left, right } = asDuel(answer);
+        return asPage(answer, left, right);
+      });
+      return typeof page === "string" ? controlPage(this.#control, control, page, window) : page;
     }
-    const started = performance.now();
-    const duel = await this.nextDuel();
-    if (duel.duelId === null) return controlPage(await rankings(this.#control), duel.fallback, window);
-    const left = this.#deadlineMs - (performance.now() - started);
-    const [leftRanking, rightRanking] = await Promise.all([rankings(duel.left), duel.selfDuel ? [] : rankings(duel.right)]);
-    const body = { ...inFull(window), duel_id: duel.duelId, left: leftRanking, right: rightRanking };
-    return this.#orControl(
-      async () => asPage(await this.#ask("/interleave", body, Math.max(left, this.#deadlineMs / 2))),
-      async (reason) => controlPage(await rankings(this.#control), reason, window),
-    );
+    // with a stock, the unit goes with the rankings alone
+    const duel = await this.nextDuel({ unit: this.#stock === null ? window.unit : undefined });
+    return this.#pageOfPair(duel, rankings, window);
   }
 
   /**
    * A page of an earlier duel: the first page of a duel from `nextDuel`, or a later page of the
    * same list. Pass the same rankings and pins for every page of a duel. If rankduel does not
-   * answer in time, or did not answer for the duel, the page has the ranking `control`.
+   * answer in time, or did not answer for the duel, the page has the control's ranking.
    */
-  async more(
-    of: Duel | Page,
-    left: readonly string[],
-    right: readonly string[],
-    control: readonly string[],
-    window: Window = {},
-  ): Promise<Page> {
-    if (of.duelId === null) return controlPage(control, of.fallback, window);
-    const body = { ...inFull(window), duel_id: of.duelId, left, right };
-    return this.#orControl(
-      async () => asPage(await this.#ask("/interleave", body, this.#deadlineMs)),
-      (reason) => controlPage(control, reason, window),
-    );
+  async more(of: Duel | Page, rankings: Rankings, window: Window = {}): Promise<Page> {
+    if (typeof rankings === "function") return this.#pageOfPair(of, rankings, window);
+    this.#controlOf(rankings);
+    const ranking = (ranker: string): readonly string[] => {
+      const found = rankings[ranker];
+      if (found === undefined) throw new TypeError(`rankings lack ${JSON.stringify(ranker)}`);
+      return found;
+    };
+    return this.#pageOfPair(of, ranking, window);
+  }
+
+  #controlOf(rankings: Readonly<Record<string, readonly string[]>>): readonly string[] {
+    const control = rankings[this.#control];
+    if (control !== undefined) return control;
+    const name = JSON.stringify(this.#control);
+    throw new TypeError(`rankings lack the control, ${name}, which is shown if rankduel does not answer`);
+  }
+
+  async #pageOfPair(of: Duel | Page, rankings: Ranking, window: Window): Promise<Page> {
+    const lists: Lists = new Map();
+    const makes = async (ranker: string): Promise<void> => {
+      try {
+        lists.set(ranker, { ranking: await rankings(ranker) });
+      } catch (error) {
+        lists.set(ranker, { error });
+      }
+    };
+    if (of.duelId !== null) await Promise.all([...new Set([of.left, of.right])].map(makes));
+    const page = of.duelId === null ? of.fallback : await this.#interleaved(of, lists, window);
+    if (page !== null && typeof page !== "string") return page;
+    if (!lists.has(this.#control)) await makes(this.#control);
+    return controlPage(this.#control, this.#rankingOf(this.#control, lists), page, window);
+  }
+
+  /** The page, or the reason for a fallback. */
+  #interleaved(of: Duel | Page, lists: Lists, window: Window): Promise<Page | string> {
+    return this.#orReason(async () => {
+      const body: Record<string, unknown> = { ...inFull(window), duel_id: of.duelId };
+      for (const side of ["left", "right"] as const) {
+        const list = lists.get(of[side]);
+        if (list === undefined || "error" in list) {
+          throw new RankduelError("ranker-failed", `${of[side]}: ${String(list?.error)}`);
+        }
+        body[side] = list.ranking;
+      }
+      return asPage(await this.#server.ask("/interleave", body, this.#deadlineMs), of.left, of.right);
+    });
+  }
+
+  #rankingOf(ranker: string, lists: Lists): readonly string[] {
+    const list = lists.get(ranker);
+    if (list === undefined || "error" in list) throw list?.error;
+    return list.ranking;
   }
 
   /**
-   * Report the clicks on a page; `[]` if there were none. Returns at once. The clicks are sent in
-   * the background until the server has them. With `final: false`, more clicks can follow, in any
-   * order; all clicks of a duel together count as one outcome.
+   * Report the clicks on a page, or on the page of a `duelId`; `[]` if there were none. Returns at
+   * once. The clicks are sent in the background until the server has them. With `final: false`, more
+   * clicks can follow, in any order; all clicks of a duel together count as one outcome.
    */
-  clicked(page: Page, clicks: readonly Click[], options: { readonly final?: boolean } = {}): void {
-    this.#put(page, { clicks, final: options.final ?? true });
+  clicked(of: Page | string | null, clicks: readonly Click[], options: { readonly final?: boolean } = {}): void {
+    this.#put(of, { clicks, final: options.final ?? true });
   }
 
   /** Report the outcome, if your own code merges the pages and credits the clicks. */
-  outcome(of: Duel | Page, outcome: "left" | "right" | "tie" | "none"): void {
-    this.#put(of, { outcome });
+  outcome(of: Duel | Page | string | null, outcome: Outcome): void {
+    this.#put(of, { outcome: checked(outcome) });
   }
 
-  #put(of: Duel | Page, item: object): void {
-    if (of.duelId !== null) this.#feedback.put({ duel_id: of.duelId, ...item }, of.expiresAt);
+  /**
+   * The same as `clicked`, but resolves to the result: `recorded`, `duplicate`, `late`, or `ignored`
+   * for a fallback page. Transient failures are repeated while there is time. Rejects with
+   * `RankduelError`; if its `retryable` is true, the same feedback may be accepted later.
+   */
+  async reportClicks(
+    of: Page | string | null,
+    clicks: readonly Click[],
+    options: ReportOptions & { readonly final?: boolean } = {},
+  ): Promise<string> {
+    return this.#report(of, { clicks, final: options.final ?? true }, options);
+  }
+
+  /** The same as `outcome`, but resolves to the result like `reportClicks`. */
+  async reportOutcome(of: Duel | Page | string | null, outcome: Outcome, options: ReportOptions = {}): Promise<string> {
+    return this.#report(of, { outcome: checked(outcome) }, options);
+  }
+
+  async #report(of: Duel | Page | string | null, item: object, options: ReportOptions): Promise<string> {
+    const duelId = typeof of === "string" || of === null ? of : of.duelId;
+    if (duelId === null) return "ignored";
+    return this.#server.report({ duel_id: duelId, ...item }, options.milliseconds ?? 10_000);
+  }
+
+  #put(of: Duel | Page | string | null, item: object): void {
+    if (typeof of === "string") this.#feedback.put({ duel_id: of, ...item }, Date.now() + KEPT_MS);
+    else if (of !== null && of.duelId !== null) this.#feedback.put({ duel_id: of.duelId, ...item }, of.expiresAt);
   }
 
   /** Number of feedback items so far, by result. */
@@ -156,108 +249,28 @@ export class Rankduel {
 
   /** `flush`, and close the client. All later pages are fallbacks to the control. */
   close(milliseconds = 10_000): Promise<boolean> {
-    this.#closed = true;
+    this.#server.close();
     return this.#feedback.close(milliseconds);
   }
 
-  async #ask(path: string, body: unknown, milliseconds: number): Promise<unknown> {
-    if (this.#closed) throw new Failed("closed", "the client was closed");
-    const now = performance.now();
-    if (now < this.#restUntil) {
-      throw new Failed("resting", "the last requests had no answer, so the client sends none for a moment");
-    }
-    // this request probes the server; the others fall back until it has a result
-    if (this.#failures >= FAILURES_TO_REST) this.#restUntil = now + REST_MS;
-    try {
-      const answer = await this.#transport.post(this.#path + path, body, milliseconds);
-      this.#failures = 0;
-      this.#restUntil = 0;
-      return answer;
-    } catch (error) {
-      const answered = error instanceof Failed && error.status !== null && error.status < 500;
-      this.#failures = answered ? 0 : this.#failures + 1;
-      this.#restUntil = this.#failures >= FAILURES_TO_REST ? performance.now() + REST_MS : 0;
-      throw error;
-    }
-  }
-
-  async #orControl<T>(ask: () => Promise<T>, control: (reason: string) => T | Promise<T>): Promise<T> {
+  /** What `ask` resolves to, or the reason for a fallback. */
+  async #orReason<T>(ask: () => Promise<T>): Promise<T | string> {
     try {
       return await ask();
     } catch (error) {
-      if (!(error instanceof Failed)) throw error;
+      if (!(error instanceof RankduelError)) throw error;
       const now = performance.now();
       if (now - (this.#loggedAt.get(error.reason) ?? -LOG_EVERY_MS) >= LOG_EVERY_MS) {
         this.#loggedAt.set(error.reason, now);
         this.#log(`the control is shown: ${error.message}`);
       }
-      this.#onFallback(error.reason);
-      return control(error.reason);
+      this.#options.onFallback?.(error.reason);
+      return error.reason;
     }
   }
 }
 
-function inFull({ length = 10, offset = 0, pinned = [] }: Window): object {
-  return { length, offset, ...(pinned.length > 0 ? { pinned } : {}) };
-}
-
-/** The members of an answer, with checked types. */
-class Answer {
-  readonly #members: Record<string, unknown>;
-
-  constructor(answer: unknown) {
-    if (!isObject(answer)) throw new Failed("not-rankduel", "the answer is not from rankduel: it is not an object");
-    this.#members = answer;
-  }
-
-  text(name: string): string {
-    return this.#of(name, (value): value is string => typeof value === "string");
-  }
-
-  number(name: string): number {
-    return this.#of(name, (value): value is number => typeof value === "number");
-  }
-
-  flag(name: string): boolean {
-    return this.#of(name, (value): value is boolean => typeof value === "boolean");
-  }
-
-  list(name: string): unknown[] {
-    return this.#of(name, (value): value is unknown[] => Array.isArray(value));
-  }
-
-  time(name: string): number {
-    const time = Date.parse(this.text(name));
-    if (Number.isNaN(time)) throw new Failed("not-rankduel", `the answer is not from rankduel: ${name} is not a time`);
-    return time;
-  }
-
-  #of<T>(name: string, is: (value: unknown) => value is T): T {
-    const value = this.#members[name];
-    if (!is(value)) throw new Failed("not-rankduel", `the answer is not from rankduel: ${name} is ${typeof value}`);
-    return value;
-  }
-}
-
-function asDuel(answer: unknown): Duel {
-  const of = new Answer(answer);
-  const [left, right] = [of.text("left"), of.text("right")];
-  const selfDuel = left === right;
-  return { left, right, selfDuel, duelId: of.text("duel_id"), expiresAt: of.time("expires_at"), fallback: null };
-}
-
-function asPage(answer: unknown): Page {
-  const of = new Answer(answer);
-  const slots = of.list("slots").map((slot): Slot => {
-    const members = new Answer(slot);
-    return { position: members.number("position"), document: members.text("document"), token: members.text("token") };
-  });
-  return {
-    slots,
-    duelId: of.text("duel_id"),
-    expiresAt: of.time("expires_at"),
-    total: of.number("total"),
-    informative: of.flag("informative"),
-    fallback: null,
-  };
+function checked(outcome: Outcome): Outcome {
+  if (OUTCOMES.includes(outcome)) return outcome;
+  throw new TypeError(`outcome is ${JSON.stringify(outcome)}; it must be left, right, tie or none`);
 }

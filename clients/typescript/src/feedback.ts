@@ -1,4 +1,5 @@
-import { Failed, isObject, type Transport } from "./transport.js";
+import { RankduelError, notRankduel } from "./errors.js";
+import { isObject, type Transport } from "./transport.js";
 
 /** Number of feedback items since the client was created, by result. */
 export interface Counts {
@@ -25,14 +26,6 @@ const LONGEST_WAIT_MS = 30_000;
 interface Item {
   readonly body: unknown;
   readonly expiresAt: number;
-}
-
-/**
- * Whether another attempt may succeed: the server did not answer, failed, or may accept the request
- * later.
- */
-function retried({ status }: Failed): boolean {
-  return status === null || status >= 500 || [401, 403, 408, 429].includes(status);
 }
 
 /**
@@ -142,9 +135,9 @@ export class FeedbackQueue {
   async #send(batch: Item[], failures: number): Promise<number> {
     try {
       const answer = await this.#transport.post(this.#path, { feedback: batch.map((item) => item.body) }, SEND_MS);
-      const results = isObject(answer) ? answer["results"] : undefined;
+      const results = answer["results"];
       if (!Array.isArray(results) || results.length !== batch.length) {
-        throw new Failed("not-rankduel", "the answer is not from rankduel", 200);
+        throw notRankduel("it has no result for each item");
       }
       for (const result of results.map((result) => (isObject(result) ? result : {}))) {
         const status = result["status"];
@@ -156,8 +149,8 @@ export class FeedbackQueue {
       }
       return 0;
     } catch (error) {
-      const failed = error instanceof Failed ? error : new Failed("unreachable", String(error));
-      if (!retried(failed)) {
+      const failed = error instanceof RankduelError ? error : new RankduelError("unreachable", String(error));
+      if (!failed.retryable) {
         this.#counts.refused += batch.length;
         this.#log(`feedback is discarded: ${failed.message}`);
         return 0;

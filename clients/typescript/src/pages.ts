@@ -8,7 +8,7 @@ export interface Slot {
   readonly token: string | null;
 }
 
-/** The two rankers to interleave. */
+/** The two rankers to interleave. `JSON.stringify` and `JSON.parse` keep it for another request. */
 export interface Duel {
   readonly left: string;
   readonly right: string;
@@ -26,18 +26,24 @@ export interface Duel {
   readonly fallback: string | null;
 }
 
-/** One page of results. */
+/**
+ * One page of results. `JSON.stringify` and `JSON.parse` keep it for another request. Keep it on the
+ * server: it names the rankers.
+ */
 export interface Page {
   readonly slots: readonly Slot[];
   /** Sent back with feedback. `null` for a fallback to the control. */
   readonly duelId: string | null;
+  /** The left ranker of the duel; the control on a fallback page. */
+  readonly left: string;
+  readonly right: string;
   /** Unix milliseconds. Feedback after this time does not count. */
   readonly expiresAt: number;
   /** Number of slots of all pages of the list. */
   readonly total: number;
   /** Whether clicks on this page can favour one side. */
   readonly informative: boolean;
-  /** The same as `Duel.fallback`. */
+  /** The same as `Duel.fallback`; also `ranker-failed`, if a ranker raised an error. */
   readonly fallback: string | null;
 }
 
@@ -54,6 +60,8 @@ export interface Window {
   /** Number of slots of the list before the page; default 0. */
   readonly offset?: number;
   readonly pinned?: readonly Pin[];
+  /** An opaque id of the user or the session, of which the server stores a hash. */
+  readonly unit?: string | undefined;
 }
 
 /**
@@ -74,7 +82,12 @@ export function documents(page: Page): string[] {
 export const NEVER = Date.UTC(2100, 0, 1);
 
 /** The control's ranking without repeats, with the pinned documents at their positions. */
-export function controlPage(ranking: readonly string[], reason: string | null, window: Window): Page {
+export function controlPage(
+  control: string,
+  ranking: readonly string[],
+  reason: string | null,
+  window: Window,
+): Page {
   const pins = new Map((window.pinned ?? []).map((pin) => [pin.position, pin.document]));
   const pinned = new Set(pins.values());
   const shown: string[] = [];
@@ -94,5 +107,14 @@ export function controlPage(ranking: readonly string[], reason: string | null, w
   const slots = shown
     .slice(offset, offset + (window.length ?? 10))
     .map((document, at) => ({ position: offset + at, document, token: null }));
-  return { slots, duelId: null, expiresAt: NEVER, total: shown.length, informative: false, fallback: reason };
+  return {
+    slots,
+    duelId: null,
+    left: control,
+    right: control,
+    expiresAt: NEVER,
+    total: shown.length,
+    informative: false,
+    fallback: reason,
+  };
 }

@@ -1,16 +1,4 @@
-/** A request without a successful answer. */
-export class Failed extends Error {
-  constructor(
-    /** `timeout`, `unreachable`, or the slug of the problem, among others. */
-    readonly reason: string,
-    readonly detail: string,
-    /** The status of the answer, if there was one. */
-    readonly status: number | null = null,
-    readonly retryAfterMs: number | null = null,
-  ) {
-    super(`${reason}: ${detail}`);
-  }
-}
+import { RankduelError } from "./errors.js";
 
 /** Requests to one server. Each ends at its deadline, even if the answer arrives slowly. */
 export class Transport {
@@ -33,14 +21,28 @@ export class Transport {
   }
 
   /**
-   * The content of an answer with status 200. Rejects with `Failed` for any other answer, and if there
-   * is none within this time.
+   * The content of an answer with status 200. Rejects with `RankduelError` for any other answer, and
+   * if there is none within this time.
    */
-  async post(path: string, body: unknown, milliseconds: number): Promise<unknown> {
+  post(path: string, body: unknown, milliseconds: number): Promise<Record<string, unknown>> {
+    return this.#request("POST", path, body, milliseconds);
+  }
+
+  /** The same for a GET request. */
+  get(path: string, milliseconds: number): Promise<Record<string, unknown>> {
+    return this.#request("GET", path, undefined, milliseconds);
+  }
+
+  async #request(
+    method: string,
+    path: string,
+    body: unknown,
+    milliseconds: number,
+  ): Promise<Record<string, unknown>> {
     const signal = AbortSignal.timeout(Math.max(1, Math.ceil(milliseconds)));
     try {
       const response = await fetch(this.#base + path, {
-        method: "POST",
+        method,
         headers: body === undefined ? this.#headers : { ...this.#headers, "content-type": "application/json" },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         redirect: "manual",
@@ -49,27 +51,32 @@ export class Transport {
       const text = await response.text();
       return content(response, text);
     } catch (error) {
-      if (error instanceof Failed) throw error;
-      if (signal.aborted) throw new Failed("timeout", `no answer within ${milliseconds} ms`);
-      throw new Failed("unreachable", describe(error));
+      if (error instanceof RankduelError) throw error;
+      if (signal.aborted) throw new RankduelError("timeout", `no answer within ${milliseconds} ms`);
+      throw new RankduelError("unreachable", describe(error));
     }
   }
 }
 
-function content(response: Response, text: string): unknown {
+function content(response: Response, text: string): Record<string, unknown> {
+  const type = (response.headers.get("content-type") ?? "none").split(";")[0]?.trim().toLowerCase() ?? "";
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    if (type === "application/json" || type.endsWith("+json")) parsed = JSON.parse(text);
   } catch {
     parsed = undefined;
   }
-  if (response.status === 200 && parsed !== undefined) return parsed;
+  if (response.status === 200) {
+    if (isObject(parsed)) return parsed;
+    const detail = `the answer is not from rankduel: its content is not a JSON object, its type is ${type}`;
+    throw new RankduelError("not-rankduel", detail, 200);
+  }
   const problem = isObject(parsed) ? parsed : {};
   const slug = typeof problem["type"] === "string" ? problem["type"].split("/").pop() : undefined;
   const errors = Array.isArray(problem["errors"]) ? problem["errors"].filter(isObject) : [];
   const where = errors.map((error) => `; ${String(error["pointer"])}: ${String(error["detail"])}`).join("");
   const retryAfter = response.headers.get("retry-after");
-  throw new Failed(
+  throw new RankduelError(
     slug || `status-${response.status}`,
     String(problem["detail"] ?? problem["title"] ?? `status ${response.status}`) + where,
     response.status,

@@ -5,7 +5,7 @@ import { type AddressInfo, type Server as Listener, connect, createServer } from
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { type Options, Rankduel, documents } from "../src/index.js";
+import { type Options, type Page, Rankduel, documents } from "../src/index.js";
 import { Server, freePort } from "./server.js";
 
 const RANKINGS = { bm25: ["a", "b", "c", "d"], neural: ["d", "c", "x", "y"] };
@@ -58,13 +58,21 @@ describe("with a server", () => {
   test("pages of one list", async () => {
     const { client } = await experiment();
     const duel = await client.nextDuel();
-    const ranking = (ranker: string): string[] => RANKINGS[ranker as keyof typeof RANKINGS];
-    const lists = [ranking(duel.left), ranking(duel.right), RANKINGS.bm25] as const;
-    const first = await client.more(duel, ...lists, { length: 2 });
-    const second = await client.more(first, ...lists, { length: 2, offset: 2 });
-    const whole = await client.more(duel, ...lists, { length: 4 });
+    const first = await client.more(duel, RANKINGS, { length: 2 });
+    const second = await client.more(JSON.parse(JSON.stringify(first)) as Page, RANKINGS, { length: 2, offset: 2 });
+    const whole = await client.more(duel, RANKINGS, { length: 4 });
     assert.deepEqual([...documents(first), ...documents(second)], documents(whole));
     assert.deepEqual(second.slots.map((slot) => slot.position), [2, 3]);
+  });
+
+  test("clicks of another request", async () => {
+    const { name, client } = await experiment();
+    const { duelId } = await client.page(RANKINGS);
+    const other = clientOf(server.url, name);
+    other.clicked(duelId, [0]);
+    other.clicked(null, [0]);
+    assert.ok(await other.flush());
+    assert.deepEqual([other.counts().recorded, await server.duels(name)], [1, 1]);
   });
 
   test("pieces make one outcome", async () => {

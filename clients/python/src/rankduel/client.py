@@ -5,23 +5,23 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from datetime import datetime
 from typing import Any, Callable, Mapping, Sequence, Union
-from urllib.parse import quote
 
+from .errors import RankduelError
 from .feedback import Counts, FeedbackQueue
-from .pages import Click, Duel, Page, Slot
-from .transport import Failed, Transport
+from .pages import UNLIMITED, Click, Duel, Page, Rankings, Window, control_page, duel_of, page_of
+from .server import Server
+from .stock import Stock
+from .transport import Transport
 
 log = logging.getLogger("rankduel")
 
-Rankings = Union[Mapping[str, Sequence[str]], Callable[[str], Sequence[str]]]
-
-FAILURES_TO_REST = 5
-"""After this many consecutive requests without an answer, the client pauses for `REST_SECONDS`."""
-REST_SECONDS = 1.0
 LOG_EVERY_SECONDS = 60.0
-UNLIMITED = 4102444800.0  # the year 2100
+KEPT_SECONDS = 24 * 3600.0
+"""Feedback for which only the `duel_id` is known is repeated at most this long."""
+
+Lists = Mapping[str, Union[Sequence[str], Exception]]
+"""The ranking of each ranker, or the exception that it raised."""
 
 
 class Rankduel:
@@ -32,6 +32,10 @@ class Rankduel:
     `control`. The deadline includes connecting, but not the lookup of the server's name. A fallback
     is logged at most once a minute for each reason. `on_fallback` is called with the reason each
     time. Feedback about such a page is ignored.
+
+    With `stock`, the client requests that many duels at once and uses each for at most
+    `stock_seconds`: pages of expensive rankings then need one request instead of two. A duel from
+    the stock may be that much older than the latest feedback.
     """
 
     def __init__(
@@ -44,29 +48,50 @@ class Rankduel:
         deadline: float = 0.05,
         connections: int = 32,
         queue: int = 10_000,
+        stock: int = 0,
+        stock_seconds: float = 5.0,
         on_fallback: Callable[[str], None] | None = None,
     ):
         if not deadline > 0:
             raise ValueError(f"deadline is {deadline}; it must be a number of seconds above 0")
         if queue < 1 or connections < 1:
             raise ValueError("queue and connections must be at least 1")
+        if stock < 0 or not stock_seconds > 0:
+            raise ValueError("stock must be at least 0, and stock_seconds above 0")
+        self._experiment = experiment
         self._control = control
         self._deadline = deadline
         self._on_fallback = on_fallback
-        self._path = f"/v1/experiments/{quote(experiment, safe='')}"
         self._transport = Transport(url, key, connections)
-        self._feedback = FeedbackQueue(self._transport, self._path + "/feedback", queue)
-        self._closed = False
+        self._server = Server(self._transport, experiment)
+        self._feedback = FeedbackQueue(self._transport, self._server.path + "/feedback", queue)
+        ask = lambda body, seconds: self._server.ask("/next-duel", body, seconds)  # noqa: E731
+        self._stock = Stock(ask, stock, stock_seconds) if stock > 0 else None
         self._lock = threading.Lock()
-        self._failures = 0
-        self._rest_until = 0.0
         self._logged_at: dict[str, float] = {}
 
-    def next_duel(self) -> Duel:
-        """The two rankers to interleave. If rankduel does not answer in time, both are the control."""
+    def check(self, seconds: float = 5.0) -> list[str]:
+        """The rankers of the experiment. Call it when your service starts: it raises `RankduelError`
+        if the server, the experiment or the key is wrong, or if the control is not one of the
+        rankers, which otherwise shows only in an outage. A key needs the scope `read` for it."""
+        rankers = self._server.rankers(seconds)
+        if self._control not in rankers:
+            listed = ", ".join(rankers)
+            detail = f"control is {self._control!r}, but the rankers of {self._experiment!r} are {listed}"
+            raise RankduelError("control-unknown", detail)
+        return rankers
+
+    def next_duel(self, *, unit: str | None = None) -> Duel:
+        """The two rankers to interleave. If rankduel does not answer in time, both are the control.
+
+        `unit` is an opaque id of the user or the session, of which the server stores a hash. A duel
+        with a unit is requested by itself, not taken from the stock."""
         try:
-            return _duel(self._ask("/next-duel", None, self._deadline))
-        except Failed as failed:
+            if self._stock is not None and unit is None:
+                return self._stock.take(self._deadline)
+            body = None if unit is None else {"unit": unit}
+            return duel_of(self._server.ask("/next-duel", body, self._deadline))
+        except RankduelError as failed:
             self._fell_back(failed)
             return Duel(self._control, self._control, None, UNLIMITED, failed.reason)
 
@@ -77,82 +102,126 @@ class Rankduel:
         length: int = 10,
         offset: int = 0,
         pinned: Sequence[tuple[int, str]] = (),
+        unit: str | None = None,
     ) -> Page:
         """A page of two interleaved rankings. If rankduel does not answer in time, it has the
         control's ranking only.
 
         `rankings` has the document ids of every ranker, best first. Alternatively it is a function
         that returns the ids of one ranker; it is called for the two rankers that rankduel selects.
-        `pinned` has pairs of a position (from 0) and the document to show there, independent of the
-        rankings. For later pages of the same list, use `more`.
+        If it raises an exception for one of them, the page has the control's ranking. `pinned` has
+        pairs of a position (from 0) and the document to show there, independent of the rankings.
+        For later pages of the same list, use `more`.
         """
-        if not callable(rankings) and self._control not in rankings:
-            raise ValueError(f"rankings lack the control, {self._control!r}, which is shown if rankduel does not answer")
-        started = time.monotonic()
-        body = _window(length, offset, pinned)
+        window = Window(length, offset, pinned)
         if not callable(rankings):
+            control = self._control_of(rankings)
+            body = window.body(unit)
             body["rankings"] = {ranker: list(ranking) for ranker, ranking in rankings.items()}
             try:
-                return _page(self._ask("/next-duel", body, self._deadline))
-            except Failed as failed:
-                return self._fallback_page(rankings, failed, length, offset, pinned)
-        duel = self.next_duel()
-        left = self._deadline - (time.monotonic() - started)
-        if duel.duel_id is None:
-            return _control_page(rankings(self._control), duel.fallback, length, offset, pinned)
-        body["duel_id"] = duel.duel_id
-        body["left"] = list(rankings(duel.left))
-        if not duel.self_duel:
-            body["right"] = list(rankings(duel.right))
-        return self._interleave(body, rankings, max(left, self._deadline / 2), (length, offset, pinned))
+                answer = self._server.ask("/next-duel", body, self._deadline)
+                duel = duel_of(answer)
+                return page_of(answer, duel.left, duel.right)
+            except RankduelError as failed:
+                self._fell_back(failed)
+                return control_page(self._control, control, failed.reason, window)
+        # with a stock, the unit goes with the rankings alone
+        duel = self.next_duel(unit=None if self._stock is not None else unit)
+        return self._page_of_pair(duel, rankings, window, unit)
 
     def more(
         self,
-        page: Page | Duel,
-        left: Sequence[str],
-        right: Sequence[str],
-        control: Sequence[str],
+        of: Page | Duel,
+        rankings: Rankings,
         *,
         length: int = 10,
         offset: int = 0,
         pinned: Sequence[tuple[int, str]] = (),
+        unit: str | None = None,
     ) -> Page:
         """A page of an earlier duel: the first page of a duel from `next_duel`, or a later page of
         the same list. Pass the same rankings and pins for every page of a duel. If rankduel does not
-        answer in time, or did not answer for the duel, the page has the ranking `control`."""
-        if page.duel_id is None:
-            return _control_page(control, page.fallback, length, offset, pinned)
-        body = _window(length, offset, pinned)
-        body.update(duel_id=page.duel_id, left=list(left), right=list(right))
-        return self._interleave(body, lambda _: control, self._deadline, (length, offset, pinned))
+        answer in time, or did not answer for the duel, the page has the control's ranking."""
+        window = Window(length, offset, pinned)
+        if not callable(rankings):
+            self._control_of(rankings)
+            given = rankings
+            rankings = lambda ranker: given[ranker]  # noqa: E731
+        return self._page_of_pair(of, rankings, window, unit)
 
-    def _interleave(
-        self,
-        body: dict[str, Any],
-        rankings: Rankings,
-        seconds: float,
-        window: tuple[int, int, Sequence[tuple[int, str]]],
+    def _control_of(self, rankings: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        if self._control not in rankings:
+            shown = "which is shown if rankduel does not answer"
+            raise ValueError(f"rankings lack the control, {self._control!r}, {shown}")
+        return rankings[self._control]
+
+    def _page_of_pair(
+        self, of: Page | Duel, ranking: Callable[[str], Sequence[str]], window: Window, unit: str | None
     ) -> Page:
+        lists: dict[str, Sequence[str] | Exception] = {}
+        if of.duel_id is not None:
+            for ranker in dict.fromkeys((of.left, of.right)):
+                try:
+                    lists[ranker] = ranking(ranker)
+                except Exception as error:
+                    lists[ranker] = error
+        page = self._interleaved(of, lists, window, unit)
+        if isinstance(page, Page):
+            return page
+        control = lists.get(self._control)
+        if isinstance(control, Exception):
+            raise control
+        return control_page(self._control, ranking(self._control) if control is None else control, page, window)
+
+    def _interleaved(self, of: Page | Duel, lists: Lists, window: Window, unit: str | None) -> Page | str | None:
+        """The page, or the reason for a fallback."""
+        if of.duel_id is None:
+            return of.fallback
+        body = window.body(unit)
+        body["duel_id"] = of.duel_id
         try:
-            return _page(self._ask("/interleave", body, seconds))
-        except Failed as failed:
-            return self._fallback_page(rankings, failed, *window)
+            for side, ranker in (("left", of.left), ("right", of.right)):
+                ranking = lists[ranker]
+                if isinstance(ranking, Exception):
+                    raise RankduelError("ranker-failed", f"{ranker}: {ranking!r}") from ranking
+                body[side] = list(ranking)
+            return page_of(self._server.ask("/interleave", body, self._deadline), of.left, of.right)
+        except RankduelError as failed:
+            self._fell_back(failed)
+            return failed.reason
 
-    def clicked(self, page: Page, clicks: Sequence[Click], *, final: bool = True) -> None:
-        """Report the clicks on a page; `[]` if there were none. Returns at once. The clicks are sent
-        in the background until the server has them. With `final=False`, more clicks can follow, in
-        any order; all clicks of a duel together count as one outcome."""
-        self._put(page, {"clicks": list(clicks), "final": final})
+    def clicked(self, of: Page | str | None, clicks: Sequence[Click], *, final: bool = True) -> None:
+        """Report the clicks on a page, or on the page of a `duel_id`; `[]` if there were none.
+        Returns at once. The clicks are sent in the background until the server has them. With
+        `final=False`, more clicks can follow, in any order; all clicks of a duel together count as
+        one outcome."""
+        self._put(of, {"clicks": list(clicks), "final": final})
 
-    def outcome(self, duel: Duel | Page, outcome: str) -> None:
+    def outcome(self, of: Duel | Page | str | None, outcome: str) -> None:
         """Report the outcome, if your own code merges the pages and credits the clicks: `left`,
         `right`, `tie` or `none`."""
-        if outcome not in ("left", "right", "tie", "none"):
-            raise ValueError(f"outcome is {outcome!r}; it must be left, right, tie or none")
-        self._put(duel, {"outcome": outcome})
+        self._put(of, {"outcome": _outcome(outcome)})
 
-    def _put(self, of: Duel | Page, item: dict[str, Any]) -> None:
-        if of.duel_id is not None:
+    def report_clicks(
+        self, of: Page | str | None, clicks: Sequence[Click], *, final: bool = True, seconds: float = 10.0
+    ) -> str:
+        """The same as `clicked`, but waits for the result: `recorded`, `duplicate`, `late`, or
+        `ignored` for a fallback page. Transient failures are repeated for at most this time. Raises
+        `RankduelError`; if its `retryable` is true, the same feedback may be accepted later."""
+        return self._report(of, {"clicks": list(clicks), "final": final}, seconds)
+
+    def report_outcome(self, of: Duel | Page | str | None, outcome: str, *, seconds: float = 10.0) -> str:
+        """The same as `outcome`, but waits for the result like `report_clicks`."""
+        return self._report(of, {"outcome": _outcome(outcome)}, seconds)
+
+    def _report(self, of: Duel | Page | str | None, item: dict[str, Any], seconds: float) -> str:
+        duel_id = of if isinstance(of, str) or of is None else of.duel_id
+        return "ignored" if duel_id is None else self._server.report({"duel_id": duel_id, **item}, seconds)
+
+    def _put(self, of: Duel | Page | str | None, item: dict[str, Any]) -> None:
+        if isinstance(of, str):
+            self._feedback.put({"duel_id": of, **item}, time.time() + KEPT_SECONDS)
+        elif of is not None and of.duel_id is not None:
             self._feedback.put({"duel_id": of.duel_id, **item}, of.expires_at)
 
     def counts(self) -> Counts:
@@ -165,7 +234,7 @@ class Rankduel:
 
     def close(self, seconds: float = 10.0) -> bool:
         """`flush`, and close the client. All later pages are fallbacks to the control."""
-        self._closed = True
+        self._server.close()
         flushed = self._feedback.close(seconds)
         self._transport.close()
         return flushed
@@ -176,36 +245,7 @@ class Rankduel:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask(self, path: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
-        if self._closed:
-            raise Failed("closed", "the client was closed")
-        with self._lock:
-            now = time.monotonic()
-            if now < self._rest_until:
-                raise Failed("resting", "the last requests had no answer, so the client sends none for a moment")
-            if self._failures >= FAILURES_TO_REST:
-                # this request probes the server; the others fall back until it has a result
-                self._rest_until = now + REST_SECONDS
-        try:
-            answer = self._transport.post(self._path + path, body, seconds)
-        except Failed as failed:
-            with self._lock:
-                self._failures = 0 if failed.status is not None and failed.status < 500 else self._failures + 1
-                self._rest_until = time.monotonic() + REST_SECONDS if self._failures >= FAILURES_TO_REST else 0.0
-            raise
-        with self._lock:
-            self._failures = 0
-            self._rest_until = 0.0
-        return answer
-
-    def _fallback_page(
-        self, rankings: Rankings, failed: Failed, length: int, offset: int, pinned: Sequence[tuple[int, str]]
-    ) -> Page:
-        self._fell_back(failed)
-        control = rankings(self._control) if callable(rankings) else rankings[self._control]
-        return _control_page(control, failed.reason, length, offset, pinned)
-
-    def _fell_back(self, failed: Failed) -> None:
+    def _fell_back(self, failed: RankduelError) -> None:
         now = time.monotonic()
         with self._lock:
             due = now - self._logged_at.get(failed.reason, -LOG_EVERY_SECONDS) >= LOG_EVERY_SECONDS
@@ -217,44 +257,7 @@ class Rankduel:
             self._on_fallback(failed.reason)
 
 
-def _window(length: int, offset: int, pinned: Sequence[tuple[int, str]]) -> dict[str, Any]:
-    body: dict[str, Any] = {"length": length, "offset": offset}
-    if pinned:
-        body["pinned"] = [{"document": document, "position": position} for position, document in pinned]
-    return body
-
-
-def _expires_at(answer: Mapping[str, Any]) -> float:
-    return datetime.fromisoformat(str(answer["expires_at"]).replace("Z", "+00:00")).timestamp()
-
-
-def _duel(answer: Any) -> Duel:
-    try:
-        return Duel(answer["left"], answer["right"], answer["duel_id"], _expires_at(answer))
-    except (KeyError, TypeError, ValueError) as error:
-        raise Failed("not-rankduel", f"the answer is not from rankduel: {error!r}") from error
-
-
-def _page(answer: Any) -> Page:
-    try:
-        slots = tuple(Slot(slot["position"], slot["document"], slot["token"]) for slot in answer["slots"])
-        return Page(slots, answer["duel_id"], _expires_at(answer), answer["total"], answer["informative"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise Failed("not-rankduel", f"the answer is not from rankduel: {error!r}") from error
-
-
-def _control_page(
-    ranking: Sequence[str], reason: str | None, length: int, offset: int, pinned: Sequence[tuple[int, str]]
-) -> Page:
-    """The control's ranking without repeats, with the pinned documents at their positions."""
-    pins = dict(pinned)
-    rest = iter([document for document in dict.fromkeys(ranking) if document not in set(pins.values())])
-    documents: list[str] = []
-    for document in rest:
-        while len(documents) in pins:
-            documents.append(pins.pop(len(documents)))
-        documents.append(document)
-    documents += [pins[position] for position in sorted(pins)]
-    end = max(offset, 0) + max(length, 0)
-    slots = tuple(Slot(position, documents[position]) for position in range(max(offset, 0), min(end, len(documents))))
-    return Page(slots, None, UNLIMITED, len(documents), fallback=reason)
+def _outcome(outcome: str) -> str:
+    if outcome not in ("left", "right", "tie", "none"):
+        raise ValueError(f"outcome is {outcome!r}; it must be left, right, tie or none")
+    return outcome

@@ -11,7 +11,8 @@ import threading
 import time
 from typing import Any, Mapping
 
-from .transport import Failed, Transport
+from .errors import RankduelError
+from .transport import Transport
 
 log = logging.getLogger("rankduel")
 
@@ -37,12 +38,6 @@ class Counts:
     full, or the client was closed."""
     waiting: int = 0
     """Not sent yet, or not answered yet."""
-
-
-def _retried(failed: Failed) -> bool:
-    """Whether another attempt may succeed: the server did not answer, failed, or may accept the
-    request later."""
-    return failed.status is None or failed.status >= 500 or failed.status in (401, 403, 408, 429)
 
 
 class FeedbackQueue:
@@ -135,13 +130,16 @@ class FeedbackQueue:
         again = False
         try:
             answer = self._transport.post(self._path, {"feedback": [item for _, item in batch]}, SEND_SECONDS)
-            for result in answer["results"]:
+            results = answer.get("results")
+            if not isinstance(results, list) or len(results) != len(batch):
+                raise RankduelError("not-rankduel", "the answer has no result for each item", 200)
+            for result in results:
                 status = str(result["status"])
                 statuses.append(status if status in ("recorded", "duplicate") else "refused")
                 if statuses[-1] == "refused":
                     log.warning("feedback is refused (%s): %s", status, result.get("detail", ""))
-        except Failed as failed:
-            again = _retried(failed)
+        except RankduelError as failed:
+            again = failed.retryable
             wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0**failures) * random.uniform(0.5, 1.0)
             if failed.retry_after is not None:
                 wait = max(wait, min(failed.retry_after, LONGEST_WAIT))

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from dataclasses import dataclass
-from typing import TypedDict, Union
+from datetime import datetime
+from typing import Any, Callable, Mapping, Sequence, TypedDict, Union
+
+from .errors import RankduelError
+
+UNLIMITED = 4102444800.0  # the year 2100
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,15 @@ class Duel:
         """Whether both are the same ranker. If so, show its ranking alone."""
         return self.left == self.right
 
+    def to_json(self) -> str:
+        """The duel as text, for a session or a cache. Keep it on the server: it names the rankers."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Duel:
+        """The duel that `to_json` wrote."""
+        return Duel(**json.loads(text))
+
 
 @dataclass(frozen=True)
 class Page:
@@ -46,6 +62,9 @@ class Page:
     slots: tuple[Slot, ...]
     duel_id: str | None
     """Sent back with feedback. None for a fallback to the control."""
+    left: str
+    """The left ranker of the duel; the control on a fallback page."""
+    right: str
     expires_at: float
     """Unix seconds. Feedback after this time does not count."""
     total: int
@@ -53,12 +72,23 @@ class Page:
     informative: bool = False
     """Whether clicks on this page can favour one side."""
     fallback: str | None = None
-    """The same as `Duel.fallback`."""
+    """The same as `Duel.fallback`; also `ranker-failed`, if a ranker raised an exception."""
 
     @property
     def documents(self) -> list[str]:
         """The ids to show, best first."""
         return [slot.document for slot in self.slots]
+
+    def to_json(self) -> str:
+        """The page as text, for a session or a cache. Keep it on the server: it names the rankers."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Page:
+        """The page that `to_json` wrote."""
+        members = json.loads(text)
+        slots = tuple(Slot(**slot) for slot in members.pop("slots"))
+        return Page(slots=slots, **members)
 
 
 class _Click(TypedDict, total=False):
@@ -71,3 +101,80 @@ class _Click(TypedDict, total=False):
 Click = Union[int, str, _Click]
 """A position, a document's id, or an object with one of `position`, `document` and `slot`, and
 optionally an `event` such as `purchase`."""
+
+Rankings = Union[Mapping[str, Sequence[str]], Callable[[str], Sequence[str]]]
+"""The document ids of every ranker, best first; or a function that returns those of one ranker."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of the list that a page shows."""
+
+    length: int
+    offset: int
+    pinned: Sequence[tuple[int, str]]
+
+    def body(self, unit: str | None) -> dict[str, Any]:
+        """The members of a request."""
+        body: dict[str, Any] = {"length": self.length, "offset": self.offset}
+        if self.pinned:
+            pins = [{"document": document, "position": position} for position, document in self.pinned]
+            body["pinned"] = pins
+        if unit is not None:
+            body["unit"] = unit
+        return body
+
+
+def _expires_at(answer: Mapping[str, Any]) -> float:
+    return datetime.fromisoformat(str(answer["expires_at"]).replace("Z", "+00:00")).timestamp()
+
+
+def _text(answer: Mapping[str, Any], name: str) -> str:
+    value = answer[name]
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is not text")
+    return value
+
+
+def duel_of(answer: Any) -> Duel:
+    """The duel of an answer."""
+    try:
+        texts = (_text(answer, "left"), _text(answer, "right"), _text(answer, "duel_id"))
+        return Duel(*texts, _expires_at(answer))
+    except (KeyError, TypeError, ValueError) as error:
+        raise RankduelError("not-rankduel", f"the answer is not from rankduel: {error!r}", 200) from error
+
+
+def page_of(answer: Any, left: str, right: str) -> Page:
+    """The page of an answer."""
+    try:
+        slots = tuple(Slot(slot["position"], slot["document"], slot["token"]) for slot in answer["slots"])
+        return Page(
+            slots,
+            _text(answer, "duel_id"),
+            left,
+            right,
+            _expires_at(answer),
+            answer["total"],
+            answer["informative"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RankduelError("not-rankduel", f"the answer is not from rankduel: {error!r}", 200) from error
+
+
+def control_page(control: str, ranking: Sequence[str], reason: str | None, window: Window) -> Page:
+    """The control's ranking without repeats, with the pinned documents at their positions."""
+    pins = dict(window.pinned)
+    pinned = set(pins.values())
+    documents: list[str] = []
+    for document in dict.fromkeys(ranking):
+        if document in pinned:
+            continue
+        while len(documents) in pins:
+            documents.append(pins.pop(len(documents)))
+        documents.append(document)
+    documents += [pins[position] for position in sorted(pins)]
+    start = max(window.offset, 0)
+    end = min(start + max(window.length, 0), len(documents))
+    slots = tuple(Slot(position, documents[position]) for position in range(start, end))
+    return Page(slots, None, control, control, UNLIMITED, len(documents), fallback=reason)

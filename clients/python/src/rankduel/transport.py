@@ -12,21 +12,9 @@ import time
 from typing import Any, Mapping, Protocol
 from urllib.parse import urlsplit
 
+from .errors import RankduelError
+
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-
-
-class Failed(Exception):
-    """A request without a successful answer."""
-
-    def __init__(self, reason: str, detail: str, status: int | None = None, retry_after: float | None = None):
-        super().__init__(f"{reason}: {detail}")
-        self.reason = reason
-        """`timeout`, `unreachable`, or the slug of the problem, among others."""
-        self.detail = detail
-        self.status = status
-        """The status of the answer, if there was one."""
-        self.retry_after = retry_after
-        """In seconds."""
 
 
 class _Socket(Protocol):
@@ -112,24 +100,33 @@ class Transport:
         self._idle: queue.LifoQueue[http.client.HTTPConnection] = queue.LifoQueue(connections)
 
     def post(self, path: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
-        """The content of an answer with status 200. Raises `Failed` for any other answer, and if there is
-        none within this many seconds."""
+        """The content of an answer with status 200. Raises `RankduelError` for any other answer, and
+        if there is none within this many seconds."""
+        return self._request("POST", path, body, seconds)
+
+    def get(self, path: str, seconds: float) -> Any:
+        """The same for a GET request."""
+        return self._request("GET", path, None, seconds)
+
+    def _request(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
         deadline = _Deadline(seconds)
         try:
-            return self._post(path, body, deadline)
+            return self._send(method, path, body, deadline)
         except TimeoutError as error:
-            raise Failed("timeout", f"no answer within {seconds:.3f} s") from error
+            raise RankduelError("timeout", f"no answer within {seconds:.3f} s") from error
         except (OSError, http.client.HTTPException) as error:
-            raise Failed("unreachable", f"{type(error).__name__}: {error}") from error
+            raise RankduelError("unreachable", f"{type(error).__name__}: {error}") from error
 
-    def _post(self, path: str, body: Mapping[str, Any] | None, deadline: _Deadline) -> Any:
+    def _send(self, method: str, path: str, body: Mapping[str, Any] | None, deadline: _Deadline) -> Any:
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         while True:
             connection, fresh = self._connection(deadline)
             try:
-                connection.request("POST", self._path + path, content, self._headers)
+                connection.request(method, self._path + path, content, self._headers)
                 response = connection.getresponse()
                 answer = response.read(MAX_ANSWER_BYTES)
+                if response.length:
+                    raise http.client.IncompleteRead(answer, response.length)
             except TimeoutError:
                 connection.close()
                 raise
@@ -173,17 +170,23 @@ class Transport:
 
 
 def _content(response: http.client.HTTPResponse, answer: bytes) -> Any:
-    try:
-        content = json.loads(answer)
-    except ValueError:
-        content = None
-    if response.status == 200 and content is not None:
-        return content
+    kind = (response.getheader("content-type") or "none").partition(";")[0].strip().lower()
+    content = None
+    if kind == "application/json" or kind.endswith("+json"):
+        try:
+            content = json.loads(answer)
+        except ValueError:
+            pass
+    if response.status == 200:
+        if isinstance(content, dict):
+            return content
+        detail = f"the answer is not from rankduel: its content is not a JSON object, its type is {kind}"
+        raise RankduelError("not-rankduel", detail, 200)
     problem = content if isinstance(content, dict) else {}
     slug = str(problem.get("type", "")).rpartition("/")[2]
     errors = problem.get("errors")
     where = "".join(f"; {error.get('pointer')}: {error.get('detail')}" for error in errors) if isinstance(errors, list) else ""
-    raise Failed(
+    raise RankduelError(
         slug or f"status-{response.status}",
         str(problem.get("detail") or problem.get("title") or f"status {response.status}") + where,
         response.status,

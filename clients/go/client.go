@@ -1,0 +1,309 @@
+// Package rankduel requests the two rankings to interleave for a query, and sends the clicks.
+//
+//	client, err := rankduel.New("http://127.0.0.1:7171", "search", "bm25", rankduel.Options{})
+//	rankings := rankduel.Rankings{"bm25": bm25, "neural": neural}
+//	page, err := client.Page(ctx, rankings, rankduel.Window{})
+//	show(page.Documents(), page.ID)
+//	status, err := client.ReportClicks(ctx, duelID, []rankduel.Click{rankduel.At(0)}, true)
+//
+// Page always returns within the deadline. If the service does not answer in time, it returns the
+// control's ranking.
+package rankduel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Status is the result of a report.
+type Status string
+
+const (
+	// Recorded feedback counts.
+	Recorded Status = "recorded"
+	// Duplicate feedback was stored before: an earlier attempt had arrived.
+	Duplicate Status = "duplicate"
+	// Late clicks arrived after the duel was settled.
+	Late Status = "late"
+	// Ignored feedback is about a fallback page; it was not sent.
+	Ignored Status = "ignored"
+)
+
+// Outcome is the result of a duel, if your own code credits the clicks.
+type Outcome string
+
+const (
+	Left  Outcome = "left"
+	Right Outcome = "right"
+	Tie   Outcome = "tie"
+	None  Outcome = "none"
+)
+
+// Options of a client. The zero value has the defaults.
+type Options struct {
+	// Key is an API key, if the server requires one.
+	Key string
+	// Deadline is the time limit of a request for a duel or a page; 50 ms by default.
+	Deadline time.Duration
+	// ReportTime is the time limit of a report, with all attempts; 10 s by default.
+	ReportTime time.Duration
+	// Stock is the number of duels to request at once; 0 for single requests.
+	Stock int
+	// StockAge is the time for which a duel of the stock may be used; 5 s by default.
+	StockAge time.Duration
+	// OnFallback is called with the error behind each fallback to the control.
+	OnFallback func(*Error)
+}
+
+// Client is one experiment of a rankduel server. Goroutines can share it.
+type Client struct {
+	experiment string
+	control    string
+	options    Options
+	server     *server
+	stock      *stock
+}
+
+// New returns a client that shows the ranker control if rankduel does not answer in time.
+func New(url, experiment, control string, options Options) (*Client, error) {
+	for _, limit := range []time.Duration{options.Deadline, options.ReportTime, options.StockAge} {
+		if limit < 0 {
+			return nil, usage("a time limit is %v; it must not be negative", limit)
+		}
+	}
+	if options.Stock < 0 {
+		return nil, usage("Stock is %d; it must be at least 0", options.Stock)
+	}
+	setDefault(&options.Deadline, 50*time.Millisecond)
+	setDefault(&options.ReportTime, 10*time.Second)
+	setDefault(&options.StockAge, 5*time.Second)
+	transport, err := newTransport(url, options.Key)
+	if err != nil {
+		return nil, err
+	}
+	client := &Client{experiment: experiment, control: control, options: options}
+	client.server = newServer(transport, experiment)
+	if options.Stock > 0 {
+		client.stock = &stock{server: client.server, size: options.Stock, maxAge: options.StockAge}
+	}
+	return client, nil
+}
+
+func setDefault(value *time.Duration, to time.Duration) {
+	if *value == 0 {
+		*value = to
+	}
+}
+
+// Check returns the rankers of the experiment. Call it when your service starts: it fails if the
+// server, the experiment or the key is wrong, or if the control is not one of the rankers, which
+// otherwise shows only in an outage. A key needs the scope read for it.
+func (c *Client) Check(ctx context.Context) ([]string, error) {
+	rankers, err := c.server.rankers(ctx, c.options.ReportTime)
+	if err != nil {
+		return nil, err
+	}
+	for _, ranker := range rankers {
+		if ranker == c.control {
+			return rankers, nil
+		}
+	}
+	detail := fmt.Sprintf("control is %q, but the rankers of %q are %s", c.control, c.experiment, strings.Join(rankers, ", "))
+	return nil, &Error{Reason: "control-unknown", Detail: detail}
+}
+
+// NextDuel returns the two rankers to interleave. If rankduel does not answer in time, both are the
+// control. The unit is an opaque id of the user or the session, or empty. A duel with a unit is
+// requested by itself, not taken from the stock.
+func (c *Client) NextDuel(ctx context.Context, unit string) Duel {
+	duel, err := c.nextDuel(ctx, unit)
+	if err != nil {
+		return controlDuel(c.control, c.fellBack(err))
+	}
+	return duel
+}
+
+func (c *Client) nextDuel(ctx context.Context, unit string) (Duel, error) {
+	if c.stock != nil && unit == "" {
+		return c.stock.take(ctx, c.options.Deadline)
+	}
+	body := map[string]string{}
+	if unit != "" {
+		body["unit"] = unit
+	}
+	var answer duelAnswer
+	if err := c.server.ask(ctx, "/next-duel", body, &answer, c.options.Deadline); err != nil {
+		return Duel{}, err
+	}
+	return answer.duel()
+}
+
+// Page returns a page of two interleaved rankings. If rankduel does not answer in time, it has the
+// control's ranking. The error is a *UsageError: the rankings lack the control.
+func (c *Client) Page(ctx context.Context, rankings Rankings, window Window) (Page, error) {
+	control, err := c.controlOf(rankings)
+	if err != nil {
+		return Page{}, err
+	}
+	body := window.body()
+	body.Rankings = rankings.complete()
+	var answer pageAnswer
+	err = c.server.ask(ctx, "/next-duel", body, &answer, c.options.Deadline)
+	if err == nil {
+		var duel Duel
+		var page Page
+		if duel, err = answer.duel(); err == nil {
+			if page, err = answer.page(duel.Left, duel.Right); err == nil {
+				return page, nil
+			}
+		}
+	}
+	return controlPage(c.control, control, c.fellBack(err), window), nil
+}
+
+// PageOf is Page for expensive rankings: it makes only those of the two rankers that rankduel
+// selects, one after the other. If that fails for one of them, the page has the control's ranking.
+// The error is that of the control's ranking.
+func (c *Client) PageOf(ctx context.Context, ranking Ranking, window Window) (Page, error) {
+	unit := window.Unit
+	if c.stock != nil {
+		// with a stock, the unit goes with the rankings alone
+		unit = ""
+	}
+	return c.MoreOf(ctx, c.NextDuel(ctx, unit), ranking, window)
+}
+
+// More returns a page of an earlier duel: the first page of a duel from NextDuel, or a later page
+// of the same list. Pass the same rankings and pins for every page of a duel. If rankduel does not
+// answer in time, or did not answer for the duel, the page has the control's ranking.
+func (c *Client) More(ctx context.Context, of Duel, rankings Rankings, window Window) (Page, error) {
+	if _, err := c.controlOf(rankings); err != nil {
+		return Page{}, err
+	}
+	ranking := func(ranker string) ([]string, error) {
+		found, ok := rankings[ranker]
+		if !ok {
+			return nil, usage("rankings lack %q", ranker)
+		}
+		return found, nil
+	}
+	return c.MoreOf(ctx, of, ranking, window)
+}
+
+// MoreOf is More for expensive rankings.
+func (c *Client) MoreOf(ctx context.Context, of Duel, ranking Ranking, window Window) (Page, error) {
+	reason := of.Fallback
+	ranking = once(ranking)
+	if of.ID != "" {
+		page, err := c.interleaved(ctx, of, ranking, window)
+		if err == nil {
+			return page, nil
+		}
+		reason = c.fellBack(err)
+	}
+	control, err := ranking(c.control)
+	if err != nil {
+		return Page{}, err
+	}
+	return controlPage(c.control, control, reason, window), nil
+}
+
+// once makes each ranking at most once: the control may be a ranker of the duel, too.
+func once(ranking Ranking) Ranking {
+	type made struct {
+		ranking []string
+		err     error
+	}
+	all := map[string]made{}
+	return func(ranker string) ([]string, error) {
+		found, ok := all[ranker]
+		if !ok {
+			found.ranking, found.err = ranking(ranker)
+			all[ranker] = found
+		}
+		return found.ranking, found.err
+	}
+}
+
+func (c *Client) interleaved(ctx context.Context, of Duel, ranking Ranking, window Window) (Page, error) {
+	left, err := ranking(of.Left)
+	if err != nil {
+		return Page{}, &Error{Reason: "ranker-failed", Detail: of.Left + ": " + err.Error(), cause: err}
+	}
+	right, err := ranking(of.Right)
+	if err != nil {
+		return Page{}, &Error{Reason: "ranker-failed", Detail: of.Right + ": " + err.Error(), cause: err}
+	}
+	left, right = notNil(left), notNil(right)
+	body := window.body()
+	body.DuelID, body.Left, body.Right = of.ID, &left, &right
+	var answer pageAnswer
+	if err := c.server.ask(ctx, "/interleave", body, &answer, c.options.Deadline); err != nil {
+		return Page{}, err
+	}
+	return answer.page(of.Left, of.Right)
+}
+
+func (c *Client) controlOf(rankings Rankings) ([]string, error) {
+	control, ok := rankings[c.control]
+	if !ok {
+		return nil, usage("rankings lack the control, %q, which is shown if rankduel does not answer", c.control)
+	}
+	return control, nil
+}
+
+// complete has an empty list where a ranking is nil, which JSON would write as null.
+func (r Rankings) complete() Rankings {
+	complete := make(Rankings, len(r))
+	for ranker, ranking := range r {
+		complete[ranker] = notNil(ranking)
+	}
+	return complete
+}
+
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// ReportClicks reports the clicks on the page of a duel; none if there were none. Transient
+// failures are repeated for at most Options.ReportTime. With final false, more clicks can follow,
+// in any order; all clicks of a duel together count as one outcome. An empty duelID is that of a
+// fallback page, and is ignored. If the error is an *Error and Retryable, the same feedback may be
+// accepted later.
+func (c *Client) ReportClicks(ctx context.Context, duelID string, clicks []Click, final bool) (Status, error) {
+	return c.report(ctx, duelID, map[string]any{"duel_id": duelID, "clicks": notNil(clicks), "final": final})
+}
+
+// ReportOutcome reports the outcome, if your own code merges the pages and credits the clicks.
+func (c *Client) ReportOutcome(ctx context.Context, duelID string, outcome Outcome) (Status, error) {
+	switch outcome {
+	case Left, Right, Tie, None:
+		return c.report(ctx, duelID, map[string]any{"duel_id": duelID, "outcome": outcome})
+	}
+	return "", usage("outcome is %q; it must be left, right, tie or none", outcome)
+}
+
+func (c *Client) report(ctx context.Context, duelID string, item map[string]any) (Status, error) {
+	if duelID == "" {
+		return Ignored, nil
+	}
+	return c.server.report(ctx, item, c.options.ReportTime)
+}
+
+// fellBack returns the reason of an error, for the fallback.
+func (c *Client) fellBack(err error) string {
+	var failed *Error
+	if !errors.As(err, &failed) {
+		failed = &Error{Reason: "usage", Detail: err.Error(), cause: err}
+	}
+	if c.options.OnFallback != nil {
+		c.options.OnFallback(failed)
+	}
+	return failed.Reason
+}

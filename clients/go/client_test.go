@@ -1,0 +1,97 @@
+package rankduel_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"rankduel"
+)
+
+func TestWrongArguments(t *testing.T) {
+	for _, url := range []string{"rankduel:7171", "ftp://rankduel", "http://", "http://host/?a=b", "http://host/#a"} {
+		_, err := rankduel.New(url, "search", "bm25", rankduel.Options{})
+		var usage *rankduel.UsageError
+		if !errors.As(err, &usage) {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	for _, options := range []rankduel.Options{{Stock: -1}, {Deadline: -1}, {ReportTime: -1}, {StockAge: -1}} {
+		if _, err := rankduel.New("http://127.0.0.1", "search", "bm25", options); err == nil {
+			t.Errorf("%+v is accepted", options)
+		}
+	}
+}
+
+func TestClicksAreWrittenAsTheAPIExpectsThem(t *testing.T) {
+	clicks := []rankduel.Click{rankduel.At(0), rankduel.On("d").As("purchase"), rankduel.OnSlot("s")}
+	text, err := json.Marshal(clicks)
+	want := `[{"position":0},{"document":"d","event":"purchase"},{"slot":"s"}]`
+	if err != nil || string(text) != want {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// Goroutines share a client and its stock: each duel is used once.
+func TestManyGoroutines(t *testing.T) {
+	var lock sync.Mutex
+	issued := 0
+	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
+		lock.Lock()
+		defer lock.Unlock()
+		duels := []map[string]any{}
+		for range [10]int{} {
+			issued++
+			duels = append(duels, map[string]any{
+				"duel_id": string(rune(0x4e00 + issued)), "left": "a", "right": "b", "expires_at": "2099-01-01T00:00:00Z",
+			})
+		}
+		writer.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(writer).Encode(map[string]any{"duels": duels}); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	client, err := rankduel.New(server.URL, "search", "a", rankduel.Options{Stock: 10, Deadline: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	var group sync.WaitGroup
+	for range [8]int{} {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for range [50]int{} {
+				duel := client.NextDuel(context.Background(), "")
+				lock.Lock()
+				if duel.ID == "" || seen[duel.ID] {
+					t.Errorf("%+v is a fallback or used twice", duel)
+				}
+				seen[duel.ID] = true
+				lock.Unlock()
+			}
+		}()
+	}
+	group.Wait()
+}
+
+func TestCancelledReportEnds(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	client, err := rankduel.New(server.URL, "search", "a", rankduel.Options{ReportTime: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var failed *rankduel.Error
+	if _, err := client.ReportOutcome(ctx, "duel", rankduel.Left); !errors.As(err, &failed) || !failed.Retryable() {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,3 @@
+module rankduel
+
+go 1.19

@@ -1,0 +1,126 @@
+package rankduel
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const maxAnswerBytes = 64 << 20
+
+// transport sends requests to one server. Each ends at its deadline, even if the answer arrives
+// slowly.
+type transport struct {
+	base   string
+	key    string
+	client *http.Client
+}
+
+func newTransport(address, key string) (*transport, error) {
+	parsed, err := url.Parse(address)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" ||
+		parsed.RawQuery != "" || parsed.Fragment != "" {
+		return nil, usage("%q is not the address of a server; it must look like http://rankduel.internal:7171", address)
+	}
+	pool := http.DefaultTransport.(*http.Transport).Clone()
+	pool.MaxIdleConnsPerHost = 32
+	client := &http.Client{
+		Transport: pool,
+		// a key must not reach another server
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &transport{strings.TrimRight(parsed.String(), "/"), key, client}, nil
+}
+
+// send decodes an answer with status 200 into answer. For any other answer it returns an *Error.
+func (t *transport) send(ctx context.Context, method, path string, body, answer any, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var content io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return usage("%v", err)
+		}
+		content = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, t.base+path, content)
+	if err != nil {
+		return usage("%v", err)
+	}
+	request.Header.Set("Accept", "application/json")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if t.key != "" {
+		request.Header.Set("Authorization", "Bearer "+t.key)
+	}
+	response, err := t.client.Do(request)
+	if err != nil {
+		return failed(err, limit)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
+	if err != nil {
+		return failed(err, limit)
+	}
+	return decode(response, text, answer)
+}
+
+func failed(err error, limit time.Duration) *Error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &Error{Reason: "timeout", Detail: fmt.Sprintf("no answer within %v", limit), cause: err}
+	}
+	return &Error{Reason: "unreachable", Detail: err.Error(), cause: err}
+}
+
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+	Errors []struct {
+		Pointer string `json:"pointer"`
+		Detail  string `json:"detail"`
+	} `json:"errors"`
+}
+
+func decode(response *http.Response, text []byte, answer any) error {
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	isJSON := kind == "application/json" || strings.HasSuffix(kind, "+json")
+	if response.StatusCode == http.StatusOK {
+		if !isJSON {
+			return notRankduel("its content type is " + strconv.Quote(kind))
+		}
+		if err := json.Unmarshal(text, answer); err != nil {
+			return notRankduel(err.Error())
+		}
+		return nil
+	}
+	var found problem
+	if isJSON && json.Unmarshal(text, &found) != nil {
+		found = problem{}
+	}
+	err := &Error{Status: response.StatusCode, Reason: found.Type[strings.LastIndex(found.Type, "/")+1:]}
+	if err.Reason == "" {
+		err.Reason = fmt.Sprintf("status-%d", response.StatusCode)
+	}
+	if err.Detail = found.Detail; err.Detail == "" {
+		err.Detail = fmt.Sprintf("status %d %s", response.StatusCode, found.Title)
+	}
+	for _, one := range found.Errors {
+		err.Detail += fmt.Sprintf("; %s: %s", one.Pointer, one.Detail)
+	}
+	if seconds, parse := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 31); parse == nil {
+		err.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return err
+}

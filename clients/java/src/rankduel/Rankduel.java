@@ -1,0 +1,295 @@
+package rankduel;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.function.Consumer;
+
+/**
+ * One experiment of a rankduel server: requests the two rankings to interleave for a query, and sends
+ * the clicks. Threads share a client.
+ *
+ * <pre>{@code
+ * Rankduel rankduel = Rankduel.builder("http://127.0.0.1:7171", "search", "bm25").build();
+ * Page page = rankduel.page(Map.of("bm25", bm25, "neural", neural), Window.of(10));
+ * show(page.documents(), page.duelId());
+ * rankduel.reportClicks(duelId, List.of(Click.at(0)));
+ * }</pre>
+ *
+ * <p>{@code page} always returns within the deadline. If the service does not answer in time, it
+ * returns the control's ranking.
+ */
+public final class Rankduel {
+    private final String experiment;
+    private final String control;
+    private final long deadlineMillis;
+    private final long reportMillis;
+    private final Consumer<RankduelException> onFallback;
+    private final Server server;
+    private final Stock stock;
+
+    private Rankduel(Builder builder) {
+        experiment = builder.experiment;
+        control = builder.control;
+        deadlineMillis = builder.deadline.toMillis();
+        reportMillis = builder.reportTime.toMillis();
+        onFallback = builder.onFallback;
+        server = new Server(new Transport(builder.url, builder.key), experiment);
+        stock = builder.stock == 0 ? null : new Stock(server, builder.stock, builder.stockAge.toMillis());
+    }
+
+    /** Settings of a client that shows the ranker {@code control} if rankduel does not answer. */
+    public static Builder builder(String url, String experiment, String control) {
+        return new Builder(url, experiment, control);
+    }
+
+    /** Settings of a client. */
+    public static final class Builder {
+        private final String url;
+        private final String experiment;
+        private final String control;
+        private String key;
+        private Duration deadline = Duration.ofMillis(50);
+        private Duration reportTime = Duration.ofSeconds(10);
+        private int stock;
+        private Duration stockAge = Duration.ofSeconds(5);
+        private Consumer<RankduelException> onFallback = reason -> {};
+
+        private Builder(String url, String experiment, String control) {
+            this.url = url;
+            this.experiment = experiment;
+            this.control = control;
+        }
+
+        /** An API key, if the server requires one. */
+        public Builder key(String key) {
+            this.key = key;
+            return this;
+        }
+
+        /** Time limit of a request for a duel or a page; 50 ms by default. */
+        public Builder deadline(Duration deadline) {
+            this.deadline = positive(deadline);
+            return this;
+        }
+
+        /** Time limit of a report, with all attempts; 10 s by default. */
+        public Builder reportTime(Duration reportTime) {
+            this.reportTime = positive(reportTime);
+            return this;
+        }
+
+        /** Number of duels to request at once, and the time for which one may be used. */
+        public Builder stock(int stock, Duration stockAge) {
+            if (stock < 0) {
+                throw new IllegalArgumentException("stock is " + stock + "; it must be at least 0");
+            }
+            this.stock = stock;
+            this.stockAge = positive(stockAge);
+            return this;
+        }
+
+        /** Called with the error behind each fallback to the control. */
+        public Builder onFallback(Consumer<RankduelException> onFallback) {
+            this.onFallback = onFallback;
+            return this;
+        }
+
+        /** The client. */
+        public Rankduel build() {
+            return new Rankduel(this);
+        }
+
+        private static Duration positive(Duration duration) {
+            if (duration.toMillis() > 0) {
+                return duration;
+            }
+            throw new IllegalArgumentException("a time limit is " + duration + "; it must be above 0");
+        }
+    }
+
+    /**
+     * The rankers of the experiment. Call it when your service starts: it throws if the server, the
+     * experiment or the key is wrong, or if the control is not one of the rankers, which otherwise
+     * shows only in an outage. A key needs the scope {@code read} for it.
+     */
+    public List<String> check() throws RankduelException {
+        List<String> rankers = server.rankers(reportMillis);
+        if (rankers.contains(control)) {
+            return rankers;
+        }
+        String listed = String.join(", ", rankers);
+        String detail = "control is " + control + ", but the rankers of " + experiment + " are " + listed;
+        throw new RankduelException("control-unknown", detail, null);
+    }
+
+    /** The two rankers to interleave. If rankduel does not answer in time, both are the control. */
+    public Duel nextDuel() {
+        return nextDuel(null);
+    }
+
+    /**
+     * The same for a unit, an opaque id of the user or the session, or null. A duel with a unit is
+     * requested by itself, not taken from the stock.
+     */
+    public Duel nextDuel(String unit) {
+        try {
+            if (stock != null && unit == null) {
+                return stock.take(deadlineMillis);
+            }
+            Map<String, Object> body = unit == null ? Map.of() : Map.of("unit", unit);
+            return Duel.ofAnswer(server.ask("/next-duel", body, deadlineMillis));
+        } catch (RankduelException failed) {
+            return Duel.ofControl(control, fellBack(failed));
+        }
+    }
+
+    /**
+     * A page of two interleaved rankings, from the document ids of every ranker, best first. If
+     * rankduel does not answer in time, it has the control's ranking.
+     */
+    public Page page(Map<String, List<String>> rankings, Window window) {
+        List<String> controls = controlOf(rankings);
+        try {
+            Map<String, Object> body = window.body();
+            body.put("rankings", rankings);
+            Map<String, Object> answer = server.ask("/next-duel", body, deadlineMillis);
+            Duel duel = Duel.ofAnswer(answer);
+            return Page.ofAnswer(answer, duel.left(), duel.right());
+        } catch (RankduelException failed) {
+            return Page.ofControl(control, controls, fellBack(failed), window);
+        }
+    }
+
+    /**
+     * The same for expensive rankings: makes only those of the two rankers that rankduel selects. If
+     * that fails for one of them, the page has the control's ranking.
+     *
+     * @throws Exception that of the control's ranking
+     */
+    public Page page(Ranking ranking, Window window) throws Exception {
+        // with a stock, the unit goes with the rankings alone
+        return more(nextDuel(stock == null ? window.unit() : null), ranking, window);
+    }
+
+    /**
+     * A page of an earlier duel: the first page of a duel from {@link #nextDuel()}, or a later page
+     * of the same list. Pass the same rankings and pins for every page of a duel. If rankduel does not
+     * answer in time, or did not answer for the duel, the page has the control's ranking.
+     */
+    public Page more(Duel of, Map<String, List<String>> rankings, Window window) {
+        controlOf(rankings);
+        try {
+            return more(of, ranker -> {
+                if (rankings.containsKey(ranker)) {
+                    return rankings.get(ranker);
+                }
+                throw new IllegalArgumentException("rankings lack " + ranker);
+            }, window);
+        } catch (Exception error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    /**
+     * The same for expensive rankings.
+     *
+     * @throws Exception that of the control's ranking
+     */
+    public Page more(Duel of, Ranking ranking, Window window) throws Exception {
+        Ranking once = once(ranking);
+        String reason = of.fallback();
+        if (of.id() != null) {
+            try {
+                return interleaved(of, once, window);
+            } catch (RankduelException failed) {
+                reason = fellBack(failed);
+            }
+        }
+        return Page.ofControl(control, once.of(control), reason, window);
+    }
+
+    /** Makes each ranking at most once: the control may be a ranker of the duel, too. */
+    private static Ranking once(Ranking ranking) {
+        Map<String, Callable<List<String>>> made = new HashMap<>();
+        return ranker -> {
+            if (!made.containsKey(ranker)) {
+                try {
+                    List<String> found = ranking.of(ranker);
+                    made.put(ranker, () -> found);
+                } catch (Exception error) {
+                    made.put(ranker, () -> {
+                        throw error;
+                    });
+                }
+            }
+            return made.get(ranker).call();
+        };
+    }
+
+    private Page interleaved(Duel of, Ranking ranking, Window window) throws RankduelException {
+        Map<String, Object> body = window.body();
+        body.put("duel_id", of.id());
+        body.put("left", rankingOf(of.left(), ranking));
+        body.put("right", rankingOf(of.right(), ranking));
+        return Page.ofAnswer(server.ask("/interleave", body, deadlineMillis), of.left(), of.right());
+    }
+
+    private static List<String> rankingOf(String ranker, Ranking ranking) throws RankduelException {
+        try {
+            return List.copyOf(ranking.of(ranker));
+        } catch (Exception error) {
+            throw new RankduelException("ranker-failed", ranker + ": " + error, error);
+        }
+    }
+
+    private List<String> controlOf(Map<String, List<String>> rankings) {
+        List<String> found = rankings.get(control);
+        if (found == null) {
+            throw new IllegalArgumentException(
+                    "rankings lack the control, " + control + ", which is shown if rankduel does not answer");
+        }
+        return found;
+    }
+
+    /** Reports all clicks on the page of a duel; an empty list if there were none. */
+    public Status reportClicks(String duelId, List<Click> clicks) throws RankduelException {
+        return reportClicks(duelId, clicks, true);
+    }
+
+    /**
+     * Reports clicks on the page of a duel. Transient failures are repeated while the time of a report
+     * lasts. If not final, more clicks can follow, in any order; all clicks of a duel together count
+     * as one outcome. The id of a fallback page is null; its clicks are ignored.
+     *
+     * @throws RankduelException if its {@code isRetryable} is true, the same feedback may be accepted
+     *     later
+     */
+    public Status reportClicks(String duelId, List<Click> clicks, boolean isFinal) throws RankduelException {
+        Map<String, Object> item = new LinkedHashMap<>();
+        item.put("clicks", clicks.stream().map(Click::members).toList());
+        item.put("final", isFinal);
+        return report(duelId, item);
+    }
+
+    /** Reports the outcome, if your own code merges the pages and credits the clicks. */
+    public Status reportOutcome(String duelId, Outcome outcome) throws RankduelException {
+        return report(duelId, new LinkedHashMap<>(Map.of("outcome", outcome.wireName())));
+    }
+
+    private Status report(String duelId, Map<String, Object> item) throws RankduelException {
+        if (duelId == null) {
+            return Status.IGNORED;
+        }
+        item.put("duel_id", duelId);
+        return server.report(item, reportMillis);
+    }
+
+    private String fellBack(RankduelException failed) {
+        onFallback.accept(failed);
+        return failed.reason();
+    }
+}

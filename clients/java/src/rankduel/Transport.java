@@ -1,0 +1,119 @@
+package rankduel;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** Requests to one server. Each ends at its deadline, even if the answer arrives slowly. */
+final class Transport {
+    private final String base;
+    private final String key;
+    private final HttpClient client;
+
+    Transport(String url, String key) {
+        URI parsed;
+        try {
+            parsed = URI.create(url);
+        } catch (IllegalArgumentException error) {
+            throw wrong(url);
+        }
+        boolean isHttp = "http".equals(parsed.getScheme()) || "https".equals(parsed.getScheme());
+        if (!isHttp || parsed.getHost() == null || parsed.getQuery() != null || parsed.getFragment() != null) {
+            throw wrong(url);
+        }
+        this.base = url.replaceAll("/+$", "");
+        this.key = key;
+        // a redirect is not followed: a key must not reach another server
+        this.client = HttpClient.newBuilder()
+                .version(HttpClient.Version.HTTP_1_1)
+                .followRedirects(HttpClient.Redirect.NEVER)
+                .build();
+    }
+
+    private static IllegalArgumentException wrong(String url) {
+        return new IllegalArgumentException(
+                url + " is not the address of a server; it must look like http://rankduel.internal:7171");
+    }
+
+    Map<String, Object> post(String path, Map<String, Object> body, long millis) throws RankduelException {
+        return send(path, "POST", HttpRequest.BodyPublishers.ofString(Json.write(body)), millis);
+    }
+
+    Map<String, Object> get(String path, long millis) throws RankduelException {
+        return send(path, "GET", HttpRequest.BodyPublishers.noBody(), millis);
+    }
+
+    private Map<String, Object> send(String path, String method, HttpRequest.BodyPublisher body, long millis)
+            throws RankduelException {
+        HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(base + path))
+                .method(method, body)
+                .header("accept", "application/json")
+                .header("content-type", "application/json");
+        if (key != null) {
+            request.header("authorization", "Bearer " + key);
+        }
+        // the time limit of HttpRequest covers the headers of the answer alone
+        CompletableFuture<HttpResponse<String>> sent =
+                client.sendAsync(request.build(), HttpResponse.BodyHandlers.ofString());
+        try {
+            return content(sent.get(Math.max(millis, 1), TimeUnit.MILLISECONDS));
+        } catch (TimeoutException error) {
+            sent.cancel(true);
+            throw new RankduelException("timeout", "no answer within " + millis + " ms", error);
+        } catch (InterruptedException error) {
+            sent.cancel(true);
+            Thread.currentThread().interrupt();
+            throw new RankduelException("interrupted", "the thread was interrupted", error);
+        } catch (ExecutionException error) {
+            if (error.getCause() instanceof IOException cause) {
+                throw new RankduelException("unreachable", cause.toString(), cause);
+            }
+            throw new IllegalStateException(error.getCause());
+        }
+    }
+
+    private static Map<String, Object> content(HttpResponse<String> response) throws RankduelException {
+        String type = response.headers().firstValue("content-type").orElse("none");
+        type = type.split(";")[0].strip().toLowerCase(Locale.ROOT);
+        Map<String, Object> content = null;
+        if (type.equals("application/json") || type.endsWith("+json")) {
+            try {
+                content = Json.object(Json.read(response.body()));
+            } catch (IllegalArgumentException error) {
+                content = null;
+            }
+        }
+        if (response.statusCode() != 200) {
+            throw problem(response, content == null ? Map.of() : content);
+        }
+        if (content == null) {
+            throw RankduelException.notRankduel("its content is not a JSON object, its type is " + type);
+        }
+        return content;
+    }
+
+    private static RankduelException problem(HttpResponse<String> response, Map<String, Object> problem) {
+        int status = response.statusCode();
+        String type = String.valueOf(problem.getOrDefault("type", ""));
+        String slug = type.substring(type.lastIndexOf('/') + 1);
+        StringBuilder detail = new StringBuilder(String.valueOf(problem.getOrDefault("detail", "status " + status)));
+        if (problem.get("errors") instanceof Iterable<?> errors) {
+            for (Object error : errors) {
+                if (error instanceof Map<?, ?> one) {
+                    detail.append("; ").append(one.get("pointer")).append(": ").append(one.get("detail"));
+                }
+            }
+        }
+        String retryAfter = response.headers().firstValue("retry-after").orElse("");
+        long millis = retryAfter.matches("\\d{1,9}") ? Long.parseLong(retryAfter) * 1000 : 0;
+        return new RankduelException(slug.isEmpty() ? "status-" + status : slug, detail.toString(), status, millis, null);
+    }
+}

@@ -1,0 +1,163 @@
+package rankduel;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** The adapter of this client for conformance/check_clients.py: one request and one answer a line. */
+public final class Adapter {
+    /** A failure of the search that the client calls. */
+    private static final class ApplicationException extends Exception {
+        private static final long serialVersionUID = 1;
+    }
+
+    private Rankduel client;
+
+    public static void main(String[] arguments) throws Exception {
+        Adapter adapter = new Adapter();
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            answers.println(Json.write(adapter.answer(Json.object(Json.read(line)))));
+        }
+        // the threads of a client would keep the process alive
+        System.exit(0);
+    }
+
+    private Map<String, Object> answer(Map<String, Object> request) throws Exception {
+        try {
+            Map<String, Object> given = Json.object(request.get("with"));
+            return Map.of("ok", act(Json.string(request.get("do")), given));
+        } catch (RankduelException failed) {
+            Map<String, Object> error = new LinkedHashMap<>();
+            error.put("reason", failed.reason());
+            error.put("status", failed.status().isPresent() ? failed.status().getAsInt() : null);
+            error.put("retry_after", failed.retryAfterMillis() / 1000);
+            error.put("retryable", failed.isRetryable());
+            return Map.of("error", error);
+        } catch (IllegalArgumentException error) {
+            return Map.of("error", Map.of("reason", "usage", "detail", error.toString()));
+        } catch (ApplicationException error) {
+            return Map.of("error", Map.of("reason", "application"));
+        }
+    }
+
+    private Map<String, Object> act(String what, Map<String, Object> given) throws Exception {
+        String of = (String) given.get("of");
+        switch (what) {
+            case "connect":
+                client = connect(given);
+                return Map.of();
+            case "check":
+                return Map.of("rankers", client.check());
+            case "next_duel":
+                return members(client.nextDuel((String) given.get("unit")));
+            case "page":
+                return members(page(given));
+            case "more":
+                return members(more(Duel.fromJson(of), given));
+            case "report_clicks":
+                List<Click> clicks = Json.list(given.get("clicks")).stream().map(Adapter::click).toList();
+                return status(client.reportClicks(of, clicks, Json.flag(given.get("final"))));
+            case "report_outcome":
+                String outcome = Json.string(given.get("outcome")).toUpperCase(Locale.ROOT);
+                return status(client.reportOutcome(of, Outcome.valueOf(outcome)));
+            default:
+                throw new IllegalStateException("unknown request " + what);
+        }
+    }
+
+    private static Rankduel connect(Map<String, Object> given) {
+        Duration stockAge = millis(1000 * Json.number(given.get("stock_seconds")));
+        return Rankduel.builder(
+                        Json.string(given.get("url")),
+                        Json.string(given.get("experiment")),
+                        Json.string(given.get("control")))
+                .key((String) given.get("key"))
+                .deadline(millis(Json.number(given.get("deadline_ms"))))
+                .reportTime(millis(Json.number(given.get("report_ms"))))
+                .stock((int) Json.number(given.get("stock")), stockAge)
+                .build();
+    }
+
+    private static Duration millis(double millis) {
+        return Duration.ofMillis((long) millis);
+    }
+
+    private Page page(Map<String, Object> given) throws Exception {
+        boolean isPair = given.get("form").equals("pair");
+        return isPair ? client.page(ranking(given), window(given)) : client.page(rankings(given), window(given));
+    }
+
+    private Page more(Duel of, Map<String, Object> given) throws Exception {
+        boolean isPair = given.get("form").equals("pair");
+        return isPair ? client.more(of, ranking(given), window(given)) : client.more(of, rankings(given), window(given));
+    }
+
+    private static Map<String, List<String>> rankings(Map<String, Object> given) {
+        Map<String, List<String>> rankings = new HashMap<>();
+        Json.object(given.get("rankings")).forEach((ranker, ranking) ->
+                rankings.put(ranker, Json.list(ranking).stream().map(Json::string).toList()));
+        return rankings;
+    }
+
+    private static Ranking ranking(Map<String, Object> given) {
+        Map<String, List<String>> rankings = rankings(given);
+        List<Object> failing = Json.list(given.getOrDefault("failing", List.of()));
+        return ranker -> {
+            if (failing.contains(ranker)) {
+                throw new ApplicationException();
+            }
+            return rankings.get(ranker);
+        };
+    }
+
+    private static Window window(Map<String, Object> given) {
+        Map<Integer, String> pinned = new HashMap<>();
+        for (Object pin : Json.list(given.getOrDefault("pinned", List.of()))) {
+            Map<String, Object> one = Json.object(pin);
+            pinned.put((int) Json.number(one.get("position")), Json.string(one.get("document")));
+        }
+        int offset = (int) Json.number(given.getOrDefault("offset", 0));
+        return new Window((int) Json.number(given.get("length")), offset, pinned, (String) given.get("unit"));
+    }
+
+    private static Click click(Object given) {
+        if (given instanceof Double position) {
+            return Click.at(position.intValue());
+        }
+        if (given instanceof String document) {
+            return Click.on(document);
+        }
+        Map<String, Object> members = Json.object(given);
+        Click click = members.containsKey("position") ? Click.at((int) Json.number(members.get("position")))
+                : members.containsKey("slot") ? Click.onSlot(Json.string(members.get("slot")))
+                : Click.on(Json.string(members.get("document")));
+        return members.containsKey("event") ? click.as(Json.string(members.get("event"))) : click;
+    }
+
+    private static Map<String, Object> members(Duel duel) {
+        return members(duel.toJson());
+    }
+
+    private static Map<String, Object> members(Page page) {
+        return members(Page.fromJson(page.toJson()).toJson());
+    }
+
+    private static Map<String, Object> members(String json) {
+        Map<String, Object> members = Json.object(Json.read(json));
+        members.put("json", json);
+        return members;
+    }
+
+    private static Map<String, Object> status(Status status) {
+        return Map.of("status", status.name().toLowerCase(Locale.ROOT));
+    }
+}

@@ -1,0 +1,61 @@
+package rankduel;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Tests without a server. A failure ends the program with an error. */
+public final class Tests {
+    public static void main(String[] arguments) {
+        String text = "{\"a\":[1,-2.5,1e3,true,false,null],\"b\":{},\"c\":[],\"d\":\"\\\"\\\\ \\u00e9 \u96ea \\ud83d\\ude00\\n\"}";
+        Map<String, Object> read = Json.object(Json.read(" " + text + "\n"));
+        same(List.of(1.0, -2.5, 1000.0, true, false), Json.list(read.get("a")).subList(0, 5));
+        same(null, Json.list(read.get("a")).get(5));
+        same("\"\\ \u00e9 \u96ea \ud83d\ude00\n", read.get("d"));
+        same(read, Json.read(Json.write(read)));
+        same("\"\\u0001\\\"\"", Json.write("\u0001\""));
+        same("[4102444800,0.5]", Json.write(List.of(4102444800.0, 0.5)));
+        List<String> wrong = List.of(
+                "", "{", "[", "[1", "[1,]", "{\"a\"}", "{\"a\":}", "{a:1}", "\"", "\"\\", "\"\\u12", "\"\\x\"",
+                "tru", "1 2", "-", "<html>", "[".repeat(100_000));
+        for (String one : wrong) {
+            try {
+                throw new AssertionError(one + " is read as " + Json.read(one));
+            } catch (IllegalArgumentException expected) {
+                same(true, expected.getMessage().contains("JSON"));
+            }
+        }
+        keepsAPageForAnotherRequest();
+        refusesWrongArguments();
+        System.out.println("java: all passed");
+    }
+
+    private static void keepsAPageForAnotherRequest() {
+        Duel duel = new Duel("bm25", "neural", "AQ", 1.5, null);
+        Page page = new Page(duel, List.of(new Slot(0, "d\"1", "t"), new Slot(1, "d2", null)), 2, true);
+        same(page, Page.fromJson(page.toJson()));
+        same(duel, Duel.fromJson(page.toJson()));
+        same(duel, Duel.fromJson(duel.toJson()));
+    }
+
+    private static void refusesWrongArguments() {
+        for (String url : List.of("rankduel:7171", "ftp://rankduel", "http://", "http://host/?a=b", "a b")) {
+            try {
+                Rankduel.builder(url, "search", "bm25").build();
+            } catch (IllegalArgumentException expected) {
+                continue;
+            }
+            throw new AssertionError(url + " is accepted");
+        }
+        Map<Integer, String> pinned = new HashMap<>(Map.of(0, "ad"));
+        Window window = Window.of(10).pinning(pinned);
+        pinned.clear();
+        same(Map.of(0, "ad"), window.pinned());
+    }
+
+    private static void same(Object wanted, Object found) {
+        if (wanted == null ? found != null : !wanted.equals(found)) {
+            throw new AssertionError(found + " is not " + wanted);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Rankduel;
+
+/**
+ * One experiment of a rankduel server: requests the two rankings to interleave for a query, and
+ * sends the clicks.
+ *
+ *     $rankduel = new Rankduel\Client('http://127.0.0.1:7171', 'search', 'bm25');
+ *     $page = $rankduel->page(['bm25' => $bm25, 'neural' => $neural]);
+ *     show($page->documents(), $page->duelId());
+ *     $rankduel->reportClicks($duelId, [0, 3]);
+ *
+ * `page` always returns within the deadline. If the service does not answer in time, it returns the
+ * control's ranking.
+ */
+final class Client
+{
+    private readonly Server $server;
+    private readonly ?Stock $stock;
+
+    /**
+     * @param string $control the ranker to show if rankduel does not answer in time
+     * @param ?string $key an API key, if the server requires one
+     * @param float $deadline time limit in seconds of a request for a duel or a page
+     * @param float $reportSeconds time limit of a report, with all attempts
+     * @param int $stock number of duels to request at once; 0 for single requests
+     * @param float $stockSeconds time for which a duel of the stock may be used
+     * @param ?\Closure(RankduelException): void $onFallback called with the error behind each
+     *     fallback to the control
+     */
+    public function __construct(
+        string $url,
+        private readonly string $experiment,
+        private readonly string $control,
+        ?string $key = null,
+        private readonly float $deadline = 0.05,
+        private readonly float $reportSeconds = 10.0,
+        int $stock = 0,
+        float $stockSeconds = 5.0,
+        private readonly ?\Closure $onFallback = null,
+    ) {
+        if (!($deadline > 0 && $reportSeconds > 0 && $stockSeconds > 0) || $stock < 0) {
+            throw new \InvalidArgumentException('time limits must be above 0, and the stock at least 0');
+        }
+        $this->server = new Server(new Transport($url, $key), $experiment);
+        $this->stock = $stock > 0 ? new Stock($this->server, $stock, $stockSeconds) : null;
+    }
+
+    /**
+     * The rankers of the experiment. Call it when you deploy: it throws if the server, the experiment
+     * or the key is wrong, or if the control is not one of the rankers, which otherwise shows only in
+     * an outage. A key needs the scope `read` for it.
+     *
+     * @return list<string>
+     * @throws RankduelException
+     */
+    public function check(): array
+    {
+        $rankers = $this->server->rankers($this->reportSeconds);
+        if (in_array($this->control, $rankers, true)) {
+            return $rankers;
+        }
+        $listed = implode(', ', $rankers);
+        $detail = "control is $this->control, but the rankers of $this->experiment are $listed";
+        throw new RankduelException('control-unknown', $detail);
+    }
+
+    /**
+     * The two rankers to interleave. If rankduel does not answer in time, both are the control. The
+     * unit is an opaque id of the user or the session. A duel with a unit is requested by itself, not
+     * taken from the stock.
+     */
+    public function nextDuel(?string $unit = null): Duel
+    {
+        try {
+            if ($this->stock !== null && $unit === null) {
+                return $this->stock->take($this->deadline);
+            }
+            $body = $unit === null ? [] : ['unit' => $unit];
+            return Duel::fromAnswer($this->server->ask('/next-duel', $body, $this->deadline));
+        } catch (RankduelException $failed) {
+            return Duel::ofControl($this->control, $this->fellBack($failed));
+        }
+    }
+
+    /**
+     * A page of two interleaved rankings. If rankduel does not answer in time, it has the control's
+     * ranking.
+     *
+     * @param array<string, list<string>>|callable(string): list<string> $rankings the document ids of
+     *     every ranker, best first; or a function that makes those of one ranker. It is called for the
+     *     two rankers that rankduel selects. If it fails for one of them, the page has the control's
+     *     ranking.
+     */
+    public function page(array|callable $rankings, Window $window = new Window()): Page
+    {
+        if (is_callable($rankings)) {
+            // with a stock, the unit goes with the rankings alone
+            $duel = $this->nextDuel($this->stock === null ? $window->unit : null);
+            return $this->more($duel, $rankings, $window);
+        }
+        $control = $this->controlOf($rankings);
+        try {
+            $body = $window->body() + ['rankings' => (object) array_map(array_values(...), $rankings)];
+            $answer = $this->server->ask('/next-duel', $body, $this->deadline);
+            $duel = Duel::fromAnswer($answer);
+            return Page::fromAnswer($answer, $duel->left, $duel->right);
+        } catch (RankduelException $failed) {
+            return Page::ofControl($this->control, $control, $this->fellBack($failed), $window);
+        }
+    }
+
+    /**
+     * A page of an earlier duel: the first page of a duel from `nextDuel`, or a later page of the
+     * same list. Pass the same rankings and pins for every page of a duel. If rankduel does not answer
+     * in time, or did not answer for the duel, the page has the control's ranking.
+     *
+     * @param array<string, list<string>>|callable(string): list<string> $rankings as those of `page`
+     */
+    public function more(Duel $of, array|callable $rankings, Window $window = new Window()): Page
+    {
+        if (!is_callable($rankings)) {
+            $this->controlOf($rankings);
+            $rankings = static fn (string $ranker): array => $rankings[$ranker]
+                ?? throw new \InvalidArgumentException("rankings lack $ranker");
+        }
+        $lists = [];
+        $reason = $of->fallback;
+        if ($of->id !== null) {
+            try {
+                return $this->interleaved($of, $rankings, $lists, $window);
+            } catch (RankduelException $failed) {
+                $reason = $this->fellBack($failed);
+            }
+        }
+        $control = $lists[$this->control] ?? $rankings($this->control);
+        return Page::ofControl($this->control, $control, $reason, $window);
+    }
+
+    /** @param array<string, list<string>> $lists gets the rankings that were made */
+    private function interleaved(Duel $of, callable $rankings, array &$lists, Window $window): Page
+    {
+        $body = $window->body() + ['duel_id' => $of->id];
+        foreach (['left' => $of->left, 'right' => $of->right] as $side => $ranker) {
+            try {
+                $lists[$ranker] ??= array_values($rankings($ranker));
+            } catch (\Throwable $error) {
+                throw new RankduelException('ranker-failed', "$ranker: {$error->getMessage()}", cause: $error);
+            }
+            $body[$side] = $lists[$ranker];
+        }
+        return Page::fromAnswer($this->server->ask('/interleave', $body, $this->deadline), $of->left, $of->right);
+    }
+
+    /**
+     * @param array<string, list<string>> $rankings
+     * @return list<string>
+     */
+    private function controlOf(array $rankings): array
+    {
+        $shown = 'which is shown if rankduel does not answer';
+        return $rankings[$this->control]
+            ?? throw new \InvalidArgumentException("rankings lack the control, $this->control, $shown");
+    }
+
+    /**
+     * Reports clicks on the page of a duel; `[]` if there were none. Transient failures are repeated
+     * while the time of a report lasts. If not final, more clicks can follow, in any order; all clicks
+     * of a duel together count as one outcome.
+     *
+     * @param ?string $duelId null is that of a fallback page, whose clicks are ignored
+     * @param list<int|string|array{position?: int, document?: string, slot?: string, event?: string}> $clicks
+     *     positions, document ids, or arrays with one of `position`, `document` and `slot`, and
+     *     optionally an `event` such as `purchase`
+     * @throws RankduelException if `isRetryable`, the same feedback may be accepted later
+     */
+    public function reportClicks(?string $duelId, array $clicks, bool $final = true): Status
+    {
+        return $this->report($duelId, ['clicks' => array_values($clicks), 'final' => $final]);
+    }
+
+    /**
+     * Reports the outcome, if your own code merges the pages and credits the clicks.
+     *
+     * @throws RankduelException
+     */
+    public function reportOutcome(?string $duelId, Outcome $outcome): Status
+    {
+        return $this->report($duelId, ['outcome' => $outcome->value]);
+    }
+
+    /** @param array<string, mixed> $item */
+    private function report(?string $duelId, array $item): Status
+    {
+        if ($duelId === null) {
+            return Status::Ignored;
+        }
+        return $this->server->report(['duel_id' => $duelId] + $item, $this->reportSeconds);
+    }
+
+    private function fellBack(RankduelException $failed): string
+    {
+        if ($this->onFallback !== null) {
+            ($this->onFallback)($failed);
+        }
+        return $failed->reason;
+    }
+}

@@ -1,0 +1,91 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Rankduel;
+
+/**
+ * One experiment of a server: the pause after failures, and the attempts to send feedback.
+ *
+ * @internal
+ */
+final class Server
+{
+    /** After this many consecutive requests without an answer, the client pauses. */
+    private const FAILURES_TO_REST = 5;
+    private const REST_SECONDS = 1.0;
+    /** The longest pause that a `Retry-After` of the server causes. */
+    private const LONGEST_REST = 5.0;
+    /** A report has this share of its time for one attempt. */
+    private const ATTEMPTS = 5;
+    private const FIRST_WAIT = 0.1;
+
+    private readonly string $path;
+    private int $failures = 0;
+    private float $restUntil = 0.0;
+
+    public function __construct(private readonly Transport $transport, string $experiment)
+    {
+        $this->path = '/v1/experiments/' . rawurlencode($experiment);
+    }
+
+    /**
+     * Requests a duel or a page, in one attempt: a search waits for the answer.
+     *
+     * @param array<string, mixed> $body
+     * @return array<string, mixed>
+     */
+    public function ask(string $path, array $body, float $seconds): array
+    {
+        if (microtime(true) < $this->restUntil) {
+            $detail = 'the last requests failed, so the client sends none for a moment';
+            throw new RankduelException('resting', $detail);
+        }
+        try {
+            $answer = $this->transport->send($this->path . $path, $body, $seconds);
+            $this->failures = 0;
+            return $answer;
+        } catch (RankduelException $failed) {
+            $this->failures = $failed->isTransient() ? $this->failures + 1 : 0;
+            $rest = $this->failures >= self::FAILURES_TO_REST ? self::REST_SECONDS : 0.0;
+            $asked = $failed->isTransient() ? min($failed->retryAfter ?? 0, self::LONGEST_REST) : 0;
+            $this->restUntil = microtime(true) + max($rest, $asked);
+            throw $failed;
+        }
+    }
+
+    /**
+     * Sends one item of feedback. Transient errors are followed by another attempt while there is
+     * time; the server counts the item once.
+     *
+     * @param array<string, mixed> $item
+     */
+    public function report(array $item, float $seconds): Status
+    {
+        $end = microtime(true) + $seconds;
+        for ($attempt = 0; ; $attempt++) {
+            try {
+                $limit = max(0.001, min($seconds / self::ATTEMPTS, $end - microtime(true)));
+                $answer = $this->transport->send("$this->path/feedback", $item, $limit);
+                $name = $answer['status'] ?? '';
+                $status = is_string($name) ? Status::tryFrom($name) : null;
+                return $status ?? throw RankduelException::notRankduel('it has no status');
+            } catch (RankduelException $failed) {
+                $wait = self::FIRST_WAIT * 2 ** min($attempt, 10) * random_int(50, 100) / 100;
+                $wait = max($wait, $failed->retryAfter ?? 0);
+                if (!$failed->isTransient() || microtime(true) + $wait >= $end) {
+                    throw $failed;
+                }
+                usleep((int) ($wait * 1e6));
+            }
+        }
+    }
+
+    /** @return list<string> the rankers of the experiment */
+    public function rankers(float $seconds): array
+    {
+        $answer = $this->transport->send($this->path, null, $seconds);
+        $rankers = is_array($answer['rankers'] ?? null) ? array_column($answer['rankers'], 'id') : [];
+        return $rankers ?: throw RankduelException::notRankduel('it has no rankers');
+    }
+}

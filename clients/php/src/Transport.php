@@ -1,0 +1,210 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Rankduel;
+
+/**
+ * Requests to one server. Each ends at its deadline, even if the answer arrives slowly. The streams
+ * of PHP have a time limit for each read only, so this reads the answer itself.
+ *
+ * @internal
+ */
+final class Transport
+{
+    private const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+    private const LONGEST_WAIT = 0.05;
+
+    private readonly string $socket;
+    private readonly string $host;
+    private readonly string $path;
+
+    public function __construct(string $url, private readonly ?string $key)
+    {
+        $parts = parse_url($url);
+        $scheme = $parts['scheme'] ?? '';
+        $isAddress = in_array($scheme, ['http', 'https'], true) && isset($parts['host']);
+        if (!$isAddress || isset($parts['query']) || isset($parts['fragment'])) {
+            $example = 'it must look like http://rankduel.internal:7171';
+            throw new \InvalidArgumentException("$url is not the address of a server; $example");
+        }
+        $port = $parts['port'] ?? ($scheme === 'https' ? 443 : 80);
+        $this->socket = ($scheme === 'https' ? 'tls' : 'tcp') . "://{$parts['host']}:$port";
+        $this->host = "{$parts['host']}:$port";
+        $this->path = rtrim($parts['path'] ?? '', '/');
+        if ($key !== null && preg_match('/^[\x21-\x7e]+$/', $key) !== 1) {
+            throw new \InvalidArgumentException('the key contains a character that no key has');
+        }
+    }
+
+    /**
+     * The content of an answer with status 200.
+     *
+     * @param array<string, mixed>|null $body null for a GET request
+     * @return array<string, mixed>
+     */
+    public function send(string $path, ?array $body, float $seconds): array
+    {
+        $end = microtime(true) + $seconds;
+        $request = $this->request($path, $body);
+        $stream = @stream_socket_client($this->socket, $code, $message, $seconds);
+        if ($stream === false) {
+            throw $this->failed($end, $seconds, "$message ($code)");
+        }
+        try {
+            stream_set_blocking($stream, false);
+            $this->write($stream, $request, $end, $seconds);
+            return self::content(...$this->read($stream, $end, $seconds));
+        } finally {
+            fclose($stream);
+        }
+    }
+
+    /** @param array<string, mixed>|null $body */
+    private function request(string $path, ?array $body): string
+    {
+        $head = [
+            ($body === null ? 'GET ' : 'POST ') . "$this->path$path HTTP/1.1",
+            "host: $this->host",
+            'connection: close',
+            'accept: application/json',
+        ];
+        if ($this->key !== null) {
+            $head[] = "authorization: Bearer $this->key";
+        }
+        $content = '';
+        if ($body !== null) {
+            try {
+                $content = json_encode((object) $body, JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES);
+            } catch (\JsonException $error) {
+                throw new RankduelException('invalid-request', $error->getMessage(), cause: $error);
+            }
+            $head[] = 'content-type: application/json';
+            $head[] = 'content-length: ' . strlen($content);
+        }
+        return implode("\r\n", $head) . "\r\n\r\n$content";
+    }
+
+    private function failed(float $end, float $seconds, string $detail): RankduelException
+    {
+        // PHP rounds the time limit of a connection, so it may end a moment early
+        return microtime(true) >= $end - 0.001
+            ? new RankduelException('timeout', "no answer within $seconds s")
+            : new RankduelException('unreachable', $detail);
+    }
+
+    /** @param resource $stream */
+    private function write($stream, string $text, float $end, float $seconds): void
+    {
+        while ($text !== '') {
+            $written = @fwrite($stream, $text);
+            if ($written === false) {
+                throw $this->failed($end, $seconds, 'the connection was closed');
+            }
+            $text = substr($text, $written);
+            if ($text !== '') {
+                $this->wait($stream, false, $end, $seconds);
+            }
+        }
+    }
+
+    /**
+     * @param resource $stream
+     * @return array{string, string} the head and the content
+     */
+    private function read($stream, float $end, float $seconds): array
+    {
+        $text = '';
+        while (strlen($text) < self::MAX_ANSWER_BYTES) {
+            $more = @fread($stream, 65536);
+            $text .= (string) $more;
+            $parts = explode("\r\n\r\n", $text, 2);
+            $isClosed = $more === false || ($more === '' && feof($stream));
+            if (count($parts) === 2) {
+                $content = self::complete(strtolower($parts[0]), $parts[1], $isClosed);
+                if ($content !== null) {
+                    return [$parts[0], $content];
+                }
+            }
+            if ($isClosed) {
+                throw $this->failed($end, $seconds, 'the connection was closed before the end of the answer');
+            }
+            if ($more === '') {
+                $this->wait($stream, true, $end, $seconds);
+            } elseif (microtime(true) >= $end) {
+                throw $this->failed($end, $seconds, '');
+            }
+        }
+        throw RankduelException::notRankduel('it is too long');
+    }
+
+    /** @param resource $stream */
+    private function wait($stream, bool $isForRead, float $end, float $seconds): void
+    {
+        $left = $end - microtime(true);
+        if ($left <= 0) {
+            throw $this->failed($end, $seconds, '');
+        }
+        // TLS may hold bytes that the operating system does not report, hence the short wait
+        $micros = (int) ceil(min($left, self::LONGEST_WAIT) * 1e6);
+        $read = $isForRead ? [$stream] : [];
+        $write = $isForRead ? [] : [$stream];
+        $except = [];
+        @stream_select($read, $write, $except, 0, $micros);
+    }
+
+    /** The content of the answer, or null if there is more to come. */
+    private static function complete(string $head, string $content, bool $isClosed): ?string
+    {
+        if (preg_match('/^transfer-encoding:.*\bchunked\s*$/m', $head) === 1) {
+            return self::unchunked($content);
+        }
+        if (preg_match('/^content-length:\s*(\d{1,9})\s*$/m', $head, $found) === 1) {
+            return strlen($content) >= (int) $found[1] ? substr($content, 0, (int) $found[1]) : null;
+        }
+        return $isClosed ? $content : null;
+    }
+
+    private static function unchunked(string $chunks): ?string
+    {
+        $content = '';
+        while (preg_match('/^([0-9a-f]{1,7})[^\n]*\r\n/i', $chunks, $found) === 1) {
+            $length = (int) hexdec($found[1]);
+            $start = strlen($found[0]);
+            if (strlen($chunks) < $start + $length + 2) {
+                return null;
+            }
+            if ($length === 0) {
+                return $content;
+            }
+            $content .= substr($chunks, $start, $length);
+            $chunks = substr($chunks, $start + $length + 2);
+        }
+        return null;
+    }
+
+    /** @return array<string, mixed> */
+    private static function content(string $head, string $text): array
+    {
+        if (preg_match('~^HTTP/1\.[01] (\d{3})~', $head, $found) !== 1) {
+            throw RankduelException::notRankduel('it is not HTTP');
+        }
+        $status = (int) $found[1];
+        $isJson = preg_match('~^content-type:\s*application/([a-z.-]+\+)?json\s*(;.*)?$~im', $head) === 1;
+        $content = $isJson ? json_decode($text, true) : null;
+        if ($status === 200) {
+            if (is_array($content)) {
+                return $content;
+            }
+            throw RankduelException::notRankduel('its content is not a JSON object');
+        }
+        $problem = is_array($content) ? $content : [];
+        $slug = substr((string) strrchr('/' . ($problem['type'] ?? ''), '/'), 1);
+        $detail = $problem['detail'] ?? "status $status";
+        foreach ($problem['errors'] ?? [] as $error) {
+            $detail .= '; ' . ($error['pointer'] ?? '') . ': ' . ($error['detail'] ?? '');
+        }
+        $names = preg_match('/^retry-after:\s*(\d{1,9})\s*$/im', $head, $found) === 1;
+        throw new RankduelException($slug ?: "status-$status", $detail, $status, $names ? (int) $found[1] : null);
+    }
+}

@@ -1,0 +1,144 @@
+"""The client for asyncio. Its requests run in threads: one for each search that waits for an
+answer, for at most the deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import functools
+from typing import Any, Awaitable, Callable, Mapping, Sequence, TypeVar, Union
+
+from .client import Rankduel
+from .feedback import Counts
+from .pages import Click, Duel, Page, Window, control_page
+
+AsyncRankings = Union[Mapping[str, Sequence[str]], Callable[[str], Awaitable[Sequence[str]]]]
+"""The document ids of every ranker, best first; or a coroutine function that returns those of one
+ranker. It is awaited for both rankers at the same time."""
+
+
+T = TypeVar("T")
+
+
+class AsyncRankduel:
+    """`Rankduel` with coroutines. It has the same arguments and the same results.
+
+    Up to `connections` searches (32) wait for an answer at the same time, each in a thread of the
+    client's own; further searches wait for a thread. Reports use the threads of
+    `asyncio.to_thread`, so they do not delay searches.
+    """
+
+    def __init__(self, url: str, *, experiment: str, control: str, **options: Any):
+        self._client = Rankduel(url, experiment=experiment, control=control, **options)
+        self._control = control
+        threads: int = options.get("connections", 32)
+        self._searches = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="rankduel-search")
+
+    async def _in_thread(self, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._searches, functools.partial(call, *arguments, **options))
+
+    async def check(self, seconds: float = 5.0) -> list[str]:
+        """See `Rankduel.check`."""
+        return await asyncio.to_thread(self._client.check, seconds)
+
+    async def next_duel(self, *, unit: str | None = None) -> Duel:
+        """See `Rankduel.next_duel`."""
+        return await self._in_thread(self._client.next_duel, unit=unit)
+
+    async def page(
+        self,
+        rankings: AsyncRankings,
+        *,
+        length: int = 10,
+        offset: int = 0,
+        pinned: Sequence[tuple[int, str]] = (),
+        unit: str | None = None,
+    ) -> Page:
+        """See `Rankduel.page`."""
+        if not callable(rankings):
+            options: dict[str, Any] = {"length": length, "offset": offset, "pinned": pinned, "unit": unit}
+            return await self._in_thread(self._client.page, rankings, **options)
+        duel = await self.next_duel(unit=None if self._client._stock is not None else unit)
+        return await self._page_of_pair(duel, rankings, Window(length, offset, pinned), unit)
+
+    async def more(
+        self,
+        of: Page | Duel,
+        rankings: AsyncRankings,
+        *,
+        length: int = 10,
+        offset: int = 0,
+        pinned: Sequence[tuple[int, str]] = (),
+        unit: str | None = None,
+    ) -> Page:
+        """See `Rankduel.more`."""
+        if not callable(rankings):
+            options: dict[str, Any] = {"length": length, "offset": offset, "pinned": pinned, "unit": unit}
+            return await self._in_thread(self._client.more, of, rankings, **options)
+        return await self._page_of_pair(of, rankings, Window(length, offset, pinned), unit)
+
+    async def _page_of_pair(
+        self,
+        of: Page | Duel,
+        ranking: Callable[[str], Awaitable[Sequence[str]]],
+        window: Window,
+        unit: str | None,
+    ) -> Page:
+        rankers = [] if of.duel_id is None else list(dict.fromkeys((of.left, of.right)))
+        found = await asyncio.gather(*map(ranking, rankers), return_exceptions=True)
+        lists: dict[str, Sequence[str] | Exception] = {}
+        for ranker, of_ranker in zip(rankers, found):
+            if isinstance(of_ranker, BaseException) and not isinstance(of_ranker, Exception):
+                raise of_ranker
+            lists[ranker] = of_ranker
+        page = await self._in_thread(self._client._interleaved, of, lists, window, unit)
+        if isinstance(page, Page):
+            return page
+        control = lists.get(self._control)
+        if isinstance(control, Exception):
+            raise control
+        if control is None:
+            control = await ranking(self._control)
+        return control_page(self._control, control, page, window)
+
+    def clicked(self, of: Page | str | None, clicks: Sequence[Click], *, final: bool = True) -> None:
+        """See `Rankduel.clicked`. It does not wait, so it is not a coroutine."""
+        self._client.clicked(of, clicks, final=final)
+
+    def outcome(self, of: Duel | Page | str | None, outcome: str) -> None:
+        """See `Rankduel.outcome`. It does not wait, so it is not a coroutine."""
+        self._client.outcome(of, outcome)
+
+    async def report_clicks(
+        self, of: Page | str | None, clicks: Sequence[Click], *, final: bool = True, seconds: float = 10.0
+    ) -> str:
+        """See `Rankduel.report_clicks`."""
+        report = self._client.report_clicks
+        return await asyncio.to_thread(report, of, clicks, final=final, seconds=seconds)
+
+    async def report_outcome(
+        self, of: Duel | Page | str | None, outcome: str, *, seconds: float = 10.0
+    ) -> str:
+        """See `Rankduel.report_outcome`."""
+        return await asyncio.to_thread(self._client.report_outcome, of, outcome, seconds=seconds)
+
+    def counts(self) -> Counts:
+        """See `Rankduel.counts`."""
+        return self._client.counts()
+
+    async def flush(self, seconds: float = 10.0) -> bool:
+        """See `Rankduel.flush`."""
+        return await asyncio.to_thread(self._client.flush, seconds)
+
+    async def close(self, seconds: float = 10.0) -> bool:
+        """See `Rankduel.close`."""
+        flushed = await asyncio.to_thread(self._client.close, seconds)
+        self._searches.shutdown(wait=False)
+        return flushed
+
+    async def __aenter__(self) -> AsyncRankduel:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

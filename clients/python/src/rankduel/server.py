@@ -1,0 +1,91 @@
+"""Requests about one experiment: the pause after failures, and the attempts to send feedback."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import Any, Mapping
+from urllib.parse import quote
+
+from .errors import RankduelError
+from .transport import Transport
+
+FAILURES_TO_REST = 5
+"""After this many consecutive requests without an answer, the client pauses for `REST_SECONDS`."""
+REST_SECONDS = 1.0
+LONGEST_REST = 5.0
+"""Longest pause that a `Retry-After` of the server causes."""
+ATTEMPTS = 5
+"""A report has this share of its time for one attempt."""
+FIRST_WAIT = 0.1
+
+
+class Server:
+    """One experiment of a server."""
+
+    def __init__(self, transport: Transport, experiment: str):
+        self._transport = transport
+        self.path = f"/v1/experiments/{quote(experiment, safe='')}"
+        self._lock = threading.Lock()
+        self._closed = False
+        self._failures = 0
+        self._rest_until = 0.0
+
+    def ask(self, path: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
+        """Request a duel or a page, in one attempt: a search waits for the answer."""
+        if self._closed:
+            raise RankduelError("closed", "the client was closed")
+        with self._lock:
+            now = time.monotonic()
+            if now < self._rest_until:
+                raise RankduelError("resting", "the last requests failed, so the client sends none for a moment")
+            if self._failures >= FAILURES_TO_REST:
+                # this request probes the server; the others fall back until it has a result
+                self._rest_until = now + REST_SECONDS
+        try:
+            answer = self._transport.post(self.path + path, body, seconds)
+        except RankduelError as failed:
+            with self._lock:
+                self._failures = self._failures + 1 if failed.is_transient else 0
+                rest = REST_SECONDS if self._failures >= FAILURES_TO_REST else 0.0
+                if failed.is_transient and failed.retry_after is not None:
+                    rest = max(rest, min(failed.retry_after, LONGEST_REST))
+                self._rest_until = time.monotonic() + rest
+            raise
+        with self._lock:
+            self._failures = 0
+            self._rest_until = 0.0
+        return answer
+
+    def report(self, item: Mapping[str, Any], seconds: float) -> str:
+        """Send one item of feedback. Transient errors are followed by another attempt while there
+        is time; the server counts the item once."""
+        end = time.monotonic() + seconds
+        for attempt in range(1000):
+            left = end - time.monotonic()
+            try:
+                answer = self._transport.post(self.path + "/feedback", item, min(seconds / ATTEMPTS, left))
+                status = answer.get("status")
+                if not isinstance(status, str):
+                    raise RankduelError("not-rankduel", "the answer is not from rankduel: it has no status", 200)
+                return status
+            except RankduelError as failed:
+                wait = FIRST_WAIT * 2.0 ** min(attempt, 10) * random.uniform(0.5, 1.0)
+                wait = max(wait, failed.retry_after or 0.0)
+                if not failed.is_transient or time.monotonic() + wait >= end:
+                    raise
+            time.sleep(wait)
+        raise AssertionError("the waits double, so the time ends first")
+
+    def rankers(self, seconds: float) -> list[str]:
+        """The rankers of the experiment."""
+        try:
+            answer = self._transport.get(self.path, seconds)
+            return [str(ranker["id"]) for ranker in answer["rankers"]]
+        except (KeyError, TypeError) as error:
+            raise RankduelError("not-rankduel", f"the answer is not from rankduel: {error!r}", 200) from error
+
+    def close(self) -> None:
+        """Answer all later requests with the error `closed`."""
+        self._closed = True

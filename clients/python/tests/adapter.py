@@ -1,0 +1,109 @@
+"""The adapter of this client for conformance/check_clients.py: one request and one answer a line.
+
+With the argument `async`, it runs `AsyncRankduel`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import json
+import logging
+import sys
+from typing import Any
+
+from rankduel import AsyncRankduel, Duel, Page, Rankduel, RankduelError
+
+
+class Client:
+    """A client under test, and the requests of the driver."""
+
+    def __init__(self, is_async: bool):
+        self._is_async = is_async
+        self._client: Any = None
+        self._report_seconds = 0.0
+
+    async def do(self, what: str, given: dict[str, Any]) -> dict[str, Any]:
+        method = getattr(self, what)
+        return await method(**given)  # type: ignore[no-any-return]
+
+    async def _finished(self, value: Any) -> Any:
+        return await value if inspect.isawaitable(value) else value
+
+    async def connect(self, deadline_ms: int, report_ms: int, **given: Any) -> dict[str, Any]:
+        if self._client is not None:
+            await self._finished(self._client.close(0))
+        kind = AsyncRankduel if self._is_async else Rankduel
+        self._client = kind(deadline=deadline_ms / 1000, **given)
+        self._report_seconds = report_ms / 1000
+        return {}
+
+    async def check(self) -> dict[str, Any]:
+        return {"rankers": await self._finished(self._client.check())}
+
+    async def next_duel(self, **given: Any) -> dict[str, Any]:
+        return _as_json(await self._finished(self._client.next_duel(**given)))
+
+    async def page(self, **given: Any) -> dict[str, Any]:
+        return _as_json(await self._finished(self._client.page(**self._arguments(given))))
+
+    async def more(self, of: str, **given: Any) -> dict[str, Any]:
+        kind = Page if "slots" in json.loads(of) else Duel
+        earlier = kind.from_json(of)
+        return _as_json(await self._finished(self._client.more(earlier, **self._arguments(given))))
+
+    def _arguments(self, given: dict[str, Any]) -> dict[str, Any]:
+        rankings, failing = given["rankings"], given.pop("failing", [])
+        given["pinned"] = [(pin["position"], pin["document"]) for pin in given.get("pinned", [])]
+        if given.pop("form") == "all":
+            return given
+
+        def ranking(ranker: str) -> list[str]:
+            if ranker in failing:
+                raise ApplicationError
+            return list(rankings[ranker])
+
+        async def awaited(ranker: str) -> list[str]:
+            return ranking(ranker)
+
+        return {**given, "rankings": awaited if self._is_async else ranking}
+
+    async def report_clicks(self, **given: Any) -> dict[str, Any]:
+        sent = self._client.report_clicks(**given, seconds=self._report_seconds)
+        return {"status": await self._finished(sent)}
+
+    async def report_outcome(self, **given: Any) -> dict[str, Any]:
+        sent = self._client.report_outcome(**given, seconds=self._report_seconds)
+        return {"status": await self._finished(sent)}
+
+
+class ApplicationError(Exception):
+    """A failure of the search that the client calls."""
+
+
+def _as_json(result: Duel | Page) -> dict[str, Any]:
+    return {**dataclasses.asdict(result), "json": result.to_json()}
+
+
+async def answer(client: Client, request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"ok": await client.do(request["do"], request["with"])}
+    except RankduelError as error:
+        members = ("reason", "status", "retry_after", "retryable")
+        return {"error": {member: getattr(error, member) for member in members}}
+    except ApplicationError:
+        return {"error": {"reason": "application"}}
+    except ValueError as error:
+        return {"error": {"reason": "usage", "detail": str(error)}}
+
+
+async def main() -> None:
+    logging.getLogger("rankduel").setLevel(logging.CRITICAL)
+    client = Client("async" in sys.argv[1:])
+    for line in sys.stdin:
+        print(json.dumps(await answer(client, json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,161 @@
+# frozen_string_literal: true
+
+module Rankduel
+  # One experiment of a rankduel server: requests the two rankings to interleave for a query, and
+  # sends the clicks. Threads share a client.
+  #
+  #     rankduel = Rankduel::Client.new("http://127.0.0.1:7171", experiment: "search", control: "bm25")
+  #     page = rankduel.page({ "bm25" => bm25, "neural" => neural })
+  #     show(page.documents, page.duel_id)
+  #     rankduel.report_clicks(duel_id, [0, 3])
+  #
+  # `page` always returns within the deadline. If the service does not answer in time, it returns
+  # the control's ranking.
+  class Client
+    OUTCOMES = %w[left right tie none].freeze
+
+    # `control` is the ranker to show if rankduel does not answer within `deadline` seconds. A
+    # report of feedback has `report_seconds` for all attempts. With `stock`, the client requests
+    # that many duels at once, and uses each for at most `stock_seconds`. `on_fallback` is called
+    # with the error behind each fallback to the control.
+    def initialize(url, experiment:, control:, key: nil, deadline: 0.05, report_seconds: 10.0,
+                   stock: 0, stock_seconds: 5.0, on_fallback: nil)
+      unless [deadline, report_seconds, stock_seconds].all?(&:positive?) && !stock.negative?
+        raise ArgumentError, "time limits must be above 0, and the stock at least 0"
+      end
+
+      @experiment = experiment
+      @control = control
+      @deadline = deadline
+      @report_seconds = report_seconds
+      @on_fallback = on_fallback
+      @server = Server.new(Transport.new(url, key), experiment)
+      @stock = stock.positive? ? Stock.new(@server, stock, stock_seconds) : nil
+    end
+
+    # The rankers of the experiment. Call it when your service starts: it raises `Error` if the
+    # server, the experiment or the key is wrong, or if the control is not one of the rankers, which
+    # otherwise shows only in an outage. A key needs the scope `read` for it.
+    def check
+      rankers = @server.rankers(@report_seconds)
+      return rankers if rankers.include?(@control)
+
+      listed = rankers.join(", ")
+      raise Error.new("control-unknown", "control is #{@control}, but the rankers of #{@experiment} are #{listed}")
+    end
+
+    # The two rankers to interleave. If rankduel does not answer in time, both are the control. The
+    # `unit` is an opaque id of the user or the session. A duel with a unit is requested by itself,
+    # not taken from the stock.
+    def next_duel(unit: nil)
+      return @stock.take(@deadline) if @stock && unit.nil?
+
+      Duel.of_answer(@server.ask("/next-duel", unit.nil? ? {} : { unit: unit }, @deadline))
+    rescue Error => e
+      Duel.of_control(@control, fell_back(e))
+    end
+
+    # A page of two interleaved rankings. If rankduel does not answer in time, it has the control's
+    # ranking.
+    #
+    # `rankings` has the document ids of every ranker, best first. Instead of it, a block may return
+    # those of one ranker; it is called for the two rankers that rankduel selects. If it fails for
+    # one of them, the page has the control's ranking. `pinned` has documents by position (from 0).
+    def page(rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, &ranking)
+      options = { length: length, offset: offset, pinned: pinned, unit: unit }
+      if rankings.nil?
+        # with a stock, the unit goes with the rankings alone
+        return more(next_duel(unit: @stock ? nil : unit), **options, &ranking)
+      end
+
+      control = control_of(rankings)
+      window = window(**options)
+      begin
+        answer = @server.ask("/next-duel", window.body.merge(rankings: rankings), @deadline)
+        duel = Duel.of_answer(answer)
+        Page.of_answer(answer, duel.left, duel.right)
+      rescue Error => e
+        Page.of_control(@control, control, fell_back(e), window)
+      end
+    end
+
+    # A page of an earlier duel: the first page of a duel from `next_duel`, or a later page of the
+    # same list. Pass the same rankings (or block) and pins for every page of a duel. If rankduel
+    # does not answer in time, or did not answer for the duel, the page has the control's ranking.
+    def more(of, rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, &ranking)
+      raise ArgumentError, "more needs rankings or a block" if rankings.nil? && ranking.nil?
+
+      control_of(rankings) unless rankings.nil?
+      ranking = rankings.method(:fetch) unless rankings.nil?
+      window = window(length: length, offset: offset, pinned: pinned, unit: unit)
+      made = Hash.new { |all, ranker| all[ranker] = ranking.call(ranker) }
+      reason = of.fallback
+      unless of.duel_id.nil?
+        begin
+          return interleaved(of, made, window)
+        rescue Error => e
+          reason = fell_back(e)
+        end
+      end
+      Page.of_control(@control, made[@control], reason, window)
+    end
+
+    # Reports clicks on the page of a duel; `[]` if there were none. Each is a position, a document
+    # id, or a hash with one of `position`, `document` and `slot`, and optionally an `event` such as
+    # `purchase`. Returns `recorded`, `duplicate` or `late`; or `ignored` if `duel_id` is nil, which
+    # is that of a fallback page.
+    #
+    # Transient failures are repeated while the time of a report lasts. If not `final`, more clicks
+    # can follow, in any order; all clicks of a duel together count as one outcome. Raises `Error`;
+    # if it is `retryable?`, the same feedback may be accepted later.
+    def report_clicks(duel_id, clicks, final: true)
+      report(duel_id, clicks: clicks, final: final)
+    end
+
+    # Reports the outcome, if your own code merges the pages and credits the clicks: `left`,
+    # `right`, `tie` or `none`.
+    def report_outcome(duel_id, outcome)
+      unless OUTCOMES.include?(outcome)
+        raise ArgumentError, "outcome is #{outcome.inspect}; it must be left, right, tie or none"
+      end
+
+      report(duel_id, outcome: outcome)
+    end
+
+    private
+
+    def window(length:, offset:, pinned:, unit:)
+      if length.negative? || offset.negative?
+        raise ArgumentError, "length is #{length} and offset #{offset}; they must not be negative"
+      end
+
+      Window.new(length: length, offset: offset, pinned: pinned, unit: unit)
+    end
+
+    def interleaved(of, made, window)
+      body = window.body.merge(duel_id: of.duel_id)
+      { left: of.left, right: of.right }.each do |side, ranker|
+        body[side] = made[ranker]
+      rescue StandardError => e
+        raise Error.new("ranker-failed", "#{ranker}: #{e.class}: #{e.message}")
+      end
+      Page.of_answer(@server.ask("/interleave", body, @deadline), of.left, of.right)
+    end
+
+    def control_of(rankings)
+      rankings.fetch(@control) do
+        raise ArgumentError,
+              "rankings lack the control, #{@control.inspect}, which is shown if rankduel does not answer"
+      end
+    end
+
+    def report(duel_id, item)
+      duel_id.nil? ? "ignored" : @server.report({ duel_id: duel_id, **item }, @report_seconds.to_f)
+    end
+
+    def fell_back(error)
+      @on_fallback&.call(error)
+      error.reason
+    end
+  end
+end

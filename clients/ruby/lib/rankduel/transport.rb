@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "json"
+require "net/http"
+require "timeout"
+require "uri"
+
+module Rankduel
+  # Requests to one server, each with its own connection. Each ends at its deadline, even if the
+  # answer arrives slowly.
+  class Transport
+    NETWORK_ERRORS = [SystemCallError, SocketError, IOError, OpenSSL::SSL::SSLError, Net::ProtocolError,
+                      Net::HTTPBadResponse, Zlib::Error].freeze
+    private_constant :NETWORK_ERRORS
+
+    def initialize(url, key)
+      @uri = URI.parse(url)
+      is_address = @uri.is_a?(URI::HTTP) && !@uri.host.to_s.empty? && @uri.query.nil? && @uri.fragment.nil?
+      raise URI::InvalidURIError unless is_address
+
+      @headers = { "accept" => "application/json", "accept-encoding" => "identity", "connection" => "close" }
+      @headers["authorization"] = "Bearer #{key}" unless key.nil?
+    rescue URI::InvalidURIError
+      raise ArgumentError, "#{url} is not the address of a server; it must look like http://rankduel.internal:7171"
+    end
+
+    # The content of an answer with status 200; `body` is nil for a GET request.
+    def request(path, body, seconds)
+      request = build(path, body)
+      raise Error.new("timeout", "there was no time left") unless seconds.positive?
+
+      content(Timeout.timeout(seconds, DeadlinePassed) { exchange(request) })
+    rescue DeadlinePassed, Net::OpenTimeout, Net::ReadTimeout, Net::WriteTimeout
+      raise Error.new("timeout", "no answer within #{seconds} s")
+    rescue *NETWORK_ERRORS => e
+      raise Error.new("unreachable", "#{e.class}: #{e.message}")
+    end
+
+    # Ends a request. It is not a StandardError, so that no code within the request rescues it.
+    class DeadlinePassed < Exception
+    end
+    private_constant :DeadlinePassed
+
+    private
+
+    def build(path, body)
+      kind = body.nil? ? Net::HTTP::Get : Net::HTTP::Post
+      request = kind.new("#{@uri.path.chomp("/")}#{path}", @headers)
+      unless body.nil?
+        request["content-type"] = "application/json"
+        request.body = JSON.generate(body)
+      end
+      request
+    rescue JSON::GeneratorError, EncodingError => e
+      raise Error.new("invalid-request", e.message)
+    end
+
+    def exchange(request)
+      http = Net::HTTP.new(@uri.hostname, @uri.port)
+      http.use_ssl = @uri.scheme == "https"
+      http.max_retries = 0
+      response = http.start { http.request(request) }
+      # Net::HTTP accepts an answer that ends before its length
+      missing = response.content_length.to_i - response.body.to_s.bytesize
+      raise EOFError, "the answer lacks #{missing} bytes" if missing.positive?
+
+      response
+    end
+
+    def content(response)
+      status = response.code.to_i
+      found = parsed(response)
+      if status == 200
+        return found if found.is_a?(Hash)
+
+        raise Error.not_rankduel("its content is not a JSON object, its type is #{response.content_type.inspect}")
+      end
+      raise problem(response, status, found.is_a?(Hash) ? found : {})
+    end
+
+    def parsed(response)
+      return nil unless %r{\Aapplication/(.+\+)?json\z}i.match?(response.content_type.to_s)
+
+      JSON.parse(response.body.to_s)
+    rescue JSON::ParserError, EncodingError
+      nil
+    end
+
+    def problem(response, status, found)
+      slug = found["type"].to_s.split("/").last
+      errors = found["errors"].is_a?(Array) ? found["errors"].grep(Hash) : []
+      where = errors.map { |error| "; #{error["pointer"]}: #{error["detail"]}" }.join
+      retry_after = response["retry-after"].to_s[/\A\d{1,9}\z/]
+      Error.new(slug || "status-#{status}", "#{found["detail"] || "status #{status}"}#{where}",
+                status: status, retry_after: retry_after&.to_i)
+    end
+  end
+  private_constant :Transport
+end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+# The adapter of this client for conformance/check_clients.py: one request and one answer a line.
+
+require "json"
+require_relative "../lib/rankduel"
+
+# A failure of the search that the client calls.
+class ApplicationError < StandardError
+end
+
+# A client under test, and the requests of the driver.
+class Adapter
+  def connect(given)
+    @client = Rankduel::Client.new(
+      given["url"], experiment: given["experiment"], control: given["control"], key: given["key"],
+                    deadline: given["deadline_ms"] / 1000.0, report_seconds: given["report_ms"] / 1000.0,
+                    stock: given["stock"], stock_seconds: given["stock_seconds"]
+    )
+    {}
+  end
+
+  def check(_given)
+    { rankers: @client.check }
+  end
+
+  def next_duel(given)
+    members(@client.next_duel(unit: given["unit"]))
+  end
+
+  def page(given)
+    rankings, ranking = arguments(given)
+    page = @client.page(rankings, **options(given), &ranking)
+    members(Rankduel::Page.from_json(page.to_json))
+  end
+
+  def more(given)
+    rankings, ranking = arguments(given)
+    of = Rankduel::Duel.from_json(given["of"])
+    members(@client.more(of, rankings, **options(given), &ranking))
+  end
+
+  def report_clicks(given)
+    { status: @client.report_clicks(given["of"], given["clicks"], final: given["final"]) }
+  end
+
+  def report_outcome(given)
+    { status: @client.report_outcome(given["of"], given["outcome"]) }
+  end
+
+  private
+
+  def members(result)
+    json = JSON.generate(result)
+    JSON.parse(json).merge("json" => json)
+  end
+
+  def options(given)
+    pinned = (given["pinned"] || []).to_h { |pin| [pin["position"], pin["document"]] }
+    { length: given["length"], offset: given["offset"] || 0, pinned: pinned, unit: given["unit"] }
+  end
+
+  def arguments(given)
+    return [given["rankings"], nil] if given["form"] == "all"
+
+    failing = given["failing"] || []
+    [nil, ->(ranker) { failing.include?(ranker) ? raise(ApplicationError) : given["rankings"].fetch(ranker) }]
+  end
+end
+
+def answer(adapter, request)
+  { ok: adapter.public_send(request["do"], request["with"]) }
+rescue Rankduel::Error => e
+  { error: { reason: e.reason, status: e.status, retry_after: e.retry_after, retryable: e.retryable? } }
+rescue ApplicationError
+  { error: { reason: "application" } }
+rescue ArgumentError => e
+  { error: { reason: "usage", detail: e.message } }
+end
+
+adapter = Adapter.new
+$stdout.sync = true
+$stdin.each_line { |line| puts JSON.generate(answer(adapter, JSON.parse(line))) }

@@ -1,0 +1,86 @@
+import { RankduelError, notRankduel } from "./errors.js";
+import { type Transport, isObject } from "./transport.js";
+
+/** After this many consecutive requests without an answer, the client pauses for `REST_MS`. */
+const FAILURES_TO_REST = 5;
+const REST_MS = 1000;
+/** Longest pause that a `Retry-After` of the server causes. */
+const LONGEST_REST_MS = 5000;
+/** A report has this share of its time for one attempt. */
+const ATTEMPTS = 5;
+const FIRST_WAIT_MS = 100;
+
+/** One experiment of a server: the pause after failures, and the attempts to send feedback. */
+export class Server {
+  readonly path: string;
+  readonly #transport: Transport;
+  #closed = false;
+  #failures = 0;
+  #restUntil = 0;
+
+  constructor(transport: Transport, experiment: string) {
+    this.#transport = transport;
+    this.path = `/v1/experiments/${encodeURIComponent(experiment)}`;
+  }
+
+  /** Request a duel or a page, in one attempt: a search waits for the answer. */
+  async ask(path: string, body: unknown, milliseconds: number): Promise<Record<string, unknown>> {
+    if (this.#closed) throw new RankduelError("closed", "the client was closed");
+    const now = performance.now();
+    if (now < this.#restUntil) {
+      throw new RankduelError("resting", "the last requests failed, so the client sends none for a moment");
+    }
+    // this request probes the server; the others fall back until it has a result
+    if (this.#failures >= FAILURES_TO_REST) this.#restUntil = now + REST_MS;
+    try {
+      const answer = await this.#transport.post(this.path + path, body, milliseconds);
+      this.#failures = 0;
+      this.#restUntil = 0;
+      return answer;
+    } catch (error) {
+      const failed = error instanceof RankduelError && error.isTransient ? error : null;
+      this.#failures = failed ? this.#failures + 1 : 0;
+      const rest = this.#failures >= FAILURES_TO_REST ? REST_MS : 0;
+      this.#restUntil = performance.now() + Math.max(rest, Math.min(failed?.retryAfterMs ?? 0, LONGEST_REST_MS));
+      throw error;
+    }
+  }
+
+  /**
+   * Send one item of feedback. Transient errors are followed by another attempt while there is time;
+   * the server counts the item once.
+   */
+  async report(item: object, milliseconds: number): Promise<string> {
+    const end = performance.now() + milliseconds;
+    for (let attempt = 0; ; attempt += 1) {
+      const left = end - performance.now();
+      try {
+        const limit = Math.min(milliseconds / ATTEMPTS, left);
+        const { status } = await this.#transport.post(`${this.path}/feedback`, item, limit);
+        if (typeof status !== "string") throw notRankduel("it has no status");
+        return status;
+      } catch (error) {
+        if (!(error instanceof RankduelError) || !error.isTransient) throw error;
+        const doubled = FIRST_WAIT_MS * 2 ** Math.min(attempt, 10) * (0.5 + Math.random() / 2);
+        const wait = Math.max(doubled, error.retryAfterMs ?? 0);
+        if (performance.now() + wait >= end) throw error;
+        await new Promise((resolve) => setTimeout(resolve, wait));
+      }
+    }
+  }
+
+  /** The rankers of the experiment. */
+  async rankers(milliseconds: number): Promise<string[]> {
+    const { rankers } = await this.#transport.get(this.path, milliseconds);
+    if (!Array.isArray(rankers)) throw notRankduel("it has no rankers");
+    return rankers.map((ranker: unknown) => {
+      if (!isObject(ranker) || typeof ranker["id"] !== "string") throw notRankduel("a ranker has no id");
+      return ranker["id"];
+    });
+  }
+
+  /** Answer all later requests with the error `closed`. */
+  close(): void {
+    this.#closed = true;
+  }
+}
