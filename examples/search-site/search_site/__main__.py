@@ -1,0 +1,143 @@
+"""The command line of the site; `run` installs what it needs and calls it."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import tempfile
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+from rankduel import Rankduel
+
+from . import corpus as corpora
+from . import learn, report, server
+from .rankers import CONTROL, DESCRIPTIONS, Ranker, all_of
+from .site import Site
+from .users import Simulated, Users
+from .web import WebServer
+
+DATA = server.ROOT / "target" / "search-site"
+
+
+def main() -> None:
+    arguments = _arguments()
+    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
+    corpus = corpora.load(DATA / "corpus")
+    sizes = len(corpus.documents), len(corpus.training), len(corpus.test)
+    print("{} manual pages, {} training and {} test queries".format(*sizes), flush=True)
+    rankers = all_of(corpus, DATA / "corpus" / "model.json")
+    with ExitStack() as stack:
+        stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _stop))
+        try:
+            if arguments.at is None:
+                url, rankduel_url = _start(stack, arguments, corpus, rankers)
+            else:
+                url, rankduel_url = arguments.at.rstrip("/"), arguments.rankduel
+            if arguments.simulate is not None:
+                _simulate(arguments.simulate, url, rankduel_url, corpus, rankers)
+            else:
+                threading.Event().wait()
+        except KeyboardInterrupt:
+            print("stopping")
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _start(
+    stack: ExitStack, arguments: argparse.Namespace, corpus: corpora.Corpus, rankers: dict[str, Ranker]
+) -> tuple[str, str]:
+    """Start rankduel and the site. Returns their addresses."""
+    database = arguments.database
+    if database is None:
+        database = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "rankduel.db"
+    rankduel = server.RankduelServer(database.absolute(), arguments.rankduel_port)
+    stack.callback(rankduel.stop)
+    try:
+        server.create_experiment(rankduel.url, DESCRIPTIONS, arguments.settle_seconds)
+    except server.Refused as refused:
+        raise SystemExit(f"rankduel does not create the experiment: {refused}") from None
+    client = Rankduel(rankduel.url, experiment=server.EXPERIMENT, control=CONTROL, deadline=arguments.deadline)
+    site = Site(
+        rankers,
+        CONTROL,
+        client,
+        ranker_seconds=arguments.ranker_seconds,
+        settle_seconds=arguments.settle_seconds,
+        units=server.accepts_units(rankduel.url),
+    )
+    stack.callback(site.close)
+    try:
+        web = WebServer(arguments.port, site, corpus)
+    except OSError as error:
+        raise SystemExit(f"port {arguments.port}: {error.strerror}; choose another one with --port") from None
+    stack.callback(web.server_close)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    stack.callback(web.shutdown)
+    print(f"rankduel   process {rankduel.process.pid}")
+    print(f"site       {web.url}/")
+    print(f"dashboard  {rankduel.url}/experiments/{server.EXPERIMENT}", flush=True)
+    return web.url, rankduel.url
+
+
+def _simulate(
+    users: int, url: str, rankduel_url: str, corpus: corpora.Corpus, rankers: dict[str, Ranker]
+) -> None:
+    """Search as simulated users until the verdict, and compare it with nDCG."""
+    results = f"{rankduel_url}/v1/experiments/{server.EXPERIMENT}"
+    printed = 0
+
+    def decided(so_far: Simulated) -> bool:
+        nonlocal printed
+        verdict = server.call(f"{results}/verdict")
+        if so_far.searches >= printed + 1000:
+            printed = so_far.searches
+            print(f"{so_far.searches:>7} searches: {verdict['sentence']}", flush=True)
+        return bool(verdict["state"] == "decided")
+
+    done = Users(url, corpus.test, users).run(decided)
+    print(f"{done.searches} searches, {done.clicks} clicks, ", end="")
+    print(f"pages with the control instead: {done.fallbacks or 'none'}\n")
+    verdict, standings = server.call(f"{results}/verdict"), server.call(f"{results}/standings")
+    print(report.table(report.offline(rankers, corpus.test), verdict, standings), flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    about = "A search site for the Linux manual pages, beside rankduel."
+    parser = argparse.ArgumentParser(prog="run", description=about)
+    parser.add_argument("--port", type=int, default=8080, help="port of the site (default 8080; 0 takes a free one)")
+    parser.add_argument(
+        "--rankduel-port", type=int, default=7171, help="port of rankduel (default 7171; 0 takes a free one)"
+    )
+    parser.add_argument("--database", type=Path, help="SQLite file of rankduel (default: a temporary one)")
+    parser.add_argument(
+        "--deadline", type=float, default=0.1, help="seconds that a search waits for rankduel (default %(default)s)"
+    )
+    parser.add_argument(
+        "--ranker-seconds", type=float, default=0.5, help="seconds that a search waits for a ranker (default %(default)s)"
+    )
+    parser.add_argument(
+        "--settle-seconds", type=float, default=30.0, help="seconds until a visitor has left (default %(default)s)"
+    )
+    parser.add_argument(
+        "--simulate", type=int, metavar="N", help="let at most N simulated users search, until the verdict"
+    )
+    parser.add_argument("--at", metavar="URL", help="with --simulate: the address of a site that runs already")
+    parser.add_argument(
+        "--rankduel",
+        metavar="URL",
+        default="http://127.0.0.1:7171",
+        help="with --at: the address of its rankduel (default %(default)s)",
+    )
+    arguments = parser.parse_args()
+    if arguments.at is not None and arguments.simulate is None:
+        parser.error("--at needs --simulate")
+    return arguments
+
+
+if __name__ == "__main__":
+    main()
