@@ -16,7 +16,7 @@ import sys
 from fractions import Fraction
 
 HALF = Fraction(1, 2)
-VERSION = "1.0.0"
+VERSION = "1.1.0"
 
 
 # --- the two lists --------------------------------------------------------------------------------
@@ -136,7 +136,19 @@ def balanced(method, left, right, length, uncut):
                 document, team, j = right[j], "right", j + 1
             if document not in [d for d, _, _ in page]:
                 page.append((document, team, True))
-        yield page, HALF
+        yield (pairs_only(page, left, right, length) if method.get("credit") == "debiased" else page), HALF
+
+
+def pairs_only(page, left, right, length):
+    """Debiased balanced: only rounds that add two documents count, and only if the page shows both."""
+    owner, shown, end = {}, set(), 0
+    for a, b in zip(left, right):
+        added = [d for d in dict.fromkeys((a, b)) if d not in shown]
+        shown.update(added)
+        end += len(added)
+        for d in added:
+            owner[d] = ("both", False) if len(added) == 1 else ("left" if d == a else "right", end <= length)
+    return [(d, *owner[d]) for d, _, _ in page]
 
 
 # --- probabilistic --------------------------------------------------------------------------------
@@ -267,9 +279,9 @@ def credit(case, page, clicks):
     """The (outcome, left credit, right credit) of clicks {position: weight}."""
     left, right, _, _ = cut(case)
     method = case["method"]
-    counted = {k: w for k, w in clicks.items() if page[k][2]}
+    counted = {k: w for k, w in weighed(case, page, clicks).items() if page[k][2] and w > 0}
     a = b = Fraction(0)
-    if method["kind"] == "team-draft":
+    if method["kind"] == "team-draft" or method.get("credit") == "debiased":
         a = Fraction(sum(w for k, w in counted.items() if page[k][1] == "left"))
         b = Fraction(sum(w for k, w in counted.items() if page[k][1] == "right"))
     elif method["kind"] == "balanced" and counted:
@@ -299,6 +311,51 @@ def credit(case, page, clicks):
     return ("left" if a > b else "right" if b > a else "tie"), a, b
 
 
+def countable(case, page):
+    """The positions that earn credit on some page of the two lists: not pinned, and not below the depth."""
+    drafted = [k for k, (_, team, _) in enumerate(page) if team is not None]
+    return drafted[:case["method"].get("depth", 10)] if case["method"]["kind"] == "optimized" else drafted
+
+
+def weighed(case, page, clicks):
+    """The clicks with their weights, by the features of each click."""
+    features = case["method"].get("click_weights")
+    if not features:
+        return clicks
+    counted = [k for k in sorted(clicks) if k in countable(case, page)]
+    weight = lambda k: (features.get("positions", [1] * 10)[min(k, 9)]
+                        + features.get("highest", 0) * (k == counted[0])
+                        + features.get("lowest", 0) * (k == counted[-1])
+                        + features.get("only", 0) * (len(counted) == 1))
+    return {k: w * weight(k) if k in counted else w for k, w in clicks.items()}
+
+
+def bounded(case, page, clicks):
+    """The score of clicks {position: weight}, divided by its bound."""
+    left, right, _, _ = cut(case)
+    method = case["method"]
+    outcome, a, b = credit(case, page, clicks)
+    counted = [k for k in clicks if k in countable(case, page)]
+    if outcome == "none":
+        return Fraction(0)
+    weights = weighed(case, page, clicks)
+    features = method.get("click_weights", {})
+    largest = (max(features.get("positions", [1])) + sum(features.get(f, 0) for f in ("highest", "lowest", "only")))
+    bound = Fraction(max(sum(weights[k] for k in counted), largest * max(clicks[k] for k in counted)))
+    if method["kind"] == "optimized":
+        depth = min(method.get("depth", 10), max(len(left), len(right)))
+        bound *= signed_credit(method.get("credit", "inverse"), 1, depth + 1)
+    if method["kind"] == "probabilistic" and method.get("credit", "more-clicks") == "more-clicks":
+        # Clicked slots that earn no credit are either side's with probability 1/2.
+        drafted = [d for d, team, _ in page if team is not None]
+        q_of = dict(zip(drafted, posteriors(case, drafted)))
+        slots = [(clicks[k], q_of[page[k][0]] if page[k][2] else HALF) for k in counted]
+        return sum(math.prod((q if o == 1 else 1 - q for o, (_, q) in zip(owners, slots)), start=Fraction(1))
+                   * ((d := sum(o * w for o, (w, _) in zip(owners, slots))) and (1 if d > 0 else -1))
+                   for owners in itertools.product((1, -1), repeat=len(slots)))
+    return (a - b) / bound
+
+
 def informative(case, page):
     left, right, _, _ = cut(case)
     drafted = sum(team is not None for _, team, _ in page)
@@ -319,7 +376,8 @@ def slots_of(page):
 
 def by_document(case):
     """Whether the documents identify a page: credit uses ranks, not teams."""
-    return case["method"]["kind"] in ("balanced", "probabilistic")
+    method = case["method"]
+    return method["kind"] == "probabilistic" or (method["kind"] == "balanced" and method.get("credit") != "debiased")
 
 
 def pages_of(case):
@@ -362,6 +420,15 @@ def with_credit(c, documents, clicks, teams=None, weights=None):
             "outcome": outcome, "left_credit": text(a), "right_credit": text(b)}
 
 
+def with_share(c, documents, clicks, teams=None, weights=None):
+    entry = with_credit(c, documents, clicks, teams, weights)
+    page = tuple(zip(entry["documents"], entry.get("teams", ["left"] * len(entry["documents"])), entry["competitive"]))
+    tilt = bounded(c, page, {click["position"]: click["weight"] for click in entry["clicks"]})
+    for gone in ("outcome", "left_credit", "right_credit"):
+        entry.pop(gone)
+    return {**entry, "share": text((1 + tilt) / 2)}
+
+
 def with_searcher(c, searcher):
     outcomes, score = dict.fromkeys(("left", "right", "tie", "none"), Fraction(0)), Fraction(0)
     for page, probability in drafts(c).items():
@@ -377,6 +444,10 @@ def with_searcher(c, searcher):
                 total = 1 if c["method"].get("credit") != "expected-clicks" else a + b
                 for side, part in (("left", a / total), ("right", b / total), ("tie", 1 - (a + b) / total)):
                     outcomes[side] += share * part
+            elif c["method"].get("verdict") == "score" and outcome != "none":
+                tilt = bounded(c, page, clicks)
+                for side, part in (("left", max(tilt, 0)), ("right", max(-tilt, 0)), ("tie", 1 - abs(tilt))):
+                    outcomes[side] += share * part
             else:
                 outcomes[outcome] += share
     return {**c, "searcher": searcher if isinstance(searcher, str) else {"clicks": sorted(searcher)},
@@ -385,6 +456,11 @@ def with_searcher(c, searcher):
 
 TD = lambda shared, **more: {"kind": "team-draft", "shared": shared, **more}
 BI, PI = {"kind": "balanced"}, {"kind": "probabilistic", "tau": 3}
+DEBIASED = {"kind": "balanced", "credit": "debiased"}
+SCORE = {"verdict": "score"}
+EXPECTED = {**PI, **SCORE, "credit": "expected-clicks"}
+# Inverse probabilities of attention, and more for the lowest click and for one that is alone.
+WEIGHTS = {"positions": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "lowest": 3, "only": 2}
 OI = lambda credit_, depth: {"kind": "optimized", "credit": credit_, "depth": depth}
 ROTATED = ("a b c d", "b c d a")
 SHARED = ("collapse", "credit-all", "ignore-prefix", "ignore-same-rank", "ignore-round")
@@ -395,6 +471,10 @@ def the_drafts():
     yield case("BI-2", "balanced: an odd length", BI, "1 2", "3 4", 3)
     yield case("BI-3", "balanced: partial overlap", BI, "1 2", "2 3", 2)
     yield case("BI-4", "balanced: identical lists", BI, "a b c", "a b c", 3)
+    yield case("BD-1", "debiased: only the first pair has two documents", DEBIASED, *ROTATED, 4)
+    yield case("BD-2", "debiased: the last pair is cut in half", DEBIASED, "1 2", "3 4", 3)
+    yield case("BD-3", "debiased: two swaps", DEBIASED, "a b c d e f", "b a c d f e", 6)
+    yield case("BD-4", "debiased: one list is longer", {**DEBIASED, "depth_policy": "max"}, "a b", "b x c d", 5)
     yield case("TD-1", "team draft as in the paper", TD("credit-all"), *ROTATED, 4)
     yield case("TD-2", "the last round is cut in half", TD("credit-all"), "1 2", "3 4", 3)
     yield case("TD-2-collapse", "the last pair is cut in half", TD("collapse"), "1 2", "3 4", 3)
@@ -510,6 +590,49 @@ def the_searchers():
     yield with_searcher(case("OI-3", "the mean score is 0, but its sign is not fair", OI("inverse", 4), *ROTATED, 4), random)
 
 
+    for shared in ("collapse", "credit-all", "ignore-prefix", "ignore-round"):
+        yield with_searcher(case(f"TD-4-{shared}-score", about, TD(shared, **SCORE), "x a b", "x b c", 4), random)
+    yield with_searcher(case("BD-1", about, DEBIASED, *ROTATED, 4), random)
+    yield with_searcher(case("BD-1-score", about, {**DEBIASED, **SCORE}, *ROTATED, 4), random)
+    yield with_searcher(case("BD-1", "a pair decides, and nothing else can", DEBIASED, *ROTATED, 4), list("ac"))
+    yield with_searcher(case("PI-1-score", about, {**PI, **SCORE}, *ROTATED, 4), random)
+    yield with_searcher(case("PI-3-score", about, {**PI, **SCORE}, "a b", "b c", 3), random)
+    yield with_searcher(case("PI-3-expected-score", about, EXPECTED, "a b", "b c", 3), random)
+    for clicked in ("c", "d", "cd"):
+        yield with_searcher(case("PI-1-score", "everything relevant is clicked", {**PI, **SCORE}, *ROTATED, 4), list(clicked))
+        yield with_searcher(case("PI-1-expected-score", "everything relevant is clicked", EXPECTED, *ROTATED, 4), list(clicked))
+        yield with_searcher(case("OI-3-score", "everything relevant is clicked", {**OI("inverse", 4), **SCORE}, *ROTATED, 4), list(clicked))
+    for credit_ in ("inverse", "linear"):
+        yield with_searcher(case(f"OI-2-{credit_}-score", about, {**OI(credit_, 3), **SCORE}, "a b c", "b c a", 3), random)
+        yield with_searcher(case(f"OI-2-{credit_}-weights", about, {**OI(credit_, 3), **SCORE, "click_weights": WEIGHTS}, "a b c", "b c a", 3), random)
+
+
+def the_shares():
+    sets = [clicks for n in range(5) for clicks in itertools.combinations(range(4), n)]
+    for clicks in sets:
+        yield with_share(case("TD-7", "", TD("collapse", **SCORE), *ROTATED, 4), "a b c d", clicks, "AB==")
+        yield with_share(case("TD-1", "", TD("credit-all", **SCORE), *ROTATED, 4), "a b c d", clicks, "ABAB")
+        yield with_share(case("BD-1", "", {**DEBIASED, **SCORE}, *ROTATED, 4), "b a c d", clicks)
+        yield with_share(case("PI-1", "", {**PI, **SCORE}, *ROTATED, 4), "a b c d", clicks)
+        yield with_share(case("PI-1-expected", "", EXPECTED, *ROTATED, 4), "b c a d", clicks)
+        yield with_share(case("PI-1-weights", "", {**EXPECTED, "click_weights": WEIGHTS}, *ROTATED, 4), "b c a d", clicks)
+        yield with_share(case("OI-3", "", {**OI("inverse", 4), **SCORE}, *ROTATED, 4), "a b c d", clicks)
+        yield with_share(case("OI-3-weights", "", {**OI("inverse", 4), **SCORE, "click_weights": WEIGHTS}, *ROTATED, 4), "a b c d", clicks)
+        yield with_share(case("TD-10-weights", "", TD("collapse", **SCORE, click_weights=WEIGHTS), "a b", "c d", 4), "a c b d", clicks, "ABAB")
+    for credit_ in ("inverse", "linear"):
+        for clicks in ((0,), (1,), (2,), (0, 2), (0, 1, 2)):
+            yield with_share(case(f"OI-2-{credit_}", "", {**OI(credit_, 3), **SCORE}, "a b c", "b c a", 3), "b a c", clicks)
+    dry = case("PI-3", "", {**PI, **SCORE}, "a b", "b c", 3)
+    for clicks in ((0,), (2,), (0, 2), (1, 2), (0, 1, 2)):
+        yield with_share(dry, "a b c", clicks)
+        yield with_share({**dry, "id": "PI-3-expected", "method": EXPECTED}, "a b c", clicks)
+    pinned = [{"document": "x", "position": 1}]
+    yield with_share(case("TD-11", "", TD("collapse", **SCORE), "a x b", "b x a", 3, pinned=pinned), "a x b", (0, 1), "A.B")
+    yield with_share(case("TD-10-events", "", TD("collapse", **SCORE), "a b", "c d", 4), "a c b d", (0, 1, 2), "ABAB", (1, 10, 3))
+    yield with_share(case("PI-1-events", "", {**PI, **SCORE}, *ROTATED, 4), "a b c d", (0, 1, 2), None, (1, 3, 1))
+    yield with_share(case("PI-1-tau", "", {"kind": "probabilistic", "tau": 1, **SCORE}, *ROTATED, 4), "c a d b", (0, 1, 3))
+
+
 def the_infeasible():
     for c in (case("OI-2-binary", "no distribution is free of bias", OI("binary", 3), "a b c", "b c a", 3),):
         left, right, _, _ = cut(c)
@@ -532,6 +655,7 @@ def main():
         "version": VERSION,
         "drafts": [with_pages(c) for c in the_drafts()],
         "credits": list(the_credits()),
+        "shares": list(the_shares()),
         "searchers": list(the_searchers()),
         "infeasible": list(the_infeasible()),
         "sensitivities": list(the_sensitivities()),

@@ -22,12 +22,15 @@ pub const API_KEYS: &str = "RANKDUEL_API_KEYS";
 pub struct StoreArgs {
     /// The database: sqlite://PATH (a file, created if it does not exist) or
     /// postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 14 or later, for any number of
-    /// servers). Put a URL with a password into the variable, not on the command line
+    /// servers); with ?pool_mode=transaction if a pooler in that mode is in between. Put a URL with
+    /// a password into the variable, not on the command line. @PATH reads the URL from the file
+    /// PATH
     #[arg(
         long,
         value_name = "URL",
         env = "RANKDUEL_DATABASE_URL",
         hide_env_values = true,
+        value_parser = text_or_file,
         default_value = "sqlite://rankduel.db"
     )]
     pub database_url: String,
@@ -61,7 +64,8 @@ impl LogArgs {
     after_long_help = "A caller sends an API key as `Authorization: Bearer KEY`. `rankduel keys \
     create` creates keys with scopes and an expiry. The keys in RANKDUEL_API_KEYS allow \
     everything; they are separated by commas and have at least 16 characters each, for instance \
-    from `openssl rand -hex 32`. Without any key, everybody may call.\n\n\
+    from `openssl rand -hex 32`. `@PATH` in their place reads them from the file PATH, one a line. \
+    Without any key, everybody may call.\n\n\
     Once it serves, the server prints one line on standard output, `listening on \
     http://ADDRESS:PORT`; logs go to standard error. On SIGTERM, /readyz turns 503 at once, and \
     requests are served as before for --lame-duck-seconds, so that load balancers can notice. Then \
@@ -190,6 +194,12 @@ pub struct ServeArgs {
     )]
     pub poll_milliseconds: u32,
 
+    /// The PostgreSQL database of --database-url without the pooler that --database-url leads to.
+    /// Notifications and migrations use it, since a pooler that shares its connections can do
+    /// neither
+    #[arg(long, value_name = "URL", env = "RANKDUEL_LISTEN_DATABASE_URL", hide_env_values = true)]
+    pub listen_database_url: Option<String>,
+
     /// Do not listen to notifications of PostgreSQL, only poll: saves one connection
     #[arg(long, env = "RANKDUEL_NO_LISTEN", value_parser = BoolishValueParser::new())]
     pub no_listen: bool,
@@ -238,6 +248,8 @@ pub struct ServeConfig {
     pub insecure: bool,
     /// The database.
     pub database_url: String,
+    /// The same database without a pooler.
+    pub listen_database_url: Option<String>,
     /// Whether to migrate its schema.
     pub migrate: bool,
     /// Keys and limits of requests.
@@ -254,7 +266,11 @@ impl ServeArgs {
     /// Check the arguments and the value of [`API_KEYS`]. The error is one line for the person who
     /// started the server.
     pub fn validate(self, api_keys: Option<&str>) -> Result<ServeConfig, String> {
-        let keys = ApiKeys::parse(api_keys.unwrap_or_default())
+        let keys = text_or_file(api_keys.unwrap_or_default())
+            .and_then(|keys| {
+                let keys = keys.lines().collect::<Vec<_>>().join(",");
+                ApiKeys::parse(&keys).map_err(|error| error.to_string())
+            })
             .map_err(|error| format!("{API_KEYS}: {error}"))?;
         let listen = address(&self.listen)?;
         let proxies = TrustedProxies::new(self.trusted_proxies);
@@ -262,6 +278,7 @@ impl ServeArgs {
             listen,
             insecure: self.insecure,
             database_url: self.store.database_url,
+            listen_database_url: self.listen_database_url,
             migrate: !self.no_migrate,
             shell: ShellSettings {
                 keys,
@@ -310,6 +327,19 @@ impl ServeConfig {
                  --insecure if every caller may do everything)"
             )
         })
+    }
+}
+
+/// The value of a setting that may be a secret: the text itself, or the content of the file PATH if
+/// the text is `@PATH`. Service managers pass secrets as files, because other processes of the user
+/// can read environment variables.
+fn text_or_file(text: &str) -> Result<String, String> {
+    let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
+    let content = std::fs::read_to_string(path)
+        .map_err(|error| format!("the file {path:?} cannot be read: {error}"))?;
+    match content.trim() {
+        "" => Err(format!("the file {path:?} is empty")),
+        value => Ok(value.to_owned()),
     }
 }
 

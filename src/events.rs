@@ -35,16 +35,23 @@ pub enum Event {
 
 impl Event {
     /// Whether this event is a repeat of `logged`, an event with the same nonce: it says the same.
-    /// Of two events with clicks, one may leave the credit sheet of the page out.
+    /// The unit is no part of the answer. Of two events with clicks, one may leave the credit sheet
+    /// of the page out.
     pub fn repeats(&self, logged: &Self) -> bool {
         match (self, logged) {
+            (Self::Outcome(outcome), Self::Outcome(logged)) => {
+                *outcome == OutcomeEvent { unit: outcome.unit, ..*logged }
+            }
             (
                 Self::Control(ControlEvent::Clicks(clicks)),
                 Self::Control(ControlEvent::Clicks(logged)),
-            ) if clicks.sheet.is_none() || logged.sheet.is_none() => {
-                let without_sheet =
-                    |event: &ClicksEvent| ClicksEvent { sheet: None, ..event.clone() };
-                without_sheet(clicks) == without_sheet(logged)
+            ) => {
+                let no_sheet = clicks.sheet.is_none() || logged.sheet.is_none();
+                let compared = |event: &ClicksEvent| {
+                    let sheet = event.sheet.clone().filter(|_| !no_sheet);
+                    ClicksEvent { sheet, unit: None, ..event.clone() }
+                };
+                compared(clicks) == compared(logged)
             }
             _ => self == logged,
         }
@@ -71,6 +78,10 @@ pub struct OutcomeEvent {
     pub chosen_at: u64,
     /// Unix milliseconds at which it was issued.
     pub issued_at: i64,
+    /// Hash of the unit that answered: a user, a session or a device. In JSON, 16 hexadecimal
+    /// digits.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "unit_text")]
+    pub unit: Option<u64>,
 }
 
 /// The rarer events. New kinds and new optional fields may be added; a program refuses a log with a
@@ -131,6 +142,15 @@ pub enum ControlEvent {
     Clicks(Box<ClicksEvent>),
     /// Under a duel's nonce: the clicks recorded before settle the duel.
     Settled {},
+    /// No answer of a duel issued before this time can come any more. The verdict counts the
+    /// answers of these duels.
+    CohortsComplete {
+        /// Unix milliseconds.
+        issued_before: i64,
+    },
+    /// No answer of these units counts, in the whole log: the state is the fold of all other
+    /// answers.
+    UnitsExcluded(Exclusion),
 }
 
 impl ControlEvent {
@@ -143,6 +163,16 @@ impl ControlEvent {
     pub fn from_json(json: &str) -> serde_json::Result<Self> {
         serde_json::from_str(json)
     }
+}
+
+/// Units whose answers do not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exclusion {
+    /// The hashes of the units. In JSON, 16 hexadecimal digits each.
+    pub units: Vec<UnitHash>,
+    /// Why they are excluded, for people.
+    pub reason: String,
 }
 
 /// Clicks on the page of a duel. Every field but the clicks comes from the duel's token.
@@ -173,6 +203,9 @@ pub struct ClicksEvent {
     pub sheet: Option<String>,
     /// Positions and weights, each position once, in ascending order.
     pub clicks: Vec<(u16, u8)>,
+    /// Hash of the unit that clicked. In JSON, 16 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "unit_text")]
+    pub unit: Option<u64>,
 }
 
 /// Counts of one pair of a batch that was run elsewhere.
@@ -189,4 +222,46 @@ pub struct PairResult {
     pub second_wins: u32,
     /// Comparisons without a winner.
     pub ties: u32,
+}
+
+/// Hash of a unit. As text it has 16 hexadecimal digits: readers of JSON lose digits of large
+/// numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct UnitHash(pub u64);
+
+/// A text that is no hash of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a unit is 16 hexadecimal digits")]
+pub struct NoUnitHash;
+
+impl TryFrom<String> for UnitHash {
+    type Error = NoUnitHash;
+
+    fn try_from(text: String) -> Result<Self, NoUnitHash> {
+        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let hash = u64::from_str_radix(&text, 16).ok().filter(|_| digits);
+        hash.map(Self).ok_or(NoUnitHash)
+    }
+}
+
+impl From<UnitHash> for String {
+    fn from(UnitHash(hash): UnitHash) -> Self {
+        format!("{hash:016x}")
+    }
+}
+
+/// The optional unit of an event as text.
+pub(crate) mod unit_text {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::UnitHash;
+
+    pub fn serialize<S: Serializer>(unit: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        unit.map(UnitHash).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
+        Ok(Option::<UnitHash>::deserialize(reader)?.map(|UnitHash(hash)| hash))
+    }
 }

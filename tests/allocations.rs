@@ -7,10 +7,12 @@
 use allocation_counter::measure;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
+use dueling_bandits::{Answer, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
 use rand::{RngExt, SeedableRng};
 use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::engine::fold::Fold;
+use rankduel::events::{ControlEvent, Event, OutcomeEvent};
+use rankduel::store::LogEntry;
 use serde_json::json;
 
 const STEPS: u64 = 1_000;
@@ -88,6 +90,51 @@ fn an_experiment_uses_24_bytes_per_pair() {
     let pairs = RANKERS * (RANKERS - 1) / 2;
     let bytes = kept.bytes_current as f64 / pairs as f64;
     assert!((23.0..24.5).contains(&bytes), "{bytes} bytes per pair");
+}
+
+/// The estimate that decides which experiments leave memory counts what the verdict keeps: the
+/// filter of units, the answers that wait, and the counts of those that do not count.
+#[test]
+fn the_estimate_of_memory_counts_what_the_verdict_keeps() {
+    const RANKERS: u16 = 50;
+    let rankers: Vec<_> = (0..RANKERS).map(|number| json!({ "id": number.to_string() })).collect();
+    let spec = json!({
+        "rankers": rankers, "policy": { "kind": "d-ts-verdict" }, "ties": "half",
+        "duel_ttl_seconds": 3600, "answer_window_seconds": 3600, "seed": null,
+    });
+    let spec: ExperimentSpec = serde_json::from_value(spec).expect("the spec of an experiment");
+    let mut fold = Fold::start(&spec, 1, 0);
+    let before = fold.bytes() as i64;
+    let answers = |units: std::ops::Range<u64>| {
+        units.map(|unit| LogEntry {
+            position: unit + 1,
+            nonce: unit.into(),
+            recorded_at: 10_000_000,
+            event: Event::Outcome(OutcomeEvent {
+                first: (unit % 50) as u16,
+                second: ((unit + 1) % 50) as u16,
+                first_left: true,
+                answer: Answer::First,
+                batch: None,
+                ticket: 0,
+                chosen_at: 0,
+                issued_at: 8_000_000 + 75 * unit as i64,
+                unit: Some(unit),
+            }),
+        })
+    };
+    let mut entries: Vec<_> = answers(0..8000).collect();
+    let event = ControlEvent::CohortsComplete { issued_before: 8_300_000 };
+    let complete = LogEntry { position: 8001, event: Event::Control(event), ..entries[0].clone() };
+    entries.push(complete);
+    let grown = measure(|| {
+        fold.apply_chunk(|chunk| {
+            entries.iter().for_each(|entry| chunk.apply(entry).expect("folds"))
+        });
+    });
+    let estimated = fold.bytes() as i64 - before;
+    let ratio = estimated as f64 / grown.bytes_current as f64;
+    assert!(estimated > 700_000 && (0.5..2.0).contains(&ratio), "{estimated}: {ratio}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod actor;
 mod api_key_set;
 mod ended_sessions;
 mod key;
+mod key_changes;
 mod scope;
 
 pub use access_keys::AccessKeys;
@@ -16,4 +17,8 @@ pub use actor::Actor;
 pub use api_key_set::{ApiKeySet, KnownKey};
 pub use ended_sessions::EndedSessions;
 pub use key::{ApiKeys, Digest, KeyError, KeyId, NewKey, digest_of};
+pub use key_changes::{
+    KEY_DAYS_MAX, KeyChangeError, KeyRequest, KeyState, create_key, find_key, revoke_key,
+    rotate_key,
+};
 pub use scope::{Scope, Scopes, UnknownScope};

@@ -8,6 +8,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
+use super::calibrate_production::{ProductionArguments, production_table};
 use super::error::CommandError;
 use super::values::{count, probability};
 use super::workers::Workers;
@@ -15,6 +16,7 @@ use dueling_bandits::PolicySpec;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::PreferenceMatrix;
 use lab::simulate::calibration::{Calibration, Trial};
+use lab::simulate::production::{Production, ProductionCalibration, ProductionTrial};
 use lab::simulate::{Drift, Entrant, Feedback};
 
 /// Compare the estimates and verdicts of the service with the truth, in simulated experiments
@@ -27,6 +29,9 @@ use lab::simulate::{Drift, Entrant, Feedback};
 /// With --drift the preferences change during an experiment. A verdict then counts as `wrong` if
 /// its ranker is no Copeland winner at that step, and as `never right` if it was none at any step
 /// before either. Regret is priced at the preferences of each step.
+///
+/// With --units, --machine, --delay-first, --delay-second, --loss-first or --answer-window, each
+/// experiment runs in time and ends at its verdict, and the report has the verdicts only.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// A policy: KIND or KIND:name=value,name=value; can be repeated
@@ -68,6 +73,9 @@ pub struct Arguments {
     /// are the same [default: the whole experiment]
     #[arg(long, value_name = "FROM..TO", requires = "drift", value_parser = steps)]
     drift_over: Option<(u64, u64)>,
+
+    #[command(flatten)]
+    production: ProductionArguments,
 
     /// Report verdicts and true regret only: no estimates and no forecasts, which take most of the
     /// time
@@ -131,20 +139,56 @@ fn steps(text: &str) -> Result<(u64, u64), String> {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let trials = arguments.trials()?;
+    if let Some(production) = arguments.production.conditions() {
+        return in_production(arguments, trials, &production);
+    }
     let workers = Workers::start(arguments.threads)?;
     let steps = trials.iter().fold(0_u64, |steps, trial| steps.saturating_add(trial.total_steps()));
     let found: Vec<Calibration> = workers
         .work(steps, |progress| trials.iter().filter_map(|trial| trial.run(progress)).collect());
+    write_report(&found, arguments.format, |found| table(found, arguments.drift.is_some()))
+}
+
+/// The experiments of `trials` under the conditions of production.
+fn in_production(
+    arguments: &Arguments,
+    trials: Vec<Trial>,
+    production: &Production,
+) -> Result<(), CommandError> {
+    let of_trial = |trial: Trial| ProductionTrial {
+        name: trial.name,
+        matrix: trial.matrix,
+        entrant: trial.entrant,
+        horizon: trial.horizon,
+        runs: trial.runs,
+        seed: trial.seed,
+        target: trial.target,
+        production: production.clone(),
+    };
+    let trials: Vec<_> = trials.into_iter().map(of_trial).collect();
+    let workers = Workers::start(arguments.threads)?;
+    let steps = trials.iter().fold(0_u64, |steps, trial| steps.saturating_add(trial.total_steps()));
+    let found: Vec<ProductionCalibration> = workers
+        .work(steps, |progress| trials.iter().filter_map(|trial| trial.run(progress)).collect());
+    write_report(&found, arguments.format, production_table)
+}
+
+/// Write what was found to standard output.
+fn write_report<T: serde::Serialize>(
+    found: &[T],
+    format: Format,
+    table: impl FnOnce(&[T]) -> String,
+) -> Result<(), CommandError> {
     if found.is_empty() {
         return Err(anyhow!(
             "interrupted before any experiment was finished; there is nothing to report"
         )
         .into());
     }
-    let text = match arguments.format {
-        Format::Table => table(&found, arguments.drift.is_some()),
+    let text = match format {
+        Format::Table => table(found),
         Format::Json => {
-            serde_json::to_string_pretty(&found).context("the JSON cannot be written")? + "\n"
+            serde_json::to_string_pretty(found).context("the JSON cannot be written")? + "\n"
         }
     };
     std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;

@@ -1,11 +1,19 @@
 //! The database of a command.
 
 use super::error::CommandError;
-use crate::store::{ConnectError, SharedStore, StoreError, connect};
+use crate::store::{ConnectError, SharedStore, StoreError, connect, connect_with};
 
 /// Opens the store of this URL. An invalid URL is a wrong call.
 pub(super) async fn open_store(url: &str) -> Result<SharedStore, CommandError> {
-    connect(url).await.map_err(|error| match error {
+    open_store_with(url, None).await
+}
+
+/// [`open_store`], with the URL of the same database without a pooler.
+pub(super) async fn open_store_with(
+    url: &str,
+    direct: Option<&str>,
+) -> Result<SharedStore, CommandError> {
+    connect_with(url, direct).await.map_err(|error| match error {
         ConnectError::Url(detail) => CommandError::Usage(format!("--database-url: {detail}")),
         error @ ConnectError::File { .. } => {
             CommandError::Failed(anyhow::Error::new(error).context("the database cannot be opened"))

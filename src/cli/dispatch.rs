@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::error::CommandError;
 use super::{
-    bench, calibrate, demo, estimate, export, figures, health, import, keys, migrate, openapi,
-    policies, prune, replay, serve, signing_keys, simulate, verify,
+    bench, calibrate, completions, demo, estimate, export, figures, health, import, keys, man,
+    matrix, migrate, openapi, pages, policies, prune, replay, sensitivity, serve, signing_keys,
+    simulate, verify,
 };
 use crate::config::{ServeArgs, StoreArgs};
 
@@ -32,6 +33,8 @@ enum Command {
     /// Print the API description (OpenAPI 3.1, YAML).
     Openapi,
     Export(export::Arguments),
+    Pages(pages::Arguments),
+    Matrix(matrix::Arguments),
     Import(import::Arguments),
     Prune(prune::Arguments),
     Replay(replay::Arguments),
@@ -42,8 +45,11 @@ enum Command {
     Simulate(simulate::Arguments),
     Calibrate(calibrate::Arguments),
     Estimate(estimate::Arguments),
+    Sensitivity(sensitivity::Arguments),
     Figures(figures::Arguments),
     Bench(bench::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// Parses the command line and runs the command. Prints an error on standard error.
@@ -56,6 +62,8 @@ pub fn run() -> ExitCode {
         Command::Migrate(args) => migrate::run(&args),
         Command::Openapi => openapi::run(),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Pages(arguments) => pages::run(&arguments),
+        Command::Matrix(arguments) => matrix::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::Prune(arguments) => prune::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
@@ -66,8 +74,11 @@ pub fn run() -> ExitCode {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Estimate(arguments) => estimate::run(&arguments),
+        Command::Sensitivity(arguments) => sensitivity::run(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Completions(arguments) => completions::run(&arguments, Cli::command()),
+        Command::Man(arguments) => man::run(&arguments, Cli::command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,18 +9,24 @@ use clap::Args;
 
 use super::error::CommandError;
 use super::output::Output;
+use super::print::Printer;
 use super::values::count;
 use super::workers::Workers;
+use dueling_bandits::preference::RegretKind;
 use lab::simulate::figures::{
     Content, FIGURES, Figure, FoundMatrix, MatrixSource, Size, delay, gaps, spread, winners,
 };
-use lab::simulate::{Report, Tournament, report};
+use lab::simulate::plot::{Bars, Bubbles, Plot};
+use lab::simulate::{Report, Tournament, curves_csv, report};
 
 /// Reproduce the figures of the papers
 ///
 /// Writes NAME.svg, NAME.csv and NAME.txt (the command that reproduces it) for each figure to a
 /// folder. Without --full, the figures have a reduced size and take some minutes together. With
 /// --full, they have the number of runs and steps of the papers, which takes hours to days.
+///
+/// --print adds NAME.pdf and NAME.png (300 dots per inch). It needs rsvg-convert (Debian:
+/// librsvg2-bin).
 ///
 /// Some matrices of the papers cannot be distributed. --data names a folder with these matrices as
 /// CSV files. Without it, a built-in matrix replaces each of them, and the output names it.
@@ -51,6 +57,16 @@ pub struct Arguments {
     /// Folder to write to
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
+
+    /// Also write each plot as PDF and PNG, with rsvg-convert
+    #[arg(long)]
+    print: bool,
+
+    /// Draw the plots again from the CSV files of an earlier call in --out, without new runs
+    ///
+    /// Figures of random subsets are made anew.
+    #[arg(long, conflicts_with_all = ["horizon", "runs"])]
+    redraw: bool,
 
     /// Number of steps of each run, instead of the number of the figure
     #[arg(long, value_name = "STEPS", value_parser = |text: &str| count(text, 1, 1_000_000_000_000))]
@@ -83,6 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         .iter()
         .map(|figure| arguments.plan(figure))
         .collect::<Result<Vec<_>, CommandError>>()?;
+    let printer = if arguments.print { Some(Printer::find()?) } else { None };
     let output = Output::create(&arguments.out)?;
     let workers = Workers::start(arguments.threads)?;
     for plan in &plans {
@@ -103,8 +120,13 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         output.write(&format!("{name}.csv"), &made.csv)?;
         if let Some(svg) = made.svg {
             output.write(&format!("{name}.svg"), &svg)?;
+            if let Some(printer) = &printer {
+                printer.print(&arguments.out.join(name))?;
+            }
         }
-        output.write(&format!("{name}.txt"), &arguments.command(plan))?;
+        if !arguments.redraw {
+            output.write(&format!("{name}.txt"), &arguments.command(plan))?;
+        }
         print(&format!("{}\n", made.summary))?;
     }
     Ok(())
@@ -235,32 +257,32 @@ impl Arguments {
 impl Plan {
     /// Makes the figure; `None` if it was interrupted too early.
     fn make(&self, arguments: &Arguments, workers: &Workers) -> anyhow::Result<Option<Made>> {
-        let title = || format!("{} ({})", self.figure.caption, self.found.title());
+        let title = || self.figure.caption.to_string();
+        let note = |note: &str| format!("{}; {note}", self.found.words());
+        let plot_svg = |plot: Plot| Plot { note: note(&plot.note), ..plot }.svg();
+        let bars_svg = |bars: Bars| Bars { note: note(&bars.note), ..bars }.svg();
+        let circles_svg = |circles: Bubbles| Bubbles { note: note(&circles.note), ..circles }.svg();
         match &self.figure.content {
             Content::Regret(figure) => {
-                let reports = self.reports(workers);
+                let reports = self.reports(arguments, workers)?;
                 let plot = figure.plot(title(), &reports);
-                Ok(plot.map(|plot| made(&reports, plot.svg())))
+                Ok(plot.map(|plot| made(&reports, plot_svg(plot))))
             }
             Content::Spread(_) => {
-                let reports = self.reports(workers);
-                let svg = reports.first().map(|report| spread::bars(title(), report).svg());
-                Ok(svg.map(|svg| made(&reports, svg)))
+                let reports = self.reports(arguments, workers)?;
+                let bars = reports.first().map(|report| spread::bars(title(), report));
+                Ok(bars.map(|bars| made_at_horizon(reports, bars_svg(bars))))
             }
             Content::Delay(late, figure) => {
-                let reports = workers.run(&self.tournaments);
-                let measured: Vec<(u64, &Report)> = late
-                    .values()
-                    .iter()
-                    .zip(&reports)
-                    .filter_map(|(value, report)| Some((*value, report.as_ref()?)))
-                    .collect();
+                let reports = self.reports(arguments, workers)?;
+                let measured: Vec<(u64, &Report)> =
+                    late.values().iter().copied().zip(&reports).collect();
                 let plot = delay::plot(*late, title(), figure, &measured);
-                let reports: Vec<Report> = reports.iter().flatten().cloned().collect();
-                Ok(plot.map(|plot| made(&reports, plot.svg())))
+                Ok(plot.map(|plot| made_at_horizon(reports, plot_svg(plot))))
             }
             Content::Bounds(figure) => {
-                let reports = self.reports(workers);
+                let reports: Vec<Report> =
+                    workers.run(&self.tournaments).into_iter().flatten().collect();
                 let csv = gaps::bounds_csv(figure, &self.found.matrix, &reports);
                 Ok((!reports.is_empty()).then(|| Made { summary: csv.clone(), csv, svg: None }))
             }
@@ -273,8 +295,8 @@ impl Plan {
                 });
                 let csv = gaps::csv(&found);
                 let svg = match self.figure.content {
-                    Content::CopelandSizes(_) => gaps::circles(title(), &found).svg(),
-                    _ => gaps::advantages(title(), &found).svg(),
+                    Content::CopelandSizes(_) => circles_svg(gaps::circles(title(), &found)),
+                    _ => plot_svg(gaps::advantages(title(), &found)),
                 };
                 Ok(Some(Made { summary: csv.clone(), csv, svg: Some(svg) }))
             }
@@ -291,18 +313,33 @@ impl Plan {
                 } else {
                     winners::subsets_csv(&counts)
                 };
-                let svg = (!overlaps).then(|| winners::plot(title(), &counts).svg());
+                let svg = (!overlaps).then(|| plot_svg(winners::plot(title(), &counts)));
                 Ok(Some(Made { summary: csv.clone(), csv, svg }))
             }
         }
     }
 
-    fn reports(&self, workers: &Workers) -> Vec<Report> {
-        workers.run(&self.tournaments).into_iter().flatten().collect()
+    /// The reports of the figure: from its CSV file, or from new runs.
+    fn reports(&self, arguments: &Arguments, workers: &Workers) -> anyhow::Result<Vec<Report>> {
+        if !arguments.redraw {
+            return Ok(workers.run(&self.tournaments).into_iter().flatten().collect());
+        }
+        let path = arguments.out.join(format!("{}.csv", self.figure.name));
+        let kind = self.tournaments.first().map_or(RegretKind::Copeland, |of| of.regret_kind);
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read `{}`", path.display()))?;
+        curves_csv::read(&text, kind).with_context(|| format!("`{}`", path.display()))
     }
 }
 
 fn made(reports: &[Report], svg: String) -> Made {
     let summary = reports.iter().map(report::table).collect::<Vec<_>>().join("\n");
-    Made { summary, csv: report::csv(reports), svg: Some(svg) }
+    Made { summary, csv: curves_csv::write(reports), svg: Some(svg) }
+}
+
+/// The same for a figure of the horizon alone.
+fn made_at_horizon(reports: Vec<Report>, svg: String) -> Made {
+    let summary = reports.iter().map(report::table).collect::<Vec<_>>().join("\n");
+    let ends: Vec<Report> = reports.into_iter().map(Report::at_horizon).collect();
+    Made { summary, csv: curves_csv::write(&ends), svg: Some(svg) }
 }

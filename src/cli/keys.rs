@@ -5,20 +5,15 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 
 use super::database::open_store;
 use super::error::CommandError;
 use super::runtime::runtime;
-use crate::access::{Actor, NewKey, Scope, Scopes};
+use crate::access::{self, Actor, KeyChangeError, KeyRequest, KeyState, NewKey, Scope, Scopes};
 use crate::clock::{Clock as _, SystemClock, rfc3339};
 use crate::config::StoreArgs;
 use crate::engine::experiment_spec::name_error;
-use crate::store::{ApiKeyRecord, AuditNote, SharedStore};
-
-const DAY_MS: i64 = 24 * 3600 * 1000;
-/// The largest number of characters in the name of a key.
-const MAX_NAME: usize = 100;
+use crate::store::{ApiKeyRecord, SharedStore};
 
 /// Manage the API keys of callers: create, list, rotate, revoke
 ///
@@ -90,13 +85,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         store.check().await.context("the database cannot be used")?;
         let text = match &arguments.command {
             Command::Create { name, scopes, experiments, expires_in_days, .. } => {
-                let wanted = Wanted {
-                    name: name.trim(),
-                    scopes,
-                    experiments: (!experiments.is_empty()).then_some(experiments),
+                let request = KeyRequest {
+                    name: name.clone(),
+                    scopes: scopes.iter().copied().collect(),
+                    experiments: (!experiments.is_empty()).then(|| experiments.clone()),
                     expires_in_days: *expires_in_days,
                 };
-                create(&store, &wanted).await
+                create(&store, &request).await
             }
             Command::List(_) => list(&store).await,
             Command::Rotate { id, overlap_seconds, expires_in_days, .. } => {
@@ -113,51 +108,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
 /// Validates the call before the database is opened.
 fn check(command: &Command) -> Result<(), CommandError> {
     let Command::Create { name, experiments, .. } = command else { return Ok(()) };
-    let name = name.trim();
-    if name.is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
-        return Err(CommandError::Usage(format!(
-            "the name of a key has 1 to {MAX_NAME} characters, without control characters"
-        )));
+    if let Some(error) = KeyRequest::name_error(name) {
+        return Err(CommandError::Usage(error));
     }
     match experiments.iter().find_map(|experiment| name_error(experiment)) {
         Some(error) => Err(CommandError::Usage(format!("--experiment: {}", error.detail))),
         None => Ok(()),
     }
-}
-
-struct Wanted<'a> {
-    name: &'a str,
-    scopes: &'a [Scope],
-    experiments: Option<&'a Vec<String>>,
-    expires_in_days: Option<u32>,
-}
-
-/// A new key and its record.
-fn generate(wanted: &Wanted<'_>, now: i64) -> anyhow::Result<(NewKey, ApiKeyRecord)> {
-    let key = NewKey::generate().context("the system does not provide randomness")?;
-    let record = ApiKeyRecord {
-        id: key.id.as_str().to_owned(),
-        digest: key.digest,
-        name: wanted.name.to_owned(),
-        scopes: wanted.scopes.iter().copied().collect::<Scopes>().to_string(),
-        experiments: wanted.experiments.cloned(),
-        replaces: None,
-        created_at: now,
-        expires_at: wanted.expires_in_days.map(|days| now + i64::from(days) * DAY_MS),
-        revoked_at: None,
-        last_used_at: None,
-    };
-    Ok((key, record))
-}
-
-/// A key in the audit log.
-fn audited(record: &ApiKeyRecord) -> Value {
-    json!({
-        "name": record.name,
-        "scopes": Scopes::from_names(&record.scopes).iter().collect::<Vec<_>>(),
-        "experiments": record.experiments,
-        "expires_at": record.expires_at.map(rfc3339),
-    })
 }
 
 /// The text for standard output: only the key, so that it can be piped. The description goes to
@@ -183,12 +140,10 @@ fn present(key: &NewKey, record: &ApiKeyRecord) -> String {
     format!("{}\n", key.text)
 }
 
-async fn create(store: &SharedStore, wanted: &Wanted<'_>) -> anyhow::Result<String> {
+async fn create(store: &SharedStore, request: &KeyRequest) -> anyhow::Result<String> {
     let now = SystemClock.now_ms();
-    let (key, record) = generate(wanted, now)?;
-    let note = AuditNote::new(&Actor::command_line(), "key-created", &record.id, now)
-        .changed(None, Some(audited(&record)));
-    store.add_api_key(&record, None, &note).await.context("the key cannot be added")?;
+    let made = access::create_key(&**store, request, &Actor::command_line(), now).await;
+    let (key, record) = made.context("the key cannot be added")?;
     Ok(present(&key, &record))
 }
 
@@ -198,62 +153,35 @@ async fn rotate(
     overlap_seconds: u32,
     expires_in_days: Option<u32>,
 ) -> anyhow::Result<String> {
-    let now = SystemClock.now_ms();
-    let old = find(store, id).await?;
-    if status(&old, now) != "good" {
-        return Err(anyhow!(
-            "key {id} has ended already; create a new one with `rankduel keys create`"
-        ));
+    let (now, by) = (SystemClock.now_ms(), Actor::command_line());
+    let rotated =
+        access::rotate_key(&**store, id, overlap_seconds, expires_in_days, &by, now).await;
+    let (key, record, old) =
+        rotated.map_err(|error| explained(error, "the key cannot be added"))?;
+    if let Some(at) = old.expires_at {
+        eprintln!("key {id} is valid until {}", rfc3339(at));
     }
-    let scopes: Vec<_> = Scopes::from_names(&old.scopes).iter().collect();
-    let wanted = Wanted {
-        name: &old.name,
-        scopes: &scopes,
-        experiments: old.experiments.as_ref(),
-        expires_in_days,
-    };
-    let (key, record) = generate(&wanted, now)?;
-    let record = ApiKeyRecord { replaces: Some(old.id.clone()), ..record };
-    let ends_at = now + i64::from(overlap_seconds) * 1000;
-    let note = AuditNote::new(&Actor::command_line(), "key-rotated", &old.id, now).changed(
-        Some(audited(&old)),
-        Some(json!({"replaced_by": record.id, "expires_at": rfc3339(ends_at)})),
-    );
-    store
-        .add_api_key(&record, Some((&old.id, ends_at)), &note)
-        .await
-        .context("the key cannot be added")?;
-    eprintln!(
-        "key {id} is valid until {}",
-        rfc3339(old.expires_at.map_or(ends_at, |at| at.min(ends_at)))
-    );
     Ok(present(&key, &record))
 }
 
 async fn revoke(store: &SharedStore, id: &str) -> anyhow::Result<String> {
-    let now = SystemClock.now_ms();
-    let old = find(store, id).await?;
-    let note = AuditNote::new(&Actor::command_line(), "key-revoked", &old.id, now)
-        .changed(Some(audited(&old)), None);
-    if store.revoke_api_key(&old.id, now, &note).await.context("the key cannot be revoked")? {
+    let (now, by) = (SystemClock.now_ms(), Actor::command_line());
+    let revoked = access::revoke_key(&**store, id, &by, now).await;
+    if revoked.map_err(|error| explained(error, "the key cannot be revoked"))? {
         Ok(format!("key {id} is revoked; every server refuses it within ten seconds\n"))
     } else {
         Ok(format!("key {id} was revoked before\n"))
     }
 }
 
-async fn find(store: &SharedStore, id: &str) -> anyhow::Result<ApiKeyRecord> {
-    let keys = store.api_keys().await.context("the keys cannot be read")?;
-    keys.into_iter()
-        .find(|key| key.id == id)
-        .ok_or_else(|| anyhow!("there is no key {id}; see `rankduel keys list`"))
-}
-
-fn status(key: &ApiKeyRecord, now: i64) -> &'static str {
-    match (key.revoked_at, key.expires_at) {
-        (Some(_), _) => "revoked",
-        (None, Some(at)) if at <= now => "expired",
-        _ => "good",
+/// The error, with the command that helps.
+fn explained(error: KeyChangeError, what: &'static str) -> anyhow::Error {
+    match error {
+        KeyChangeError::Unknown(_) => anyhow!("{error}; see `rankduel keys list`"),
+        KeyChangeError::Ended(_) => {
+            anyhow!("{error}; create a new one with `rankduel keys create`")
+        }
+        error => anyhow::Error::new(error).context(what),
     }
 }
 
@@ -284,7 +212,7 @@ async fn list(store: &SharedStore) -> anyhow::Result<String> {
             text,
             "{:<8}  {:<7}  {:<27}  {:<20}  {:<20}  {:<20}  {}{experiments}",
             key.id,
-            status(key, now),
+            KeyState::of(key, now).name(),
             Scopes::from_names(&key.scopes).to_string(),
             time(Some(key.created_at), ""),
             time(key.expires_at, "never"),

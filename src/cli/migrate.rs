@@ -7,9 +7,13 @@ use super::error::CommandError;
 use super::runtime::runtime;
 use crate::config::StoreArgs;
 use crate::store::{Database, StoreError};
+use crate::telemetry::logging::{self, LogFormat};
 
 /// Runs the command.
 pub(super) fn run(args: &StoreArgs) -> Result<(), CommandError> {
+    // what a migration waits for is a warning
+    logging::init("rankduel=warn", LogFormat::Auto)
+        .map_err(|error| CommandError::Usage(error.to_string()))?;
     runtime()?.block_on(async {
         let store = open_store(&args.database_url).await?;
         let done = migrate(&*store).await;

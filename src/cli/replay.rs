@@ -152,7 +152,7 @@ fn paragraph(replay: &Replay) -> String {
         (Some(regret), _) => writeln!(
             text,
             "  Copeland regret of the first {} steps: {:.1} ({:.1} to {:.1}; deviation {:.1} between {} runs); of the log \
-             {:.1} ({:.1} to {:.1}); of uniform pairs {:.1}",
+             {:.1} ({:.1} to {:.1}); difference {:.1} ({:.1} to {:.1}), cheaper with probability {:.2}; of uniform pairs {:.1}",
             regret.steps,
             regret.replayed.mean,
             regret.replayed.low,
@@ -162,6 +162,10 @@ fn paragraph(replay: &Replay) -> String {
             regret.logged.mean,
             regret.logged.low,
             regret.logged.high,
+            regret.difference.mean,
+            regret.difference.low,
+            regret.difference.high,
+            regret.cheaper,
             regret.uniform
         ),
         (None, reason) => {

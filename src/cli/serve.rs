@@ -9,9 +9,10 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::database::{has_api_keys, open_store};
+use super::database::{has_api_keys, open_store_with};
 use super::error::CommandError;
 use super::runtime::runtime;
+use super::startup::step;
 use crate::clock::SystemClock;
 use crate::config::{API_KEYS, ServeArgs, ServeConfig};
 use crate::http::server::{Drained, serve};
@@ -34,7 +35,11 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
     let config = args.validate(keys.as_deref()).map_err(CommandError::Usage)?;
     logging::init(&filter, format).map_err(|error| CommandError::Usage(error.to_string()))?;
     let export = Export::start().map_err(CommandError::Usage)?;
-    let served = runtime()?.block_on(until_signal(config));
+    let runtime = runtime()?;
+    let served = runtime.block_on(until_signal(config));
+    // Everything is written. Dropping the runtime would wait for blocking calls, and a start that
+    // was stopped may have left one: a name that is being resolved.
+    runtime.shutdown_background();
     export.stop();
     served
 }
@@ -52,7 +57,7 @@ struct Started {
 
 async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
     if let Some(open) = config.open_to_others()
-        && !has_api_keys(&config.database_url).await?
+        && !step("the API keys in the database", has_api_keys(&config.database_url)).await?
     {
         return Err(CommandError::Usage(open));
     }
@@ -60,17 +65,26 @@ async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!("cannot listen on {}; choose another address with --listen", config.listen)
     })?;
-    let store = open_store(&config.database_url).await?;
+    let store = step(
+        "the database to open",
+        open_store_with(&config.database_url, config.listen_database_url.as_deref()),
+    )
+    .await?;
     if config.migrate {
-        store.migrate().await.context("the schema of the database cannot be updated")?;
+        step("the migration of the database's schema", store.migrate())
+            .await
+            .context("the schema of the database cannot be updated")?;
     }
-    store.check().await.context("the database cannot be served from")?;
+    step("the database to answer", store.check())
+        .await
+        .context("the database cannot be served from")?;
     let database = store.kind();
     let metrics = Arc::new(Metrics::new());
-    let service =
-        Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), config.service.clone())
-            .await
-            .context("the service cannot be started")?;
+    let starting =
+        Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), config.service.clone());
+    let service = step("the keys in the database", starting)
+        .await
+        .context("the service cannot be started")?;
     let readiness = Arc::new(Readiness::default());
     let state =
         AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };

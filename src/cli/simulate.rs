@@ -15,7 +15,7 @@ use super::workers::Workers;
 use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
 use dueling_bandits::{PolicySpec, TieRule};
 use lab::simulate::plot::Scale;
-use lab::simulate::{Delay, Entrant, Feedback, Report, Tournament, report};
+use lab::simulate::{Delay, Entrant, Feedback, Report, Tournament, curves_csv, report};
 
 /// Measure the regret of policies on known preference matrices
 ///
@@ -39,9 +39,10 @@ pub struct Arguments {
 
     /// A preference matrix: a CSV file or a built-in name; can be repeated
     ///
-    /// A CSV file has K rows of K numbers without a header: row i, column j is the probability that
-    /// ranker i beats ranker j. Opposite entries add up to 1 (within 1e-9), and the diagonal is
-    /// 0.5. There are 2 to 1024 rankers. Blank lines and lines that start with # are ignored.
+    /// A CSV file has K rows of K numbers: row i, column j is the probability that ranker i beats
+    /// ranker j. Opposite entries add up to 1 (within 1e-9), and the diagonal is 0.5. There are 2
+    /// to 1024 rankers. A header with names, names before the rows, blank lines and lines that
+    /// start with # are ignored. `rankduel matrix` writes such a file from an experiment.
     ///
     /// Built in: arxiv-6, cyclic-4, arithmetic-8 (published); btl:K:SEED (Bradley-Terry-Luce),
     /// hard:K:SEED[:GAP] (one ranker beats all others by GAP, default 0.2; all others are
@@ -227,7 +228,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
 
 /// Writes `curves.csv`, `regret-MATRIX.svg` for each matrix, and `command.txt`.
 fn write_out(output: &Output, reports: &[Report], y_scale: Scale) -> anyhow::Result<()> {
-    output.write("curves.csv", &report::csv(reports))?;
+    output.write("curves.csv", &curves_csv::write(reports))?;
     let mut names: Vec<String> = Vec::new();
     for report in reports {
         let mut name = format!("regret-{}", file_stem(&report.matrix));

@@ -2,16 +2,22 @@
 
 use maud::{Markup, html};
 
-use super::layout::{number, percent, seconds, timestamp};
+use super::layout::{Visitor, number, percent, seconds, timestamp};
 use super::parts::{fact, status, with_code};
 use super::view::View;
 use super::{heat, history, interleaved, pairs, race, verdict};
 use crate::events::Status;
+use crate::service::reports::alarms::SERVER_EVIDENCE;
 
 /// The page.
-pub(crate) fn page(view: &View) -> Markup {
+pub(crate) fn page(view: &View, visitor: Visitor) -> Markup {
     html! {
-        h1 { (view.record.name) " " (status(&view.record)) }
+        div.title {
+            h1 { (view.record.name) " " (status(&view.record)) }
+            @if visitor.manages {
+                a.button href={ "/experiments/" (view.record.name) "/manage" } { "Manage" }
+            }
+        }
         p.quiet {
             (view.active().len()) " rankers"
             @if !view.retired().is_empty() { " (" (view.retired().len()) " retired)" }
@@ -61,7 +67,10 @@ fn traffic(view: &View) -> Markup {
     html! {
         section aria-labelledby="traffic-title" {
             h2 #traffic-title { "Traffic" }
-            p.quiet { "On this server, since " (timestamp(traffic.since_ms)) ". Wins by side cover the whole log." }
+            p.quiet {
+                "On this server, since it loaded the experiment at " (timestamp(traffic.since_ms))
+                ". Wins by side cover the whole log."
+            }
             dl.facts {
                 (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
                 (fact("Pairs issued", &html! { (number(traffic.pairs)) }))
@@ -77,9 +86,9 @@ fn traffic(view: &View) -> Markup {
                     (number(left)) " : " (number(right))
                     @if left + right > 0 { " (" (percent(left as f64 / (left + right) as f64)) " left)" }
                 }))
-                (fact("Feedback rate equal for all pairs", &match traffic.even.test {
-                    Some(test) if test.p_value < 1e-5 => html! { "no (p = " (format!("{:.0e}", test.p_value)) ")" },
-                    Some(test) => html! { "yes (p = " (format!("{:.2}", test.p_value)) ")" },
+                (fact("Feedback rate equal for all pairs", &match traffic.answered_share() {
+                    Some(_) if traffic.ended.evidence >= SERVER_EVIDENCE => html! { "no" },
+                    Some(share) => html! { "no sign of a difference (" (percent(share)) " answered)" },
                     None => html! { "too little data" },
                 }))
             }
@@ -93,7 +102,7 @@ fn rankers(view: &View) -> Markup {
     html! {
         section aria-labelledby="rankers-title" {
             h2 #rankers-title { "Rankers" }
-            div.scroll role="region" aria-labelledby="rankers-title" tabindex="0" {
+            div.scroll role="group" aria-labelledby="rankers-title" tabindex="0" {
                 table {
                     caption { "Best first; ★ marks the leaders" @if !view.retired().is_empty() { "; retired rankers last" } }
                     thead { tr {
@@ -189,9 +198,9 @@ fn glossary() -> Markup {
                 dd { "Issued by this server, and neither answered nor expired." }
                 dt { b { "Feedback rate equal for all pairs" } }
                 dd {
-                    "Duels should get feedback at the same rate, whichever rankers are on them. If not, a ranker fails or is slow, \
-                     and the comparison is biased. This is the sample-ratio check for adaptive allocation, where pairs are shown \
-                     differently often on purpose."
+                    "Duels should get feedback at the same rate, whichever rankers are on them and on whichever side. If not, a \
+                     ranker fails or is slow, and the comparison is biased. Only duels whose time is over count. This is \
+                     the sample-ratio check for adaptive allocation, where pairs are shown differently often on purpose."
                 }
             }
         }

@@ -74,7 +74,7 @@ fn cell(view: &View, i: usize, j: usize) -> Markup {
 
 fn table(view: &View) -> Markup {
     html! {
-        div.scroll role="region" aria-labelledby="rates-title" tabindex="0" {
+        div.scroll role="group" aria-labelledby="rates-title" tabindex="0" {
             table.heat {
                 caption.sr { "Win rates, row against column: rate, interval, wins : losses (ties)" }
                 thead { tr {
@@ -166,7 +166,7 @@ fn against(view: &View) -> Markup {
             @if rows.is_empty() {
                 p { code { (view.ids[chosen]) } " has not been compared yet." }
             } @else {
-                div.scroll role="region" aria-labelledby="against-title" tabindex="0" {
+                div.scroll role="group" aria-labelledby="against-title" tabindex="0" {
                     table {
                         caption { code { (view.ids[chosen]) } " against " (rows.len()) " of " (view.ids.len() - 1) " others" }
                         thead { tr {

@@ -5,12 +5,13 @@ use maud::{Markup, html};
 use super::layout::{number, percent, quantity};
 use super::plot::{Axis, Band, Line, Plot};
 use super::view::View;
+use crate::service::reports::regret::Band as Saved;
 
 /// Rankers with a line of their own; the others share one.
 const LINES_MAX: usize = 6;
 
-/// The cost of exploration.
-pub(crate) fn cost(view: &View) -> Markup {
+/// The picture of the cost of exploration.
+pub(crate) fn cost_plot(view: &View) -> Plot<'_> {
     let report = &view.regret;
     let (mean, uniform) =
         (report.posterior.copeland_regret, report.posterior.uniform_copeland_regret);
@@ -19,8 +20,9 @@ pub(crate) fn cost(view: &View) -> Markup {
             let points = report.series.iter().map(|point| (point.steps as f64, of(point)));
             std::iter::once((0.0, 0.0)).chain(points).collect()
         };
-    let saved = (uniform.mean > 0.0).then(|| 1.0 - mean.mean / uniform.mean);
-    let plot = Plot {
+    Plot {
+        name: "cost",
+        experiment: &view.record.name,
         summary: format!(
             "Regret over time: {} after {} pages, between {} and {}; uniform pairs would have cost {}.",
             quantity(mean.mean),
@@ -44,7 +46,7 @@ pub(crate) fn cost(view: &View) -> Markup {
             },
         ],
         bands: vec![Band {
-            label: "95 % interval",
+            label: "95 % of the model",
             class: "own",
             points: report
                 .series
@@ -53,18 +55,31 @@ pub(crate) fn cost(view: &View) -> Markup {
                 .collect(),
         }],
         y_axis: Axis::Linear,
-    };
+    }
+}
+
+/// The cost of exploration.
+pub(crate) fn cost(view: &View) -> Markup {
+    let (report, plot) = (&view.regret, cost_plot(view));
+    let (mean, uniform) =
+        (report.posterior.copeland_regret, report.posterior.uniform_copeland_regret);
     html! {
         section aria-labelledby="cost-title" {
             h2 #cost-title { "Cost of exploration" }
-            @match (plot.render(), saved) {
+            @match (plot.render(), report.posterior.saved_share) {
                 (Some(plot), Some(saved)) => {
                     p {
                         "About " b #regret { (quantity(mean.mean)) } " of regret (" (quantity(mean.low)) " to " (quantity(mean.high)) ") over "
-                        (number(report.plug_in.steps)) " pages. Uniform pairs would have cost " b { (quantity(uniform.mean)) } ": "
-                        @if saved >= 0.0 { b { (percent(saved)) " saved." } } @else { b { "the policy cost " (percent(-saved)) " more." } }
+                        (number(report.plug_in.steps)) " pages. Uniform pairs would have cost " b { (quantity(uniform.mean)) } ": " (compared(saved)) "."
                         @if let Some(recent) = &report.recent {
                             " The current regret is " b { (quantity(recent.mean)) } " per 1000 pages; that of uniform pairs would be " (quantity(recent.uniform)) "."
+                        }
+                    }
+                    @if let Some(bounds) = report.bounds {
+                        p {
+                            "Without a model it is only certain that the regret is between " b { (quantity(bounds.low)) } " and "
+                            b { (quantity(bounds.high)) } ": " (number(bounds.unsettled_pairs as u64)) " pairs are not settled, and each "
+                            "of them can still go either way."
                         }
                     }
                     (plot)
@@ -72,15 +87,29 @@ pub(crate) fn cost(view: &View) -> Markup {
                 _ => { p { "Not enough data yet." } }
             }
             p.quiet {
-                "Regret is the cost of pages that do not show only the best ranker: between 0 and 1 for each page. It is an estimate, \
-                 because the true preferences are unknown. With new feedback, the cost of past pages is estimated again."
+                "Regret is the cost of pages that do not show only the best ranker: between 0 and 1 for each page. It is an estimate \
+                 by a model, because the true preferences are unknown. The range in parentheses has 95 % of the draws of the model; \
+                 where rankers are nearly even, the truth is outside more often than that. With new feedback, the cost of past pages is estimated again."
             }
         }
     }
 }
 
-/// The places of each ranker over time.
-pub(crate) fn shown(view: &View) -> Markup {
+/// What the policy has saved, as far as its interval supports it.
+fn compared(saved: Saved) -> Markup {
+    let between = |low: f64, high: f64| match [percent(low), percent(high)] {
+        [low, high] if low == high => low,
+        [low, high] => format!("{low} to {high}"),
+    };
+    html! {
+        @if saved.low > 0.0 { b { (between(saved.low, saved.high)) " saved" } }
+        @else if saved.high < 0.0 { b { "the policy cost " (between(-saved.high, -saved.low)) " more" } }
+        @else { "it is not yet known which of the two is less" }
+    }
+}
+
+/// The picture of the places of each ranker.
+pub(crate) fn shown_plot(view: &View) -> Plot<'_> {
     let points = &view.checkpoints;
     let total = |index: usize| points.last().map_or(0, |last| last.shown[index]);
     let mut by_places: Vec<usize> = (0..view.ids.len()).collect();
@@ -106,14 +135,21 @@ pub(crate) fn shown(view: &View) -> Markup {
         lines.push(Line { label: format!("{} others", rest.len()), class: "c8", points: together });
     }
     let first = by_places.first().map_or("", |&index| &*view.ids[index]);
-    let plot = Plot {
+    Plot {
+        name: "shown",
+        experiment: &view.record.name,
         summary: format!("Places on pages over time, for each ranker; {first} has the most."),
         x_label: "pages shown",
         y_label: "places on pages",
         lines,
         bands: Vec::new(),
         y_axis: Axis::Linear,
-    };
+    }
+}
+
+/// The places of each ranker over time.
+pub(crate) fn shown(view: &View) -> Markup {
+    let plot = shown_plot(view);
     html! {
         section aria-labelledby="shown-title" {
             h2 #shown-title { "Rankers shown" }

@@ -47,7 +47,7 @@ fn of_version(version: &VersionStatistics) -> Markup {
             " and drafted first on " (share(version.pages.first_share)) " of them (both should be near 50 %); "
             (share(version.pages.competitive_share)) " of the slots can earn credit."
         }
-        div.scroll role="region" aria-label=(format!("Pairs of version {}", version.version.unwrap_or(1))) tabindex="0" {
+        div.scroll role="group" aria-label=(format!("Pairs of version {}", version.version.unwrap_or(1))) tabindex="0" {
             table {
                 caption {
                     @if shown.len() < pairs.len() { "The " (ROWS_MAX) " pairs with the most pages, of " (number(pairs.len() as u64)) }

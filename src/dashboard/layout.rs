@@ -2,12 +2,23 @@
 
 use maud::{DOCTYPE, Markup, html};
 
+/// What the reader of a page may do.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Visitor {
+    /// Whether the reader has a session, and can log out.
+    pub session: bool,
+    /// Whether the reader may change experiments.
+    pub manages: bool,
+    /// Whether the reader may read and change what concerns all experiments.
+    pub manages_all: bool,
+}
+
 /// The properties of a page outside its main part.
 pub(crate) struct Frame<'a> {
     /// Title of the page.
     pub title: &'a str,
-    /// Whether the reader has a session, and can log out.
-    pub session: bool,
+    /// The reader.
+    pub visitor: Visitor,
     /// Whether a script updates the page.
     pub updates: bool,
 }
@@ -32,8 +43,12 @@ pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
                     nav aria-label="Main" {
                         a.home href="/" { "rankduel" }
                         a href="/" { "Experiments" }
+                        @if frame.visitor.manages_all {
+                            a href="/keys" { "Keys" }
+                            a href="/audit" { "Audit log" }
+                        }
                         a href="/docs" { "API" }
-                        @if frame.session {
+                        @if frame.visitor.session {
                             form method="post" action="/logout" { button.quiet type="submit" { "Log out" } }
                         }
                     }

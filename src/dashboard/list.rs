@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::layout::{number, timestamp};
+use super::layout::{Visitor, number, percent, quantity, timestamp};
 use super::parts::status;
 use crate::engine::loaded::LoadedExperiment;
-use crate::service::reports::overview::Overview;
+use crate::events::Status;
+use crate::service::reports::overview::{Overview, Progress};
 use crate::service::reports::single_flight::Computed;
 use crate::store::ExperimentRecord;
 
@@ -22,8 +23,8 @@ pub(crate) struct Row {
 pub(crate) struct Summary {
     pub loaded: Arc<LoadedExperiment>,
     pub overview: Arc<Computed<Overview>>,
-    /// Number of alarms.
-    pub alarms: usize,
+    /// Titles of the alarms that are on.
+    pub alarms: Vec<&'static str>,
 }
 
 impl Summary {
@@ -34,13 +35,20 @@ impl Summary {
 }
 
 /// The page.
-pub(crate) fn page(rows: &[Row], next: Option<&str>, first: bool) -> Markup {
+pub(crate) fn page(rows: &[Row], next: Option<&str>, first: bool, visitor: Visitor) -> Markup {
     html! {
-        h1 { "Experiments" }
+        div.title {
+            h1 { "Experiments" }
+            @if visitor.manages { a.button href="/new-experiment" { "New experiment" } }
+        }
         @if rows.is_empty() && first {
             section {
                 h2 { "No experiments yet" }
-                p { "Create one with the rankers that you want to compare:" }
+                @if visitor.manages {
+                    p { a href="/new-experiment" { "Create one" } " with the rankers that you want to compare, or with the API:" }
+                } @else {
+                    p { "Create one with the rankers that you want to compare:" }
+                }
                 pre tabindex="0" { code {
                     "curl -X POST \"$RANKDUEL/v1/experiments\" -H 'Content-Type: application/json' \\\n"
                     "  -d '{\"name\": \"search\", \"rankers\": [\"bm25\", \"neural\"]}'"
@@ -48,14 +56,16 @@ pub(crate) fn page(rows: &[Row], next: Option<&str>, first: bool) -> Markup {
                 p { "Then request duels and send feedback. " a href="/docs" { "The API reference" } " has examples." }
             }
         } @else {
-            div.scroll role="region" aria-label="Experiments" tabindex="0" {
+            div.scroll role="group" aria-label="Experiments" tabindex="0" {
                 table {
                     thead { tr {
                         th scope="col" { "Experiment" }
                         th scope="col" { "Status" }
                         th scope="col" { "Leader" }
+                        th scope="col" { "Verdict" }
                         th.number scope="col" { "Duels answered" }
-                        th.number scope="col" { "Alarms" }
+                        th.number scope="col" { "Regret" }
+                        th scope="col" { "Alarms" }
                         th scope="col" { "Created" }
                     } }
                     tbody {
@@ -69,10 +79,12 @@ pub(crate) fn page(rows: &[Row], next: Option<&str>, first: bool) -> Markup {
                                         @else if summary.overview.leaders.len() > 2 { (summary.overview.leaders.len()) " tied" }
                                         @else { (summary.leaders()) }
                                     }
+                                    td { (progress(summary, row.record.status)) }
                                     td.number { (number(summary.overview.duels)) }
-                                    td.number { @if summary.alarms > 0 { b { "⚠ " (summary.alarms) } } @else { "0" } }
+                                    td.number { (quantity(summary.overview.regret.copeland_regret)) }
+                                    td { @for alarm in &summary.alarms { b.warning { "⚠ " (alarm) } } @if summary.alarms.is_empty() { "none" } }
                                 } @else {
-                                    td colspan="3" { span.quiet { "not in memory; open it to load it" } }
+                                    td colspan="5" { span.quiet { "not in memory; open it to load it" } }
                                 }
                                 td { (timestamp(row.record.created_at)) }
                             }
@@ -81,9 +93,30 @@ pub(crate) fn page(rows: &[Row], next: Option<&str>, first: bool) -> Markup {
                 }
             }
         }
+        @if rows.iter().any(|row| row.loaded.is_some()) {
+            p.quiet {
+                "Verdict: the share of the needed evidence that the leader has against its strongest rival, on a logarithmic "
+                "scale. Regret: the estimated cost of all pages so far, between 0 and 1 for each page."
+            }
+        }
         p {
             @if !first { a href="/" { "First page" } " " }
             @if let Some(next) = next { a href={ "/?after=" (next) } { "Next page" } }
         }
+    }
+}
+
+/// How near the verdict is.
+fn progress(summary: &Summary, status: Status) -> Markup {
+    match (summary.overview.progress, status) {
+        (Progress::Decided, _) => html! { span.badge.decided { "decided" } },
+        (Progress::Open(_), Status::Concluded) => html! { "concluded without" },
+        (Progress::Open(None), _) => html! { "–" },
+        (Progress::Open(Some(share)), _) => html! {
+            span.near {
+                progress max="100" value=(format!("{:.0}", 100.0 * share)) aria-label="Nearness of the verdict" {}
+                (percent(share))
+            }
+        },
     }
 }

@@ -4,49 +4,34 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{FromRef, Path, Query, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::map_response;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
+use super::layout::Visitor;
+use super::plot::Plot;
 use super::response::{POLICY, TaggedFile, TaggedPage, problem_page};
 use super::session::{self, Sessions};
+use super::state::Dashboard;
 use super::view::{Copied, Parts, View};
-use super::{experiment, list};
+use super::{experiment, history, list, manage, race};
 use crate::engine::loaded::LoadedExperiment;
-use crate::http::guard::PageSessions as _;
-use crate::http::{AppState, Caller};
+use crate::http::{AppState, Caller, Problem, ProblemKind};
 use crate::service::error::ServiceError;
 
 /// The pages, which need the scope `read`. A session opens them, too.
-pub(crate) const PAGES: [&str; 2] = ["/", "/experiments/{name}"];
+pub(crate) const PAGES: [&str; 3] =
+    ["/", "/experiments/{name}", "/experiments/{name}/charts/{file}"];
 
 /// The routes that need no key: logging in and out, and the files that the pages load.
 pub(crate) const OPEN: [&str; 4] = ["/login", "/logout", "/dashboard.css", "/dashboard.js"];
 
 /// Experiments on one page of the list.
 const LIST: u32 = 100;
-
-#[derive(Clone)]
-struct Dashboard {
-    state: AppState,
-    sessions: Sessions,
-}
-
-impl FromRef<Dashboard> for AppState {
-    fn from_ref(dashboard: &Dashboard) -> Self {
-        dashboard.state.clone()
-    }
-}
-
-impl FromRef<Dashboard> for Sessions {
-    fn from_ref(dashboard: &Dashboard) -> Self {
-        dashboard.sessions.clone()
-    }
-}
 
 pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
     let asset = |kind: &'static str, text: &'static str| {
@@ -56,8 +41,10 @@ pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
     Router::new()
         .route("/", get(experiments))
         .route("/experiments/{name}", get(one))
+        .route("/experiments/{name}/charts/{file}", get(chart))
         .route("/login", get(session::login_page).post(session::login))
         .route("/logout", post(session::logout))
+        .merge(manage::routes())
         // Only pages of this site may send requests that change anything.
         .layer(CsrfLayer::new())
         .route("/dashboard.css", asset("text/css; charset=utf-8", include_str!("style.css")))
@@ -86,11 +73,11 @@ async fn experiments(
     headers: HeaderMap,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Response {
-    let session = sessions.key_of(&headers).is_some();
+    let visitor = sessions.visitor(&headers, &caller);
     let after = query.ok().and_then(|Query(query)| query.after).filter(|name| !name.contains('\0'));
     let mut records = match caller.list(&state.service, after.as_deref(), LIST + 1).await {
         Ok(records) => records,
-        Err(error) => return problem_page(&error.into(), session),
+        Err(error) => return problem_page(&error.into(), visitor),
     };
     let more = records.len() > LIST as usize;
     records.truncate(LIST as usize);
@@ -104,19 +91,20 @@ async fn experiments(
         rows.push(list::Row { record, loaded });
     }
     let render = move || {
-        let main = list::page(&rows, next.as_deref(), after.is_none());
-        TaggedPage::new("Experiments", session, &main)
+        let main = list::page(&rows, next.as_deref(), after.is_none(), visitor);
+        TaggedPage::new("Experiments", visitor, &main)
     };
     match state.service.reports.run(render).await {
         Ok(page) => page.respond(&headers),
-        Err(error) => problem_page(&error.into(), session),
+        Err(error) => problem_page(&error.into(), visitor),
     }
 }
 
 /// The row of an experiment in memory; `None` while its state is folded again.
 async fn summary(state: &AppState, loaded: Arc<LoadedExperiment>) -> Option<list::Summary> {
     let overview = state.service.overview(&loaded).await.ok()?;
-    let alarms = state.service.traffic(&loaded).await.ok()?.1.len();
+    let (_, alarms) = state.service.traffic(&loaded).await.ok()?;
+    let alarms = alarms.iter().map(|alarm| alarm.title).collect();
     Some(list::Summary { loaded, overview, alarms })
 }
 
@@ -129,18 +117,19 @@ async fn one(
     State(state): State<AppState>,
     State(sessions): State<Sessions>,
     Path(name): Path<String>,
+    caller: Caller,
     headers: HeaderMap,
     query: Result<Query<OneQuery>, QueryRejection>,
 ) -> Response {
-    let session = sessions.key_of(&headers).is_some();
+    let visitor = sessions.visitor(&headers, &caller);
     let chosen = query.ok().and_then(|Query(query)| query.ranker);
     let rendered = match state.service.experiment(&name).await {
-        Ok(loaded) => render(&state, loaded, chosen, session).await,
+        Ok(loaded) => render(&state, loaded, chosen, visitor).await,
         Err(error) => Err(error),
     };
     match rendered {
         Ok(page) => page.respond(&headers),
-        Err(error) => problem_page(&error.into(), session),
+        Err(error) => problem_page(&error.into(), visitor),
     }
 }
 
@@ -148,13 +137,56 @@ async fn render(
     state: &AppState,
     loaded: Arc<LoadedExperiment>,
     chosen: Option<String>,
-    session: bool,
+    visitor: Visitor,
 ) -> Result<TaggedPage, ServiceError> {
     let parts = Parts::of(&state.service, &loaded).await?;
     let read = Arc::clone(&loaded);
     let render = move |copied| {
         let view = View::new(loaded, parts, copied, chosen.as_deref());
-        TaggedPage::new(&view.loaded.name, session, &experiment::page(&view))
+        TaggedPage::new(&view.loaded.name, visitor, &experiment::page(&view, visitor))
     };
     state.service.reports.compute(move || Copied::of(&read), render).await
+}
+
+/// The data of a chart, `NAME.csv`.
+async fn chart(
+    State(state): State<AppState>,
+    State(sessions): State<Sessions>,
+    Path((name, file)): Path<(String, String)>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Response {
+    let found = match state.service.experiment(&name).await {
+        Ok(loaded) => data(&state, loaded, file).await,
+        Err(error) => Err(error),
+    };
+    let visitor = sessions.visitor(&headers, &caller);
+    match found {
+        Ok(Some(text)) => {
+            let kind = (header::CONTENT_TYPE, "text/csv; charset=utf-8; header=present");
+            ([kind], text).into_response()
+        }
+        Ok(None) => {
+            let missing = Problem::new(ProblemKind::NotFound, "There is no such chart.");
+            problem_page(&missing, visitor)
+        }
+        Err(error) => problem_page(&error.into(), visitor),
+    }
+}
+
+async fn data(
+    state: &AppState,
+    loaded: Arc<LoadedExperiment>,
+    file: String,
+) -> Result<Option<String>, ServiceError> {
+    let plot: fn(&View) -> Plot<'_> = match &*file {
+        "race.csv" => race::plot,
+        "cost.csv" => history::cost_plot,
+        "shown.csv" => history::shown_plot,
+        _ => return Ok(None),
+    };
+    let parts = Parts::of(&state.service, &loaded).await?;
+    let read = Arc::clone(&loaded);
+    let write = move |copied| plot(&View::new(loaded, parts, copied, None)).csv();
+    state.service.reports.compute(move || Copied::of(&read), write).await.map(Some)
 }

@@ -31,7 +31,7 @@ pub(crate) fn section(view: &View) -> Markup {
             p {
                 "A good policy stops comparing pairs that are decided. The recent share weights newer comparisons more: one from half the experiment ago counts half."
             }
-            div.scroll role="region" aria-labelledby="pairs-title" tabindex="0" {
+            div.scroll role="group" aria-labelledby="pairs-title" tabindex="0" {
                 table {
                     caption {
                         @if rest.is_empty() { "Most compared recently first" }

@@ -4,33 +4,31 @@ use maud::{Markup, html};
 
 use super::layout::quantity;
 use super::plot::{Axis, Line, Plot};
+use super::scale::Decades;
 use super::view::View;
 use dueling_bandits::evidence::race::RANKERS_MAX;
 
 /// Rivals with a line of their own: those with the least evidence against them.
 const LINES_MAX: usize = 6;
-/// The logarithmic axis ends at the needed evidence to this power.
-const HEADROOM: f64 = 1.25;
 const CLASSES: [&str; LINES_MAX] = ["c2", "c3", "c4", "c5", "c6", "c7"];
 
-/// The section.
-pub(crate) fn section(view: &View) -> Markup {
+/// The rivals of the leader at present, the one with the least evidence against it first, with
+/// that evidence. Several winners are not rivals of one another.
+fn rivals(view: &View) -> Vec<(usize, f64)> {
+    let rows = view.verdict.rankers.iter().enumerate().filter(|(_, row)| !row.certain);
+    let mut rivals: Vec<_> =
+        rows.filter_map(|(index, row)| Some((index, row.evidence_against?))).collect();
+    rivals.sort_by(|one, other| one.1.total_cmp(&other.1));
+    rivals
+}
+
+/// The picture of the race.
+pub(crate) fn plot(view: &View) -> Plot<'_> {
     let needed = view.verdict.evidence_needed;
-    let end = needed.powf(HEADROOM);
-    let height = |ln: f64| (ln / end.ln()).clamp(0.0, 1.0);
+    let decades = Decades::beyond(needed);
+    let height = |ln: f64| (ln / decades.ln_end()).clamp(0.0, 1.0);
     let steps = view.regret.plug_in.steps as f64;
-    // the present, from the verdict
-    let mut now: Vec<(usize, f64)> = view
-        .verdict
-        .rankers
-        .iter()
-        .enumerate()
-        // several winners are not rivals of one another
-        .filter(|(_, row)| !row.certain)
-        .filter_map(|(index, row)| Some((index, row.evidence_against?)))
-        .collect();
-    let rivals = now.len();
-    now.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let mut now = rivals(view);
     now.truncate(LINES_MAX);
     let mut lines: Vec<Line> = now
         .iter()
@@ -63,14 +61,23 @@ pub(crate) fn section(view: &View) -> Markup {
         ),
         None => "Evidence over time.".into(),
     };
-    let plot = Plot {
+    Plot {
+        name: "race",
+        experiment: &view.record.name,
         summary,
         x_label: "pages shown",
         y_label: "evidence",
         lines,
         bands: Vec::new(),
-        y_axis: Axis::Logarithmic(end),
-    };
+        y_axis: Axis::Logarithmic(decades),
+    }
+}
+
+/// The section.
+pub(crate) fn section(view: &View) -> Markup {
+    let (plot, rivals) = (plot(view), rivals(view));
+    let (leader, needed) = (&view.verdict.leader, view.verdict.evidence_needed);
+    let weakest = rivals.first().map(|&(rival, evidence)| (&view.ids[rival], quantity(evidence)));
     html! {
         section aria-labelledby="race-title" {
             h2 #race-title { "Race to the verdict" }
@@ -87,7 +94,7 @@ pub(crate) fn section(view: &View) -> Markup {
                     p.quiet {
                         "Evidence of 10 means: if that rival were the better one, results like these would come up at most once in "
                         "10 experiments, however often you look."
-                        @if rivals > now.len() { " The page follows the " (now.len()) " rivals with the least evidence." }
+                        @if rivals.len() > LINES_MAX { " The page follows the " (LINES_MAX) " rivals with the least evidence." }
                     }
                 }
                 _ => { p { @if view.verdict.winners.is_empty() { "Not enough data yet." } @else { "No rival is left." } } }

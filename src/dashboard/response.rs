@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use sha2::{Digest as _, Sha256};
 
-use super::layout::{Frame, page};
+use super::layout::{Frame, Visitor, page};
 use crate::http::deliver::SharedText;
 use crate::http::problem::Problem;
 
@@ -21,8 +21,8 @@ pub(crate) struct TaggedPage {
 
 impl TaggedPage {
     /// Render the page. Run this on a thread for reports.
-    pub fn new(title: &str, session: bool, main: &Markup) -> Self {
-        let frame = Frame { title, session, updates: true };
+    pub fn new(title: &str, visitor: Visitor, main: &Markup) -> Self {
+        let frame = Frame { title, visitor, updates: true };
         let text = page(&frame, main).into_string();
         let tag = tag_of(text.as_bytes());
         Self { text, tag }
@@ -85,7 +85,7 @@ fn with_tag(mut response: Response, content_type: &'static str, tag: &str) -> Re
 }
 
 /// A problem as a page.
-pub(crate) fn problem_page(problem: &Problem, session: bool) -> Response {
+pub(crate) fn problem_page(problem: &Problem, visitor: Visitor) -> Response {
     let kind = problem.kind();
     let main = html! {
         h1 { (kind.title()) }
@@ -93,7 +93,7 @@ pub(crate) fn problem_page(problem: &Problem, session: bool) -> Response {
         p { (kind.remedy()) }
         p { a href="/" { "All experiments" } }
     };
-    let frame = Frame { title: kind.title(), session, updates: false };
+    let frame = Frame { title: kind.title(), visitor, updates: false };
     let mut response = (kind.status(), page(&frame, &main)).into_response();
     if let Some(seconds) = kind.retry_after_seconds() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -4,7 +4,7 @@
 //! valid at every replica, as long as the key is valid and nobody has logged out. It opens only the
 //! dashboard, never the API. Scripts cannot read the cookie. Browsers send it only to this site,
 //! and only over TLS unless the site is the local machine. Only pages of this site may send
-//! requests that change anything (`CsrfLayer`).
+//! requests that change anything (`CsrfLayer`), and each such form has a token of the session.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,11 +18,12 @@ use maud::html;
 use rand::rngs::SysError;
 use serde::Deserialize;
 
-use super::layout::{Frame, page};
+use super::layout::{Frame, Visitor, page};
 use super::response::{POLICY, problem_page};
 use crate::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
 use crate::engine::error::EngineError;
 use crate::entropy;
+use crate::http::Caller;
 use crate::http::guard::PageSessions;
 use crate::http::open_room::Place;
 use crate::http::problem::Problem;
@@ -96,6 +97,46 @@ impl Sessions {
     }
 }
 
+/// The name of a form's token among its fields.
+pub(super) const FORM_TOKEN: &str = "form_token";
+
+impl Sessions {
+    /// What the caller may do.
+    pub fn visitor(&self, headers: &HeaderMap, caller: &Caller) -> Visitor {
+        let manages = caller.allows(Scope::Admin);
+        Visitor {
+            session: self.session(headers).is_some(),
+            manages,
+            manages_all: manages && caller.require_all_experiments().is_ok(),
+        }
+    }
+
+    /// The token for the forms of this caller.
+    pub fn form_token(&self, headers: &HeaderMap, caller: &Caller) -> String {
+        self.service.form_token(&self.form_owner(headers, caller))
+    }
+
+    /// Whether the token of a form was made for this caller.
+    pub fn is_form_token(&self, headers: &HeaderMap, caller: &Caller, token: &str) -> bool {
+        self.service.is_form_token(token, &self.form_owner(headers, caller))
+    }
+
+    /// What a form's token is bound to: the session, or the key of a caller without one. A server
+    /// without keys trusts everybody who can read its pages, and other sites cannot.
+    fn form_owner(&self, headers: &HeaderMap, caller: &Caller) -> Vec<u8> {
+        match (self.session(headers), caller.key()) {
+            (Some(session), _) => [&b"session"[..], &session.id].concat(),
+            (None, Some(key)) => [&b"key"[..], key.digest()].concat(),
+            (None, None) => b"anyone".to_vec(),
+        }
+    }
+
+    /// Whether the server has API keys.
+    pub fn has_keys(&self) -> bool {
+        !self.is_open()
+    }
+}
+
 /// An open session.
 struct Session {
     id: SessionId,
@@ -120,7 +161,7 @@ impl PageSessions for Sessions {
     }
 
     fn forbidden(&self, problem: &Problem) -> Response {
-        let mut response = problem_page(problem, true);
+        let mut response = problem_page(problem, Visitor { session: true, ..Visitor::default() });
         response
             .headers_mut()
             .insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
@@ -153,12 +194,15 @@ fn cookie(headers: &HeaderMap, value: &str, seconds: i64) -> String {
     )
 }
 
+/// How the paths of pages start that a login can lead to.
+const STARTS: [&str; 4] = ["/experiments/", "/new-experiment", "/keys", "/audit"];
+
 /// The page to open after logging in: only pages of the dashboard.
 fn safe_next(next: Option<&str>) -> &str {
     match next {
         // whatever else a header could not contain is percent-encoded in a link
         Some(next)
-            if next.starts_with("/experiments/")
+            if STARTS.iter().any(|start| next.starts_with(start))
                 && next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') =>
         {
             next
@@ -191,7 +235,10 @@ fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap
     let main = html! {
         div.login {
             h1 { "Log in" }
-            p { "Use an API key with the scope " code { "read" } ". The server's operator can create one:" }
+            p {
+                "Use an API key with the scope " code { "read" } ", or " code { "admin" } " to change experiments. The "
+                "server's operator can create one:"
+            }
             pre tabindex="0" { code { "rankduel keys create \"my name\" --scope read" } }
             @if let Some(wrong) = wrong { p.wrong #wrong role="alert" { (wrong) } }
             form method="post" action="/login" {
@@ -215,7 +262,7 @@ fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap
             }
         }
     };
-    let frame = Frame { title: "Log in", session: false, updates: false };
+    let frame = Frame { title: "Log in", visitor: Visitor::default(), updates: false };
     (status, page(&frame, &main)).into_response()
 }
 
@@ -240,7 +287,9 @@ pub(crate) async fn login(
         Some(key) => {
             let cookie = match sessions.open(&key, &headers) {
                 Ok(cookie) => cookie,
-                Err(error) => return problem_page(&EngineError::from(error).into(), false),
+                Err(error) => {
+                    return problem_page(&EngineError::from(error).into(), Visitor::default());
+                }
             };
             tracing::info!(key = key.id().as_str(), "login to the dashboard");
             with_cookie(Redirect::to(next).into_response(), &cookie)
@@ -261,7 +310,7 @@ pub(crate) async fn logout(State(sessions): State<Sessions>, headers: HeaderMap)
             tracing::info!(key = key.id().as_str(), "logout from the dashboard");
             match sessions.service.end_session(id, ends_at).await {
                 Ok(()) => Redirect::to("/login").into_response(),
-                Err(error) => problem_page(&error.into(), false),
+                Err(error) => problem_page(&error.into(), Visitor::default()),
             }
         }
     };
@@ -300,6 +349,7 @@ mod tests {
         }
         for (next, goes) in [
             (Some("/experiments/a?ranker=b"), "/experiments/a?ranker=b"),
+            (Some("/audit?experiment=a"), "/audit?experiment=a"),
             (Some("//evil.example/"), "/"),
             (Some("https://evil.example/"), "/"),
             (Some("/experiments/\\evil"), "/"),

@@ -2,11 +2,16 @@
 
 use maud::{Markup, html};
 
+use super::basis;
 use super::layout::{number, percent};
 use super::parts::{fact, with_code};
 use super::view::View;
 use crate::events::Status;
 use crate::service::reports::verdict::VerdictState;
+use crate::service::reports::verdict_sentence::error;
+
+/// Maximum number of rivals in the table of effects.
+const EFFECTS_MAX: usize = 10;
 
 /// The section.
 pub(crate) fn section(view: &View) -> Markup {
@@ -34,10 +39,12 @@ pub(crate) fn section(view: &View) -> Markup {
             dl.facts {
                 @if let Some(named) = named {
                     (fact(label, &html! { code { (named.id) } }))
-                    (fact("Probability of being best", &html! { (percent(named.copeland_probability)) }))
+                    @if verdict.winners.is_empty() {
+                        (fact("Probability of being best, by a model", &html! { (percent(named.copeland_probability)) }))
+                    }
                 }
                 @if verdict.winners.is_empty() && verdict.concluded.is_none() {
-                    (fact("Can still be best", &html! { span #possible { (verdict.possible.len()) } " of " (view.active().len()) }))
+                    (fact("Not ruled out by proof", &html! { span #possible { (verdict.possible.len()) } " of " (view.active().len()) }))
                 }
                 (fact("Duels answered", &html! { span #duels { (number(verdict.duels)) } }))
                 @if verdict.concluded.is_none() { (fact("Pages to the verdict", &html! {
@@ -54,15 +61,58 @@ pub(crate) fn section(view: &View) -> Markup {
                         (None, _) => { "unknown" }
                     }
                 })) }
-                (fact("Confidence", &html! { (percent(verdict.confidence)) ", at all times" }))
+                (fact("Wrong verdicts", &html! { "in at most " (error(verdict.confidence)) " of experiments" }))
                 (fact("Margin", &html! { (percent(verdict.margin)) }))
             }
+            (effects(view))
             @if verdict.concluded.is_none() && verdict.duels_to_go.is_none() && let Some(reason) = &verdict.duels_to_go_reason {
                 p.quiet { "Why the number is unknown: " (with_code(reason)) }
             }
+            (basis::section(&verdict.rests_on, verdict.winners.first()))
             @if view.loaded.spec.roster_changes.changes() > 0 {
                 p.quiet { "The rankers have changed. Only duels since then count for the verdict." }
             }
+        }
+    }
+}
+
+/// How often the winner beats each rival; empty without a verdict.
+fn effects(view: &View) -> Markup {
+    let verdict = &view.verdict;
+    let (Some(winner), true) = (verdict.winners.first(), !verdict.effects.is_empty()) else {
+        return Markup::default();
+    };
+    let shown = &verdict.effects[..verdict.effects.len().min(EFFECTS_MAX)];
+    // with added rankers the intervals hold together at twice the error
+    let added = view.ids.len() > view.loaded.spec.initial_rankers();
+    let joint = (1.0 - verdict.confidence) * if added { 2.0 } else { 1.0 };
+    let rate = |rate: Option<f64>| rate.map_or_else(|| "–".into(), percent);
+    html! {
+        div.scroll role="group" aria-label="Effects" tabindex="0" {
+            table #effects {
+                caption {
+                    "How often " (winner) " wins"
+                    @if shown.len() < verdict.effects.len() { ", the " (EFFECTS_MAX) " smallest of " (number(verdict.effects.len() as u64)) }
+                }
+                thead { tr {
+                    th scope="col" { "Against" }
+                    th.number scope="col" { "Estimate" }
+                    th.number scope="col" { "Interval" }
+                    th.number scope="col" { "In the counts" }
+                    th.number scope="col" { "Duels" }
+                } }
+                tbody { @for effect in shown { tr {
+                    th scope="row" { (effect.rival) }
+                    td.number { (rate(effect.estimate)) }
+                    td.number { (percent(effect.low)) " to " (percent(effect.high)) }
+                    td.number { (rate(effect.win_rate)) }
+                    td.number { (number((effect.wins + effect.losses) as u64)) }
+                } } }
+            }
+        }
+        p.quiet {
+            "The estimate corrects the share in the counts, which is too high on average because the verdict came when the counts "
+            "looked best. All intervals of pairs together are ever wrong in at most " (error(1.0 - joint)) " of experiments."
         }
     }
 }

@@ -157,7 +157,7 @@ impl View {
         });
         // The sort is stable, so it keeps the order within both groups.
         order.sort_by_key(|&i| loaded.spec.is_retired(i));
-        let active = ids.len() - loaded.spec.roster_changes.retired.len();
+        let active = loaded.spec.roster().map_or(ids.len(), |roster| roster.active().len());
         let index = |id: &str| ids.iter().position(|own| own == id);
         let deciding: HashSet<(usize, usize)> = verdict
             .deciding_pairs

@@ -70,6 +70,12 @@ pub fn state_errors(record: &ExperimentRecord, spec: &ExperimentSpec, fold: &Fol
             "its record has {in_record} changes of the policy, and its log has {in_log}"
         ));
     }
+    let (in_record, in_log) = (spec.exclusions.len(), fold.excluded().seen());
+    if in_record != in_log {
+        errors.push(format!(
+            "its record excludes units {in_record} times, and its log {in_log} times"
+        ));
+    }
     if let Ok(current) = CurrentMethod::of(record, &spec.pages) {
         let (versions, newest) = (fold.methods().len(), fold.methods().last());
         if current.version as usize != versions
@@ -103,6 +109,7 @@ pub fn entry_error(fold: &Fold, entry: &LogEntry) -> Option<String> {
 pub struct LoggedChanges {
     changes: u64,
     policies: usize,
+    exclusions: usize,
     last_status: Option<(Status, Option<u16>)>,
     archived: bool,
 }
@@ -142,11 +149,25 @@ impl LoggedChanges {
                     ));
                 }
             }
+            ControlEvent::UnitsExcluded(exclusion) => {
+                // the first changes of a pruned log are unknown
+                let in_record = match record.pruned_to {
+                    0 => spec.exclusions.get(self.exclusions) == Some(exclusion),
+                    _ => spec.exclusions.contains(exclusion),
+                };
+                self.exclusions += 1;
+                if !in_record {
+                    wrong = Some(format!(
+                        "log entry {position} excludes other units than its record does"
+                    ));
+                }
+            }
             ControlEvent::Interleaving { .. } | ControlEvent::RankerRetired { .. } => {}
             ControlEvent::SelfDuels { .. }
             | ControlEvent::BatchResults { .. }
             | ControlEvent::Clicks(_)
-            | ControlEvent::Settled {} => return None,
+            | ControlEvent::Settled {}
+            | ControlEvent::CohortsComplete { .. } => return None,
         }
         self.changes += 1;
         wrong

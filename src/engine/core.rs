@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 
 use crate::clock::SharedClock;
 use crate::engine::error::EngineError;
-use crate::engine::loaded::LoadedExperiment;
+use crate::engine::loaded::{LoadedExperiment, Process};
 use crate::engine::registry::Registry;
 use crate::engine::settings::EngineSettings;
 use crate::engine::writer::Writer;
@@ -49,7 +49,7 @@ impl Engine {
         let process = entropy::number()? >> 1;
         let registry = Arc::new(Registry::new(
             Arc::clone(&store),
-            process,
+            Process { id: process, since_ms: clock.now_ms() },
             Arc::clone(&metrics),
             clock.now_ms(),
             settings.memory_bytes,

@@ -1,6 +1,6 @@
 //! What a process does every two seconds ([`maintain_every`]): flush self-duels, settle clicks,
-//! save snapshots, read the signing keys again, run the periodic tasks of the service, and evict
-//! experiments that are idle or exceed the memory limit.
+//! complete cohorts, save snapshots, read the signing keys again, run the periodic tasks of the
+//! service, and evict experiments that are idle or exceed the memory limit.
 //!
 //! [`maintain_every`]: crate::engine::settings::EngineSettings::maintain_every
 
@@ -159,6 +159,7 @@ impl Engine {
         for loaded in &all {
             for step in [
                 self.settle_pages(loaded).await.map_err(TaskError::from),
+                self.complete_cohorts(loaded).await.map_err(TaskError::from),
                 self.save_snapshot(loaded, SNAPSHOT_EVERY).await.map_err(TaskError::from),
                 self.note_ended_batches(loaded).await.map_err(TaskError::from),
                 tasks.maintain(loaded).await,
@@ -212,9 +213,9 @@ impl Engine {
         let notes: Vec<_> = ended
             .iter()
             .map(|ended| AuditNote {
-                once: Some(match loaded.spec.former_policies.len() {
+                once: Some(match loaded.spec.refolds() {
                     0 => format!("batch-closed {} {}", loaded.id, ended.batch),
-                    changes => format!("batch-closed {} {} {changes}", loaded.id, ended.batch),
+                    refolds => format!("batch-closed {} {} {refolds}", loaded.id, ended.batch),
                 }),
                 after: Some(json!({"batch": ended.batch, "position": ended.position})),
                 ..AuditNote::of_experiment(

@@ -6,14 +6,17 @@
 //! their own values of an experiment in [`extensions::Extensions`].
 
 mod background;
+mod cohorts;
 pub mod condition;
 pub mod consistency;
 mod core;
+pub mod drafts;
 pub mod due;
 pub mod error;
 pub mod experiment_spec;
 pub mod extensions;
 pub mod fold;
+pub mod issue_cohorts;
 pub mod loaded;
 pub mod log_regression;
 pub mod maintenance;

@@ -16,9 +16,6 @@ pub struct Outstanding {
     bucket_ms: i64,
     ttl_ms: i64,
     batch: Option<u32>,
-    /// Duels of each pair that expired without an answer since the last call of
-    /// [`Outstanding::take_unanswered`].
-    unanswered: Vec<((u16, u16), u32)>,
 }
 
 #[derive(Debug)]
@@ -36,7 +33,6 @@ impl Outstanding {
             bucket_ms: (ttl_ms / BUCKETS).max(1),
             ttl_ms,
             batch: None,
-            unanswered: Vec::new(),
         }
     }
 
@@ -54,18 +50,16 @@ impl Outstanding {
             if let Some(expired) = self.buckets.pop_front() {
                 for ((i, j), count) in expired.pairs {
                     self.in_flight.remove(i.into(), j.into(), count);
-                    if count > 0 {
-                        self.unanswered.push(((i, j), count));
-                    }
                 }
             }
         }
         &self.in_flight
     }
 
-    /// Duels of each pair that expired without an answer since the last call.
-    pub fn take_unanswered(&mut self) -> Vec<((u16, u16), u32)> {
-        std::mem::take(&mut self.unanswered)
+    /// Every duel that was counted before this time is answered or has expired.
+    pub fn answered_until(&self, now_ms: i64) -> i64 {
+        let is_open = |bucket: &&Bucket| bucket.pairs.values().any(|&count| count > 0);
+        self.buckets.iter().find(is_open).map_or(now_ms, |bucket| bucket.start_ms)
     }
 
     /// Count a duel that was issued. Self-duels and duels outside the open batch are not counted,
@@ -124,8 +118,6 @@ mod tests {
         assert_eq!(out.at(10_500 + 64_000, None).of(0, 1), 1, "its bucket is not over yet");
         assert_eq!(out.at(10_000 + 1000 + 64_000, None).of(0, 1), 0);
         assert_eq!(out.at(90_000, None).total(), 0);
-        assert_eq!(out.take_unanswered(), [((0, 1), 1)]);
-        assert_eq!(out.take_unanswered(), []);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tracing::Instrument as _;
 use crate::engine::condition::Condition;
 use crate::engine::due::DueExperiments;
 use crate::engine::error::EngineError;
-use crate::engine::loaded::LoadedExperiment;
+use crate::engine::loaded::{LoadedExperiment, Process};
 use crate::store::{ExperimentId, Head, SharedStore, in_time};
 use crate::telemetry::metrics::Metrics;
 
@@ -31,8 +31,7 @@ struct Refusal {
 /// Experiments by name, loaded on first use.
 pub struct Registry {
     store: SharedStore,
-    /// High half of the nonces of this process.
-    process: u64,
+    process: Process,
     metrics: Arc<Metrics>,
     slots: RwLock<HashMap<String, Slot>>,
     by_id: RwLock<HashMap<ExperimentId, Arc<LoadedExperiment>>>,
@@ -52,7 +51,7 @@ impl Registry {
     /// An empty registry with this memory limit for all experiments together.
     pub fn new(
         store: SharedStore,
-        process: u64,
+        process: Process,
         metrics: Arc<Metrics>,
         now_ms: i64,
         memory_bytes: u64,
@@ -309,7 +308,8 @@ impl Registry {
         evictable.retain(|loaded| {
             let idle = loaded.last_used_ms() < idle_since_ms
                 && !loaded.waits_for_its_batch(now_ms)
-                && !loaded.has_open_pages();
+                && !loaded.has_open_pages()
+                && !loaded.has_waiting_answers();
             // the most recently used one stays, however large it is
             let evict = idle || (bytes > self.memory_bytes && Some(loaded.id) != newest);
             if evict {

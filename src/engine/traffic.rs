@@ -1,12 +1,14 @@
 //! Traffic of this process for one experiment: issued duels, feedback, and delays. Counted in
 //! memory only, since the experiment was loaded here.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use dueling_bandits::evidence::balance::{Cell, Worst};
 use prometheus_client::metrics::histogram::Histogram;
 
+use crate::engine::drafts::{DraftCounts, Drafts};
+use crate::engine::issue_cohorts::IssueCohorts;
 use crate::telemetry::metrics::{DELAY_SECONDS, FeedbackStatus};
 
 /// Counters of one experiment in this process.
@@ -20,17 +22,20 @@ pub struct Traffic {
     newest_answer_ms: AtomicI64,
     /// Pairs issued here.
     issued: AtomicU64,
-    /// Answered and expired duels, by pair.
-    ended: Mutex<HashMap<(u16, u16), EndedDuels>>,
+    cohorts: Mutex<IssueCohorts>,
+    drafts: Mutex<Drafts>,
 }
 
-/// Duels of one pair that are no longer open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Duels whose time is over: whether answers are missing for some more often than for others.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EndedDuels {
-    /// Duels that were answered.
-    pub answered: u64,
-    /// Duels that expired without an answer.
-    pub expired: u64,
+    /// Those that were issued, and those of them that were answered.
+    pub total: Cell,
+    /// The largest evidence so far that answers are not missing equally often. Without a defect it
+    /// ever reaches `c` with probability `1/c` at most.
+    pub evidence: f64,
+    /// The duels that lack most answers; `None` if no answer is missing.
+    pub worst: Option<Worst>,
 }
 
 /// The counters at one moment.
@@ -48,13 +53,15 @@ pub struct TrafficCounts {
     pub feedback: [u64; FeedbackStatus::ALL.len()],
     /// Answers by delay: one bucket up to each of [`DELAY_SECONDS`], and one beyond.
     pub delays: [u64; DELAY_SECONDS.len() + 1],
-    /// Ended duels by pair, in ascending order of pairs.
-    pub ended: Vec<((u16, u16), EndedDuels)>,
+    /// Duels whose time is over.
+    pub ended: EndedDuels,
+    /// Pages by who drafted first.
+    pub drafts: DraftCounts,
 }
 
 impl Traffic {
-    /// Zero counters. Each delay is also observed by `delay`.
-    pub fn new(since_ms: i64, delay: Histogram) -> Self {
+    /// Zero counters; duels live `ttl_ms`. Each delay is also observed by `delay`.
+    pub fn new(since_ms: i64, ttl_ms: i64, delay: Histogram) -> Self {
         Self {
             since_ms,
             self_duels: AtomicU64::new(0),
@@ -63,12 +70,14 @@ impl Traffic {
             delay,
             newest_answer_ms: AtomicI64::new(since_ms),
             issued: AtomicU64::new(0),
-            ended: Mutex::default(),
+            cohorts: Mutex::new(IssueCohorts::new(ttl_ms)),
+            drafts: Mutex::default(),
         }
     }
 
-    /// Count a pair that was issued.
-    pub fn issued(&self) {
+    /// Count a (left, right) pair that was issued.
+    pub fn issued(&self, shown: (u16, u16), now_ms: i64) {
+        lock(&self.cohorts).issued(shown, now_ms);
         self.issued.fetch_add(1, Relaxed);
     }
 
@@ -77,24 +86,19 @@ impl Traffic {
         self.self_duels.fetch_add(1, Relaxed);
     }
 
-    /// Count the answer of a pair that was issued here.
-    pub fn answered(&self, pair: (u16, u16), issued_ms: i64, answered_ms: i64) {
+    /// Count the answer of a (left, right) pair that was issued here.
+    pub fn answered(&self, shown: (u16, u16), issued_ms: i64, answered_ms: i64) {
         self.newest_answer_ms.fetch_max(answered_ms, Relaxed);
-        self.ended().entry(unordered(pair)).or_default().answered += 1;
+        lock(&self.cohorts).answered(shown, issued_ms);
         let seconds = (answered_ms - issued_ms).max(0) as f64 / 1000.0;
         let bucket = DELAY_SECONDS.partition_point(|end| *end < seconds);
         self.delays[bucket].fetch_add(1, Relaxed);
         self.delay.observe(seconds);
     }
 
-    /// Count duels of a pair that expired without an answer.
-    pub fn expired(&self, pair: (u16, u16), count: u64) {
-        self.ended().entry(unordered(pair)).or_default().expired += count;
-    }
-
-    fn ended(&self) -> MutexGuard<'_, HashMap<(u16, u16), EndedDuels>> {
-        // a panic can only make these counts inexact, and no state depends on them
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Count the page of a duel that can be answered until `expires_ms`, once for each duel.
+    pub fn drafted(&self, nonce: u128, expires_ms: i64, now_ms: i64, lower_first: bool) {
+        lock(&self.drafts).count(nonce, expires_ms, now_ms, lower_first);
     }
 
     /// Count a piece of feedback.
@@ -103,9 +107,16 @@ impl Traffic {
     }
 
     /// The counters now.
-    pub fn counts(&self) -> TrafficCounts {
-        let mut ended: Vec<_> = self.ended().iter().map(|(pair, ended)| (*pair, *ended)).collect();
-        ended.sort_unstable_by_key(|(pair, _)| *pair);
+    pub fn counts(&self, now_ms: i64) -> TrafficCounts {
+        let ended = {
+            let mut cohorts = lock(&self.cohorts);
+            let balance = cohorts.balance(now_ms);
+            EndedDuels {
+                total: balance.total(),
+                evidence: balance.evidence(),
+                worst: balance.worst(),
+            }
+        };
         TrafficCounts {
             since_ms: self.since_ms,
             newest_answer_ms: self.newest_answer_ms.load(Relaxed),
@@ -114,10 +125,12 @@ impl Traffic {
             feedback: self.feedback.each_ref().map(|count| count.load(Relaxed)),
             delays: self.delays.each_ref().map(|count| count.load(Relaxed)),
             ended,
+            drafts: lock(&self.drafts).counts(),
         }
     }
 }
 
-fn unordered((i, j): (u16, u16)) -> (u16, u16) {
-    (i.min(j), i.max(j))
+fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
+    // a panic can only make these counts inexact, and no state depends on them
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,11 @@
 //! Group commit. One task appends all events that arrived during the last commit, in one
 //! transaction. Another task folds them and then replies to the callers.
+//!
+//! An experiment whose row is locked, or whose part of a distributed database is down, must not
+//! fail the others. After a failed commit, each of its experiments has a lane of its own: a task
+//! that commits for this experiment alone, until that succeeds.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +21,10 @@ use crate::telemetry::trace;
 
 /// Most events of one commit. Further events wait for the next one.
 const COMMIT_EVENTS_MAX: usize = 10_000;
+
+/// Lanes that commit at the same time. Fewer than the connections of a store that append, so that
+/// lanes which wait for a lock leave one to the others.
+const LANES_AT_ONCE: usize = 2;
 
 /// Appends events to logs.
 #[derive(Clone)]
@@ -58,7 +66,12 @@ impl Writer {
         let events_max = settings.queue_events_max.min(Semaphore::MAX_PERMITS);
         let capacity =
             Capacity { permits: Arc::new(Semaphore::new(events_max)), events_max, metrics };
-        tokio::spawn(run(store, clock, capacity.clone(), settings.commit_within, submissions));
+        // a commit is folded while the next one is written
+        let (committed, folding) = mpsc::channel(1);
+        let within = settings.commit_within;
+        tokio::spawn(fold(Arc::clone(&store), within, Arc::clone(&capacity.metrics), folding));
+        let committer = Committer { store, clock, capacity: capacity.clone(), within, committed };
+        tokio::spawn(run(committer, submissions));
         Self { queue, capacity }
     }
 
@@ -86,41 +99,106 @@ impl Writer {
     }
 }
 
-async fn run(
-    store: SharedStore,
-    clock: SharedClock,
-    capacity: Capacity,
-    within: Duration,
+/// Commits groups until the writer is dropped.
+async fn run(committer: Committer, mut submissions: mpsc::UnboundedReceiver<Submission>) {
+    let mut lanes = Lanes::default();
+    let mut gathering = Gathering::default();
+    while let Some(group) =
+        gathering.next(&mut submissions, |submission| lanes.pass_on(submission)).await
+    {
+        if let Err(failed) = committer.commit(group).await {
+            failed.into_iter().for_each(|(id, part)| lanes.open(&committer, id, part));
+        }
+    }
+}
+
+/// Gathers groups of submissions.
+#[derive(Default)]
+struct Gathering {
+    /// A submission that was too large for the last group.
+    held_over: Option<Submission>,
+}
+
+impl Gathering {
+    /// Wait for a submission, and add all others that have arrived. `pass_on` takes those that
+    /// belong elsewhere. The group may be empty. `None`: there will be no more.
+    async fn next(
+        &mut self,
+        submissions: &mut mpsc::UnboundedReceiver<Submission>,
+        mut pass_on: impl FnMut(Submission) -> Option<Submission>,
+    ) -> Option<Vec<Submission>> {
+        let mut next = match self.held_over.take() {
+            Some(submission) => submission,
+            None => submissions.recv().await?,
+        };
+        let (mut group, mut size) = (Vec::new(), 0);
+        loop {
+            if let Some(submission) = pass_on(next) {
+                if !group.is_empty() && size + submission.events.len() > COMMIT_EVENTS_MAX {
+                    self.held_over = Some(submission);
+                    break;
+                }
+                size += submission.events.len();
+                group.push(submission);
+            }
+            match submissions.try_recv() {
+                Ok(submission) => next = submission,
+                Err(_) => break,
+            }
+        }
+        Some(group)
+    }
+}
+
+/// The lanes of experiments whose last commit failed.
+struct Lanes {
+    queues: HashMap<ExperimentId, mpsc::UnboundedSender<Submission>>,
+    permits: Arc<Semaphore>,
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self { queues: HashMap::new(), permits: Arc::new(Semaphore::new(LANES_AT_ONCE)) }
+    }
+}
+
+impl Lanes {
+    /// Pass a submission on to its experiment's lane; returns it if there is none.
+    fn pass_on(&mut self, submission: Submission) -> Option<Submission> {
+        let id = submission.loaded.id;
+        let Some(queue) = self.queues.get(&id) else { return Some(submission) };
+        let mpsc::error::SendError(submission) = queue.send(submission).err()?;
+        // the lane has succeeded and ended
+        self.queues.remove(&id);
+        Some(submission)
+    }
+
+    /// Open a lane for an experiment, with these submissions to begin with.
+    fn open(&mut self, committer: &Committer, id: ExperimentId, waiting: Vec<Submission>) {
+        let (queue, submissions) = mpsc::unbounded_channel();
+        for submission in waiting {
+            // cannot fail: the receiver is in this function
+            let _ = queue.send(submission);
+        }
+        self.queues.insert(id, queue);
+        tokio::spawn(run_lane(committer.clone(), Arc::clone(&self.permits), submissions));
+    }
+}
+
+/// Commits the submissions of one experiment. After a success, the queue is closed, and further
+/// submissions go to the common groups again.
+async fn run_lane(
+    committer: Committer,
+    permits: Arc<Semaphore>,
     mut submissions: mpsc::UnboundedReceiver<Submission>,
 ) {
-    // a commit is folded while the next one is written
-    let (committed, folding) = mpsc::channel(1);
-    tokio::spawn(fold(Arc::clone(&store), within, Arc::clone(&capacity.metrics), folding));
-    let mut held_over = None;
-    loop {
-        let first = match held_over.take() {
-            Some(submission) => submission,
-            None => match submissions.recv().await {
-                Some(submission) => submission,
-                None => return,
-            },
-        };
-        let mut size = first.events.len();
-        let mut group = vec![first];
-        while let Ok(next) = submissions.try_recv() {
-            if size + next.events.len() > COMMIT_EVENTS_MAX {
-                held_over = Some(next);
-                break;
-            }
-            size += next.events.len();
-            group.push(next);
+    let mut gathering = Gathering::default();
+    while let Some(group) = gathering.next(&mut submissions, Some).await {
+        let permit = permits.acquire().await;
+        if committer.commit(group).await.is_ok() {
+            submissions.close();
         }
-        if let Some(commit) = commit(&store, clock.now_ms(), within, &capacity.metrics, group).await
-            && committed.send(commit).await.is_err()
-        {
-            tracing::error!("the task that folds commits has stopped");
-        }
-        capacity.measure();
+        drop(permit);
     }
 }
 
@@ -143,42 +221,88 @@ struct Commit {
     waiting: Vec<Waiting>,
 }
 
-/// Append a group of submissions. On failure, replies to the callers and returns `None`.
-async fn commit(
-    store: &SharedStore,
-    now_ms: i64,
+/// Appends groups of submissions, and hands them on to be folded.
+#[derive(Clone)]
+struct Committer {
+    store: SharedStore,
+    clock: SharedClock,
+    capacity: Capacity,
     within: Duration,
-    metrics: &Metrics,
-    group: Vec<Submission>,
-) -> Option<Commit> {
-    let (mut events, mut waiting) = (Vec::new(), Vec::with_capacity(group.len()));
-    for Submission { loaded, events: own, reply, _permits } in group {
-        let count = own.len();
-        events.extend(own.into_iter().map(|event| (loaded.id, event)));
-        let position = loaded.position();
-        waiting.push(Waiting { loaded, events: count, position, reply, _permits });
-    }
-    let started = Instant::now();
-    let result = match tokio::time::timeout(within, store.append(&events, now_ms)).await {
-        Ok(result) => result,
-        Err(_) => Err(StoreError::Slow(within)),
-    };
-    match result {
-        Ok(appended) => {
-            metrics.commit_events.observe(events.len() as f64);
-            metrics.commit_duration_seconds.observe(started.elapsed().as_secs_f64());
-            Some(Commit { events, appended, recorded_at: now_ms, waiting })
+    committed: mpsc::Sender<Commit>,
+}
+
+/// The experiments of a failed commit, with the submissions that are to be tried again.
+type Failed = BTreeMap<ExperimentId, Vec<Submission>>;
+
+impl Committer {
+    /// Append a group. A group of one experiment fails for good: its callers get the error. Other
+    /// groups can be tried again, experiment by experiment, if the database refused the group; if
+    /// it does not answer, their time is up.
+    async fn commit(&self, group: Vec<Submission>) -> Result<(), Failed> {
+        if group.is_empty() {
+            return Ok(());
         }
-        Err(error) => {
-            metrics.commit_failures.inc();
-            tracing::error!(%error, events = events.len(), "commit failed");
-            let error = Arc::new(error);
-            for waiting in waiting {
-                let _ = waiting.reply.send(Err(EngineError::Store(Arc::clone(&error))));
+        let now_ms = self.clock.now_ms();
+        let (mut events, mut waiting) = (Vec::new(), Vec::with_capacity(group.len()));
+        for Submission { loaded, events: own, reply, _permits } in group {
+            let count = own.len();
+            events.extend(own.into_iter().map(|event| (loaded.id, event)));
+            let position = loaded.position();
+            waiting.push(Waiting { loaded, events: count, position, reply, _permits });
+        }
+        let metrics = &self.capacity.metrics;
+        let started = Instant::now();
+        let appending = self.store.append(&events, now_ms);
+        let result = match tokio::time::timeout(self.within, appending).await {
+            Ok(result) => result,
+            Err(_) => Err(StoreError::Slow(self.within)),
+        };
+        let committed = match result {
+            Ok(appended) => {
+                metrics.commit_events.observe(events.len() as f64);
+                metrics.commit_duration_seconds.observe(started.elapsed().as_secs_f64());
+                let commit = Commit { events, appended, recorded_at: now_ms, waiting };
+                if self.committed.send(commit).await.is_err() {
+                    tracing::error!("the task that folds commits has stopped");
+                }
+                Ok(())
             }
-            None
-        }
+            Err(error) => {
+                metrics.commit_failures.inc();
+                tracing::error!(%error, events = events.len(), "commit failed");
+                Err(failed(error, events, waiting))
+            }
+        };
+        self.capacity.measure();
+        committed
     }
+}
+
+/// The parts of a failed commit. The callers get `error` if trying again is pointless: the parts
+/// have no submissions then.
+fn failed(
+    error: StoreError,
+    events: Vec<(ExperimentId, NewEvent)>,
+    waiting: Vec<Waiting>,
+) -> Failed {
+    let mut parts = Failed::new();
+    for waiting in &waiting {
+        parts.entry(waiting.loaded.id).or_default();
+    }
+    if parts.len() == 1 || !error.is_answer() {
+        let error = Arc::new(error);
+        for waiting in waiting {
+            let _ = waiting.reply.send(Err(EngineError::Store(Arc::clone(&error))));
+        }
+        return parts;
+    }
+    let mut events = events.into_iter().map(|(_, event)| event);
+    for Waiting { loaded, events: count, reply, _permits, .. } in waiting {
+        let events = events.by_ref().take(count).collect();
+        let part = parts.entry(loaded.id).or_default();
+        part.push(Submission { loaded, events, reply, _permits });
+    }
+    parts
 }
 
 /// Fold one commit after the other, and reply to the callers.

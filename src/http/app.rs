@@ -114,7 +114,8 @@ pub fn app_for(
     let rules = Rules::of_operations(&operations)
         .open(&docs::OPEN)
         .open(&dashboard::OPEN)
-        .pages(&dashboard::PAGES);
+        .pages(&dashboard::PAGES)
+        .managing_pages(&dashboard::MANAGING_PAGES);
     let router = router
         .with_state(state.clone())
         .merge(docs::routes(&openapi)?)

@@ -6,7 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use super::problem::{Problem, ProblemKind};
-use crate::access::{Actor, KnownKey};
+use crate::access::{Actor, KnownKey, Scope};
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::store::ExperimentRecord;
@@ -30,6 +30,16 @@ impl Caller {
             Some(id) => actor.in_request(id),
             None => actor,
         }
+    }
+
+    /// Whether the caller may do what needs `scope`. A server without keys allows everything.
+    pub fn allows(&self, scope: Scope) -> bool {
+        self.key.as_ref().is_none_or(|key| key.allows(scope))
+    }
+
+    /// The caller's key.
+    pub(crate) fn key(&self) -> Option<&KnownKey> {
+        self.key.as_deref()
     }
 
     /// Experiments that are not archived and that the caller's key includes, by name, starting

@@ -18,12 +18,16 @@ use super::problem::{ApiResult, Problem, ProblemKind};
 use super::routes::Routes;
 use super::schemas;
 use super::state::AppState;
+use super::unit::check_unit;
 use crate::access::Scope;
 use crate::clock::rfc3339;
 use crate::service::IssuedDuel;
 
 /// The path of [`next_duel`].
 pub(crate) const NEXT_DUEL: &str = "/v1/experiments/{name}/next-duel";
+
+/// Most duels of one request.
+const COUNT_MAX: usize = 1000;
 
 pub(crate) fn routes() -> Routes {
     Routes::new().operation(
@@ -84,15 +88,41 @@ struct NextDuelBody {
     /// ranking, of 1 to 1024 bytes each.
     #[schema(nullable = false, example = json!({"bm25": ["doc-1", "doc-7"], "bm25-title": ["doc-7", "doc-3"]}))]
     rankings: Option<HashMap<String, Vec<String>>>,
+    /// Number of duels to issue at once, for backends that keep a stock of duels and ask for new
+    /// ones in the background. The answer then has `duels`. Cannot be combined with other fields.
+    #[schema(minimum = 1, maximum = 1000, example = 10, nullable = false)]
+    count: Option<usize>,
     /// With `rankings`: number of slots on the page.
     #[schema(minimum = 1, maximum = 1000, example = 10, nullable = false)]
     length: Option<u32>,
     /// With `rankings`: number of slots before the page; 0 by default.
     #[schema(maximum = 999, nullable = false)]
     offset: Option<u32>,
+    /// An id of the user, session or device that sees the page; the service keeps a keyed hash of
+    /// it. The verdict counts one answer of each.
+    #[schema(max_length = 256, nullable = false)]
+    unit: Option<String>,
     /// With `rankings`: documents at fixed positions.
     #[schema(value_type = Option<Vec<PinBody>>, max_items = 100, nullable = false)]
     pinned: Option<Vec<Object<PinBody>>>,
+}
+
+/// Several duels, if `count` was sent.
+#[derive(Debug, Serialize, ToSchema)]
+struct DuelStock {
+    /// The duels, in the order in which they were chosen.
+    duels: Vec<Duel>,
+}
+
+/// What the endpoint answers.
+#[derive(Debug, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, clippy::large_enum_variant, reason = "describes the answers")]
+enum NextDuelAnswer {
+    /// One duel.
+    One(DuelAnswer),
+    /// Several duels.
+    Several(DuelStock),
 }
 
 /// A duel, and its page if rankings were sent.
@@ -149,23 +179,45 @@ impl DuelAnswer {
 /// cannot be reached, show your control ranking.
 ///
 /// If the body has the rankings of all rankers, the two chosen ones are interleaved in the same
-/// call.
+/// call. With `count`, many duels are issued at once. A stock of duels is as old as its request:
+/// the policy learns nothing between the duels of one answer.
 #[utoipa::path(post, path = "/v1/experiments/{name}/next-duel", tag = "duels",
     params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = Option<NextDuelBody>),
     responses(
-        (status = 200, body = DuelAnswer, description = "A duel; with its page if rankings were sent."),
+        (status = 200, body = NextDuelAnswer, description = "A duel, with its page if rankings were sent; or several duels."),
     ))]
 async fn next_duel(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
     OptionalBody(body): OptionalBody<NextDuelBody>,
 ) -> ApiResult<Response> {
-    let NextDuelBody { rankings, length, offset, pinned } = body.unwrap_or_default();
+    let NextDuelBody { rankings, count, length, offset, unit, pinned } = body.unwrap_or_default();
+    check_unit(unit.as_deref())?;
+    let unit = unit.as_deref();
     let refuse = |pointer, detail: &str| {
         Problem::new(ProblemKind::InvalidRequest, format!("Invalid request: {detail}."))
             .field(pointer, detail)
     };
+    if let Some(count) = count {
+        let alone = rankings.is_none()
+            && length.is_none()
+            && offset.is_none()
+            && unit.is_none()
+            && pinned.is_none();
+        if !alone {
+            let detail = "`count` cannot be combined with other fields: the page and the unit of \
+                          each duel are not known yet; send `unit` with the feedback";
+            return Err(refuse("/count", detail));
+        }
+        if !(1..=COUNT_MAX).contains(&count) {
+            let detail = format!("`count` is {count}; it must be 1 to {COUNT_MAX}");
+            return Err(refuse("/count", &detail));
+        }
+        let issued = state.service.next_duels(&name, count).await?;
+        let duels = issued.into_iter().map(|issued| Duel::new(&name, issued)).collect();
+        return Ok(Json(DuelStock { duels }).into_response());
+    }
     let Some(rankings) = rankings else {
         if length.is_some() || offset.is_some() || pinned.is_some() {
             return Err(refuse(
@@ -173,13 +225,13 @@ async fn next_duel(
                 "`length`, `offset` and `pinned` go with `rankings` only",
             ));
         }
-        let issued = state.service.next_duel(&name).await?;
+        let issued = state.service.next_duel(&name, unit).await?;
         return Ok(Json(Duel::new(&name, issued)).into_response());
     };
     let length = length
         .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;
     let page = page_request(offset.unwrap_or(0), length, pinned.unwrap_or_default());
-    let (issued, page) = state.service.next_page(&name, rankings, page).await?;
+    let (issued, page) = state.service.next_page(&name, rankings, page, unit).await?;
     let (duel_id, page) = PageParts::new(page);
     let duel = Duel { duel_id, ..Duel::new(&name, issued) };
     Ok(Json(DuelAnswer::with_page(duel, page)).into_response())

@@ -71,7 +71,7 @@ impl FastPath {
     }
 
     fn choose(&self, loaded: &LoadedExperiment) -> Response {
-        let issued = self.service.choose(loaded);
+        let issued = self.service.choose(loaded, None);
         issued
             .map_err(Problem::from)
             .map(|issued| Json(Duel::new(&loaded.name, issued)))

@@ -20,6 +20,7 @@ use super::state::AppState;
 use crate::access::Scope;
 use crate::clock::rfc3339;
 use crate::service::feedback::{Feedback, FeedbackContent, Received, ShownOutcome};
+use crate::service::units::unit_error;
 
 /// Maximum number of items in one request.
 const MANY_MAX: usize = 1000;
@@ -74,17 +75,25 @@ struct One {
     #[serde(rename = "final")]
     #[schema(nullable = false)]
     last: Option<bool>,
+    /// An id of the user, session or device that answered, if `next-duel` was not told; the service
+    /// keeps a keyed hash of it. The verdict counts one answer of each.
+    #[schema(max_length = 256, nullable = false)]
+    unit: Option<String>,
 }
 
 impl One {
     fn read(self) -> Result<Feedback, (&'static str, &'static str)> {
+        let unit = self.unit;
+        if unit.as_deref().is_some_and(|unit| unit_error(unit).is_some()) {
+            return Err(("/unit", "a unit has 1 to 256 bytes"));
+        }
         if let Some(clicks) = self.clicks {
             if self.outcome.is_some() || self.left_clicks.is_some() || self.right_clicks.is_some() {
                 return Err(("/clicks", "send `clicks` or an outcome, not both"));
             }
             let clicks = clicks.into_iter().map(|click| click.0).collect();
             let said = FeedbackContent::Clicks { clicks, last: self.last.unwrap_or(true) };
-            return Ok(Feedback { duel_id: self.duel_id.into(), content: said });
+            return Ok(Feedback { duel_id: self.duel_id.into(), content: said, unit });
         }
         if self.last.is_some() {
             return Err(("/final", "`final` goes with `clicks` only"));
@@ -114,7 +123,8 @@ impl One {
                 ));
             }
         };
-        Ok(Feedback { duel_id: self.duel_id.into(), content: FeedbackContent::Outcome(outcome) })
+        let content = FeedbackContent::Outcome(outcome);
+        Ok(Feedback { duel_id: self.duel_id.into(), content, unit })
     }
 }
 

@@ -23,6 +23,8 @@ enum Rule {
     Open,
     /// A key, or a session that was opened with one; the scope `read`.
     Page,
+    /// As [`Rule::Page`], with the scope `admin` for every method.
+    ManagingPage,
     /// A key with the scope of the method.
     Operations(Vec<(Method, Scope)>),
 }
@@ -60,6 +62,11 @@ impl Rules {
         self.with(paths, || Rule::Page)
     }
 
+    /// These routes are pages that change something.
+    pub fn managing_pages(self, paths: &[&str]) -> Self {
+        self.with(paths, || Rule::ManagingPage)
+    }
+
     fn with(mut self, paths: &[&str], rule: fn() -> Rule) -> Self {
         self.0.extend(paths.iter().map(|path| ((*path).to_owned(), rule())));
         self
@@ -81,6 +88,7 @@ impl Rules {
             None => Some(Scope::Admin),
             Some(Rule::Open) => None,
             Some(Rule::Page) => (method == Method::GET).then_some(Scope::Read),
+            Some(Rule::ManagingPage) => Some(Scope::Admin),
             Some(Rule::Operations(scopes)) => {
                 scopes.iter().find(|(own, _)| own == method).map(|(_, scope)| *scope)
             }
@@ -166,7 +174,7 @@ impl Guard {
         if self.given.is_empty() && stored.is_empty() {
             return Ok(Authorization::Admitted(None));
         }
-        if matches!(rule, Some(Rule::Page))
+        if matches!(rule, Some(Rule::Page | Rule::ManagingPage))
             && !request.headers().contains_key(header::AUTHORIZATION)
         {
             let path = request.uri().path_and_query().map_or("/", |path| path.as_str());

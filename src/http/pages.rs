@@ -16,6 +16,7 @@ use super::problem::ProblemKind::{
 use super::routes::Routes;
 use super::schemas;
 use super::state::AppState;
+use super::unit::check_unit;
 use crate::access::Scope;
 use crate::clock::rfc3339;
 use crate::service::pages::{IssuedPage, PageRequest};
@@ -49,6 +50,10 @@ struct InterleaveBody {
     #[serde(default)]
     #[schema(maximum = 999)]
     offset: u32,
+    /// An id of the user, session or device that sees the page, if `next-duel` was not told; the
+    /// service keeps a keyed hash of it. The verdict counts one answer of each.
+    #[schema(max_length = 256, nullable = false)]
+    unit: Option<String>,
     /// Documents at fixed positions, such as advertisements: at most 100.
     #[serde(default)]
     #[schema(value_type = Vec<PinBody>, max_items = 100)]
@@ -176,9 +181,11 @@ async fn interleave(
     PathOf(name): PathOf<String>,
     JsonBody(body): JsonBody<InterleaveBody>,
 ) -> ApiResult<Json<InterleavedPage>> {
-    let InterleaveBody { duel_id, left, right, length, offset, pinned } = body;
+    let InterleaveBody { duel_id, left, right, length, offset, unit, pinned } = body;
+    check_unit(unit.as_deref())?;
+    let unit = unit.as_deref();
     let page = page_request(offset, length, pinned);
-    let issued = state.service.interleave(&name, &duel_id, left, right, page).await?;
+    let issued = state.service.interleave(&name, &duel_id, left, right, page, unit).await?;
     let (self_duel, expires_at) = (issued.self_duel, rfc3339(issued.expires_at));
     let (duel_id, page) = PageParts::new(issued);
     Ok(Json(InterleavedPage { duel_id, experiment: name, self_duel, expires_at, page }))

@@ -55,20 +55,35 @@ pub(crate) struct TeamDraftInterleaving {
     /// How documents in both rankings are credited.
     #[schema(nullable = false)]
     shared: Option<Shared>,
+    /// How the outcome follows from the credit; `sign` by default.
+    #[schema(nullable = false)]
+    verdict: Option<ScoreVerdict>,
     /// What happens if one ranking is longer.
     #[schema(nullable = false)]
     depth_policy: Option<DepthPolicy>,
+    /// Weights of clicks; without it all clicks weigh the same.
+    #[schema(nullable = false)]
+    click_weights: Option<ClickWeights>,
 }
 
-/// Balanced interleaving; known to be unfair.
+/// Balanced interleaving; its published credit is known to be unfair.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BalancedInterleaving {
     /// The method.
     kind: BalancedKind,
+    /// How clicks are credited; `published` by default.
+    #[schema(nullable = false)]
+    credit: Option<BalancedCredit>,
+    /// How the outcome follows from the credit; `sign` by default.
+    #[schema(nullable = false)]
+    verdict: Option<ScoreVerdict>,
     /// What happens if one ranking is longer.
     #[schema(nullable = false)]
     depth_policy: Option<DepthPolicy>,
+    /// Weights of clicks; without it all clicks weigh the same.
+    #[schema(nullable = false)]
+    click_weights: Option<ClickWeights>,
 }
 
 /// Probabilistic interleaving.
@@ -83,12 +98,15 @@ pub(crate) struct ProbabilisticInterleaving {
     /// The credit of a page.
     #[schema(nullable = false)]
     credit: Option<PosteriorCredit>,
-    /// How the outcome follows from the credit.
+    /// How the outcome follows from the credit; `score` by default.
     #[schema(nullable = false)]
     verdict: Option<PosteriorVerdict>,
     /// What happens if one ranking is longer.
     #[schema(nullable = false)]
     depth_policy: Option<DepthPolicy>,
+    /// Weights of clicks; without it all clicks weigh the same.
+    #[schema(nullable = false)]
+    click_weights: Option<ClickWeights>,
 }
 
 /// Optimized interleaving.
@@ -106,9 +124,15 @@ pub(crate) struct OptimizedInterleaving {
     /// Maximum number of lists in the linear program; 1024 by default.
     #[schema(minimum = 1, maximum = 1024, nullable = false)]
     max_lists: Option<u32>,
+    /// How the outcome follows from the credit; `score` by default.
+    #[schema(nullable = false)]
+    verdict: Option<ScoreVerdict>,
     /// What happens if one ranking is longer.
     #[schema(nullable = false)]
     depth_policy: Option<DepthPolicy>,
+    /// Weights of clicks; without it all clicks weigh the same.
+    #[schema(nullable = false)]
+    click_weights: Option<ClickWeights>,
 }
 
 macro_rules! kinds {
@@ -179,6 +203,51 @@ pub(crate) enum PosteriorVerdict {
     /// Drawn at random: each side wins with the probability given by its credit. Random clicks
     /// prefer neither side.
     Drawn,
+    /// Drawn at random: the side with more credit wins with a probability equal to the difference
+    /// of the credits, and the page is a tie otherwise. Random clicks prefer neither side, with
+    /// less noise than `drawn`.
+    Score,
+}
+
+/// How an outcome follows from a score.
+#[derive(Debug, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ScoreVerdict {
+    /// The side with more credit wins.
+    Sign,
+    /// Drawn at random: the side with more credit wins with a probability in proportion to the
+    /// score, and the page is a tie otherwise. Random clicks prefer neither side.
+    Score,
+}
+
+/// How balanced interleaving credits clicks.
+#[derive(Debug, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum BalancedCredit {
+    /// Clicks within the top of each side, down to the lowest click. Unfair.
+    Published,
+    /// Clicks on the documents whose place depends on which side leads. Fair.
+    Debiased,
+}
+
+/// The weight of a click is the sum of the weights of its features. It multiplies the weight of the
+/// event.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClickWeights {
+    /// By position from the top, 0 to 100 each; the last one holds for all positions below. All 1
+    /// by default.
+    #[schema(nullable = false, min_items = 10, max_items = 10)]
+    positions: Option<Vec<u8>>,
+    /// Added for the highest click of the page; 0 by default.
+    #[schema(nullable = false, maximum = 100)]
+    highest: Option<u8>,
+    /// Added for the lowest click of the page; 0 by default.
+    #[schema(nullable = false, maximum = 100)]
+    lowest: Option<u8>,
+    /// Added for a click that is the only one of the page; 0 by default.
+    #[schema(nullable = false, maximum = 100)]
+    only: Option<u8>,
 }
 
 /// How documents in both rankings are credited. Published implementations differ here on the same

@@ -95,8 +95,8 @@ async fn standings(
 /// The true preferences of a live experiment are unknown, so every number is an estimate of the
 /// cost of the logged duels. The plug-in estimate uses the scores of the current win rates. The
 /// posterior estimate uses the scores of many draws of the preferences from their posterior, and is
-/// given as mean and 95 % credible interval. For comparison, both estimate the cost of uniform
-/// pairs over the same number of steps. Duels without feedback are not included.
+/// given as mean and the range of 95 % of the draws. For comparison, both estimate the cost of
+/// uniform pairs over the same number of steps. Duels without feedback are not included.
 #[utoipa::path(get, path = "/v1/experiments/{name}/regret", tag = "results",
     params(
         ("name" = String, Path, description = "Name of the experiment."),

@@ -13,8 +13,9 @@ use super::routes::Routes;
 use super::state::AppState;
 use crate::access::Scope;
 use crate::clock::rfc3339;
-use crate::service::reports::alarms::Alarm;
+use crate::service::reports::alarms::{Alarm, SERVER_EVIDENCE};
 use crate::service::reports::traffic::{Delays, FeedbackCounts};
+use dueling_bandits::evidence::balance::{Cell, Kind};
 
 pub(crate) fn routes() -> Routes {
     let (read, problems) = (Access::Scope(Scope::Read), &[ProblemKind::ExperimentNotFound]);
@@ -35,7 +36,8 @@ struct Traffic {
     self_duels: u64,
     /// Duels of two different rankers that are neither answered nor expired.
     in_flight: u64,
-    /// Duels of two different rankers that expired without feedback.
+    /// Duels of two different rankers whose time is over and that have no feedback. Counted a
+    /// minute after they expire.
     unanswered: u64,
     /// Feedback by its result.
     feedback: FeedbackCounts,
@@ -43,7 +45,7 @@ struct Traffic {
     delay: Delays,
     /// Wins of each side of the page, over the whole log.
     sides: Sides,
-    /// Whether the share of duels with feedback is the same for every pair.
+    /// Whether the share of duels with feedback is the same for every pair and on both sides.
     answers: Answers,
     /// Active alarms, each with its likely cause and what to do.
     alarms: Vec<Alarm>,
@@ -62,19 +64,36 @@ struct Sides {
 }
 
 /// The sample-ratio check for adaptive allocation. Pairs are shown differently often on purpose,
-/// but the share of duels with feedback should be the same for every pair. Covers the duels issued
-/// by this server that have feedback or have expired.
+/// but the share of duels with feedback should be the same for every pair, and whichever of its
+/// rankers is left. Covers the duels that this server issued and whose time is over.
 #[derive(Debug, Serialize, ToSchema)]
 struct Answers {
-    /// Share of duels with feedback; `null` while there are no such duels.
+    /// Duels whose time is over.
+    ended: u64,
+    /// Share of them with feedback; `null` while there are none.
     answered_share: Option<f64>,
-    /// Probability of shares at least this uneven if nothing is wrong (Pearson's chi-squared test);
-    /// `null` while there is too little data.
-    p_value: Option<f64>,
-    /// Ids of the pair with the most missing feedback, if there is a `p_value`.
-    worst: Option<[String; 2]>,
-    /// Share of that pair's duels with feedback.
-    worst_share: Option<f64>,
+    /// The largest evidence so far that feedback is not missing equally often. It starts at 1. If
+    /// nothing is wrong, it ever reaches `c` with probability 1/`c` at most, however often you look.
+    evidence: f64,
+    /// The evidence that raises the alarm `uneven-answers`.
+    evidence_needed: f64,
+    /// The duels that lack most feedback; `null` while none is missing.
+    worst: Option<WorstAnswers>,
+}
+
+/// The duels that lack most feedback.
+#[derive(Debug, Serialize, ToSchema)]
+struct WorstAnswers {
+    /// Ids of their rankers. With `by` `side`, the left one first.
+    rankers: [String; 2],
+    /// `pair`, compared with all other pairs; or `side`, compared with the same pair and its sides
+    /// swapped.
+    #[schema(example = "pair")]
+    by: &'static str,
+    /// Share of these duels with feedback.
+    answered_share: Option<f64>,
+    /// Share of the duels that they are compared with; `null` if there are none.
+    others_share: Option<f64>,
 }
 
 /// Duels and feedback of this server
@@ -109,11 +128,24 @@ async fn traffic(
             left_share: (left + right > 0).then(|| left as f64 / (left + right) as f64),
         },
         answers: Answers {
-            answered_share: summary.even.answered_share,
-            p_value: summary.even.test.map(|test| test.p_value),
-            worst: summary.even.test.map(|test| [id(test.worst.0), id(test.worst.1)]),
-            worst_share: summary.even.test.map(|test| test.worst_share),
+            ended: summary.ended.total.issued,
+            answered_share: share(summary.ended.total),
+            evidence: summary.ended.evidence,
+            evidence_needed: SERVER_EVIDENCE,
+            worst: summary.ended.worst.map(|worst| WorstAnswers {
+                rankers: [id(worst.pair.0), id(worst.pair.1)],
+                by: match worst.kind {
+                    Kind::Pairs => "pair",
+                    Kind::Sides => "side",
+                },
+                answered_share: share(worst.cell),
+                others_share: share(worst.others),
+            }),
         },
         alarms,
     }))
+}
+
+fn share(Cell { issued, answered }: Cell) -> Option<f64> {
+    (issued > 0).then(|| answered as f64 / issued as f64)
 }

@@ -19,6 +19,7 @@ use super::routes::Routes;
 use super::state::AppState;
 use crate::access::Scope;
 use crate::service::feedback::{Clicked, Feedback, FeedbackContent, PageEvent};
+use crate::service::units::unit_error;
 
 /// Maximum number of events in one request.
 const EVENTS_MAX: usize = 1000;
@@ -51,10 +52,10 @@ struct UbiEvent {
     action_name: String,
     /// The `duel_id` of the page, or a key of `duels`.
     query_id: Option<String>,
-    /// Id of the client; not used.
-    #[serde(rename = "client_id")]
+    /// Id of the client: the unit of the page, if `next-duel` was not told. A keyed hash of it is
+    /// kept; the verdict counts one answer of each.
     #[schema(value_type = Option<String>)]
-    _client_id: Option<Value>,
+    client_id: Option<Value>,
     /// The target of the event.
     event_attributes: Option<Attributes>,
 }
@@ -240,5 +241,10 @@ fn part(event: UbiEvent, duels: &HashMap<String, Arc<str>>) -> Result<Feedback, 
         }
     };
     let clicks = vec![PageEvent { on, event: event.action_name }];
-    Ok(Feedback { duel_id, content: FeedbackContent::Clicks { clicks, last: false } })
+    // an id that cannot be a unit is as none: the event still counts
+    let unit = match event.client_id {
+        Some(Value::String(unit)) if unit_error(&unit).is_none() => Some(unit),
+        _ => None,
+    };
+    Ok(Feedback { duel_id, content: FeedbackContent::Clicks { clicks, last: false }, unit })
 }

@@ -7,7 +7,7 @@ use crate::engine::loaded::LoadedExperiment;
 use crate::events::{ControlEvent, Event, PairResult, Status};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
-use crate::service::duels::IssuedDuel;
+use crate::service::duels::{IssueTime, IssuedDuel};
 use crate::service::error::ServiceError;
 use crate::store::{Appended, Nonce};
 use dueling_bandits::{BatchPair, Policy};
@@ -87,7 +87,8 @@ impl Service {
             if selection.batch.is_none() {
                 break;
             }
-            duels.push(self.issue(&loaded, &selection, chosen_at, step, &mut rng, now));
+            let time = IssueTime { chosen_at, now };
+            duels.push(self.issue(&loaded, &selection, None, time, step, &mut rng));
         }
         Ok(duels)
     }
@@ -103,9 +104,9 @@ impl Service {
     ) -> Result<(bool, u64), ServiceError> {
         let loaded = self.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
-        // each policy numbers its batches from 1
-        let policy = (loaded.spec.former_policies.len() as Nonce) << 32;
-        let nonce = Nonce::from(BATCH_RESULTS) << 64 | policy | Nonce::from(batch);
+        // batches are numbered from 1 whenever the log is folded anew
+        let refolds = (loaded.spec.refolds() as Nonce) << 32;
+        let nonce = Nonce::from(BATCH_RESULTS) << 64 | refolds | Nonce::from(batch);
         let (open, pairs) = {
             let fold = loaded.fold()?;
             require_batches(&loaded, fold.policy())?;

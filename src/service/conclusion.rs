@@ -55,12 +55,13 @@ impl Service {
         let (record, spec) = self.newest_record(loaded).await?;
         let found = self.engine.store.find(loaded.id, &[CONCLUSION]).await?;
         let done_before = found.iter().any(Option::is_some);
-        // the winner is certain only among the rankers that were compared here
-        let other_rankers = spec.roster_changes != loaded.spec.roster_changes;
+        // the winner is certain only among the rankers and for the answers that were counted here
+        let other_fold = spec.roster_changes != loaded.spec.roster_changes
+            || spec.exclusions != loaded.spec.exclusions;
         if record.status != Status::Running
             || record.archived_at.is_some()
             || done_before
-            || other_rankers
+            || other_fold
         {
             return Ok(false);
         }

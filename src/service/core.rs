@@ -117,6 +117,16 @@ impl Service {
         self.engine.signing_keys.open_session(text)
     }
 
+    /// A token for the forms of this visitor, which every replica accepts.
+    pub fn form_token(&self, visitor: &[u8]) -> String {
+        self.engine.signing_keys.form_token(visitor, self.now_ms())
+    }
+
+    /// Whether [`Service::form_token`] made this token for this visitor.
+    pub fn is_form_token(&self, text: &str, visitor: &[u8]) -> bool {
+        self.engine.signing_keys.is_form_token(text, visitor)
+    }
+
     /// Entries of the audit log before entry `before`, newest first.
     pub async fn audit_log(
         &self,

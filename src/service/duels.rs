@@ -1,11 +1,14 @@
 //! Issuing duels.
 
+use std::sync::Arc;
+
 use rand::RngExt;
 
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::units::UnitHasher;
 use crate::telemetry::metrics::DuelKind;
 use crate::telemetry::trace;
 use crate::tokens::duel_token::DuelToken;
@@ -30,15 +33,54 @@ pub struct IssuedDuel {
     pub batch: Option<u32>,
 }
 
+/// From this many selections times rankers on, duels are issued on a blocking thread, so that they
+/// do not hold up other requests.
+const BLOCKING_SELECTIONS: usize = 2_000;
+
+/// When a duel is issued.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct IssueTime {
+    /// Log position that it was selected at.
+    pub chosen_at: u64,
+    /// Unix milliseconds.
+    pub now: i64,
+}
+
 impl Service {
     /// Issue a duel. Reads only memory once the experiment is loaded.
-    pub async fn next_duel(&self, name: &str) -> Result<IssuedDuel, ServiceError> {
+    pub async fn next_duel(
+        &self,
+        name: &str,
+        unit: Option<&str>,
+    ) -> Result<IssuedDuel, ServiceError> {
         let loaded = self.experiment(name).await?;
-        self.choose(&loaded)
+        self.choose(&loaded, unit)
     }
 
-    /// Issue a duel of an experiment that is in memory.
-    pub fn choose(&self, loaded: &LoadedExperiment) -> Result<IssuedDuel, ServiceError> {
+    /// Issue several duels in a row, for a caller that keeps a stock of them. Each is chosen with
+    /// those before it in flight.
+    pub async fn next_duels(
+        self: &Arc<Self>,
+        name: &str,
+        count: usize,
+    ) -> Result<Vec<IssuedDuel>, ServiceError> {
+        let loaded = self.experiment(name).await?;
+        if count * loaded.spec.rankers.len() < BLOCKING_SELECTIONS {
+            return (0..count).map(|_| self.choose(&loaded, None)).collect();
+        }
+        let service = Arc::clone(self);
+        let issue = move || (0..count).map(|_| service.choose(&loaded, None)).collect();
+        tokio::task::spawn_blocking(issue)
+            .await
+            .map_err(|error| ServiceError::internal(format!("duels were not issued: {error}")))?
+    }
+
+    /// Issue a duel of an experiment that is in memory, for the page of a unit if it is known.
+    pub fn choose(
+        &self,
+        loaded: &LoadedExperiment,
+        unit: Option<&str>,
+    ) -> Result<IssuedDuel, ServiceError> {
         let name = &loaded.name;
         let (status, winner, archived) = loaded
             .with_record(|record| (record.status, record.winner, record.archived_at.is_some()));
@@ -48,6 +90,7 @@ impl Service {
         if status == Status::Paused {
             return Err(ServiceError::Paused(name.clone()));
         }
+        let unit = unit.map(|unit| UnitHasher::of(loaded).hash(unit));
         let (mut rng, step) = self.selection_rng();
         let now = self.now_ms();
         let (selection, chosen_at) = match (status, winner) {
@@ -57,15 +100,19 @@ impl Service {
             {
                 (Selection::of(winner.into(), winner.into()), loaded.fold()?.position())
             }
-            _ => {
-                let (selection, chosen_at) = loaded.select(&mut rng, now)?;
-                if selection.duel.is_self() {
-                    loaded.count_self_duel(selection.duel.first);
+            _ => match loaded.select_canary(&mut rng, now)? {
+                Some(selected) => selected,
+                None => {
+                    let (selection, chosen_at) = loaded.select(&mut rng, now)?;
+                    if selection.duel.is_self() {
+                        loaded.count_self_duel(selection.duel.first);
+                    }
+                    (selection, chosen_at)
                 }
-                (selection, chosen_at)
-            }
+            },
         };
-        Ok(self.issue(loaded, &selection, chosen_at, step, &mut rng, now))
+        let time = IssueTime { chosen_at, now };
+        Ok(self.issue(loaded, &selection, unit, time, step, &mut rng))
     }
 
     /// Sign a selection.
@@ -73,10 +120,10 @@ impl Service {
         &self,
         loaded: &LoadedExperiment,
         selection: &Selection,
-        chosen_at: u64,
+        unit: Option<u64>,
+        IssueTime { chosen_at, now }: IssueTime,
         step: u64,
         rng: &mut PolicyRng,
-        now: i64,
     ) -> IssuedDuel {
         let duel = selection.duel;
         let first_left = rng.random::<bool>();
@@ -92,6 +139,7 @@ impl Service {
             issued_at: now,
             expires_at,
             nonce: self.engine.nonce(step),
+            unit,
         };
         trace::issued(token.nonce);
         let (left, right) =
@@ -99,7 +147,7 @@ impl Service {
         if duel.is_self() {
             loaded.traffic().issued_self_duel();
         } else {
-            loaded.traffic().issued();
+            loaded.traffic().issued((left as u16, right as u16), now);
         }
         self.engine.metrics.duel(match (duel.is_self(), selection.batch) {
             (true, _) => DuelKind::SelfDuel,

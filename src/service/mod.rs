@@ -7,7 +7,9 @@ mod core;
 mod duel_id;
 pub mod duels;
 pub mod error;
+mod exclusions;
 pub mod feedback;
+pub mod keys;
 pub mod lifecycle;
 mod method_change;
 pub mod pages;
@@ -16,6 +18,7 @@ pub mod reports;
 pub mod retention;
 mod roster_changes;
 pub mod transfer;
+pub mod units;
 pub mod verify;
 
 pub use crate::engine::settings::EngineSettings as ServiceSettings;

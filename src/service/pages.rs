@@ -11,10 +11,12 @@ use crate::service::change::refuse_archived;
 use crate::service::duel_id::not_valid;
 use crate::service::duels::IssuedDuel;
 use crate::service::error::{ServiceError, excerpt};
+use crate::service::units::UnitHasher;
 use crate::tokens::duel_token::DuelId;
 use crate::tokens::page_payload::{DuelSecrets, PagePayload};
 use interleaving::{
-    self, DuelCoins, InvalidRequest, Method, Note, Page, Pin, Plans, Request, alone, interleave,
+    self, CreditSheet, DuelCoins, InvalidRequest, Method, Note, Page, Pin, Plans, Request, Team,
+    alone, interleave,
 };
 
 /// Longest document id, in bytes.
@@ -91,10 +93,13 @@ impl Service {
         left: Vec<String>,
         right: Option<Vec<String>>,
         page: PageRequest,
+        unit: Option<&str>,
     ) -> Result<IssuedPage, ServiceError> {
         let loaded = self.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
-        let id = self.open_duel_id(&loaded, duel_id).await?;
+        let mut id = self.open_duel_id(&loaded, duel_id).await?;
+        let named = unit.map(|unit| UnitHasher::of(&loaded).hash(unit));
+        id.duel.unit = id.duel.unit.or(named);
         if self.now_ms() > id.duel.expires_at {
             return Err(ServiceError::Expired(id.duel.expires_at));
         }
@@ -108,7 +113,7 @@ impl Service {
         };
         let pointers = ["/left", "/right"].map(str::to_owned);
         let inputs = self.page_inputs(&loaded, id, [left, right], page, pointers).await?;
-        self.make_page(inputs).await
+        self.make_page(&loaded, inputs).await
     }
 
     /// Issue a duel and interleave its two rankings, given the rankings of all rankers.
@@ -117,6 +122,7 @@ impl Service {
         name: &str,
         mut rankings: HashMap<String, Vec<String>>,
         page: PageRequest,
+        unit: Option<&str>,
     ) -> Result<(IssuedDuel, IssuedPage), ServiceError> {
         let loaded = self.experiment(name).await?;
         let errors = wrong_rankers(&loaded, &rankings);
@@ -124,13 +130,13 @@ impl Service {
             return Err(ServiceError::Invalid(errors));
         }
         check_page(&page)?;
-        let duel = self.choose(&loaded)?;
+        let duel = self.choose(&loaded, unit)?;
         let id = self.open_duel_id(&loaded, &duel.duel_id).await?;
         let pointers = [&duel.left, &duel.right].map(|ranker| ranking_pointer(ranker));
         let left = rankings.remove(&duel.left).unwrap_or_default();
         let right = rankings.remove(&duel.right).unwrap_or_default();
         let inputs = self.page_inputs(&loaded, id, [left, right], page, pointers).await?;
-        Ok((duel, self.make_page(inputs).await?))
+        Ok((duel, self.make_page(&loaded, inputs).await?))
     }
 
     async fn page_inputs(
@@ -166,7 +172,11 @@ impl Service {
         Ok(PageInputs { id, secrets, version, method, left, right, page, pointers })
     }
 
-    async fn make_page(&self, inputs: PageInputs) -> Result<IssuedPage, ServiceError> {
+    async fn make_page(
+        &self,
+        loaded: &LoadedExperiment,
+        inputs: PageInputs,
+    ) -> Result<IssuedPage, ServiceError> {
         let solves = matches!(inputs.method.method, Method::Optimized(_));
         let documents = inputs.left.len() + inputs.right.len();
         let (id, made) = if solves || documents > BLOCKING_DOCUMENTS {
@@ -181,6 +191,16 @@ impl Service {
             (inputs.id, made)
         };
         let (mut page, payload) = made?;
+        // optimized interleaving gives the first slot to the ranker that the rankings say
+        if !solves && let Some(left_first) = left_drafts_first(&payload.sheet) {
+            let lower_is_left = (id.duel.first < id.duel.second) == id.duel.first_left;
+            loaded.traffic().drafted(
+                id.duel.nonce,
+                id.duel.expires_at,
+                self.now_ms(),
+                left_first == lower_is_left,
+            );
+        }
         page.duel_id = self
             .engine
             .signing_keys
@@ -240,6 +260,13 @@ impl PageInputs {
         };
         FieldError::new(pointer, error.to_string())
     }
+}
+
+/// Whether the first slot that can earn credit belongs to the left ranker; `None` without such a
+/// slot.
+fn left_drafts_first(sheet: &CreditSheet) -> Option<bool> {
+    let mut sides = sheet.slots.iter().filter(|slot| slot.competitive).map(|slot| slot.team);
+    sides.find(|team| *team != Some(Team::Both)).map(|team| team == Some(Team::Left))
 }
 
 fn page_pointer(error: &InvalidRequest) -> String {

@@ -88,7 +88,13 @@ impl Service {
             if spec.is_retired(index) {
                 return Ok(None);
             }
-            if spec.rankers.len() - spec.roster_changes.retired.len() <= MIN_RANKERS {
+            if spec.held_out() == Some(index) {
+                return Err(fixed(format!(
+                    "ranker `{id}` of experiment `{name}` is the second id of its canary and takes no part in the \
+                     tournament; retire its first id to end the comparison"
+                )));
+            }
+            if spec.roster().is_none_or(|roster| roster.active().len() <= MIN_RANKERS) {
                 return Err(fixed(format!(
                     "without ranker `{id}`, experiment `{name}` would have fewer than {MIN_RANKERS} rankers; enlist another \
                      one first, or conclude the experiment"

@@ -228,8 +228,9 @@ impl<'a> Folding<'a> {
             let restored =
                 self.spec.and_then(|spec| Fold::restore(spec, self.seed, &snapshot.state));
             match restored {
-                None if self.is_of_a_former_policy(&snapshot) => findings.remarks.push(format!(
-                    "the snapshot at position {} is of a former policy; it is ignored when the experiment is loaded",
+                None if self.is_older_than_a_refold(&snapshot) => findings.remarks.push(format!(
+                    "the snapshot at position {} is older than a change of the policy or an exclusion; it is ignored when the \
+                     experiment is loaded",
                     snapshot.position
                 )),
                 None => findings.wrong.push(format!(
@@ -246,15 +247,21 @@ impl<'a> Folding<'a> {
         }
     }
 
-    fn is_of_a_former_policy(&self, snapshot: &Snapshot) -> bool {
+    fn is_older_than_a_refold(&self, snapshot: &Snapshot) -> bool {
         let Some(spec) = self.spec else { return false };
-        let former =
-            spec.former_policies.iter().enumerate().map(|(changes, policy)| ExperimentSpec {
-                policy: policy.clone(),
-                former_policies: spec.former_policies[..changes].to_vec(),
-                ..spec.clone()
-            });
-        former.into_iter().any(|spec| Fold::restore(&spec, self.seed, &snapshot.state).is_some())
+        let restores =
+            |spec: &ExperimentSpec| Fold::restore(spec, self.seed, &snapshot.state).is_some();
+        let policies: Vec<_> = spec.former_policies.iter().chain([&spec.policy]).collect();
+        (0..=spec.exclusions.len()).any(|exclusions| {
+            (0..policies.len()).any(|changes| {
+                restores(&ExperimentSpec {
+                    policy: policies[changes].clone(),
+                    former_policies: spec.former_policies[..changes].to_vec(),
+                    exclusions: spec.exclusions[..exclusions].to_vec(),
+                    ..spec.clone()
+                })
+            })
+        })
     }
 
     fn end(mut self, findings: &mut Findings) {

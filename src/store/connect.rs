@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
-use super::postgres::PostgresStore;
+use super::postgres::{PoolMode, PostgresStore};
 use super::sqlite::SqliteStore;
 use super::{SharedStore, StoreError};
 
@@ -33,11 +33,19 @@ pub enum ConnectError {
 ///   `?mode=ro` only reads.
 /// - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`: that database. The first call connects, so that
 ///   a service can start before its database.
+///   `?pool_mode=transaction` says that a pooler in between shares its connections.
 ///
 /// The schema stays as it is: see [`Database::check`](super::Database::check) and
 /// [`Database::migrate`](super::Database::migrate).
 pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
+    connect_with(url, None).await
+}
+
+/// [`connect`], with the URL of the same PostgreSQL database without a pooler, for what a pooler
+/// cannot do: notifications and migrations.
+pub async fn connect_with(url: &str, direct: Option<&str>) -> Result<SharedStore, ConnectError> {
     match url.split_once(':') {
+        Some(("sqlite", _)) if direct.is_some() => Err(refuse(DIRECT_IS_POSTGRES)),
         Some(("sqlite", rest)) => {
             let (options, read_only) = sqlite_options(rest)?;
             let path = options.get_filename().to_owned();
@@ -47,7 +55,9 @@ pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
             }
         }
         Some(("postgres" | "postgresql", _)) => {
-            Ok(Arc::new(PostgresStore::new(postgres_options(url)?)))
+            let (options, mode) = postgres_options(url)?;
+            let direct = direct.map(direct_options).transpose()?;
+            Ok(Arc::new(PostgresStore::new(options, mode, direct)))
         }
         Some((scheme, _))
             if scheme
@@ -110,13 +120,14 @@ fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectErr
 
 /// The parameters of a PostgreSQL URL. The driver ignores unknown ones, so a misspelt `sslmode`
 /// would go unnoticed.
-const POSTGRES_PARAMETERS: [&str; 14] = [
+const POSTGRES_PARAMETERS: [&str; 15] = [
     "application_name",
     "dbname",
     "host",
     "hostaddr",
     "options",
     "password",
+    POOL_MODE,
     "port",
     "sslcert",
     "sslkey",
@@ -127,7 +138,13 @@ const POSTGRES_PARAMETERS: [&str; 14] = [
     "user",
 ];
 
-fn postgres_options(url: &str) -> Result<PgConnectOptions, ConnectError> {
+/// The parameter that says how a pooler shares its connections. It is not the driver's.
+const POOL_MODE: &str = "pool_mode";
+
+const DIRECT_IS_POSTGRES: &str = "the URL for listening (--listen-database-url) must lead to the \
+     PostgreSQL database of --database-url, without a pooler";
+
+fn postgres_options(url: &str) -> Result<(PgConnectOptions, PoolMode), ConnectError> {
     let parameters = url.split_once('?').map_or("", |(_, parameters)| parameters);
     let names: Vec<&str> = parameters
         .split('&')
@@ -142,16 +159,51 @@ fn postgres_options(url: &str) -> Result<PgConnectOptions, ConnectError> {
             POSTGRES_PARAMETERS.join(", ")
         )));
     }
-    let options = match PgConnectOptions::from_str(url) {
+    let (url, mode) = without_pool_mode(url)?;
+    let options = match PgConnectOptions::from_str(&url) {
         Ok(options) if url.contains("://") => options,
         // the driver's message may repeat a part of the URL
         _ => return Err(refuse(format!("the PostgreSQL URL cannot be read: {FORMS}. {ENCODE}"))),
     };
-    Ok(if names.contains(&"application_name") {
+    // Poolers refuse the parameter by default, and it is about numbers that rankduel does not use.
+    let options = options.extra_float_digits(None);
+    let options = if names.contains(&"application_name") {
         options
     } else {
         options.application_name("rankduel")
-    })
+    };
+    Ok((options, mode))
+}
+
+/// The options of the database itself, without a pooler.
+fn direct_options(url: &str) -> Result<PgConnectOptions, ConnectError> {
+    match (url.split_once("://"), postgres_options(url)) {
+        (Some(("postgres" | "postgresql", _)), Ok((options, PoolMode::Session))) => Ok(options),
+        _ => Err(refuse(DIRECT_IS_POSTGRES)),
+    }
+}
+
+/// The URL without its `pool_mode`, and the mode.
+fn without_pool_mode(url: &str) -> Result<(String, PoolMode), ConnectError> {
+    let Some((base, parameters)) = url.split_once('?') else {
+        return Ok((url.to_owned(), PoolMode::Session));
+    };
+    let mut mode = PoolMode::Session;
+    let mut kept = Vec::new();
+    for parameter in parameters.split('&') {
+        match parameter.split_once('=') {
+            Some((POOL_MODE, "session")) => mode = PoolMode::Session,
+            Some((POOL_MODE, "transaction")) => mode = PoolMode::Transaction,
+            Some((POOL_MODE, _)) => {
+                return Err(refuse(
+                    "pool_mode in the PostgreSQL URL must be session or transaction; no other mode \
+                     of a pooler can keep a transaction together",
+                ));
+            }
+            _ => kept.push(parameter),
+        }
+    }
+    Ok((format!("{base}?{}", kept.join("&")), mode))
 }
 
 const ENCODE: &str = "Special characters in a user name or password must be percent-encoded \

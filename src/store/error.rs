@@ -18,6 +18,13 @@ pub enum StoreError {
     /// operation is safe.
     #[error("the database did not respond within {0:?}")]
     Slow(Duration),
+    /// Another session of the database holds a lock and does nothing. The message names it and says
+    /// how to release the lock.
+    #[error("{0}")]
+    Locked(String),
+    /// A pooler between this program and the server gives its connections to several clients.
+    #[error("{0}")]
+    Pooled(&'static str),
     /// The schema is older or newer than this program's.
     #[error("the database schema does not match this program: {0}")]
     Schema(String),
@@ -27,6 +34,17 @@ pub enum StoreError {
     /// The database refused the statement itself: a defect of this program.
     #[error("the database refused a statement: {0}")]
     Refused(sqlx::Error),
+}
+
+impl StoreError {
+    /// Whether the database answered, with an error. It may then accept a part of what it refused.
+    pub fn is_answer(&self) -> bool {
+        match self {
+            Self::Unavailable(error) => error.as_database_error().is_some(),
+            Self::Refused(_) | Self::Corrupt(_) => true,
+            Self::Slow(_) | Self::Locked(_) | Self::Pooled(_) | Self::Schema(_) => false,
+        }
+    }
 }
 
 /// Time limit of reads in the background, which no request's time limit ends.
@@ -41,6 +59,11 @@ pub async fn in_time<T>(
 
 /// The remedy for a schema that is older than the program.
 pub(super) const RUN_MIGRATE: &str = "run `rankduel migrate`";
+
+/// What a pooler that was not declared means, and the remedy.
+pub(super) const POOLED: &str = "the database URL leads to a pooler that does not keep sessions \
+     together (such as PgBouncer with pool_mode = transaction): add pool_mode=transaction to the \
+     URL, or connect to the database itself";
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
@@ -57,6 +80,7 @@ impl From<sqlx::Error> for StoreError {
                 };
                 match meaning {
                     Meaning::Unavailable => StoreError::Unavailable(E::Database(database)),
+                    Meaning::Pooled => StoreError::Pooled(POOLED),
                     Meaning::Schema => StoreError::Schema(format!("{message}: {RUN_MIGRATE}")),
                     Meaning::Corrupt => StoreError::Corrupt(message),
                     Meaning::Refused => StoreError::Refused(E::Database(database)),
@@ -109,6 +133,7 @@ pub(super) fn altered(version: i64) -> StoreError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Unavailable,
+    Pooled,
     Schema,
     Corrupt,
     Refused,
@@ -119,6 +144,9 @@ fn of_sqlstate(code: &str) -> Meaning {
     match code {
         // undefined table, column or schema
         "42P01" | "42703" | "3F000" => Meaning::Schema,
+        // duplicate prepared statement, invalid statement name: another client of a pooler
+        // prepared it, or this one did in another session
+        "42P05" | "26000" => Meaning::Pooled,
         // data corrupted, index corrupted
         "XX001" | "XX002" => Meaning::Corrupt,
         // read-only transaction, idle too long in a transaction, lock not available, permission
@@ -187,6 +215,8 @@ mod tests {
             ("58030", Meaning::Unavailable), // I/O error
             ("42P01", Meaning::Schema),      // undefined table
             ("42703", Meaning::Schema),      // undefined column
+            ("42P05", Meaning::Pooled),      // duplicate prepared statement
+            ("26000", Meaning::Pooled),      // invalid statement name
             ("XX001", Meaning::Corrupt),     // data corrupted
             ("XX002", Meaning::Corrupt),     // index corrupted
             ("23505", Meaning::Refused),     // unique violation

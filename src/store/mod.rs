@@ -46,6 +46,8 @@
 //!
 //! Add one migration to each of `migrations/sqlite` and `migrations/postgres`, named
 //! `NNNN_expand_…` if older programs can live with it, and extend the row type in `sql/`.
+//! For PostgreSQL, a migration has one command and names its constraints: a distributed one refuses
+//! others.
 
 mod append_plan;
 mod audit;
@@ -60,7 +62,7 @@ mod sqlite;
 mod traits;
 
 pub use audit::{AuditAuthor, AuditNote, AuditRecord};
-pub use connect::{ConnectError, connect};
+pub use connect::{ConnectError, connect, connect_with};
 pub use error::{StoreError, in_time};
 pub use keys::{ApiKeyRecord, SessionId, SigningKey};
 pub use record::{

@@ -240,6 +240,9 @@ pub trait Database: Send + Sync {
     /// The kind of database, for messages: `sqlite` or `postgres`.
     fn kind(&self) -> &'static str;
 
+    /// Whether no other process may serve this store at the same time.
+    fn serves_one_process(&self) -> bool;
+
     /// Bring the schema up to date with this program.
     async fn migrate(&self) -> Result<(), StoreError>;
 

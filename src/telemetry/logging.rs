@@ -2,7 +2,9 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -32,18 +34,21 @@ pub enum LoggingError {
 
 /// Write the events that pass `filter`, and panics, to standard error. Once per process.
 pub fn init(filter: &str, format: LogFormat) -> Result<(), LoggingError> {
-    let filter_of = EnvFilter::try_new(filter)
-        .map_err(|error| LoggingError::Filter(filter.to_owned(), error.to_string()))?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter_of).with_writer(std::io::stderr);
+    let targets: Targets = filter
+        .parse()
+        .map_err(|error: ParseError| LoggingError::Filter(filter.to_owned(), error.to_string()))?;
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let text = match format {
         LogFormat::Auto => std::io::stderr().is_terminal(),
         LogFormat::Text => true,
         LogFormat::Json => false,
     };
+    let events = tracing_subscriber::registry().with(targets);
     let set = if text {
-        lines.with_ansi(std::io::stderr().is_terminal()).try_init()
+        events.with(lines.with_ansi(std::io::stderr().is_terminal())).try_init()
     } else {
-        lines.json().flatten_event(true).with_current_span(true).with_span_list(false).try_init()
+        let lines = lines.json().flatten_event(true);
+        events.with(lines.with_current_span(true).with_span_list(false)).try_init()
     };
     set.map_err(|_| LoggingError::Twice)?;
     std::panic::set_hook(Box::new(|panic| {

@@ -28,6 +28,33 @@ pub struct DuelToken {
     pub expires_at: i64,
     /// Identifies the duel. High half: the process that issued it; low half: its number there.
     pub nonce: Nonce,
+    /// Hash of the unit that the duel is shown to, if the caller named one. It follows the other
+    /// fields, as 8 bytes, only where there is one.
+    #[serde(skip)]
+    pub unit: Option<u64>,
+}
+
+impl DuelToken {
+    /// Append the token's bytes to `bytes`.
+    pub(super) fn write(&self, bytes: Vec<u8>) -> Result<Vec<u8>, postcard::Error> {
+        let mut bytes = postcard::to_extend(self, bytes)?;
+        if let Some(unit) = self.unit {
+            bytes.extend_from_slice(&unit.to_be_bytes());
+        }
+        Ok(bytes)
+    }
+
+    /// The token that was written; `None` if it is not one.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let (token, rest): (Self, _) = postcard::take_from_bytes(bytes).ok()?;
+        match rest {
+            [] => Some(token),
+            rest => {
+                let unit = u64::from_be_bytes(rest.try_into().ok()?);
+                Some(Self { unit: Some(unit), ..token })
+            }
+        }
+    }
 }
 
 /// A `duel_id` whose signature is valid.

@@ -26,6 +26,7 @@ const VERSION: u8 = 1;
 const PAGE_VERSION: u8 = 2;
 const DOMAIN: &[u8] = b"rankduel duel token\0";
 const SESSION_DOMAIN: &[u8] = b"rankduel session\0";
+const FORM_DOMAIN: &[u8] = b"rankduel form\0";
 const PAGE_DOMAIN: &[u8] = b"rankduel page\0";
 const SHEET_DOMAIN: &[u8] = b"rankduel sheet\0";
 pub(super) const TAG_BYTES: usize = 16;
@@ -46,6 +47,7 @@ pub(super) struct Key {
     active_from: i64,
     mac: Hmac<Sha256>,
     pub(super) session_mac: Hmac<Sha256>,
+    pub(super) form_mac: Hmac<Sha256>,
     page: Hmac<Sha256>,
     sheet: Aes256GcmSiv,
 }
@@ -67,6 +69,7 @@ impl SigningKeySet {
                     active_from: key.active_from,
                     mac: keyed(DOMAIN)?,
                     session_mac: keyed(SESSION_DOMAIN)?,
+                    form_mac: keyed(FORM_DOMAIN)?,
                     page: keyed(PAGE_DOMAIN)?,
                     sheet: Aes256GcmSiv::new_from_slice(&sheet).ok()?,
                 })
@@ -83,7 +86,7 @@ impl SigningKeySet {
         let mut bytes = Vec::with_capacity(96);
         bytes.push(VERSION);
         bytes.extend_from_slice(&key_id.to_be_bytes());
-        let mut bytes = postcard::to_extend(token, bytes).expect("plain numbers always serialise");
+        let mut bytes = token.write(bytes).expect("plain numbers always serialise");
         let mut mac = mac.clone();
         mac.update(&bytes);
         bytes.extend_from_slice(&mac.finalize().into_bytes()[..TAG_BYTES]);
@@ -112,7 +115,7 @@ impl SigningKeySet {
         token: &DuelToken,
         page: &PagePayload,
     ) -> Result<String, TokenError> {
-        let body = postcard::to_stdvec(token).map_err(|_| TokenError::Malformed)?;
+        let body = token.write(Vec::new()).map_err(|_| TokenError::Malformed)?;
         let page = postcard::to_stdvec(page).map_err(|_| TokenError::Malformed)?;
         let mut bytes = vec![PAGE_VERSION];
         bytes.extend_from_slice(&id.to_be_bytes());
@@ -165,7 +168,7 @@ impl Key {
         let mut mac = self.mac.clone();
         mac.update(signed);
         mac.verify_truncated_left(tag).map_err(|_| TokenError::Forged)?;
-        postcard::from_bytes(&signed[HEADER_BYTES..]).map_err(|_| TokenError::Malformed)
+        DuelToken::read(&signed[HEADER_BYTES..]).ok_or(TokenError::Malformed)
     }
 
     /// The content of a token of [`PAGE_VERSION`] that is at least as long as its header and tag.
@@ -173,8 +176,7 @@ impl Key {
         let body_end = HEADER_BYTES + 1 + usize::from(bytes[HEADER_BYTES]);
         let (before, sealed) = bytes.split_at_checked(body_end).ok_or(TokenError::Malformed)?;
         // not authenticated yet; the tag authenticates it below
-        let duel: DuelToken =
-            postcard::from_bytes(&before[HEADER_BYTES + 1..]).map_err(|_| TokenError::Malformed)?;
+        let duel = DuelToken::read(&before[HEADER_BYTES + 1..]).ok_or(TokenError::Malformed)?;
         let payload = Payload { msg: sealed, aad: before };
         let opened =
             self.sheet.decrypt(&aead_nonce(duel.nonce), payload).map_err(|_| TokenError::Forged)?;

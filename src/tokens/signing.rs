@@ -89,6 +89,16 @@ impl SigningKeys {
         self.keys().open_session(text)
     }
 
+    /// See [`SigningKeySet::form_token`].
+    pub fn form_token(&self, visitor: &[u8], now_ms: i64) -> String {
+        self.keys().form_token(visitor, now_ms)
+    }
+
+    /// See [`SigningKeySet::is_form_token`].
+    pub fn is_form_token(&self, text: &str, visitor: &[u8]) -> bool {
+        self.keys().is_form_token(text, visitor)
+    }
+
     /// Read the keys again.
     pub async fn refresh(&self) -> Result<(), SigningKeyError> {
         let keys = set_of(&self.store.signing_keys().await?)?;

@@ -42,6 +42,7 @@ fn token() -> DuelToken {
         issued_at: 1_790_000_000_000,
         expires_at: 1_790_003_600_000,
         nonce: u128::MAX,
+        unit: Some(u64::MAX),
     }
 }
 

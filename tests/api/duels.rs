@@ -17,6 +17,7 @@ on_both_databases! {
     requesting_a_duel_writes_nothing
     self_duels_are_flushed_to_the_log
     an_unknown_experiment_has_no_duels
+    a_stock_of_duels_is_issued_at_once
 }
 
 async fn a_duel_has_every_field_that_a_caller_needs(database: TestDatabase) {
@@ -143,5 +144,34 @@ async fn an_unknown_experiment_has_no_duels(database: TestDatabase) {
         let path = format!("/v1/experiments/{name}/next-duel");
         let answer = server.send("POST", &path, &[], Vec::new()).await;
         answer.problem(ProblemKind::ExperimentNotFound);
+    }
+}
+
+async fn a_stock_of_duels_is_issued_at_once(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let body = json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}});
+    server.create(&body).await;
+    let path = "/v1/experiments/search/next-duel";
+    let stock = async |count: u32| {
+        let answer = server.post(path, &json!({"count": count})).await.json(200);
+        answer["duels"].as_array().expect("a list").clone()
+    };
+    assert_eq!(stock(1).await.len(), 1);
+    let duels = stock(1000).await;
+    let ids: HashSet<_> = duels.iter().map(|duel| duel["duel_id"].to_string()).collect();
+    assert_eq!((duels.len(), ids.len()), (1000, 1000));
+    let one = server.next_duel("search").await;
+    let fields =
+        |duel: &Value| duel.as_object().expect("a duel").keys().cloned().collect::<Vec<_>>();
+    assert_eq!(fields(&duels[0]), fields(&one));
+    let pair = duels.iter().find(|duel| duel["self_duel"] == false).expect("uniform pairs");
+    server.answer("search", pair, "left").await;
+    for wrong in [
+        json!({"count": 0}),
+        json!({"count": 1001}),
+        json!({"count": 2, "unit": "u"}),
+        json!({"count": 2, "rankings": {}}),
+    ] {
+        server.post(path, &wrong).await.problem_at(ProblemKind::InvalidRequest, "/count");
     }
 }

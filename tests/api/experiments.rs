@@ -70,7 +70,7 @@ async fn an_experiment_is_created_with_defaults(database: TestDatabase) {
 
 async fn a_repeated_creation_returns_the_same_experiment(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    let created = server.create(&search()).await;
+    let created = server.post(EXPERIMENTS, &search()).await.json(201);
     let again = server.post(EXPERIMENTS, &search()).await;
     assert_eq!(again.json(200), created, "the random seed is kept");
     assert_eq!(again.header("etag"), Some("\"1\""));
@@ -80,6 +80,7 @@ async fn a_repeated_creation_returns_the_same_experiment(database: TestDatabase)
     spelled["rankers"][0] = json!({"id": "bm25"});
     spelled["ties"] = json!("skip");
     spelled["duel_ttl_seconds"] = json!(3600);
+    spelled["answer_window_seconds"] = json!(3600);
     assert_eq!(server.post(EXPERIMENTS, &spelled).await.json(200), created);
 
     // A repeated creation does not undo later changes.

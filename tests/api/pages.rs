@@ -411,7 +411,7 @@ async fn a_changed_method_is_a_new_version(database: TestDatabase) {
     let other = Server::start(database.connect().await).await;
     let path = "/v1/experiments/search";
     let created = server.get(path).await.json(200);
-    let team_draft = json!({"kind": "team-draft", "shared": "collapse", "depth_policy": "min"});
+    let team_draft = json!({"kind": "team-draft", "shared": "collapse", "depth_policy": "max"});
     assert_eq!(
         (&created["interleaving"], &created["interleaving_version"]),
         (&team_draft, &json!(1))
@@ -424,9 +424,9 @@ async fn a_changed_method_is_a_new_version(database: TestDatabase) {
     let same =
         server.patch("search", &json!({"interleaving": {"kind": "team-draft"}})).await.json(200);
     assert_eq!(same, created);
-    let change = json!({"interleaving": {"kind": "balanced", "depth_policy": "max"}});
+    let change = json!({"interleaving": {"kind": "balanced", "depth_policy": "min"}});
     let changed = server.patch("search", &change).await.json(200);
-    let balanced = json!({"kind": "balanced", "depth_policy": "max"});
+    let balanced = json!({"kind": "balanced", "depth_policy": "min"});
     assert_eq!(
         (&changed["interleaving"], &changed["interleaving_version"]),
         (&balanced, &json!(2))
@@ -512,7 +512,7 @@ async fn hostile_rankings_are_interleaved_or_refused(database: TestDatabase) {
     // Long rankings are accepted up to a limit.
     let many = |count: usize| json!((0..count).map(|n| format!("d{n}")).collect::<Vec<_>>());
     let page = ask(&server, &with(many(10_000), json!(["d9999", "y"]))).await.json(200);
-    assert_eq!(documents(&page).len(), 4);
+    assert_eq!(documents(&page).len(), 5, "the longer ranking fills the page");
     ask(&server, &with(many(10_001), json!([])))
         .await
         .problem_at(ProblemKind::InvalidRequest, "/left");
@@ -685,9 +685,10 @@ async fn page_settings_are_validated(database: TestDatabase) {
     let mut body = steady("search", &RANKERS);
     body["interleaving"] = json!({"kind": "probabilistic", "tau": 2.5});
     body["canary"] = json!(["b", "a"]);
+    body["canary_share"] = json!(0);
     body["duel_ttl_seconds"] = json!(60);
-    let created = server.create(&body).await;
-    let probabilistic = json!({"kind": "probabilistic", "tau": 2.5, "credit": "more-clicks", "verdict": "sign", "depth_policy": "min"});
+    let created = server.post("/v1/experiments", &body).await.json(201);
+    let probabilistic = json!({"kind": "probabilistic", "tau": 2.5, "credit": "more-clicks", "verdict": "score", "depth_policy": "max"});
     assert_eq!(created["interleaving"], probabilistic);
     assert_eq!(
         (&created["canary"], &created["settle_after_seconds"]),
@@ -706,6 +707,7 @@ async fn statistics_are_kept_per_method(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let mut body = steady("search", &RANKERS);
     body["canary"] = json!(["a", "b"]);
+    body["canary_share"] = json!(0);
     server.create(&body).await;
     let path = "/v1/experiments/search/statistics";
     let empty = server.get(path).await;

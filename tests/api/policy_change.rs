@@ -46,7 +46,7 @@ async fn a_new_policy_learns_from_the_existing_log(database: TestDatabase) {
         "name": "search", "rankers": ["a", "b", "c"], "seed": 5,
         "policy": {"kind": "pcomp", "horizon": 100_000, "batches": 1},
     });
-    server.create(&body).await;
+    server.post("/v1/experiments", &body).await.json(201);
     play(&server, 30).await;
     let open = server.pair("search").await;
     let before = server.standings("search").await;

@@ -278,7 +278,7 @@ async fn invalid_arguments_are_refused_before_any_effect() {
     let database = fresh_database(Kind::Sqlite).await;
     /// Arguments, environment variables, and a part of the message.
     type Wrong<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str);
-    let wrong: [Wrong; 12] = [
+    let wrong: [Wrong; 15] = [
         (&["--listen", "0.0.0.0:0"], &[], "RANKDUEL_API_KEYS"),
         (&["--listen", "[::]:0"], &[], "--insecure"),
         (&["--listen", "somewhere"], &[], "--listen \"somewhere\""),
@@ -287,6 +287,9 @@ async fn invalid_arguments_are_refused_before_any_effect() {
         (&[], &[("RANKDUEL_API_KEYS", "correct-horse-battery-staple,has a space in it")], "key 2"),
         (&["--database-url", "mysql://there"], &[], "sqlite://PATH"),
         (&["--database-url", "nonsense"], &[], "--database-url"),
+        (&["--database-url", "@/no/such/file"], &[], "\"/no/such/file\" cannot be read"),
+        (&[], &[("RANKDUEL_API_KEYS", "@/no/such/file")], "\"/no/such/file\" cannot be read"),
+        (&[], &[("RANKDUEL_API_KEYS", "@/dev/null")], "\"/dev/null\" is empty"),
         (&["--log", "info,=what=ever"], &[], "log filter"),
         (&["--request-timeout-seconds", "0"], &[], "--request-timeout-seconds"),
         (&[], &[("RANKDUEL_MAX_CONCURRENT_REQUESTS", "many")], "many"),
@@ -372,6 +375,33 @@ async fn listening_for_other_machines_needs_keys_or_insecure() {
         process.signal("TERM");
         assert_eq!(process.wait().0, Some(0));
     }
+}
+
+#[tokio::test]
+async fn the_keys_and_the_database_can_be_named_by_files() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        format!("@{}", path.display())
+    };
+    let url = file("database-url", &format!("{}\n", database.url));
+    let other = "another-key-of-a-caller";
+    let keys = file("api-keys", &format!("{KEY}\n{other}\n"));
+    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env("RANKDUEL_DATABASE_URL", &url).env("RANKDUEL_API_KEYS", keys);
+    let process = Process::start(command);
+    let experiments = format!("{}/v1/experiments", process.url);
+    for (key, status) in [(KEY, 200), (other, 200), ("not-one-of-the-keys", 401)] {
+        let request = reqwest::Client::new().get(&experiments).bearer_auth(key);
+        assert_eq!(request.send().await.unwrap().status(), status, "{key}");
+    }
+    process.signal("TERM");
+    assert_eq!(process.wait().0, Some(0));
+    assert!(database.path().exists());
+    let (code, _, stderr) = outcome(rankduel(&["verify", "--database-url", &url]));
+    assert_eq!(code, Some(0), "{stderr}");
 }
 
 #[test]

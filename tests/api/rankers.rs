@@ -35,7 +35,7 @@ async fn retire(server: &Server, id: &str) -> Answer {
 fn search(policy: &str) -> Value {
     let rankers = ["a", "b", "c"];
     let policy = json!({"kind": policy});
-    json!({"name": "search", "rankers": rankers, "policy": policy, "seed": 5, "conclude_at": null})
+    json!({"name": "search", "rankers": rankers, "policy": policy, "seed": 5, "conclude_at": null, "answer_window_seconds": 0})
 }
 
 /// The rankers shown in this many duels, which are not answered.
@@ -355,7 +355,7 @@ async fn the_verdict_and_all_scores_cover_active_rankers_only(database: TestData
     assert_eq!((&after["state"], &after["winners"]), (&json!("decided"), &json!(["b"])), "{after}");
     assert_eq!(
         after["sentence"],
-        "`b` is the best ranker: it beats the other one, or is less than 1 percentage point behind. That is 95 % sure."
+        "`b` is the best ranker: it beats the other one, or is less than 1 percentage point behind. A wrong verdict comes up in at most 5 % of experiments."
     );
     assert_eq!((&after["leader"], &after["possible"]), (&json!("b"), &json!(["b"])));
     let row = &after["rankers"][0];

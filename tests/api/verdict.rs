@@ -78,7 +78,8 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     );
     assert!(open["sentence"].as_str().is_some_and(|text| text.contains("`a` leads")), "{open}");
 
-    play(&server, "search", 60).await;
+    // with fewer, a pair may by chance have too few for "beats all others"
+    play(&server, "search", 120).await;
     let answer = server.get("/v1/experiments/search/verdict").await;
     let tag = answer.header("etag").expect("an ETag").to_owned();
     let decided = answer.json(200);
@@ -94,8 +95,20 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     );
     assert_eq!(
         decided["sentence"],
-        "`a` is the best ranker: it beats all 2 others, or is less than 1 percentage point behind. That is 95 % sure."
+        "`a` is the best ranker: it beats all 2 others, or is less than 1 percentage point behind. A wrong verdict comes up in at most 5 % of experiments."
     );
+    let effects = decided["effects"].as_array().expect("a list");
+    assert_eq!(effects.len(), 2, "{decided}");
+    for effect in effects {
+        let value = |name: &str| effect[name].as_f64().expect("a number");
+        assert!(
+            value("low") < value("estimate") && value("estimate") < value("win_rate"),
+            "{effect}"
+        );
+        assert!(value("win_rate") <= value("high") && value("low") > 0.3, "{effect}");
+    }
+    assert!(effects[0]["estimate"].as_f64() <= effects[1]["estimate"].as_f64(), "{decided}");
+    assert_eq!(open["effects"], json!([]));
     let known = |tag: &str| vec![("if-none-match".to_owned(), tag.to_owned())];
     let headers = known(&tag);
     let headers: Vec<(&str, &str)> =

@@ -106,6 +106,27 @@ async fn a_replay_under_another_policy_reports_its_selections(database: TestData
         "{regret}"
     );
 
+    // The log and the runs have the same prices, so their difference is known better than each.
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let difference = &regret["difference"];
+    let [replayed, logged] = [&regret["replayed"], &regret["logged"]];
+    let means = number(&replayed["mean"]) - number(&logged["mean"]);
+    assert!((number(&difference["mean"]) - means).abs() < 1e-6 * (1.0 + means.abs()), "{regret}");
+    assert!(number(&difference["low"]) <= means && means <= number(&difference["high"]));
+    let width = |band: &Value| number(&band["high"]) - number(&band["low"]);
+    assert!(width(difference) <= width(replayed) + width(logged), "{regret}");
+    assert!((0.0..=1.0).contains(&number(&regret["cheaper"])));
+    let answers = regret["answers"].as_array().expect("pairs");
+    assert_eq!(answers.len(), 3);
+    let used: f64 = answers
+        .iter()
+        .map(|pair| {
+            assert!(number(&pair["used"]) <= number(&pair["available"]), "{regret}");
+            number(&pair["used"])
+        })
+        .sum();
+    assert!(used <= steps as f64 && used > 0.5 * steps as f64, "six of nine pairs: {regret}");
+
     // A log of one pair has no information about the others.
     server
         .create(

@@ -13,7 +13,7 @@ use proptest::sample::Index;
 use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::engine::experiment_spec::Ranker;
 use rankduel::engine::fold::Fold;
-use rankduel::engine::loaded::LoadedExperiment;
+use rankduel::engine::loaded::{LoadedExperiment, Process};
 use rankduel::engine::page_rules::PageRules;
 use rankduel::events::*;
 use rankduel::store::*;
@@ -23,6 +23,7 @@ use uuid::Uuid;
 
 const CREATED_AT: i64 = 1_790_000_000_000;
 const SEED: u64 = 0xfeed;
+const PROCESS: Process = Process { id: 1, since_ms: 0 };
 
 /// Every kind with its defaults, and a small horizon where one is required.
 fn policies() -> Vec<PolicySpec> {
@@ -46,10 +47,12 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
         policy,
         ties,
         duel_ttl_seconds: 60,
+        answer_window_seconds: 0,
         seed: Some(SEED),
         conclude_at: None,
         former_policies: Vec::new(),
         roster_changes: Default::default(),
+        exclusions: Vec::new(),
         pages: PageRules::default(),
     }
 }
@@ -158,6 +161,7 @@ fn clicks(selection: Selection, duel: Nonce, method: usize, slots: u16, on: &[In
         ticket: selection.ticket,
         chosen_at: 0,
         issued_at: CREATED_AT + duel as i64 % 1000,
+        unit: None,
         method: method as u32,
         sheet: Some(sheet(slots)),
         clicks,
@@ -284,6 +288,7 @@ fn outcome(selection: Selection, answer: Answer, first_left: bool, chosen_at: u6
         ticket: selection.ticket,
         chosen_at,
         issued_at: CREATED_AT,
+        unit: None,
     })
 }
 
@@ -626,10 +631,16 @@ async fn repeated_entries_count_once() {
         let Ok(Created::New(record)) = store.create_experiment(&new).await else {
             panic!("a new name")
         };
-        let loaded =
-            LoadedExperiment::open(&*store, record.clone(), 1, &Metrics::new(), Arc::default(), 0)
-                .await
-                .expect("an experiment without a log");
+        let loaded = LoadedExperiment::open(
+            &*store,
+            record.clone(),
+            PROCESS,
+            &Metrics::new(),
+            Arc::default(),
+            0,
+        )
+        .await
+        .expect("an experiment without a log");
         let script = vec![Step::Duel { answer: Answer::First, first_left: true, later: 2 }; 60];
         let log = log_of(&mut spec, &script);
         assert_eq!(log.len(), 58, "the last two answers are missing");
@@ -681,10 +692,16 @@ async fn a_cancelled_catch_up_can_be_repeated() {
     let Ok(Created::New(record)) = store.create_experiment(&new).await else {
         panic!("a new name")
     };
-    let loaded =
-        LoadedExperiment::open(&*store, record.clone(), 1, &Metrics::new(), Arc::default(), 0)
-            .await
-            .expect("an experiment without a log");
+    let loaded = LoadedExperiment::open(
+        &*store,
+        record.clone(),
+        PROCESS,
+        &Metrics::new(),
+        Arc::default(),
+        0,
+    )
+    .await
+    .expect("an experiment without a log");
     let outcome = |number: u16| {
         Event::Outcome(OutcomeEvent {
             first: number % 4,
@@ -695,6 +712,7 @@ async fn a_cancelled_catch_up_can_be_repeated() {
             ticket: 0,
             chosen_at: 0,
             issued_at: CREATED_AT,
+            unit: None,
         })
     };
     let log = entries((0..6000).map(outcome));

@@ -5,9 +5,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod exclusions;
 mod fixture;
 mod fold;
 mod pins;
+mod poolers;
 mod replicas;
 mod restart;
 mod retention;

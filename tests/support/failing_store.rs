@@ -322,6 +322,10 @@ impl Database for FailingStore {
         self.inner.kind()
     }
 
+    fn serves_one_process(&self) -> bool {
+        self.inner.serves_one_process()
+    }
+
     async fn migrate(&self) -> Result<(), StoreError> {
         self.write(self.inner.migrate()).await
     }

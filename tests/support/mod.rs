@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod failing_store;
+pub mod pooler;
 pub mod server;
 pub mod service;
 pub mod webdriver;
@@ -12,7 +13,7 @@ pub mod webdriver;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rankduel::store::{SharedStore, connect};
+use rankduel::store::{SharedStore, connect_with};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
@@ -34,8 +35,10 @@ pub const KINDS: [Kind; 2] = [Kind::Sqlite, Kind::Postgres];
 pub struct TestDatabase {
     /// Its kind.
     pub kind: Kind,
-    /// Its URL, for [`connect`] and the command line.
+    /// Its URL, for [`connect_with`] and the command line.
     pub url: String,
+    /// The pooler in front of it, which its stores use.
+    pub pooler: Option<pooler::Pooler>,
     remains: Remains,
 }
 
@@ -57,7 +60,7 @@ pub async fn fresh_database(kind: Kind) -> TestDatabase {
         Kind::Sqlite => {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let url = format!("sqlite://{}/rankduel.db", folder.path().display());
-            TestDatabase { kind, url, remains: Remains::Folder(folder) }
+            TestDatabase { kind, url, pooler: None, remains: Remains::Folder(folder) }
         }
         Kind::Postgres => {
             static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -71,16 +74,28 @@ pub async fn fresh_database(kind: Kind) -> TestDatabase {
             TestDatabase {
                 kind,
                 url,
+                pooler: None,
                 remains: Remains::Database { server: Box::new(server), name },
             }
         }
     }
 }
 
+/// A new, empty PostgreSQL database behind a pooler in transaction mode.
+pub async fn fresh_pooled_database() -> TestDatabase {
+    let mut database = fresh_database(Kind::Postgres).await;
+    database.pooler = Some(pooler::Pooler::start(&database.url, "transaction").await);
+    database
+}
+
 impl TestDatabase {
     /// A store on this database; no migrations are run.
     pub async fn connect(&self) -> SharedStore {
-        connect(&self.url).await.unwrap_or_else(|error| panic!("{:?}: {error}", self.kind))
+        let connected = match &self.pooler {
+            None => connect_with(&self.url, None).await,
+            Some(pooler) => connect_with(&pooler.declared_url(), Some(&self.url)).await,
+        };
+        connected.unwrap_or_else(|error| panic!("{:?}: {error}", self.kind))
     }
 
     /// A store on this database, migrated to the current schema.
@@ -109,7 +124,8 @@ impl TestDatabase {
         self.hold_text(statements.into()).await
     }
 
-    async fn hold_text(&self, statements: String) -> Held {
+    /// [`TestDatabase::hold`] for SQL statements that are built at run time.
+    pub async fn hold_text(&self, statements: String) -> Held {
         match self.kind {
             Kind::Sqlite => {
                 let mut connection = SqliteConnection::connect(&self.url).await.unwrap();
@@ -180,6 +196,22 @@ async fn run(server: &PgConnectOptions, statement: &str) {
         .await
         .unwrap_or_else(|error| panic!("{statement}: {error}"));
     connection.close().await.expect("closing the connection to the test server");
+}
+
+/// Runs each named test on both databases, and on PostgreSQL behind a pooler.
+#[allow(unused_macros)]
+macro_rules! on_all_databases {
+    ($($test:ident)*) => {
+        on_both_databases! { $($test)* }
+        mod pooled {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $test() {
+                    super::$test(crate::support::fresh_pooled_database().await).await;
+                }
+            )*
+        }
+    };
 }
 
 /// Runs each named test, a function that takes a database, on both databases.

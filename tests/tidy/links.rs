@@ -6,7 +6,7 @@ use crate::tree::{self, File};
 use crate::{Finding, check};
 
 /// Folders whose files are named by their path from the root in documentation and comments.
-const FOLDERS: [&str; 10] = [
+const FOLDERS: [&str; 11] = [
     "clients",
     "conformance",
     "crates",
@@ -14,6 +14,7 @@ const FOLDERS: [&str; 10] = [
     "docs",
     "fuzz",
     "migrations",
+    "packaging",
     "scripts",
     "src",
     "tests",

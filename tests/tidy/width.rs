@@ -56,8 +56,8 @@ fn comment_mark(file: &File) -> Option<&'static str> {
     }
     let extension = file.path.extension().and_then(|extension| extension.to_str());
     match extension {
-        Some("rs" | "ts" | "js" | "c") => Some("//"),
-        Some("py" | "toml" | "yml" | "env" | "cfg") => Some("#"),
+        Some("rs" | "ts" | "js" | "c" | "java" | "go" | "php") => Some("//"),
+        Some("py" | "rb" | "toml" | "yml" | "env" | "cfg") => Some("#"),
         None if is_script(file) || file.path == Path::new("Dockerfile") => Some("#"),
         _ => None,
     }

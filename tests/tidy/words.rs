@@ -89,7 +89,7 @@ pub fn findings() -> Vec<Finding> {
 fn is_searched(file: &File) -> bool {
     let is_data = file.path.starts_with("migrations") || file.path.starts_with("tests/fixtures");
     let is_this = file.path.starts_with("tests/tidy");
-    let is_text = ["rs", "md", "py", "ts", "js", "toml", "yml", "yaml"];
+    let is_text = ["rs", "md", "py", "ts", "js", "java", "go", "php", "rb", "toml", "yml", "yaml"];
     !is_data
         && !is_this
         && (is_text.iter().any(|extension| file.is(extension)) || file.text.starts_with("#!"))

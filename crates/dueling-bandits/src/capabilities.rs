@@ -1,8 +1,9 @@
-//! Capabilities that only some policies have: batches, roster changes, and deferred updates.
+//! Capabilities that only some policies have: batches, roster changes, deferred updates, and
+//! planning for a verdict.
 //!
 //! A [`Policy`](crate::Policy) returns `Some` for each capability that it has.
 
-use crate::{Duel, Observation, RosterError};
+use crate::{Duel, Observation, Outcome, RosterError};
 
 /// A policy that commits to batches of comparisons and adapts only between them. Reached by
 /// [`Policy::batches`](crate::Policy::batches).
@@ -33,6 +34,12 @@ pub trait MutableRoster {
 
     /// Never select `ranker` again. Its counts stay. Does nothing if it is retired already.
     fn retire(&mut self, ranker: usize) -> Result<(), RosterError>;
+
+    /// Keep `ranker` out of the tournament from the start, before the first step. It is retired,
+    /// and that is no change of the roster that the counts so far could have caused.
+    fn hold_out(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.retire(ranker)
+    }
 }
 
 /// A policy that can postpone work while it folds many observations in a row. Reached by
@@ -47,4 +54,18 @@ pub trait DeferredUpdates {
 
     /// Do the postponed work.
     fn catch_up(&mut self);
+}
+
+/// A policy that selects duels for a verdict that its caller gives. Reached by
+/// [`Policy::verdict_planning`](crate::Policy::verdict_planning).
+///
+/// A caller that counts every answer at once needs none of it: the policy then finds the same
+/// verdict by itself.
+pub trait VerdictPlanning {
+    /// An answer that was observed does not count for the verdict.
+    fn leave_out(&mut self, duel: Duel, outcome: Outcome);
+
+    /// All answers so far that can count have been counted, and there is no verdict. A policy that
+    /// has found one looks again, and goes on if its counts do not give it any more.
+    fn reconsider(&mut self);
 }

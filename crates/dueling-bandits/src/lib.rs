@@ -89,7 +89,7 @@ pub mod roster;
 mod saved_state;
 pub mod tally;
 
-pub use capabilities::{BatchPair, Batches, DeferredUpdates, MutableRoster};
+pub use capabilities::{BatchPair, Batches, DeferredUpdates, MutableRoster, VerdictPlanning};
 pub use counts::CountsError;
 pub use duel::{Duel, Observation, PairCounts, Selection};
 pub use in_flight::InFlight;

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use crate::{
-    BatchPair, Batches, DeferredUpdates, InFlight, MutableRoster, Observation, Outcome, PairCounts,
-    PolicyRng, RosterError, Selection, Tally,
+    BatchPair, Batches, DeferredUpdates, Duel, InFlight, MutableRoster, Observation, Outcome,
+    PairCounts, PolicyRng, RosterError, Selection, Tally, VerdictPlanning,
 };
 
 /// A dueling-bandit policy.
@@ -16,7 +16,7 @@ use crate::{
 /// therefore give the same state on every machine.
 ///
 /// Functions that only some policies have are capabilities: [`Policy::batches`],
-/// [`Policy::mutable_roster`], [`Policy::deferred_updates`].
+/// [`Policy::mutable_roster`], [`Policy::deferred_updates`], [`Policy::verdict_planning`].
 pub trait Policy: Send + Sync + Debug {
     /// The win counts and the number of steps folded so far.
     fn tally(&self) -> &Tally;
@@ -63,6 +63,11 @@ pub trait Policy: Send + Sync + Debug {
 
     /// Folds many observations faster; `None` where there is nothing to postpone.
     fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
+        None
+    }
+
+    /// Plans for a verdict; `None` where selections do not depend on one.
+    fn verdict_planning(&mut self) -> Option<&mut dyn VerdictPlanning> {
         None
     }
 
@@ -114,6 +119,20 @@ impl dyn Policy + '_ {
         }
     }
 
+    /// [`VerdictPlanning::leave_out`], where the policy plans for a verdict.
+    pub fn leave_out(&mut self, duel: Duel, outcome: Outcome) {
+        if let Some(planning) = self.verdict_planning() {
+            planning.leave_out(duel, outcome);
+        }
+    }
+
+    /// [`VerdictPlanning::reconsider`], where the policy plans for a verdict.
+    pub fn reconsider_verdict(&mut self) {
+        if let Some(planning) = self.verdict_planning() {
+            planning.reconsider();
+        }
+    }
+
     /// Do the work that `observe_deferred` postponed.
     pub fn catch_up(&mut self) {
         if let Some(deferred) = self.deferred_updates() {
@@ -140,5 +159,10 @@ impl dyn Policy + '_ {
     /// Never select `ranker` again. Its counts stay. Does nothing if it is retired already.
     pub fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
         self.mutable_roster().ok_or(RosterError::FixedRankers)?.retire(ranker)
+    }
+
+    /// Keep `ranker` out of the tournament from the start, before the first step.
+    pub fn hold_out(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.mutable_roster().ok_or(RosterError::FixedRankers)?.hold_out(ranker)
     }
 }

@@ -34,12 +34,10 @@ impl PolicySpec {
         Self::from_text_with(text, &[])
     }
 
-    /// [`PolicySpec::from_text`], with values for parameters that the text leaves out. Parameters
-    /// that the kind does not have are ignored: `horizon`, for a policy without one.
-    pub fn from_text_with(text: &str, fallbacks: &[(&str, Value)]) -> Result<Self, InvalidPolicy> {
-        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+    /// The parameters of a text `name=value,name=value`. A value is JSON, or else a string.
+    pub fn parameters_from_text(text: &str) -> Result<Map<String, Value>, InvalidPolicy> {
         let mut parameters = Map::new();
-        for part in rest.split(',').filter(|part| !part.trim().is_empty()) {
+        for part in text.split(',').filter(|part| !part.trim().is_empty()) {
             let (name, value) = part.split_once('=').ok_or_else(|| {
                 InvalidPolicy::new(
                     "",
@@ -55,6 +53,14 @@ impl PolicySpec {
                 ));
             }
         }
+        Ok(parameters)
+    }
+
+    /// [`PolicySpec::from_text`], with values for parameters that the text leaves out. Parameters
+    /// that the kind does not have are ignored: `horizon`, for a policy without one.
+    pub fn from_text_with(text: &str, fallbacks: &[(&str, Value)]) -> Result<Self, InvalidPolicy> {
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        let mut parameters = Self::parameters_from_text(rest)?;
         let kind = kind.trim();
         if let Some((_, description)) = Self::KINDS.iter().find(|(known, _)| *known == kind) {
             for (name, value) in fallbacks {

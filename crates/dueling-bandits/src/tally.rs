@@ -68,6 +68,11 @@ impl Tally {
         self.rankers
     }
 
+    /// Bytes of the win counts.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<u32>() * self.half_wins.len()
+    }
+
     /// Number of steps so far; the papers' `t` is one more.
     pub fn steps(&self) -> u64 {
         self.steps
@@ -118,6 +123,26 @@ impl Tally {
         for (cell, half_wins) in [(i * k + j, first), (j * k + i, second)] {
             self.half_wins[cell] =
                 self.half_wins[cell].saturating_add(half_wins.saturating_mul(count));
+        }
+    }
+
+    /// Take `count` wins that were recorded back. The steps stay.
+    pub(crate) fn remove_run(&mut self, duel: Duel, outcome: Outcome, count: u32) {
+        let (first, second) = outcome.half_wins();
+        let (i, j, k) = (duel.first, duel.second, self.rankers);
+        for (cell, half_wins) in [(i * k + j, first), (j * k + i, second)] {
+            self.half_wins[cell] =
+                self.half_wins[cell].saturating_sub(half_wins.saturating_mul(count));
+        }
+    }
+
+    /// Take the wins of `part`, which has at most as many rankers, back. The steps stay.
+    pub(crate) fn remove(&mut self, part: &Tally) {
+        for i in 0..part.rankers {
+            for j in 0..part.rankers {
+                let cell = i * self.rankers + j;
+                self.half_wins[cell] = self.half_wins[cell].saturating_sub(part.half_wins(i, j));
+            }
         }
     }
 

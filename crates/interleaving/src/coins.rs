@@ -6,6 +6,8 @@
 use rand::rngs::ChaCha12Rng;
 use rand::{Rng, SeedableRng};
 
+use crate::share::Share;
+
 /// The generator of simulations: fast and seedable. It is not part of any stored state.
 pub type FastRng = rand::rngs::Xoshiro256PlusPlus;
 
@@ -17,6 +19,9 @@ pub trait Coins {
     /// Draws an index with probability proportional to its weight. Weights are finite and not
     /// negative, and at least one is positive.
     fn choose(&mut self, weights: &[f64]) -> usize;
+
+    /// Tosses a coin that shows `true` with the probability `numerator` / [`Share::ONE`], exactly.
+    fn happens(&mut self, numerator: u32) -> bool;
 }
 
 /// The coins of one duel: ChaCha with 12 rounds, keyed with the duel's seed. They are the same on
@@ -49,6 +54,10 @@ impl Coins for DuelCoins {
     fn choose(&mut self, weights: &[f64]) -> usize {
         choose(&mut self.0, weights)
     }
+
+    fn happens(&mut self, numerator: u32) -> bool {
+        happens(&mut self.0, numerator)
+    }
 }
 
 /// The coins of a simulation, drawn from a fast generator.
@@ -63,13 +72,21 @@ impl Coins for FastCoins<'_> {
     fn choose(&mut self, weights: &[f64]) -> usize {
         choose(self.0, weights)
     }
+
+    fn happens(&mut self, numerator: u32) -> bool {
+        happens(self.0, numerator)
+    }
 }
 
-// These two functions do not use a library of distributions, because its values may change between
+// These functions do not use a library of distributions, because its values may change between
 // versions. A duel issued before an upgrade must be credited in the same way after it.
 
 fn left(rng: &mut impl Rng) -> bool {
     rng.next_u64() >> 63 == 0
+}
+
+fn happens(rng: &mut impl Rng, numerator: u32) -> bool {
+    rng.next_u64() >> (64 - Share::ONE.trailing_zeros()) < u64::from(numerator)
 }
 
 fn choose(rng: &mut impl Rng, weights: &[f64]) -> usize {

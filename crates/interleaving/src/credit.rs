@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::coins::Coins;
 use crate::draft::Team;
+use crate::share::Share;
 
 /// Scores closer to 0 than this are ties: the difference is rounding, not preference.
 const ROUNDING: f64 = 1e-12;
@@ -35,6 +36,24 @@ pub struct CreditSlot {
     pub competitive: bool,
 }
 
+/// How a score becomes an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScoreVerdict {
+    /// The side with more credit wins.
+    #[default]
+    Sign,
+    /// The side with more credit wins with a probability in proportion to the score, and the page
+    /// is a tie otherwise. Random clicks prefer neither side.
+    Score,
+}
+
+impl ScoreVerdict {
+    pub(crate) fn is_sign(&self) -> bool {
+        *self == ScoreVerdict::Sign
+    }
+}
+
 /// Which side won a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -43,7 +62,8 @@ pub enum Outcome {
     Left,
     /// The right ranker.
     Right,
-    /// Both sides earned the same credit.
+    /// Both sides earned the same credit, or the coin of [`ScoreVerdict::Score`] decided for
+    /// neither.
     Tie,
     /// The page carries no signal; [`NoSignal`] has the reason.
     None,
@@ -66,6 +86,10 @@ pub enum NoSignal {
 pub struct Credit {
     /// Which side won.
     pub outcome: Outcome,
+    /// The mean outcome over the coins of crediting, as an exact number: 1 if the left side wins
+    /// for certain, and 1/2 for a page without a signal. Averages of it have less noise than
+    /// averages of `outcome`.
+    pub share: Share,
     /// The left side's credit, in the unit of the method: the weight of its clicks (team draft,
     /// balanced, expected clicks), the probability that it has more of them (probabilistic), or the
     /// sum of the credits in its favour (optimized).
@@ -85,6 +109,32 @@ impl Credit {
     /// `left - right`: positive in favour of the left.
     pub fn score(&self) -> f64 {
         self.left - self.right
+    }
+}
+
+impl Share {
+    /// The share of a page with this outcome and no other evidence.
+    pub fn of_outcome(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Left => Self::LEFT,
+            Outcome::Right => Self::RIGHT,
+            Outcome::Tie | Outcome::None => Self::EVEN,
+        }
+    }
+
+    /// An outcome with this mean: the side with more wins with the probability `|2 x - 1|`, and
+    /// the page is a tie otherwise. If ties count as half a win, or are decided by a fair coin, the
+    /// left side's mean is exactly this share. If ties do not count, the side with more is still
+    /// the more frequent winner, and an even share leaves no noise.
+    pub fn draw(self, coins: &mut impl Coins) -> Outcome {
+        let (left, right) = (self.numerator(), self.mirrored().numerator());
+        if left == right || !coins.happens(left.abs_diff(right)) {
+            Outcome::Tie
+        } else if left > right {
+            Outcome::Left
+        } else {
+            Outcome::Right
+        }
     }
 }
 

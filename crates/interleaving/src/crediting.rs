@@ -2,27 +2,30 @@
 
 use crate::clicks::{Click, InvalidClick, MAX_WEIGHT};
 use crate::coins::Coins;
-use crate::credit::{ClickedSlot, Credit, CreditSheet, NoSignal, Outcome, Score};
-use crate::methods::probabilistic::{PosteriorVerdict, Probabilistic};
+use crate::credit::{ClickedSlot, Credit, CreditSheet, NoSignal, Outcome, Score, ScoreVerdict};
+use crate::methods::balanced::{Balanced, BalancedCredit};
+use crate::methods::probabilistic::PosteriorVerdict;
 use crate::methods::{balanced, optimized, probabilistic, team_draft};
+use crate::share::{BoundedScore, Share};
 use crate::spec::{Method, Spec};
 
 /// The credit that `clicks` earn on the list of `sheet`. The order of the clicks does not matter,
 /// nor do repeated clicks on one document.
 ///
 /// `coins` must be fresh coins of the duel ([`DuelCoins::crediting`](crate::DuelCoins::crediting)),
-/// so that the same clicks always have the same outcome. Only a probabilistic spec with
-/// [`PosteriorVerdict::Drawn`] uses them.
+/// so that the same clicks always have the same outcome. Only verdicts that draw use them:
+/// [`ScoreVerdict::Score`], [`PosteriorVerdict::Score`] and [`PosteriorVerdict::Drawn`].
 pub fn credit(
     spec: &Spec,
     sheet: &CreditSheet,
     clicks: &[Click],
     coins: &mut impl Coins,
 ) -> Result<Credit, InvalidClick> {
-    let weights = weights_by_position(sheet, clicks)?;
+    let mut weights = weights_by_position(sheet, clicks)?;
+    let all = weights.iter().filter(|&&weight| weight > 0).count();
+    let counted = Counted::of(spec, sheet, &mut weights);
     let clicked = creditable(spec, sheet, &weights);
     let score = if clicked.is_empty() { Score::default() } else { score(spec, sheet, &clicked) };
-    let all = weights.iter().filter(|&&weight| weight > 0).count();
     let no_signal = if all == 0 {
         Some(NoSignal::NoClick)
     } else if !sheet.informative {
@@ -32,20 +35,79 @@ pub fn credit(
     } else {
         None
     };
+    let (outcome, share) = match verdict(spec) {
+        _ if no_signal.is_some() => (Outcome::None, Share::EVEN),
+        PosteriorVerdict::Sign => {
+            let outcome = score.outcome();
+            (outcome, Share::of_outcome(outcome))
+        }
+        PosteriorVerdict::Drawn => {
+            let counted = Counted { most: clicked_weight(&clicked), idle: Vec::new() };
+            (score.draw(coins), bounded(spec, sheet, &clicked, &counted).share())
+        }
+        PosteriorVerdict::Score => {
+            let share = bounded(spec, sheet, &clicked, &counted).share();
+            (share.draw(coins), share)
+        }
+    };
     Ok(Credit {
-        outcome: match spec.method {
-            _ if no_signal.is_some() => Outcome::None,
-            Method::Probabilistic(Probabilistic { verdict: PosteriorVerdict::Drawn, .. }) => {
-                score.draw(coins)
-            }
-            _ => score.outcome(),
-        },
+        outcome,
+        share,
         left: score.left,
         right: score.right,
         creditable: clicked.len(),
         ignored: all - clicked.len(),
         no_signal,
     })
+}
+
+/// How the credit of a method becomes an outcome.
+fn verdict(spec: &Spec) -> PosteriorVerdict {
+    let of = |verdict| match verdict {
+        ScoreVerdict::Sign => PosteriorVerdict::Sign,
+        ScoreVerdict::Score => PosteriorVerdict::Score,
+    };
+    match spec.method {
+        Method::TeamDraft(parameters) => of(parameters.verdict),
+        Method::Balanced(parameters) => of(parameters.verdict),
+        Method::Probabilistic(parameters) => parameters.verdict,
+        Method::Optimized(parameters) => of(parameters.verdict),
+    }
+}
+
+/// What a bounded score needs beside the clicks that earn credit.
+struct Counted {
+    /// The weight of a score of full size: that of all clicks, but at least that of the heaviest
+    /// click that there can be. Clicks on positions that earn no credit on this page are part of
+    /// it if they earn some on another page of the two lists. So it depends on the clicked
+    /// positions and not on the page.
+    most: i128,
+    /// The weights of those clicks that earn no credit on this page.
+    idle: Vec<u32>,
+}
+
+impl Counted {
+    /// Applies the spec's weights of clicks to the weights of events, by position.
+    fn of(spec: &Spec, sheet: &CreditSheet, weights: &mut [u32]) -> Self {
+        let end = match spec.method {
+            Method::Optimized(optimized) if !sheet.fell_back => optimized.depth as usize,
+            _ => usize::MAX,
+        };
+        let drafted = (0..sheet.slots.len()).filter(|&at| sheet.slots[at].team.is_some());
+        let counted: Vec<usize> = drafted.take(end).filter(|&at| weights[at] > 0).collect();
+        let mut least = counted.iter().map(|&at| weights[at]).max().unwrap_or(0);
+        if let Some(features) = spec.click_weights {
+            least *= features.largest();
+            features.apply(weights, &counted);
+        }
+        let all: i128 = counted.iter().map(|&at| i128::from(weights[at])).sum();
+        let idle = counted.iter().filter(|&&at| !sheet.slots[at].competitive);
+        Self { most: all.max(least.into()), idle: idle.map(|&at| weights[at]).collect() }
+    }
+}
+
+fn clicked_weight(clicked: &[ClickedSlot]) -> i128 {
+    clicked.iter().map(|click| i128::from(click.weight)).sum()
 }
 
 /// The largest weight of the clicks on each position; 0 where there is no click.
@@ -65,12 +127,7 @@ fn weights_by_position(sheet: &CreditSheet, clicks: &[Click]) -> Result<Vec<u32>
 
 /// The clicked slots that can earn credit, with their ranks after the cut.
 fn creditable(spec: &Spec, sheet: &CreditSheet, weights: &[u32]) -> Vec<ClickedSlot> {
-    let depths = match spec.method {
-        Method::Optimized(optimized) if !sheet.fell_back => {
-            sheet.depths.map(|d| d.min(optimized.depth))
-        }
-        _ => sheet.depths,
-    };
+    let depths = depths(spec, sheet);
     let in_cut = |rank: u32, depth: u32| if (1..=depth).contains(&rank) { rank } else { depth + 1 };
     weights
         .iter()
@@ -84,13 +141,50 @@ fn creditable(spec: &Spec, sheet: &CreditSheet, weights: &[u32]) -> Vec<ClickedS
         .collect()
 }
 
+/// The lengths of the lists that ranks refer to.
+fn depths(spec: &Spec, sheet: &CreditSheet) -> [u32; 2] {
+    match spec.method {
+        Method::Optimized(optimized) if !sheet.fell_back => {
+            sheet.depths.map(|depth| depth.min(optimized.depth))
+        }
+        _ => sheet.depths,
+    }
+}
+
 fn score(spec: &Spec, sheet: &CreditSheet, clicked: &[ClickedSlot]) -> Score {
     match spec.method {
         Method::Optimized(optimized) if !sheet.fell_back => {
             optimized::score(clicked, optimized.credit)
         }
-        Method::TeamDraft(_) | Method::Optimized(_) => team_draft::score(clicked),
-        Method::Balanced(_) => balanced::score(clicked),
+        Method::Balanced(Balanced { credit: BalancedCredit::Published, .. }) => {
+            balanced::score(clicked)
+        }
+        Method::TeamDraft(_) | Method::Balanced(_) | Method::Optimized(_) => {
+            team_draft::score(clicked)
+        }
         Method::Probabilistic(parameters) => probabilistic::score(sheet, clicked, parameters),
+    }
+}
+
+/// The score in integers.
+fn bounded(
+    spec: &Spec,
+    sheet: &CreditSheet,
+    clicked: &[ClickedSlot],
+    counted: &Counted,
+) -> BoundedScore {
+    let most = counted.most;
+    match spec.method {
+        Method::Optimized(optimized) if !sheet.fell_back => {
+            optimized::bounded(clicked, optimized.credit, depths(spec, sheet), most)
+        }
+        // A spec with this credit has no other verdict than the sign.
+        Method::Balanced(Balanced { credit: BalancedCredit::Published, .. }) => BoundedScore::NONE,
+        Method::TeamDraft(_) | Method::Balanced(_) | Method::Optimized(_) => {
+            BoundedScore { value: team_draft::difference(clicked), bound: most }
+        }
+        Method::Probabilistic(parameters) => {
+            probabilistic::bounded(sheet, clicked, &counted.idle, parameters, most)
+        }
     }
 }

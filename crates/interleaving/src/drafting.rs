@@ -18,7 +18,7 @@ pub fn draft(
 ) -> Draft {
     match spec.method {
         Method::TeamDraft(parameters) => team_draft::draft(lists, parameters.shared, length, coins),
-        Method::Balanced(_) => balanced::draft(lists, length, coins),
+        Method::Balanced(parameters) => balanced::draft(lists, parameters.credit, length, coins),
         Method::Probabilistic(parameters) => {
             probabilistic::draft(lists, parameters.tau, length, coins)
         }

@@ -50,6 +50,7 @@
 #![warn(missing_docs)]
 
 pub mod click_models;
+mod click_weights;
 mod clicks;
 mod coins;
 mod credit;
@@ -60,12 +61,14 @@ mod lists;
 pub mod methods;
 mod page;
 mod request;
+mod share;
 mod spec;
 mod text;
 
+pub use click_weights::{ClickWeights, MAX_FEATURE, WEIGHTED_POSITIONS};
 pub use clicks::{Click, InvalidClick, MAX_WEIGHT};
 pub use coins::{Coins, DuelCoins, FastCoins, FastRng};
-pub use credit::{Credit, CreditSheet, CreditSlot, NoSignal, Outcome};
+pub use credit::{Credit, CreditSheet, CreditSlot, NoSignal, Outcome, ScoreVerdict};
 pub use crediting::credit;
 pub use draft::{Draft, Drafted, Note, Team};
 pub use drafting::draft;
@@ -73,4 +76,5 @@ pub use lists::{DepthPolicy, Lists};
 pub use methods::optimized::{PlanCache, Plans, Uncached};
 pub use page::{Page, Slot, alone, interleave};
 pub use request::{InvalidRequest, MAX_DEPTH, MAX_DOCUMENTS, MAX_PINS, Pin, Request};
+pub use share::Share;
 pub use spec::{InvalidSpec, Method, Spec};

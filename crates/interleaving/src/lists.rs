@@ -3,15 +3,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How rankings of different lengths are treated. A longer list would get more slots, so that
-/// random clicks would prefer it.
+/// How rankings of different lengths are treated. If every slot earned credit, a longer list would
+/// have more of them, so that random clicks would prefer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DepthPolicy {
-    /// Both are cut to the length of the shorter one.
-    #[default]
+    /// Both are cut to the length of the shorter one. A page can be shorter than that of either
+    /// ranker alone.
     Min,
-    /// As `min`; the rest of the longer one follows and earns no credit.
+    /// As `min`; the rest of the longer one follows and earns no credit. A page is never shorter
+    /// than that of either ranker alone.
+    #[default]
     Max,
     /// Neither is cut, and every slot can earn credit. The papers do this; it is unfair to the
     /// shorter list.

@@ -5,15 +5,21 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::click_weights::{ClickWeights, MAX_FEATURE};
+use crate::credit::ScoreVerdict;
 use crate::lists::DepthPolicy;
-use crate::methods::balanced::Balanced;
+use crate::methods::balanced::{Balanced, BalancedCredit};
 use crate::methods::optimized::{MAX_DEPTH, MAX_LISTS, Optimized};
-use crate::methods::probabilistic::Probabilistic;
+use crate::methods::probabilistic::{PosteriorCredit, Probabilistic};
 use crate::methods::team_draft::TeamDraft;
 use crate::text::{InvalidText, KindText};
 
-/// A method and the depth policy of its lists. In JSON: `{"kind": "…", …parameters}`, where every
-/// parameter is optional.
+/// A method, the depth policy of its lists and the weights of clicks. In JSON: `{"kind": "…",
+/// …parameters}`, where every parameter is optional.
+///
+/// [`Spec::from_json`] and [`Spec::from_text`] read what a user writes. `Deserialize` reads what
+/// `Serialize` wrote, now or earlier. They differ in two defaults: a stored spec without a `verdict`
+/// takes the sign, and one without a `depth_policy` takes `min`, as all specs once did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spec {
     /// The method and its parameters.
@@ -21,6 +27,9 @@ pub struct Spec {
     pub method: Method,
     /// How rankings of different lengths are treated.
     pub depth_policy: DepthPolicy,
+    /// Weights of clicks by their features; without it, all clicks weigh the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub click_weights: Option<ClickWeights>,
 }
 
 /// An interleaving method with its parameters.
@@ -42,6 +51,7 @@ impl Default for Spec {
         Self {
             method: Method::TeamDraft(TeamDraft::default()),
             depth_policy: DepthPolicy::default(),
+            click_weights: None,
         }
     }
 }
@@ -65,10 +75,10 @@ impl InvalidSpec {
 impl Method {
     /// The name of every kind, and its parameters.
     pub const KINDS: [(&'static str, &'static [&'static str]); 4] = [
-        ("team-draft", &["shared"]),
-        ("balanced", &[]),
+        ("team-draft", &["shared", "verdict"]),
+        ("balanced", &["credit", "verdict"]),
         ("probabilistic", &["tau", "credit", "verdict"]),
-        ("optimized", &["credit", "depth", "max_lists"]),
+        ("optimized", &["credit", "depth", "max_lists", "verdict"]),
     ];
 
     /// The kind's name.
@@ -85,17 +95,14 @@ impl Method {
 impl Spec {
     /// A spec with the default depth policy.
     pub fn of(method: Method) -> Self {
-        Self { method, depth_policy: DepthPolicy::default() }
+        Self { method, ..Self::default() }
     }
 
     /// Reads and checks a spec from its JSON object.
     pub fn from_json(mut object: Map<String, Value>) -> Result<Self, InvalidSpec> {
-        let depth_policy = match object.remove("depth_policy") {
-            Some(value) => serde_json::from_value(value).map_err(|error| {
-                InvalidSpec::new("depth_policy", format!("`depth_policy`: {error}"))
-            })?,
-            None => DepthPolicy::default(),
-        };
+        let depth_policy =
+            common(&mut object, "depth_policy")?.unwrap_or_else(DepthPolicy::default);
+        let click_weights = common(&mut object, "click_weights")?;
         let kind = match object.remove("kind") {
             Some(Value::String(kind)) => kind,
             Some(other) => {
@@ -117,7 +124,7 @@ impl Spec {
             return Err(InvalidSpec::new("kind", detail));
         };
         if let Some(unknown) = object.keys().find(|name| !known.contains(&name.as_str())) {
-            let takes: Vec<&str> = known.iter().copied().chain(["depth_policy"]).collect();
+            let takes: Vec<&str> = known.iter().copied().chain(COMMON).collect();
             let detail = format!(
                 "method `{kind}` has no parameter `{unknown}`; it takes: {}",
                 takes.join(", ")
@@ -130,7 +137,7 @@ impl Spec {
             "probabilistic" => Method::Probabilistic(read(&kind, object)?),
             _ => Method::Optimized(read(&kind, object)?),
         };
-        let spec = Self { method, depth_policy };
+        let spec = Self { method, depth_policy, click_weights };
         spec.validate()?;
         Ok(spec)
     }
@@ -147,19 +154,20 @@ impl Spec {
         Self::from_json(object)
     }
 
-    /// Checks the ranges of the parameters.
+    /// Checks the ranges of the parameters, and that they fit each other.
     pub fn validate(&self) -> Result<(), InvalidSpec> {
+        let refused = |parameter: &str, detail: String| Err(InvalidSpec::new(parameter, detail));
         match self.method {
             Method::Probabilistic(Probabilistic { tau, .. }) if !(tau > 0.0 && tau <= 10.0) => {
-                Err(InvalidSpec::new(
+                return refused(
                     "tau",
                     format!("`tau` is {tau}; it must be above 0 and at most 10"),
-                ))
+                );
             }
             Method::Optimized(Optimized { depth, .. }) if !(1..=MAX_DEPTH).contains(&depth) => {
                 let detail =
                     format!("`depth` is {depth}; it must be a whole number from 1 to {MAX_DEPTH}");
-                Err(InvalidSpec::new("depth", detail))
+                return refused("depth", detail);
             }
             Method::Optimized(Optimized { max_lists, .. })
                 if !(1..=MAX_LISTS).contains(&max_lists) =>
@@ -167,10 +175,43 @@ impl Spec {
                 let detail = format!(
                     "`max_lists` is {max_lists}; it must be a whole number from 1 to {MAX_LISTS}"
                 );
-                Err(InvalidSpec::new("max_lists", detail))
+                return refused("max_lists", detail);
             }
-            _ => Ok(()),
+            Method::Balanced(Balanced {
+                credit: BalancedCredit::Published,
+                verdict: ScoreVerdict::Score,
+            }) => {
+                let detail = "`verdict` is score, but the published credit of balanced \
+                              interleaving has no fair score; choose `credit` debiased";
+                return refused("verdict", detail.into());
+            }
+            _ => {}
         }
+        self.validate_click_weights()
+    }
+
+    fn validate_click_weights(&self) -> Result<(), InvalidSpec> {
+        let Some(weights) = self.click_weights else { return Ok(()) };
+        let name = "click_weights";
+        if let Some(feature) = weights.out_of_range() {
+            let detail = format!(
+                "`{feature}` of `{name}` must be from 0 to {MAX_FEATURE}, and a position must weigh \
+                 more than 0"
+            );
+            return Err(InvalidSpec::new(name, detail));
+        }
+        let instead = match self.method {
+            Method::Balanced(Balanced { credit: BalancedCredit::Published, .. }) => "debiased",
+            Method::Probabilistic(Probabilistic {
+                credit: PosteriorCredit::MoreClicks, ..
+            }) => "expected-clicks",
+            _ => return Ok(()),
+        };
+        let detail = format!(
+            "`{name}` needs a credit that adds up clicks; choose `credit` {instead} of method `{}`",
+            self.method.kind()
+        );
+        Err(InvalidSpec::new(name, detail))
     }
 }
 
@@ -182,6 +223,19 @@ impl From<InvalidText> for InvalidSpec {
         };
         Self::new(parameter, error.to_string())
     }
+}
+
+/// The parameters that every kind has.
+const COMMON: [&str; 2] = ["depth_policy", "click_weights"];
+
+/// Reads a parameter that every kind has; `None` if it is missing.
+fn common<T: DeserializeOwned>(
+    object: &mut Map<String, Value>,
+    name: &str,
+) -> Result<Option<T>, InvalidSpec> {
+    let Some(value) = object.remove(name) else { return Ok(None) };
+    let read = serde_json::from_value(value);
+    read.map(Some).map_err(|error| InvalidSpec::new(name, format!("`{name}`: {error}")))
 }
 
 /// Reads the parameters of a kind.
@@ -198,6 +252,11 @@ fn kinds() -> String {
 
 impl<'de> Deserialize<'de> for Spec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::from_json(Map::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        let mut stored = Map::deserialize(deserializer)?;
+        if stored.get("kind").is_some_and(|kind| kind == "probabilistic" || kind == "optimized") {
+            stored.entry("verdict").or_insert_with(|| "sign".into());
+        }
+        stored.entry("depth_policy").or_insert_with(|| "min".into());
+        Self::from_json(stored).map_err(serde::de::Error::custom)
     }
 }

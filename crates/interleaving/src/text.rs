@@ -21,7 +21,7 @@ impl<'a> KindText<'a> {
     pub fn parse(text: &'a str) -> Result<Self, InvalidText> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let mut parameters = BTreeMap::new();
-        for part in rest.split(',').filter(|part| !part.trim().is_empty()) {
+        for part in parts(rest).filter(|part| !part.trim().is_empty()) {
             let (name, value) = part.split_once('=').ok_or_else(|| InvalidText::NotAParameter {
                 part: part.into(),
                 text: text.into(),
@@ -34,4 +34,17 @@ impl<'a> KindText<'a> {
         }
         Ok(Self { kind: kind.trim(), parameters })
     }
+}
+
+/// The parts between commas, except for commas within brackets: a value may be a JSON object.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_i32;
+    text.split(move |character| {
+        depth += match character {
+            '[' | '{' => 1,
+            ']' | '}' => -1,
+            _ => 0,
+        };
+        character == ',' && depth <= 0
+    })
 }

@@ -11,7 +11,7 @@ use interleaving::{
 use super::bytes::Bytes;
 
 /// Each method, with several values of its parameters.
-const METHODS: [&str; 14] = [
+const METHODS: [&str; 20] = [
     "team-draft",
     "team-draft:shared=credit-all",
     "team-draft:shared=ignore-prefix",
@@ -26,6 +26,12 @@ const METHODS: [&str; 14] = [
     "optimized:depth=3,credit=linear",
     "optimized:depth=10,max_lists=2",
     "optimized",
+    "optimized:verdict=sign",
+    "probabilistic:verdict=sign",
+    "probabilistic:credit=expected-clicks,click_weights={\"lowest\":3,\"only\":100}",
+    "team-draft:verdict=score",
+    "balanced",
+    "balanced:credit=debiased,verdict=score",
 ];
 
 /// The input is `method · coins · offset · length · lists · pins · clicks`. The method is one byte.

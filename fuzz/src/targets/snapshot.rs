@@ -93,6 +93,7 @@ pub fn restore_fold(spec: &ExperimentSpec, content: &[u8]) {
                 ticket: selection.ticket,
                 chosen_at: fold.position(),
                 issued_at: 0,
+                unit: None,
             })
         };
         let Some(position) = fold.position().checked_add(1) else { return };

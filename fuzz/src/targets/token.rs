@@ -47,6 +47,7 @@ const TOKEN: DuelToken = DuelToken {
     ticket: 9,
     chosen_at: 100,
     issued_at: 0,
+    unit: None,
     expires_at: CHANGED_AT + 60_000,
     nonce: 77,
 };

@@ -84,6 +84,7 @@ impl Answers {
             issued_at: now,
             expires_at: now + TIME_TO_LIVE.as_millis() as i64,
             nonce: self.nonce,
+            unit: None,
         });
         let outcome = if first_wins { "left" } else { "right" };
         format!("{{\"duel_id\":\"{duel_id}\",\"outcome\":\"{outcome}\"}}")
@@ -98,10 +99,12 @@ pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
         policy: PolicySpec::from_text("d-ts-plus").context("the policy is invalid")?,
         ties: TieRule::Skip,
         duel_ttl_seconds: DEFAULT_DUEL_TTL_SECONDS,
+        answer_window_seconds: 0,
         seed: None,
         conclude_at: None,
         former_policies: Vec::new(),
         roster_changes: Default::default(),
+        exclusions: Vec::new(),
         pages: PageRules::default(),
     })
 }

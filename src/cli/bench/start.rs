@@ -114,6 +114,7 @@ fn outcome(rng: &mut PolicyRng) -> OutcomeEvent {
         ticket: 0,
         chosen_at: 0,
         issued_at: 1_790_000_000_000,
+        unit: None,
     }
 }
 

@@ -192,6 +192,8 @@ async fn demo(args: DemoArgs, policy: Option<PolicySpec>, mut world: World) -> a
         "rankers": world.rankers,
         "seed": args.seed,
         "duel_ttl_seconds": if in_batches { 2 } else { DEFAULT_DUEL_TTL_SECONDS },
+        // the simulated users answer at once
+        "answer_window_seconds": 0,
     });
     if let Some(policy) = &policy {
         body["policy"] = json!(policy);

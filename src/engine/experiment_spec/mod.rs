@@ -1,12 +1,14 @@
 //! What an experiment is: its spec, and the rules that a spec must satisfy.
 
 mod conclude_at;
+mod exclusions;
 mod field_error;
 pub mod page_rules;
 mod ranker;
 mod spec;
 
 pub use conclude_at::{CONFIDENCE, ConcludeAt, MARGIN};
+pub use exclusions::{MAX_EXCLUDED_UNITS, MAX_EXCLUSIONS};
 pub use field_error::{FieldError, pointer_part};
 pub use ranker::Ranker;
 pub use spec::{

@@ -14,6 +14,9 @@ use interleaving::{self, MAX_WEIGHT};
 pub const CLICK: &str = "click";
 /// Default time from issuing a duel to settling it on the clicks that have arrived.
 pub const DEFAULT_SETTLE_AFTER_SECONDS: u32 = 1800;
+/// Default share of pages that compare the two ids of a canary, and the largest one.
+pub const DEFAULT_CANARY_SHARE: f64 = 0.05;
+const MAX_CANARY_SHARE: f64 = 0.5;
 /// Most kinds of events that can have a weight.
 pub const MAX_EVENTS: usize = 32;
 /// Most method versions of one experiment: pages are counted for each version.
@@ -29,10 +32,14 @@ pub struct PageRules {
     /// Weight of each kind of event on a document, 1 to [`MAX_WEIGHT`].
     pub event_weights: BTreeMap<String, u32>,
     /// Time from issuing a duel to settling it on the clicks that have arrived. Without it,
-    /// [`DEFAULT_SETTLE_AFTER_SECONDS`] or the time to live of a duel, whichever is shorter.
+    /// [`DEFAULT_SETTLE_AFTER_SECONDS`] or the time in which answers come, whichever is shorter.
     pub settle_after_seconds: Option<u32>,
     /// Two ids of the same ranker, for an A/A test: they should show no difference.
     pub canary: Option<[String; 2]>,
+    /// Share of pages that compare them. The second id is then no ranker of the tournament. With 0
+    /// it is, and the policy selects their duels.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub canary_share: f64,
 }
 
 impl Default for PageRules {
@@ -42,15 +49,21 @@ impl Default for PageRules {
             event_weights: BTreeMap::from([(CLICK.to_owned(), 1)]),
             settle_after_seconds: None,
             canary: None,
+            canary_share: 0.0,
         }
     }
 }
 
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
 impl PageRules {
-    /// Time from issuing a duel to settling it, for duels that live `duel_ttl_seconds`.
-    pub fn settle_after_seconds(&self, duel_ttl_seconds: u32) -> u32 {
+    /// Time from issuing a duel to settling it, for duels whose answers come within `answers_within`
+    /// seconds.
+    pub fn settle_after_seconds(&self, answers_within: u32) -> u32 {
         self.settle_after_seconds
-            .unwrap_or_else(|| DEFAULT_SETTLE_AFTER_SECONDS.min(duel_ttl_seconds))
+            .unwrap_or_else(|| DEFAULT_SETTLE_AFTER_SECONDS.min(answers_within))
     }
 
     /// All errors.
@@ -99,6 +112,15 @@ impl PageRules {
                 let detail = "a canary is two different ids of the same ranker".to_owned();
                 errors.push(FieldError::new("/canary", detail));
             }
+        }
+        let share = self.canary_share;
+        if !(0.0..=MAX_CANARY_SHARE).contains(&share) {
+            let detail = format!("`canary_share` is {share}; it must be 0 to {MAX_CANARY_SHARE}");
+            errors.push(FieldError::new("/canary_share", detail));
+        }
+        if share != 0.0 && self.canary.is_none() {
+            let detail = "`canary_share` needs a `canary`".to_owned();
+            errors.push(FieldError::new("/canary_share", detail));
         }
         errors
     }

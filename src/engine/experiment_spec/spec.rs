@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::conclude_at::ConcludeAt;
+use super::exclusions;
 use super::field_error::FieldError;
 use super::page_rules::PageRules;
 use super::ranker::Ranker;
+use crate::events::{Exclusion, UnitHash};
 use dueling_bandits::evidence::Target;
 use dueling_bandits::{MAX_RANKERS, MIN_RANKERS, PolicySpec, Roster, TieRule};
 
@@ -30,6 +32,10 @@ pub struct ExperimentSpec {
     pub ties: TieRule,
     /// Time to live of a duel: feedback after it is refused.
     pub duel_ttl_seconds: u32,
+    /// Time within which the answers come that the verdict counts: it counts a duel once this time
+    /// has passed since its issue. 0: it counts every answer as it arrives.
+    #[serde(default)]
+    pub answer_window_seconds: u32,
     /// The requested seed; without one, the service draws it.
     pub seed: Option<u64>,
     /// When the service concludes the experiment by itself; without it, never.
@@ -41,6 +47,9 @@ pub struct ExperimentSpec {
     /// How `rankers` has changed since the creation: one change for each such entry of the log.
     #[serde(default, skip_serializing_if = "RosterChanges::is_none")]
     pub roster_changes: RosterChanges,
+    /// The units whose answers do not count: one exclusion for each such entry of the log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclusions: Vec<Exclusion>,
     /// Rules for its pages.
     #[serde(default)]
     pub pages: PageRules,
@@ -170,6 +179,24 @@ impl ExperimentSpec {
                 format!("policy `{}` cannot serve an experiment: {reason}", self.policy.kind()),
             ));
         }
+        if self.held_out().is_some() {
+            let in_the_way = match self.policy.description().fixed_rankers {
+                Some(why) => Some(format!(
+                    "policy `{}` cannot leave a ranker out of the tournament: {why}",
+                    self.policy.kind()
+                )),
+                None => (self.initial_rankers() <= MIN_RANKERS).then(|| {
+                    format!(
+                        "without the canary's second id, fewer than {MIN_RANKERS} rankers are left"
+                    )
+                }),
+            };
+            errors.extend(in_the_way.map(|why| {
+                let detail =
+                    format!("{why}; with `canary_share` 0, it is a ranker like the others");
+                FieldError::new("/canary", detail)
+            }));
+        }
         if let Some(conclude_at) = &self.conclude_at {
             errors.extend(conclude_at.errors());
         }
@@ -182,8 +209,45 @@ impl ExperimentSpec {
                 ),
             ));
         }
+        let window = self.answer_window_seconds;
+        if window > self.duel_ttl_seconds {
+            errors.push(FieldError::new(
+                "/answer_window_seconds",
+                format!(
+                    "`answer_window_seconds` is {window}; it must be 0 to `duel_ttl_seconds`, {}",
+                    self.duel_ttl_seconds
+                ),
+            ));
+        }
+        if let Some(settle) = self.pages.settle_after_seconds
+            && window > 0
+            && window < settle
+        {
+            errors.push(FieldError::new(
+                "/answer_window_seconds",
+                format!(
+                    "`answer_window_seconds` is {window}; clicks settle later, after \
+                     `settle_after_seconds`, {settle}"
+                ),
+            ));
+        }
         errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
+        errors.extend(exclusions::errors(&self.exclusions, "/exclude"));
         errors
+    }
+
+    /// Time within which the answers come that the verdict counts, in milliseconds.
+    pub fn answer_window_ms(&self) -> i64 {
+        i64::from(self.answer_window_seconds) * 1000
+    }
+
+    /// Time from issuing a duel to settling it on the clicks that have arrived.
+    pub fn settle_after_seconds(&self) -> u32 {
+        let answers_within = match self.answer_window_seconds {
+            0 => self.duel_ttl_seconds,
+            window => window,
+        };
+        self.pages.settle_after_seconds(answers_within)
     }
 
     /// What the verdict of this experiment must achieve.
@@ -213,12 +277,37 @@ impl ExperimentSpec {
         changed
     }
 
+    /// The spec with more units excluded.
+    pub fn with_exclusion(&self, exclusion: Exclusion) -> Self {
+        let mut changed = self.clone();
+        changed.exclusions.push(exclusion);
+        changed
+    }
+
+    /// The units whose answers do not count.
+    pub fn excluded_units(&self) -> impl Iterator<Item = UnitHash> + '_ {
+        exclusions::units(&self.exclusions)
+    }
+
+    /// How often the log was folded anew from its beginning: by another policy, or without some
+    /// units.
+    pub fn refolds(&self) -> usize {
+        self.former_policies.len() + self.exclusions.len()
+    }
+
     /// The spec that the experiment was created from.
     pub fn as_created(&self) -> Self {
         let policy = self.former_policies.first().unwrap_or(&self.policy).clone();
         let rankers = self.rankers[..self.initial_rankers()].to_vec();
         let roster_changes = RosterChanges::default();
-        Self { rankers, policy, former_policies: Vec::new(), roster_changes, ..self.clone() }
+        Self {
+            rankers,
+            policy,
+            former_policies: Vec::new(),
+            roster_changes,
+            exclusions: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// How many rankers the experiment was created with.
@@ -226,11 +315,26 @@ impl ExperimentSpec {
         self.rankers.len() - usize::from(self.roster_changes.enlisted)
     }
 
-    /// The roster; `None` if the list of retired rankers is invalid.
+    /// The roster; `None` if the list of retired rankers is invalid. A ranker that is held out is
+    /// not active.
     pub fn roster(&self) -> Option<Roster> {
-        let mut retired = self.roster_changes.retired.clone();
+        let held_out = self.held_out().map(|ranker| ranker as u16);
+        let mut retired: Vec<u16> =
+            self.roster_changes.retired.iter().copied().chain(held_out).collect();
         retired.sort_unstable();
         Roster::with_retired(self.rankers.len(), &retired)
+    }
+
+    /// The ranker that takes no part in the tournament: the second id of a canary.
+    pub fn held_out(&self) -> Option<usize> {
+        let [_, twin] = self.pages.canary.as_ref().filter(|_| self.pages.canary_share > 0.0)?;
+        self.ranker_index(twin)
+    }
+
+    /// The two rankers of the canary, unless the policy selects their duels.
+    pub fn canary(&self) -> Option<[usize; 2]> {
+        let [ranker, _] = self.pages.canary.as_ref()?;
+        Some([self.ranker_index(ranker)?, self.held_out()?])
     }
 
     /// Whether this ranker is retired.

@@ -8,20 +8,29 @@ use crate::engine::page_rules::MAX_METHOD_VERSIONS;
 use crate::engine::status::status_error;
 use crate::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
 use crate::store::{LogEntry, Nonce};
+use dueling_bandits::evidence::TimedAnswer;
 use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts};
 
 /// A duel that an entry answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
+    /// The nonce of the duel.
+    pub nonce: Nonce,
     /// First ranker of the ordered pair.
     pub first: u16,
     /// Second ranker.
     pub second: u16,
+    /// Whether the first ranker was shown left.
+    pub first_left: bool,
+    /// The answer.
+    pub answer: Answer,
     /// The batch it was selected in.
     pub batch: Option<u32>,
     /// Unix milliseconds at which it was issued.
     pub issued_at: i64,
+    /// Hash of the unit that answered.
+    pub unit: Option<u64>,
 }
 
 /// A log entry that cannot be folded: this program did not write this log for this experiment.
@@ -58,6 +67,11 @@ impl Chunk<'_> {
     /// How many policy changes were folded.
     pub fn policy_changes_seen(&self) -> usize {
         self.0.policy_changes_seen
+    }
+
+    /// How many entries that exclude units were folded.
+    pub fn exclusions_seen(&self) -> usize {
+        self.0.excluded.seen()
     }
 
     /// How many roster changes were folded.
@@ -98,7 +112,7 @@ impl Fold {
         let mut answered = None;
         match &entry.event {
             Event::Outcome(outcome) => {
-                answered = Some(self.apply_outcome(outcome).map_err(refuse)?);
+                answered = Some(self.apply_outcome(entry.nonce, outcome).map_err(refuse)?);
                 // a reported outcome replaces the clicks
                 self.open_pages.take(entry.nonce);
             }
@@ -131,10 +145,10 @@ impl Fold {
                 self.policy_since = entry.position;
             }
             Event::Control(ControlEvent::RankerEnlisted { ranker, .. }) => {
-                self.enlist(*ranker).map_err(refuse)?;
+                self.enlist(*ranker, entry.recorded_at).map_err(refuse)?;
             }
             Event::Control(ControlEvent::RankerRetired { ranker }) => {
-                self.retire(*ranker).map_err(refuse)?
+                self.retire(*ranker, entry.recorded_at).map_err(refuse)?
             }
             Event::Control(ControlEvent::SelfDuels { counts }) => {
                 for &(ranker, _) in counts {
@@ -154,6 +168,11 @@ impl Fold {
                     self.apply_result(*batch, result);
                 }
             }
+            Event::Control(ControlEvent::CohortsComplete { issued_before }) => {
+                check_issued(*issued_before).map_err(refuse)?;
+                self.complete_cohorts(*issued_before);
+            }
+            Event::Control(ControlEvent::UnitsExcluded(_)) => self.excluded.entry(entry.position),
             Event::Control(ControlEvent::Status { status, winner, archived, reason }) => {
                 let rankers = self.roster.rankers();
                 if let Some(error) = status_error(*status, *winner, *archived, rankers) {
@@ -173,7 +192,7 @@ impl Fold {
         Ok(answered)
     }
 
-    fn enlist(&mut self, ranker: u16) -> Result<(), String> {
+    fn enlist(&mut self, ranker: u16, at: i64) -> Result<(), String> {
         let next = self.roster.rankers();
         if usize::from(ranker) != next {
             return Err(format!("it enlists ranker {ranker} instead of ranker {next}"));
@@ -184,11 +203,11 @@ impl Fold {
         self.roster = roster;
         self.counts.enlist();
         self.history.enlist();
-        self.roster_changed();
+        self.roster_changed(at);
         Ok(())
     }
 
-    fn retire(&mut self, ranker: u16) -> Result<(), String> {
+    fn retire(&mut self, ranker: u16, at: i64) -> Result<(), String> {
         self.check_ranker(ranker)?;
         if !self.roster.is_active(ranker.into()) {
             return Err(format!("ranker {ranker} is already retired"));
@@ -201,7 +220,7 @@ impl Fold {
         self.policy.retire(ranker.into()).map_err(|why| why.to_string())?;
         self.roster.retire(ranker.into()).map_err(|why| why.to_string())?;
         self.retired.push(ranker);
-        self.roster_changed();
+        self.roster_changed(at);
         Ok(())
     }
 
@@ -236,23 +255,38 @@ impl Fold {
         let method = self.method(page.method).ok_or("its method is unknown")?;
         let credit = page.credit(&method, self.seed, nonce)?;
         let outcome = page.answered(credit.outcome);
-        let answered = self.apply_outcome(&outcome)?;
-        if outcome.first != outcome.second {
+        let answered = self.apply_outcome(nonce, &outcome)?;
+        if outcome.first != outcome.second && !self.excluded.has(outcome.unit) {
             self.page_counts.record(page.method, &outcome, &page.sheet, &credit);
         }
         self.open_pages.take(nonce);
         Ok(answered)
     }
 
-    fn apply_outcome(&mut self, outcome: &OutcomeEvent) -> Result<Answered, String> {
+    fn apply_outcome(&mut self, nonce: Nonce, outcome: &OutcomeEvent) -> Result<Answered, String> {
         self.check_ranker(outcome.first)?;
         self.check_ranker(outcome.second)?;
         check_issued(outcome.issued_at)?;
-        let OutcomeEvent { first, second, batch, issued_at, .. } = *outcome;
-        let answered = Answered { first, second, batch, issued_at };
+        let OutcomeEvent { first, second, first_left, answer, batch, issued_at, unit, .. } =
+            *outcome;
+        let answered =
+            Answered { nonce, first, second, first_left, answer, batch, issued_at, unit };
         let duel = Duel::new(first.into(), second.into());
         if duel.is_self() {
             // its step was counted when it was issued; its answer teaches nothing
+            return Ok(answered);
+        }
+        if self.excluded.has(outcome.unit) {
+            self.excluded.answered();
+            return Ok(answered);
+        }
+        if let Some(unit) = outcome.unit {
+            self.heavy_units.answered(unit, left_won(outcome));
+        }
+        if let Some(twin) = self.held_out.filter(|&it| duel.first == it || duel.second == it) {
+            let ranker = if duel.first == twin { duel.second } else { duel.first };
+            self.counts.record_canary(duel, outcome.answer, outcome.first_left, [ranker, twin]);
+            self.history.shown_alone(ranker, 1);
             return Ok(answered);
         }
         let foreign = self.chosen_by_another_policy(outcome.chosen_at);
@@ -265,16 +299,19 @@ impl Fold {
             ticket: if foreign { 0 } else { outcome.ticket },
         };
         self.policy.observe_deferred(&observation);
-        self.compared(1);
+        let (outcome, unit) = (observation.outcome, outcome.unit);
+        self.admit(&TimedAnswer { duel, outcome, issued_at, nonce, unit });
         Ok(answered)
     }
 
-    /// Whether another policy selected the duels of this position. Its tickets and batch numbers
+    /// Whether another policy selected the duels of this position, or this one in another state,
+    /// because units that are excluded now still counted. Its tickets and batch numbers
     /// are then ignored: each comparison goes to the open batch if that batch needs it.
     fn chosen_by_another_policy(&self, chosen_at: u64) -> bool {
         self.foreign_log
             || self.policy_changes_seen < self.policy_changes
             || chosen_at < self.policy_since
+            || self.excluded.counted_at(chosen_at)
     }
 
     fn apply_result(&mut self, batch: u32, result: &PairResult) {
@@ -299,18 +336,6 @@ impl Fold {
         self.policy
             .observe_counts(&counts, batch, &mut |step| ties.resolve(Answer::Tie, seed, step));
         self.compared(answers.into_iter().map(u64::from).sum());
-    }
-
-    /// `count` comparisons of one pair were folded.
-    fn compared(&mut self, count: u64) {
-        let (tally, active) = (self.policy.tally(), self.roster.active());
-        self.verdict.observe(tally, active, count);
-        self.race.observe(&self.verdict, tally, active, count, self.recorded_at);
-    }
-
-    fn roster_changed(&mut self) {
-        self.verdict.roster_changed(self.policy.tally(), self.roster.active().len());
-        self.race.roster_changed();
     }
 
     /// An experiment has at most [`MAX_STEPS`] time-steps.
@@ -348,6 +373,15 @@ impl Fold {
         self.check_ranker(first)?;
         self.check_ranker(second)?;
         if first == second { Err(format!("ranker {first} is paired with itself")) } else { Ok(()) }
+    }
+}
+
+/// Whether the left side won; `None` if neither did.
+fn left_won(outcome: &OutcomeEvent) -> Option<bool> {
+    match outcome.answer {
+        Answer::First => Some(outcome.first_left),
+        Answer::Second => Some(!outcome.first_left),
+        Answer::Tie | Answer::None => None,
     }
 }
 

@@ -79,6 +79,19 @@ impl Counts {
         self.shown[side] += 1;
     }
 
+    /// Count one answered duel of `ranker` with `twin`, another id of it: a page of `ranker` alone.
+    pub fn record_canary(
+        &mut self,
+        duel: Duel,
+        answer: Answer,
+        first_left: bool,
+        [ranker, twin]: [usize; 2],
+    ) {
+        self.record(duel, answer, first_left);
+        self.appearances[twin] -= 1;
+        self.appearances[ranker] += 1;
+    }
+
     /// Count `count` equal answers of a pair whose sides on the page are unknown.
     pub fn add(&mut self, duel: Duel, answer: Answer, count: u32) {
         let Duel { first, second } = duel;

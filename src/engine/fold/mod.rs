@@ -4,7 +4,9 @@
 //! Pure: the same log gives the same state on every replica and after every crash.
 
 mod apply;
+mod counting;
 pub mod counts;
+pub mod excluded;
 pub mod methods;
 pub mod open_pages;
 pub mod page_counts;

@@ -47,12 +47,29 @@ impl PageClicks {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClickedPage {
     /// The duel; its answer is not known yet.
-    duel: OutcomeEvent,
+    duel: ClickedDuel,
     /// Version of the method that interleaved the page.
     pub method: u32,
     /// Credit sheet of the deepest page that clicks came from.
     pub sheet: CreditSheet,
     clicks: PageClicks,
+    /// Hash of the unit that clicked. Saved apart, because few pages have one.
+    #[serde(skip)]
+    unit: Option<u64>,
+}
+
+/// What an outcome keeps of its duel.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct ClickedDuel {
+    first: u16,
+    second: u16,
+    first_left: bool,
+    /// Always [`Answer::None`]: the layout is that of an outcome.
+    answer: Answer,
+    batch: Option<u32>,
+    ticket: u64,
+    chosen_at: u64,
+    issued_at: i64,
 }
 
 /// The credit sheet of an event with clicks. The error says which part of the event this program
@@ -91,7 +108,7 @@ impl ClickedPage {
         let mut page = match (before, sheet) {
             (None, Sheet::OfThePage) => return None,
             (None, Sheet::Own(sheet)) => Self {
-                duel: OutcomeEvent {
+                duel: ClickedDuel {
                     first: event.first,
                     second: event.second,
                     first_left: event.first_left,
@@ -104,6 +121,7 @@ impl ClickedPage {
                 method: event.method,
                 sheet,
                 clicks: PageClicks::default(),
+                unit: None,
             },
             (Some(mut page), Sheet::Own(sheet)) if sheet.slots.len() > page.sheet.slots.len() => {
                 (page.sheet, page.method) = (sheet, event.method);
@@ -111,6 +129,7 @@ impl ClickedPage {
             }
             (Some(page), _) => page,
         };
+        page.unit = page.unit.or(event.unit);
         for &(position, weight) in &event.clicks {
             page.clicks.add(position, weight);
         }
@@ -142,7 +161,20 @@ impl ClickedPage {
             (Outcome::Tie, _) => Answer::Tie,
             (Outcome::None, _) => Answer::None,
         };
-        OutcomeEvent { answer, ..self.duel }
+        let ClickedDuel { first, second, first_left, batch, ticket, chosen_at, issued_at, .. } =
+            self.duel;
+        let unit = self.unit;
+        OutcomeEvent {
+            first,
+            second,
+            first_left,
+            answer,
+            batch,
+            ticket,
+            chosen_at,
+            issued_at,
+            unit,
+        }
     }
 
     /// Whether this program can have made it. Decoded clicks may be invalid.
@@ -186,13 +218,19 @@ pub struct OpenPages {
 }
 
 impl OpenPages {
-    /// The inverse of [`OpenPages::pages`].
-    pub fn of(pages: BTreeMap<Nonce, ClickedPage>) -> Self {
+    /// The inverse of [`OpenPages::pages`] and [`OpenPages::units`].
+    pub fn of(pages: BTreeMap<Nonce, ClickedPage>, units: &BTreeMap<Nonce, u64>) -> Self {
         let mut open = Self::default();
         for (nonce, page) in pages {
-            open.insert(nonce, page);
+            open.insert(nonce, ClickedPage { unit: units.get(&nonce).copied(), ..page });
         }
         open
+    }
+
+    /// The units of the duels that have one.
+    pub fn units(&self) -> BTreeMap<Nonce, u64> {
+        let unit = |(&nonce, page): (&Nonce, &ClickedPage)| Some((nonce, page.unit?));
+        self.pages.iter().filter_map(unit).collect()
     }
 
     /// The clicks of each duel.
@@ -208,6 +246,11 @@ impl OpenPages {
     /// The duels that were issued at `until` or before, oldest first.
     pub fn issued_until(&self, until: i64) -> impl Iterator<Item = Nonce> + '_ {
         self.by_issue.range(..=(until, Nonce::MAX)).map(|&(_, nonce)| nonce)
+    }
+
+    /// Unix milliseconds at which the oldest duel was issued.
+    pub fn oldest_issue(&self) -> Option<i64> {
+        self.by_issue.first().map(|&(issued_at, _)| issued_at)
     }
 
     /// Whether the log has the credit sheet of a page of this duel with `slots` slots or more.

@@ -11,13 +11,15 @@ use super::state::{MAX_POSITION, policy_text};
 use crate::clock;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::counts::Counts;
+use crate::engine::fold::excluded::ExcludedUnits;
 use crate::engine::fold::open_pages::{ClickedPage, OpenPages};
 use crate::engine::fold::page_counts::PageCounts;
 use crate::engine::page_rules::MAX_METHOD_VERSIONS;
 use crate::store::Nonce;
 use dueling_bandits::Roster;
+use dueling_bandits::evidence::cohorts::Saved as SavedCohorts;
 use dueling_bandits::evidence::verdict::State as VerdictState;
-use dueling_bandits::evidence::{History, Race, VerdictTracker};
+use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 
 /// Bytes of the digest at the end of a saved fold. It shows damage: damaged bytes could decode to
@@ -46,6 +48,15 @@ struct Saved {
     race: Race,
 }
 
+/// What follows where it or what is after it is not empty.
+#[derive(Serialize, Deserialize, PartialEq, Default)]
+struct SavedUnits {
+    cohorts: SavedCohorts,
+    heavy: HeavyUnits,
+    /// The units of unsettled duels.
+    open_pages: BTreeMap<Nonce, u64>,
+}
+
 impl Fold {
     /// The state that [`Fold::save`] wrote; `None` if this program cannot read the bytes.
     pub fn restore(spec: &ExperimentSpec, seed: u64, bytes: &[u8]) -> Option<Self> {
@@ -53,7 +64,15 @@ impl Fold {
         if found != digest(content) {
             return None;
         }
-        let saved: Saved = postcard::from_bytes(content).ok()?;
+        let (saved, rest): (Saved, _) = postcard::take_from_bytes(content).ok()?;
+        let (units, rest): (SavedUnits, _) = match rest {
+            [] => Default::default(),
+            rest => postcard::take_from_bytes(rest).ok()?,
+        };
+        let excluded: ExcludedUnits = match rest {
+            [] => ExcludedUnits::default(),
+            rest => postcard::from_bytes(rest).ok()?,
+        };
         let (rankers, initial_rankers) = (saved.rankers, spec.initial_rankers());
         // the roster may have changed after it was saved
         let known = (initial_rankers..=spec.rankers.len()).contains(&rankers)
@@ -66,6 +85,7 @@ impl Fold {
             && [saved.recorded_at, saved.batch_opened_at].into_iter().all(clock::is_a_time);
         if saved.policy_text != policy_text(&spec.policy)
             || saved.policy_changes_seen != spec.former_policies.len()
+            || !excluded.are_of(spec)
             || !sound
         {
             return None;
@@ -88,12 +108,17 @@ impl Fold {
         let format = spec.policy.start(setup).format();
         let policy = spec.policy.restore(setup, format, &saved.policy)?;
         let mut roster = Roster::new(rankers);
-        for &ranker in &saved.retired {
-            roster.retire(ranker.into()).ok()?;
+        let held_out = spec.held_out();
+        for ranker in saved.retired.iter().map(|&ranker| ranker.into()).chain(held_out) {
+            roster.retire(ranker).ok()?;
         }
         (policy.tally().rankers() == rankers).then_some(())?;
         let (target, tally, active) = (spec.verdict_target(), policy.tally(), roster.active());
-        if !saved.verdict.is_sound(tally, &roster) || !saved.race.is_sound(rankers) {
+        if !saved.verdict.is_sound(tally, &roster)
+            || !saved.race.is_sound(rankers)
+            || !units.cohorts.is_sound(rankers)
+            || !units.heavy.is_sound()
+        {
             return None;
         }
         let verdict = VerdictTracker::restore(target, saved.verdict, active.len());
@@ -106,20 +131,24 @@ impl Fold {
             counts: saved.counts,
             history: saved.history,
             verdict,
+            heavy_units: units.heavy,
+            cohorts: Cohorts::restore(spec.answer_window_ms(), units.cohorts),
             race: saved.race,
             concluded_by_itself: saved.concluded_by_itself,
             recorded_at: saved.recorded_at,
             batch_opened_at: saved.batch_opened_at,
             methods,
-            open_pages: OpenPages::of(saved.open_pages),
+            open_pages: OpenPages::of(saved.open_pages, &units.open_pages),
             page_counts: saved.page_counts,
             foreign_log: false,
             policy_changes: spec.former_policies.len(),
             policy_changes_seen: saved.policy_changes_seen,
             policy_since: saved.policy_since,
+            excluded,
             initial_rankers,
             roster,
             retired: saved.retired,
+            held_out,
         })
     }
 
@@ -154,6 +183,20 @@ impl Fold {
         };
         let mut bytes = postcard::to_stdvec(&saved)
             .expect("numbers, strings and vectors of them always serialise");
+        let units = SavedUnits {
+            cohorts: self.cohorts.saved().clone(),
+            heavy: self.heavy_units.clone(),
+            open_pages: self.open_pages.units(),
+        };
+        let excludes = self.excluded != ExcludedUnits::default();
+        if excludes || units != SavedUnits::default() {
+            bytes = postcard::to_extend(&units, bytes)
+                .expect("numbers and vectors of them always serialise");
+        }
+        if excludes {
+            bytes = postcard::to_extend(&self.excluded, bytes)
+                .expect("numbers and sets of them always serialise");
+        }
         let digest = digest(&bytes);
         bytes.extend_from_slice(&digest);
         bytes

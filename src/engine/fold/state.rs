@@ -3,9 +3,10 @@
 use super::methods::{MethodVersion, method_of};
 use crate::engine::experiment_spec::{ExperimentSpec, RosterChanges};
 use crate::engine::fold::counts::Counts;
+use crate::engine::fold::excluded::ExcludedUnits;
 use crate::engine::fold::open_pages::OpenPages;
 use crate::engine::fold::page_counts::PageCounts;
-use dueling_bandits::evidence::{History, Race, VerdictTracker};
+use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{Policy, PolicySpec, Roster, TieRule};
 
@@ -29,6 +30,9 @@ pub struct Fold {
     pub(super) counts: Counts,
     pub(super) history: History,
     pub(super) verdict: VerdictTracker,
+    /// The answers that the verdict waits for, and what it counted of whom.
+    pub(super) cohorts: Cohorts,
+    pub(super) heavy_units: HeavyUnits,
     pub(super) race: Race,
     /// Why the service concluded the experiment by itself, if it did.
     pub(super) concluded_by_itself: Option<String>,
@@ -49,25 +53,36 @@ pub struct Fold {
     pub(super) policy_changes_seen: usize,
     /// Position of the newest folded one; 0 before the first.
     pub(super) policy_since: u64,
+    pub(super) excluded: ExcludedUnits,
     pub(super) initial_rankers: usize,
     pub(super) roster: Roster,
     /// Retired rankers, in the order of their retirement.
     pub(super) retired: Vec<u16>,
+    /// The ranker that takes no part in the tournament: the second id of a canary.
+    pub(super) held_out: Option<usize>,
 }
 
 impl Fold {
     /// The state before the first log entry.
     pub fn start(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
         let rankers = spec.initial_rankers();
+        let mut policy = spec.policy.start(Setup { rankers, seed });
+        // a policy that cannot hold it out is not allowed
+        let held_out = spec.held_out().filter(|&ranker| policy.hold_out(ranker).is_ok());
+        let roster = held_out
+            .and_then(|ranker| Roster::with_retired(rankers, &[ranker as u16]))
+            .unwrap_or_else(|| Roster::new(rankers));
         Self {
             position: 0,
             policy_text: policy_text(&spec.policy),
             ties: spec.ties,
             seed,
-            policy: spec.policy.start(Setup { rankers, seed }),
+            policy,
             counts: Counts::new(rankers),
             history: History::new(rankers),
-            verdict: VerdictTracker::new(spec.verdict_target(), rankers),
+            verdict: VerdictTracker::new(spec.verdict_target(), roster.active().len()),
+            cohorts: Cohorts::new(spec.answer_window_ms()),
+            heavy_units: HeavyUnits::default(),
             race: Race::default(),
             concluded_by_itself: None,
             recorded_at: created_at,
@@ -79,9 +94,11 @@ impl Fold {
             policy_changes: spec.former_policies.len(),
             policy_changes_seen: 0,
             policy_since: 0,
+            excluded: ExcludedUnits::of(spec),
             initial_rankers: rankers,
-            roster: Roster::new(rankers),
+            roster,
             retired: Vec::new(),
+            held_out,
         }
     }
 
@@ -93,6 +110,17 @@ impl Fold {
     /// Number of the layout that [`Fold::save`] writes.
     pub fn format(&self) -> u32 {
         FORMAT << 16 | self.policy.format()
+    }
+
+    /// Estimated bytes in memory: 1 KiB for each ranker (counts over time), 34 for each ordered
+    /// pair of rankers, the clicks of unsettled duels, and what the verdict keeps of answers that
+    /// do not count or wait.
+    pub fn bytes(&self) -> usize {
+        let rankers = self.roster.rankers();
+        // a policy that plans for a verdict keeps as much again of these
+        let uncounted = 2 * self.verdict.bytes();
+        let kept = self.open_pages.bytes() + self.cohorts.bytes() + self.excluded.bytes();
+        1024 * rankers + 34 * rankers * rankers + uncounted + kept
     }
 
     /// Position of the newest folded entry.
@@ -118,6 +146,16 @@ impl Fold {
     /// The evidence for a winner, and the verdict once there is one.
     pub fn verdict(&self) -> &VerdictTracker {
         &self.verdict
+    }
+
+    /// The answers that the verdict waits for, and what it counted of whom.
+    pub fn cohorts(&self) -> &Cohorts {
+        &self.cohorts
+    }
+
+    /// The units that answer most.
+    pub fn heavy_units(&self) -> &HeavyUnits {
+        &self.heavy_units
     }
 
     /// How the evidence grew.
@@ -160,6 +198,11 @@ impl Fold {
     /// How many policy changes were folded.
     pub fn policy_changes_seen(&self) -> usize {
         self.policy_changes_seen
+    }
+
+    /// The units whose answers do not count.
+    pub fn excluded(&self) -> &ExcludedUnits {
+        &self.excluded
     }
 
     /// Duels that have clicks and are not settled.

@@ -2,6 +2,8 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
+use rand::RngExt as _;
+
 use super::LoadedExperiment;
 use crate::engine::error::EngineError;
 use crate::engine::outstanding::Outstanding;
@@ -22,7 +24,6 @@ impl LoadedExperiment {
             let mut outstanding = self.lock_outstanding();
             let selection = policy.select(outstanding.at(now_ms, policy.batch()), rng);
             outstanding.issue(&selection, now_ms);
-            self.count_unanswered(&mut outstanding);
             selection
         } else {
             // selecting can take long, and does not need the lock
@@ -30,10 +31,31 @@ impl LoadedExperiment {
             let mut outstanding = self.lock_outstanding();
             outstanding.at(now_ms, policy.batch());
             outstanding.issue(&selection, now_ms);
-            self.count_unanswered(&mut outstanding);
             selection
         };
         Ok((selection, fold.position()))
+    }
+
+    /// Now and then, a duel of the canary, which is counted as open. Returns the log position too.
+    pub fn select_canary(
+        &self,
+        rng: &mut PolicyRng,
+        now_ms: i64,
+    ) -> Result<Option<(Selection, u64)>, EngineError> {
+        let share = self.spec.pages.canary_share;
+        if share == 0.0 || !rng.random_bool(share) {
+            return Ok(None);
+        }
+        let Some([ranker, twin]) = self.spec.canary() else { return Ok(None) };
+        if self.spec.is_retired(ranker) {
+            return Ok(None);
+        }
+        let fold = self.fold()?;
+        let selection = Selection::of(ranker, twin);
+        let mut outstanding = self.lock_outstanding();
+        outstanding.at(now_ms, fold.policy().batch());
+        outstanding.issue(&selection, now_ms);
+        Ok(Some((selection, fold.position())))
     }
 
     /// Read the open duels of this process.
@@ -44,9 +66,7 @@ impl LoadedExperiment {
     ) -> Result<T, EngineError> {
         let batch = self.fold()?.policy().batch();
         let mut outstanding = self.lock_outstanding();
-        let result = read(outstanding.at(now_ms, batch));
-        self.count_unanswered(&mut outstanding);
-        Ok(result)
+        Ok(read(outstanding.at(now_ms, batch)))
     }
 
     /// Whether comparisons of its open batch are in flight. Evicting it would forget them.
@@ -58,13 +78,7 @@ impl LoadedExperiment {
         self.lock_outstanding().at(now_ms, batch).total() > 0
     }
 
-    fn count_unanswered(&self, outstanding: &mut Outstanding) {
-        for (pair, count) in outstanding.take_unanswered() {
-            self.traffic.expired(pair, count.into());
-        }
-    }
-
-    pub(super) fn lock_outstanding(&self) -> MutexGuard<'_, Outstanding> {
+    pub(in crate::engine) fn lock_outstanding(&self) -> MutexGuard<'_, Outstanding> {
         // a panic can only make these counts inexact, and no state depends on them
         self.outstanding.lock().unwrap_or_else(PoisonError::into_inner)
     }

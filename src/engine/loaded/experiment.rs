@@ -45,6 +45,19 @@ pub struct LoadedExperiment {
     pub(super) snapshot_position: AtomicU64,
     /// Unix milliseconds of about the last request.
     pub(super) last_used_ms: AtomicI64,
+    /// Unix milliseconds at which it was loaded: this process knows its duels since then.
+    pub(in crate::engine) opened_at: i64,
+    /// Whether no process has issued a duel of it before this one.
+    pub(in crate::engine) is_first: bool,
+}
+
+/// What names a process.
+#[derive(Debug, Clone, Copy)]
+pub struct Process {
+    /// High half of the nonces that it makes.
+    pub id: u64,
+    /// Unix milliseconds at which it started.
+    pub since_ms: i64,
 }
 
 /// A batch that was closed by a log entry.
@@ -100,12 +113,9 @@ impl LoadedExperiment {
         self.last_used_ms.load(Ordering::Relaxed)
     }
 
-    /// Estimated bytes in memory: a constant, 1 KiB for each ranker (counts over time), 34 for each
-    /// ordered pair of rankers, and the clicks of unsettled duels.
+    /// Estimated bytes in memory: a constant and those of the fold.
     pub fn bytes(&self) -> u64 {
-        let rankers = self.spec.rankers.len() as u64;
-        let open = self.fold.read().map_or(0, |fold| fold.open_pages().bytes() as u64);
-        16 * 1024 + 1024 * rankers + 34 * rankers * rankers + open
+        16 * 1024 + self.fold.read().map_or(0, |fold| fold.bytes() as u64)
     }
 
     /// Batches whose end must be noted in the audit log.
@@ -124,10 +134,14 @@ impl LoadedExperiment {
         self.fold().is_ok_and(|fold| !fold.open_pages().pages().is_empty())
     }
 
+    /// Whether answers wait until their cohort is complete.
+    pub fn has_waiting_answers(&self) -> bool {
+        self.fold().is_ok_and(|fold| fold.cohorts().oldest_end().is_some())
+    }
+
     /// Duels whose time to collect clicks is over, at most `limit`.
     pub fn pages_to_settle(&self, now_ms: i64, limit: usize) -> Result<Vec<Nonce>, EngineError> {
-        let window = self.spec.pages.settle_after_seconds(self.spec.duel_ttl_seconds);
-        let until = now_ms - i64::from(window) * 1000;
+        let until = now_ms - i64::from(self.spec.settle_after_seconds()) * 1000;
         Ok(self.fold()?.open_pages().issued_until(until).take(limit).collect())
     }
 

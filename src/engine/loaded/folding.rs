@@ -100,8 +100,11 @@ impl LoadedExperiment {
             if let Event::Control(event) = &entry.event {
                 self.apply_record_change(entry, event);
             }
-            // the new policy must fold the log from its beginning
-            if chunk.policy_changes_seen() > self.spec.former_policies.len() {
+            // the new policy must fold the log from its beginning, as must the policy without the
+            // units that are excluded now
+            if chunk.policy_changes_seen() > self.spec.former_policies.len()
+                || chunk.exclusions_seen() > self.spec.exclusions.len()
+            {
                 self.condition.worsen_to(Condition::Broken);
             }
             if let Some(duel) = answered {
@@ -129,10 +132,11 @@ impl LoadedExperiment {
         if (entry.nonce >> 64) as u64 != self.process {
             return;
         }
-        let Answered { first, second, batch, issued_at } = duel;
+        let Answered { first, second, first_left, batch, issued_at, .. } = duel;
         self.lock_outstanding().answered(first.into(), second.into(), batch, issued_at);
         if first != second {
-            self.traffic.answered((first, second), issued_at, entry.recorded_at);
+            let shown = if first_left { (first, second) } else { (second, first) };
+            self.traffic.answered(shown, issued_at, entry.recorded_at);
         }
     }
 
@@ -145,7 +149,7 @@ impl LoadedExperiment {
                 archived_at: archived.then_some(entry.recorded_at),
                 ..Change::default()
             },
-            ControlEvent::Policy { .. } => Change::default(),
+            ControlEvent::Policy { .. } | ControlEvent::UnitsExcluded(_) => Change::default(),
             ControlEvent::Interleaving { version, method } => Change {
                 interleaving: Some(interleaving_text(*version, method)),
                 ..Change::default()

@@ -5,4 +5,4 @@ mod experiment;
 mod folding;
 mod open;
 
-pub use experiment::{EndedBatch, LoadedExperiment};
+pub use experiment::{EndedBatch, LoadedExperiment, Process};

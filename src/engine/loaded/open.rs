@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex, RwLock};
 
-use super::LoadedExperiment;
+use super::{LoadedExperiment, Process};
 use crate::engine::condition::{Condition, ConditionCell};
 use crate::engine::consistency::{sound_spec, state_errors};
 use crate::engine::due::DueExperiments;
@@ -24,7 +24,7 @@ impl LoadedExperiment {
     pub async fn open(
         store: &dyn Store,
         record: ExperimentRecord,
-        process: u64,
+        process: Process,
         metrics: &Metrics,
         due: Arc<DueExperiments>,
         now_ms: i64,
@@ -46,15 +46,21 @@ impl LoadedExperiment {
             outstanding: Mutex::new(Outstanding::new(i64::from(spec.duel_ttl_seconds) * 1000)),
             self_duels: SelfDuels::new(spec.rankers.len()),
             catching_up: Arc::default(),
-            process,
+            process: process.id,
             condition: ConditionCell::serving(),
-            traffic: Traffic::new(now_ms, metrics.feedback_delay_seconds.clone()),
+            traffic: Traffic::new(
+                now_ms,
+                i64::from(spec.duel_ttl_seconds) * 1000,
+                metrics.feedback_delay_seconds.clone(),
+            ),
             extensions: Extensions::default(),
             ended_batches: Mutex::default(),
             due,
             was_due: AtomicBool::new(false),
             snapshot_position: AtomicU64::new(fold.position()),
             last_used_ms: AtomicI64::new(i64::MIN),
+            opened_at: now_ms,
+            is_first: record.created_at >= process.since_ms && record.head == 0,
             record: RwLock::new(record),
             fold: RwLock::new(fold),
             spec,

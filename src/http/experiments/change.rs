@@ -1,5 +1,7 @@
 //! `PATCH /v1/experiments/{name}`: change an experiment.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -9,13 +11,17 @@ use utoipa::ToSchema;
 
 use super::if_match::expected_version;
 use super::representation::Experiment;
-use crate::engine::experiment_spec::Ranker;
-use crate::events::Status;
+use crate::access::Actor;
+use crate::engine::experiment_spec::{ExperimentSpec, FieldError, Ranker};
+use crate::engine::loaded::LoadedExperiment;
+use crate::events::{Status, UnitHash};
 use crate::http::caller::Caller;
-use crate::http::extract::{JsonBody, PathOf};
+use crate::http::extract::{JsonBody, Object, PathOf};
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::http::state::AppState;
 use crate::http::{schemas, spec_bodies};
+use crate::service::Service;
+use crate::service::error::ServiceError;
 
 /// One change of an experiment.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -44,12 +50,36 @@ pub(crate) struct ExperimentChange {
     /// duels that were issued before still counts. Retiring a retired ranker changes nothing.
     #[schema(nullable = false)]
     retire: Option<String>,
+    /// Instead of `status`: units, such as machines, whose answers do not count, before and after
+    /// the change. Excluding an excluded unit changes nothing.
+    #[schema(value_type = Option<ExcludeBody>, nullable = false)]
+    exclude: Option<Object<ExcludeBody>>,
+}
+
+/// Units to exclude: at least one, as `units`, as `hashes` or both.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExcludeBody {
+    /// Units as they were sent with duels or feedback.
+    #[serde(default)]
+    #[schema(example = json!(["u-81f3"]))]
+    units: Vec<String>,
+    /// Hashes of units, as `heaviest_units` of `/verdict` and exports have them.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>, example = json!(["7f3a09c1d2e4b586"]))]
+    hashes: Vec<UnitHash>,
+    /// Why, for people; 1 to 500 characters. It must not depend on who won the duels of the units.
+    #[schema(example = "clicks on the first result of every page")]
+    reason: String,
 }
 
 /// Change an experiment
 ///
-/// Pauses, resumes or concludes the experiment, changes its interleaving or its policy, or adds or
-/// retires a ranker; one change in each request.
+/// Pauses, resumes or concludes the experiment, changes its interleaving or its policy, adds or
+/// retires a ranker, or excludes units; one change in each request.
+///
+/// Excluding units folds the log anew without their answers: the counts, the policy and the verdict
+/// are as if these units had never answered. A conclusion stays.
 ///
 /// A new policy learns from every comparison in the log, and feedback on duels of the old policy
 /// still counts. The policy takes an added or retired ranker into account from the next duel on,
@@ -77,33 +107,70 @@ pub(crate) async fn change(
         )
     })?;
     let (version, by) = (expected.version(), caller.actor());
+    let loaded = change_experiment(&state.service, &name, version, body, &by).await?;
+    Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK, &[]))
+}
+
+/// Make the change of a body, if the experiment is at `version` (`None` for any version).
+pub(crate) async fn change_experiment(
+    service: &Service,
+    name: &str,
+    version: Option<u64>,
+    body: ExperimentChange,
+    by: &Actor,
+) -> ApiResult<Arc<LoadedExperiment>> {
     require_one_change(&body)?;
-    let service = &state.service;
-    let loaded = match body {
+    Ok(match body {
         ExperimentChange { policy: Some(policy), .. } => {
-            let target = service.experiment(&name).await?.spec.verdict_target();
+            let target = service.experiment(name).await?.spec.verdict_target();
             let policy = spec_bodies::policy_of_experiment(Some(policy), target)?;
-            service.set_policy(&name, version, policy, &by).await?
+            service.set_policy(name, version, policy, by).await?
         }
         ExperimentChange { enlist: Some(ranker), .. } => {
-            service.enlist(&name, version, ranker, &by).await?
+            service.enlist(name, version, ranker, by).await?
         }
-        ExperimentChange { retire: Some(id), .. } => {
-            service.retire(&name, version, &id, &by).await?
+        ExperimentChange { retire: Some(id), .. } => service.retire(name, version, &id, by).await?,
+        ExperimentChange { exclude: Some(Object(exclude)), .. } => {
+            let ExcludeBody { units, hashes, reason } = exclude;
+            service.exclude(name, version, &units, hashes, reason, by).await?
         }
         ExperimentChange { status: Some(status), winner, .. } => {
-            service.set_status(&name, version, status, winner.as_deref(), &by).await?
+            service.set_status(name, version, status, winner.as_deref(), by).await?
         }
         ExperimentChange { interleaving: Some(method), .. } => {
             let method = spec_bodies::interleaving(method)?;
-            service.set_interleaving(&name, version, method, &by).await?
+            service.set_interleaving(name, version, method, by).await?
         }
         _ => {
-            let detail = "send `status`, `interleaving`, `policy`, `enlist` or `retire`";
+            let detail = "send `status`, `interleaving`, `policy`, `enlist`, `retire` or `exclude`";
             return Err(invalid("", detail));
         }
+    })
+}
+
+/// Check a change as far as its body and the spec of the experiment tell. Making it checks more.
+pub(crate) fn check_change(spec: &ExperimentSpec, body: ExperimentChange) -> ApiResult<()> {
+    require_one_change(&body)?;
+    let (changed, start) = match body {
+        ExperimentChange { policy: Some(policy), .. } => {
+            let policy = spec_bodies::policy_of_experiment(Some(policy), spec.verdict_target())?;
+            (spec.under(policy), "/policy".to_owned())
+        }
+        ExperimentChange { enlist: Some(ranker), .. } => {
+            (spec.with_enlisted(ranker), format!("/rankers/{}", spec.rankers.len()))
+        }
+        _ => return Ok(()),
     };
-    Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK, &[]))
+    let errors: Vec<_> = changed
+        .errors()
+        .into_iter()
+        .filter_map(|error| {
+            let rest = error.pointer.strip_prefix(&start)?;
+            let start = if start == "/policy" { &start } else { "/enlist" };
+            Some(FieldError::new(format!("{start}{rest}"), error.detail))
+        })
+        .collect();
+    if errors.is_empty() { Ok(()) } else { Err(ServiceError::Invalid(errors).into()) }
 }
 
 /// Require that the body has at most one change.
@@ -112,6 +179,7 @@ fn require_one_change(body: &ExperimentChange) -> ApiResult<()> {
         ("/policy", body.policy.is_some()),
         ("/enlist", body.enlist.is_some()),
         ("/retire", body.retire.is_some()),
+        ("/exclude", body.exclude.is_some()),
     ];
     let others = body.status.is_some() || body.interleaving.is_some() || body.winner.is_some();
     let changes = alone.iter().filter(|(_, present)| *present).count() + usize::from(others);

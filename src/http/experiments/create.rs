@@ -1,6 +1,7 @@
 //! `POST /v1/experiments`: create an experiment.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -15,7 +16,8 @@ use super::representation::Experiment;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::experiment_spec::Ranker;
 use crate::engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
-use crate::engine::page_rules::{CLICK, PageRules};
+use crate::engine::loaded::LoadedExperiment;
+use crate::engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 use crate::http::caller::Caller;
 use crate::http::extract::{self, JsonBody};
 use crate::http::problem::ApiResult;
@@ -45,6 +47,13 @@ pub(crate) struct NewExperimentBody {
     #[serde(default = "default_ttl")]
     #[schema(default = 3600, minimum = 1, maximum = 2_592_000)]
     duel_ttl_seconds: u32,
+    /// Seconds within which the answers come that the verdict counts; `duel_ttl_seconds` by
+    /// default, and at most that. The verdict counts a duel once this time has passed since its
+    /// issue, or earlier if a server that is alone has an answer to every duel issued before. With
+    /// 0 it counts every answer as it arrives, which is right only if answers for either side take
+    /// equally long. Later answers still teach the policy.
+    #[schema(maximum = 2_592_000, nullable = false)]
+    answer_window_seconds: Option<u32>,
     /// Seed of every random choice made while folding the log; random by default.
     #[schema(nullable = false)]
     seed: Option<u64>,
@@ -64,9 +73,15 @@ pub(crate) struct NewExperimentBody {
     #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
     settle_after_seconds: Option<u32>,
     /// Ids of two entries of `rankers` that are the same ranker. An apparent difference between
-    /// them raises an alarm.
+    /// them raises an alarm. The second id takes no part in the tournament, unless `canary_share`
+    /// is 0.
     #[schema(nullable = false)]
     canary: Option<[String; 2]>,
+    /// With `canary`: share of pages that compare its two ids; 0.05 by default. Their outcomes
+    /// count for the alarm alone. With 0 the second id is a ranker like the others: the policy
+    /// selects its duels, and there is no verdict if the two are the best.
+    #[schema(minimum = 0, maximum = 0.5, nullable = false)]
+    canary_share: Option<f64>,
 }
 
 /// Integers by the name of an event.
@@ -101,6 +116,51 @@ fn default_ttl() -> u32 {
     DEFAULT_DUEL_TTL_SECONDS
 }
 
+/// Create the experiment of a body, if the caller's key includes it. Returns whether it is new.
+pub(crate) async fn create_experiment(
+    state: &AppState,
+    caller: &Caller,
+    body: NewExperimentBody,
+) -> ApiResult<(Arc<LoadedExperiment>, bool)> {
+    caller.require_experiment(&body.name)?;
+    let (name, spec) = spec_of(body)?;
+    Ok(state.service.create(&name, &spec, &caller.actor()).await?)
+}
+
+/// The name and the spec in a body. The service validates both.
+pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentSpec)> {
+    let conclude_at = match body.conclude_at {
+        Some(at) => at.map(|extract::Object(at)| at),
+        None => Some(ConcludeAt::default()),
+    };
+    let policy = spec_bodies::policy_of_experiment(body.policy, ConcludeAt::target(conclude_at))?;
+    let interleaving =
+        body.interleaving.map(spec_bodies::interleaving).transpose()?.unwrap_or_default();
+    let mut event_weights = body.event_weights.unwrap_or_default();
+    event_weights.entry(CLICK.to_owned()).or_insert(1);
+    let default_canary_share = if body.canary.is_some() { DEFAULT_CANARY_SHARE } else { 0.0 };
+    let spec = ExperimentSpec {
+        pages: PageRules {
+            interleaving,
+            event_weights,
+            settle_after_seconds: body.settle_after_seconds,
+            canary_share: body.canary_share.unwrap_or(default_canary_share),
+            canary: body.canary,
+        },
+        rankers: body.rankers,
+        policy,
+        ties: body.ties,
+        duel_ttl_seconds: body.duel_ttl_seconds,
+        answer_window_seconds: body.answer_window_seconds.unwrap_or(body.duel_ttl_seconds),
+        seed: body.seed,
+        conclude_at,
+        former_policies: Vec::new(),
+        roster_changes: Default::default(),
+        exclusions: Vec::new(),
+    };
+    Ok((body.name, spec))
+}
+
 /// Create an experiment
 ///
 /// Repeating the request is safe: a request with the same body returns 200 with the experiment.
@@ -114,33 +174,7 @@ pub(crate) async fn create(
     caller: Caller,
     JsonBody(body): JsonBody<NewExperimentBody>,
 ) -> ApiResult<Response> {
-    caller.require_experiment(&body.name)?;
-    let conclude_at = match body.conclude_at {
-        Some(at) => at.map(|extract::Object(at)| at),
-        None => Some(ConcludeAt::default()),
-    };
-    let policy = spec_bodies::policy_of_experiment(body.policy, ConcludeAt::target(conclude_at))?;
-    let interleaving =
-        body.interleaving.map(spec_bodies::interleaving).transpose()?.unwrap_or_default();
-    let mut event_weights = body.event_weights.unwrap_or_default();
-    event_weights.entry(CLICK.to_owned()).or_insert(1);
-    let spec = ExperimentSpec {
-        pages: PageRules {
-            interleaving,
-            event_weights,
-            settle_after_seconds: body.settle_after_seconds,
-            canary: body.canary,
-        },
-        rankers: body.rankers,
-        policy,
-        ties: body.ties,
-        duel_ttl_seconds: body.duel_ttl_seconds,
-        seed: body.seed,
-        conclude_at,
-        former_policies: Vec::new(),
-        roster_changes: Default::default(),
-    };
-    let (loaded, is_new) = state.service.create(&body.name, &spec, &caller.actor()).await?;
+    let (loaded, is_new) = create_experiment(&state, &caller, body).await?;
     let experiment = Experiment::of(&loaded)?;
     Ok(if is_new {
         let location = (header::LOCATION, format!("/v1/experiments/{}", experiment.name));

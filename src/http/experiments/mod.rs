@@ -1,8 +1,8 @@
 //! `/v1/experiments`: create, list, read, change and archive experiments.
 
 mod archive;
-mod change;
-mod create;
+pub(crate) mod change;
+pub(crate) mod create;
 mod if_match;
 mod list;
 mod read;

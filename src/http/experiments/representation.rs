@@ -43,6 +43,9 @@ pub(crate) struct Experiment {
     pub ties: TieRule,
     /// Seconds after which a duel without feedback expires.
     pub duel_ttl_seconds: u32,
+    /// Seconds within which the answers come that the verdict counts. It counts a duel once this
+    /// time has passed since its issue; with 0 it counts every answer as it arrives.
+    pub answer_window_seconds: u32,
     /// How two rankings are combined into one page, with all parameters.
     #[schema(value_type = schemas::Interleaving)]
     pub interleaving: interleaving::Spec,
@@ -52,8 +55,14 @@ pub(crate) struct Experiment {
     pub event_weights: BTreeMap<String, u32>,
     /// Seconds after a duel was issued at which clicks sent in parts are settled into an outcome.
     pub settle_after_seconds: u32,
-    /// Ids of two entries that are the same ranker.
+    /// Ids of two entries that are the same ranker. The second takes no part in the tournament if
+    /// `canary_share` is above 0.
     pub canary: Option<[String; 2]>,
+    /// Share of pages that compare the two ids of `canary`; 0 if the policy selects their duels.
+    pub canary_share: f64,
+    /// The exclusions of units, in their order. Omitted without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exclusions: Vec<ListedExclusion>,
     /// Seed of every random choice made while folding the log.
     pub seed: u64,
     /// When the experiment concludes automatically; `null` for never.
@@ -82,6 +91,15 @@ pub(crate) struct ListedRanker {
     /// `true` if the ranker is retired and never shown again. Omitted otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub retired: bool,
+}
+
+/// Units that were excluded together.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct ListedExclusion {
+    /// Number of units. The audit log and exports have their hashes.
+    pub units: usize,
+    /// Why they were excluded.
+    pub reason: String,
 }
 
 impl Experiment {
@@ -117,8 +135,18 @@ impl Experiment {
             interleaving: current.method,
             interleaving_version: current.version,
             event_weights: spec.pages.event_weights.clone(),
-            settle_after_seconds: spec.pages.settle_after_seconds(spec.duel_ttl_seconds),
+            settle_after_seconds: spec.settle_after_seconds(),
+            answer_window_seconds: spec.answer_window_seconds,
             canary: spec.pages.canary.clone(),
+            canary_share: spec.pages.canary_share,
+            exclusions: spec
+                .exclusions
+                .iter()
+                .map(|exclusion| ListedExclusion {
+                    units: exclusion.units.len(),
+                    reason: exclusion.reason.clone(),
+                })
+                .collect(),
             seed: record.seed,
             conclude_at: spec.conclude_at,
             version: record.version,

@@ -96,6 +96,11 @@ impl Problem {
         &self.0.detail
     }
 
+    /// The errors in the request, with their locations.
+    pub(crate) fn errors(&self) -> &[FieldError] {
+        &self.0.errors
+    }
+
     /// The headers of the response.
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.0.headers

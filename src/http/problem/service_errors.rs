@@ -52,7 +52,10 @@ impl From<EngineError> for Problem {
 impl From<&StoreError> for Problem {
     fn from(error: &StoreError) -> Self {
         match error {
-            StoreError::Unavailable(_) | StoreError::Slow(_) => {
+            StoreError::Unavailable(_)
+            | StoreError::Slow(_)
+            | StoreError::Locked(_)
+            | StoreError::Pooled(_) => {
                 tracing::warn!(%error, "the database did not answer");
                 Self::new(
                     ProblemKind::Unavailable,

@@ -37,7 +37,12 @@ pub(super) fn read_clicks(
 }
 
 /// The event for clicks on the page of a duel. With `last`, the clicks settle the duel.
-pub(super) fn clicks_event(page: &OpenedPage, clicks: &PageClicks, last: bool) -> NewEvent {
+pub(super) fn clicks_event(
+    page: &OpenedPage,
+    clicks: &PageClicks,
+    last: bool,
+    unit: Option<u64>,
+) -> NewEvent {
     let (duel, sheet) = (&page.duel, sheet_to_text(&page.payload.sheet));
     let mut event = ClicksEvent {
         duel: Uuid::from_u128(duel.nonce),
@@ -51,6 +56,7 @@ pub(super) fn clicks_event(page: &OpenedPage, clicks: &PageClicks, last: bool) -
         method: page.payload.method,
         sheet: None,
         clicks: clicks.iter().collect(),
+        unit,
     };
     let nonce = if last { duel.nonce } else { clicks_nonce(&event, &sheet) };
     event.sheet = Some(sheet);

@@ -59,6 +59,8 @@ pub struct Feedback {
     pub duel_id: Arc<str>,
     /// The outcome or the clicks.
     pub content: FeedbackContent,
+    /// The user, session or device that answered, if `next-duel` did not name it.
+    pub unit: Option<String>,
 }
 
 impl Feedback {

@@ -12,6 +12,7 @@ use crate::events::{ControlEvent, Event};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
 use crate::service::error::ServiceError;
+use crate::service::units::UnitHasher;
 use crate::store::{Appended, LogEntry, NewEvent};
 use crate::telemetry::trace;
 
@@ -81,13 +82,15 @@ impl Service {
         if feedback.iter().map(Feedback::bytes).sum::<usize>() < BLOCKING_BYTES {
             let weights = &loaded.spec.pages.event_weights;
             let keys = &self.engine.signing_keys;
-            return Ok(CheckedRequest::check(keys, loaded.id, weights, feedback));
+            let units = UnitHasher::of(loaded);
+            return Ok(CheckedRequest::check(keys, loaded.id, units, weights, feedback));
         }
         let (engine, loaded) = (Arc::clone(&self.engine), Arc::clone(loaded));
         let feedback = Arc::clone(feedback);
         let check = move || {
             let weights = &loaded.spec.pages.event_weights;
-            CheckedRequest::check(&engine.signing_keys, loaded.id, weights, &feedback)
+            let units = UnitHasher::of(&loaded);
+            CheckedRequest::check(&engine.signing_keys, loaded.id, units, weights, &feedback)
         };
         tokio::task::spawn_blocking(check)
             .await

@@ -13,6 +13,7 @@ use crate::engine::experiment_spec::FieldError;
 use crate::engine::fold::open_pages::{OpenPages, PageClicks};
 use crate::events::{ControlEvent, Event, OutcomeEvent};
 use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
+use crate::service::units::UnitHasher;
 use crate::store::{ExperimentId, NewEvent, Nonce};
 use crate::tokens::duel_token::{DuelToken, TokenError};
 use crate::tokens::signing::SigningKeys;
@@ -63,8 +64,8 @@ struct Drafts {
 
 /// What an event is made of.
 enum Draft {
-    Outcome { duel: DuelToken, outcome: ShownOutcome },
-    Clicks { page: Arc<OpenedPage>, clicks: PageClicks, last: bool },
+    Outcome { duel: DuelToken, outcome: ShownOutcome, unit: Option<u64> },
+    Clicks { page: Arc<OpenedPage>, clicks: PageClicks, last: bool, unit: Option<u64> },
 }
 
 impl CheckedRequest {
@@ -73,6 +74,7 @@ impl CheckedRequest {
     pub fn check(
         keys: &SigningKeys,
         experiment: ExperimentId,
+        units: UnitHasher,
         event_weights: &BTreeMap<String, u32>,
         feedback: &[Feedback],
     ) -> Self {
@@ -89,7 +91,10 @@ impl CheckedRequest {
             let checked = match opened.get(number) {
                 Ok(opened) if opened.duel.experiment == experiment => {
                     request.duels.insert(opened.duel.nonce);
-                    drafts.add(opened, &item.content, event_weights)
+                    // the unit that the duel was issued for stands
+                    let named = item.unit.as_deref().map(|unit| units.hash(unit));
+                    let unit = opened.duel.unit.or(named);
+                    drafts.add(opened, &item.content, unit, event_weights)
                 }
                 Ok(_) => CheckedItem::Invalid(OTHER_EXPERIMENT.into()),
                 Err(error) => {
@@ -120,13 +125,14 @@ impl Drafts {
         &mut self,
         opened: &OpenedDuel,
         content: &FeedbackContent,
+        unit: Option<u64>,
         event_weights: &BTreeMap<String, u32>,
     ) -> CheckedItem {
         let nonce = opened.duel.nonce;
         let draft = match content {
             FeedbackContent::Outcome(outcome) => {
                 self.collecting.remove(&nonce);
-                Draft::Outcome { duel: opened.duel, outcome: *outcome }
+                Draft::Outcome { duel: opened.duel, outcome: *outcome, unit }
             }
             FeedbackContent::Clicks { clicks, last } => {
                 let Some(page) = &opened.page else {
@@ -144,7 +150,7 @@ impl Drafts {
                 } else {
                     self.collecting.insert(nonce, self.drafts.len());
                 }
-                Draft::Clicks { page: Arc::clone(page), clicks, last: *last }
+                Draft::Clicks { page: Arc::clone(page), clicks, last: *last, unit }
             }
         };
         self.drafts.push(draft);
@@ -155,13 +161,13 @@ impl Drafts {
 impl Draft {
     fn event(&self) -> CheckedEvent {
         match self {
-            Self::Outcome { duel, outcome } => CheckedEvent {
-                event: outcome_event(duel, *outcome),
+            Self::Outcome { duel, outcome, unit } => CheckedEvent {
+                event: outcome_event(duel, *outcome, *unit),
                 expires_at: duel.expires_at,
                 shown: 0,
             },
-            Self::Clicks { page, clicks, last } => CheckedEvent {
-                event: clicks_event(page, clicks, *last),
+            Self::Clicks { page, clicks, last, unit } => CheckedEvent {
+                event: clicks_event(page, clicks, *last, *unit),
                 expires_at: page.duel.expires_at,
                 shown: page.shown(),
             },
@@ -182,7 +188,7 @@ impl Draft {
     }
 }
 
-fn outcome_event(token: &DuelToken, outcome: ShownOutcome) -> NewEvent {
+fn outcome_event(token: &DuelToken, outcome: ShownOutcome, unit: Option<u64>) -> NewEvent {
     let answer = match (outcome, token.first_left) {
         (ShownOutcome::Left, true) | (ShownOutcome::Right, false) => Answer::First,
         (ShownOutcome::Left, false) | (ShownOutcome::Right, true) => Answer::Second,
@@ -198,6 +204,7 @@ fn outcome_event(token: &DuelToken, outcome: ShownOutcome) -> NewEvent {
         ticket: token.ticket,
         chosen_at: token.chosen_at,
         issued_at: token.issued_at,
+        unit,
     });
     NewEvent::new(token.nonce, event)
 }

@@ -6,72 +6,31 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::service::reports::alarm_kinds::{
+    BATCH_STUCK, CONFLICTS, DRAFTS, INVALID, LATE, NO_CLICKS, NO_CREDIT, NO_FEEDBACK, REPEATS,
+    SAME_RANKINGS, SIDES, UNANSWERED, UNEVEN,
+};
+use crate::service::reports::silent_pages::SilentPages;
 use crate::service::reports::traffic_summary::TrafficSummary;
+use dueling_bandits::evidence::balance::{Cell, Kind, Worst, coin_evidence};
+
+pub use crate::service::reports::alarm_kinds::{AlarmKind, KINDS};
 
 /// Fewest pieces of feedback, or duels, for a rule on a share.
 const ENOUGH: u64 = 50;
-/// Standard deviations between the left share of wins and one half that raise an alarm. Chance
-/// alone exceeds 4.4 once in 100,000 checks.
-const SIDES_DEVIATIONS: f64 = 4.4;
-/// Below this p-value, answers are missing unevenly.
-const EVEN_P_VALUE: f64 = 1e-5;
-
-/// A kind of alarm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AlarmKind {
-    /// Its name, here and in docs/operations.md.
-    pub slug: &'static str,
-    /// The problem, in a few words.
-    pub title: &'static str,
-    /// The likely cause.
-    pub cause: &'static str,
-    /// The action to take.
-    pub action: &'static str,
-}
-
-macro_rules! alarms {
-    ($($name:ident: $slug:literal, $title:literal, $cause:literal, $action:literal;)*) => {
-        $(const $name: AlarmKind = AlarmKind { slug: $slug, title: $title, cause: $cause, action: $action };)*
-        /// All kinds.
-        pub const KINDS: &[AlarmKind] = &[$($name),*];
-    };
-}
-
-// Name: slug, title, likely cause, action.
-alarms! {
-    NO_FEEDBACK: "no-feedback", "Duels are issued and no feedback arrives",
-        "The backend requests duels but does not send feedback, sends it to another server, or its click queue is stuck.",
-        "Look for calls of the feedback endpoint in the log of the backend, and for 4xx answers to them in the log of this server.";
-    LATE: "late-feedback", "Much feedback arrives too late",
-        "The backend sends feedback in batches, or its queue lags: feedback arrives after the duel has expired and is not counted.",
-        "Send feedback sooner, or create the experiment with a larger `duel_ttl_seconds`.";
-    INVALID: "invalid-feedback", "Feedback names no duel of this experiment",
-        "`duel_id` is truncated or mixed up on its way, belongs to another experiment or database, or its signing key was retired.",
-        "Compare a refused `duel_id` with one from next-duel; see `rankduel signing-keys list`.";
-    CONFLICTS: "conflicting-feedback", "Duels get two different answers",
-        "Several processes answer the same duel, or the outcome is computed again from later clicks.",
-        "Send one final answer for each duel; the first one stands.";
-    REPEATS: "repeated-feedback", "Most feedback is sent more than once",
-        "A client repeats at once, or does not read the answer to its first attempt. Nothing is counted twice.",
-        "Repeat only requests that were not answered with 200, and wait between attempts.";
-    UNANSWERED: "unanswered-duels", "Many duels are never answered",
-        "Pages without a click are not reported, or duels are requested that are never shown.",
-        "Send `none` for a page without a click. It teaches nothing about the rankers, but shows that feedback works.";
-    UNEVEN: "uneven-answers", "Answers are missing for some rankers more often than for others",
-        "A ranker fails or times out, so its pages are not shown or not reported. The comparison is then biased: this is the \
-         sample-ratio check for adaptive allocation.",
-        "Look at the errors of the backend for the rankers of the named pair, fix them, and start a new experiment.";
-    SIDES: "side-imbalance", "One side of the page wins more often than the other",
-        "The side of each ranker is random, so both sides must win equally often. The interleaving favours one side, or left \
-         and right are swapped somewhere.",
-        "Check how the two lists are interleaved and how clicks are credited; if in doubt, use `/interleave`.";
-    NO_CLICKS: "few-clicks", "Few pages get a click",
-        "The outcome `none` is sent for most pages: searchers find nothing to click, or clicks are not tracked.",
-        "Check the click tracking. Pages without a click teach nothing, so the experiment takes longer.";
-    BATCH_STUCK: "batch-stuck", "The open batch makes no progress",
-        "The batch waits for answers, and none of its duels has been answered for several times their time to live.",
-        "Check whether duels are requested and answered at all; lease the rest with `/batch/lease`, or post results.";
-}
+/// Share of pages that teach nothing, from which on its causes are named, and the least share of
+/// all pages that a cause has.
+const SILENT_PERCENT: f64 = 80.0;
+const CAUSE_PERCENT: f64 = 10.0;
+/// Evidence that raises an alarm about the whole log. Without a defect, each of these checks ever
+/// reaches it in at most one of a thousand experiments, however often it is looked at. There are
+/// three: the sides of wins, the sides of pages and the canary.
+pub(super) const LOG_EVIDENCE: f64 = 1000.0;
+/// Evidence that raises an alarm about what this server has issued since it loaded the experiment.
+/// There are two such checks, so together they are wrong once in a thousand times that a server
+/// loads an experiment. All alarms of one experiment together are then false in at most 5 % of
+/// healthy experiments that are loaded up to 47 times.
+pub const SERVER_EVIDENCE: f64 = 2000.0;
 
 /// An alarm that is on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -102,6 +61,8 @@ pub struct Signs<'a> {
     pub traffic: &'a TrafficSummary,
     /// Answers of the whole log by side of the page: left won, right won, tie, no click.
     pub shown: [u64; 4],
+    /// Those without a winner or a tie, by cause.
+    pub silent: SilentPages,
     /// Whether duels are issued.
     pub running: bool,
     /// Time to live of a duel, in milliseconds.
@@ -117,6 +78,21 @@ pub struct Signs<'a> {
 
 fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
+}
+
+/// Which duels lack answers, and what they are compared with.
+fn compared(worst: &Worst, name: &dyn Fn(u16) -> String) -> String {
+    let (one, other) = (name(worst.pair.0), name(worst.pair.1));
+    let answered = |cell: Cell| percent(cell.answered, cell.issued);
+    let (own, others) = (answered(worst.cell), answered(worst.others));
+    match worst.kind {
+        Kind::Pairs => {
+            format!("`{one}` with `{other}`: {own:.1} % answered, all other pairs {others:.1} %.")
+        }
+        Kind::Sides => format!(
+            "`{one}` left of `{other}`: {own:.1} % answered, `{other}` left of `{one}` {others:.1} %."
+        ),
+    }
 }
 
 /// The alarms that are on.
@@ -160,32 +136,49 @@ pub fn alarms(signs: &Signs<'_>) -> Vec<Alarm> {
             percent(feedback.duplicate, total)
         )
     });
-    if let Some(answered) = traffic.even.answered_share {
-        let out = traffic.delay.answers + traffic.unanswered;
+    let ended = &traffic.ended;
+    if let Some(answered) = traffic.answered_share() {
+        let out = ended.total.issued;
         raise(total > 0 && out >= 2 * ENOUGH && answered < 0.5, UNANSWERED, &|| {
             format!("{:.0} % of {out} duels expired without an answer.", 100.0 * (1.0 - answered))
         });
     }
-    if let Some(test) = traffic.even.test {
-        raise(test.p_value < EVEN_P_VALUE, UNEVEN, &|| {
-            let (one, other) = ((signs.name)(test.worst.0), (signs.name)(test.worst.1));
+    if let Some(worst) = &ended.worst {
+        raise(ended.evidence >= SERVER_EVIDENCE, UNEVEN, &|| {
             format!(
-                "`{one}` with `{other}`: {:.0} % answered, all pairs together {:.0} % (p = {:.1e}).",
-                100.0 * test.worst_share,
-                100.0 * traffic.even.answered_share.unwrap_or_default(),
-                test.p_value
+                "{} Answers this uneven come up in at most one of {:.0} experiments in which all duels are answered equally often.",
+                compared(worst, signs.name),
+                ended.evidence.min(1e15)
             )
         });
     }
-    let [left, right, _, none] = signs.shown;
-    let deviations = (left as f64 - right as f64).abs() / ((left + right).max(1) as f64).sqrt();
-    raise(left + right >= ENOUGH && deviations > SIDES_DEVIATIONS, SIDES, &|| {
+    let [left, right, ..] = signs.shown;
+    raise(coin_evidence(left, right) >= LOG_EVIDENCE, SIDES, &|| {
         format!("Left won {:.1} % of {} decided pages.", percent(left, left + right), left + right)
     });
-    let pages: u64 = signs.shown.iter().sum();
-    raise(share(none, pages, 80.0), NO_CLICKS, &|| {
-        format!("{:.0} % of {pages} pages got no click.", percent(none, pages))
+    let drafts = traffic.drafts;
+    raise(coin_evidence(drafts.lower, drafts.higher) >= SERVER_EVIDENCE, DRAFTS, &|| {
+        let pages = drafts.lower + drafts.higher;
+        format!(
+            "The ranker that is listed first drafted first on {:.1} % of {pages} pages.",
+            percent(drafts.lower, pages)
+        )
     });
+    let (pages, silent) = (signs.shown.iter().sum::<u64>(), signs.silent);
+    let mostly_silent = share(silent.total(), pages, SILENT_PERCENT);
+    for (kind, count, what) in [
+        (NO_CLICKS, silent.no_click, "got no click"),
+        (NO_CREDIT, silent.no_credit, "got clicks, but none that earns credit"),
+        (SAME_RANKINGS, silent.same_rankings, "were made of two equal rankings"),
+    ] {
+        raise(mostly_silent && share(count, pages, CAUSE_PERCENT), kind, &|| {
+            format!(
+                "{:.0} % of {pages} pages {what}. {:.0} % of all pages teach nothing.",
+                percent(count, pages),
+                percent(silent.total(), pages)
+            )
+        });
+    }
     if let Some(since) = signs.batch_since_ms {
         let stuck = signs.now_ms - since;
         raise(
@@ -205,27 +198,49 @@ mod tests {
     use crate::engine::traffic::Traffic;
     use crate::telemetry::metrics::{DELAY_SECONDS, FeedbackStatus};
 
+    const TTL_MS: i64 = 64_000;
+    /// All duels that were issued at 0 are over.
+    const OVER_MS: i64 = 1_000_000;
+
     fn on(
         shown: [u64; 4],
         batch_since_ms: Option<i64>,
         fill: impl FnOnce(&Traffic),
     ) -> Vec<&'static str> {
-        let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
+        let silent = SilentPages { no_click: shown[3], ..SilentPages::default() };
+        raised(shown, silent, batch_since_ms, fill).into_iter().map(|alarm| alarm.kind).collect()
+    }
+
+    fn raised(
+        shown: [u64; 4],
+        silent: SilentPages,
+        batch_since_ms: Option<i64>,
+        fill: impl FnOnce(&Traffic),
+    ) -> Vec<Alarm> {
+        let traffic = Traffic::new(0, TTL_MS, Histogram::new(DELAY_SECONDS));
         fill(&traffic);
         let signs = Signs {
-            traffic: &TrafficSummary::of(traffic.counts(), 0),
+            traffic: &TrafficSummary::of(traffic.counts(OVER_MS), 0),
             shown,
+            silent,
             running: true,
-            ttl_ms: 60_000,
-            now_ms: 1_000_000,
+            ttl_ms: TTL_MS,
+            now_ms: OVER_MS,
             batch_since_ms,
             name: &|ranker| ranker.to_string(),
         };
-        alarms(&signs).into_iter().map(|alarm| alarm.kind).collect()
+        alarms(&signs)
     }
 
     fn times(count: u64, what: impl Fn()) {
         (0..count).for_each(|_| what());
+    }
+
+    /// Issue duels of a (left, right) pair in a cohort, and answer some.
+    fn duels(traffic: &Traffic, shown: (u16, u16), cohort: i64, issued: u64, answered: u64) {
+        let at = cohort * TTL_MS / 64;
+        times(issued, || traffic.issued(shown, at));
+        times(answered, || traffic.answered(shown, at, at + 10));
     }
 
     #[test]
@@ -246,34 +261,83 @@ mod tests {
             assert_eq!(feedback(status, quiet), [""; 0], "{kind}");
             assert_eq!(feedback(status, loud), [kind]);
         }
-        let out = |pairs| on([0; 4], None, |traffic| times(pairs, || traffic.issued()));
+        let out = |pairs| on([0; 4], None, |traffic| duels(traffic, (0, 1), 0, pairs, 0));
         assert_eq!((out(99), out(100)), (vec![], vec!["no-feedback"]));
-        let lost = |lost| {
+        let answered = |answered| {
             on([0; 4], None, |traffic| {
                 traffic.feedback(Recorded);
-                times(100, || traffic.answered((0, 1), 0, 10));
-                traffic.expired((0, 1), lost);
+                duels(traffic, (0, 1), 0, 200, answered);
             })
         };
-        assert_eq!((lost(100), lost(101)), (vec![], vec!["unanswered-duels"]));
-        let uneven = |lost| {
-            on([0; 4], None, |traffic| {
-                for pair in [(0, 1), (1, 2)] {
-                    times(200, || traffic.answered(pair, 0, 10));
-                    traffic.expired(pair, 20);
-                }
-                times(200, || traffic.answered((0, 2), 0, 10));
-                traffic.expired((0, 2), lost);
-            })
-        };
-        assert_eq!((uneven(25), uneven(90)), (vec![], vec!["uneven-answers"]));
+        assert_eq!((answered(100), answered(99)), (vec![], vec!["unanswered-duels"]));
         let shown = |shown| on(shown, None, |_| ());
         assert_eq!(
             (shown([500, 600, 9, 9]), shown([500, 700, 9, 9])),
             (vec![], vec!["side-imbalance"])
         );
-        assert_eq!((shown([10, 11, 0, 79]), shown([10, 10, 0, 80])), (vec![], vec!["few-clicks"]));
-        let batch = |since| on([0; 4], Some(since), |traffic| traffic.issued());
-        assert_eq!((batch(700_000), batch(699_999)), (vec![], vec!["batch-stuck"]));
+        let drafts = |lower| {
+            on([0; 4], None, |traffic| {
+                (0..200).for_each(|page| traffic.drafted(page, 10, 0, page < lower));
+            })
+        };
+        assert_eq!((drafts(125), drafts(135)), (vec![], vec!["draft-imbalance"]));
+        let batch = |since| on([0; 4], Some(since), |traffic| traffic.issued((0, 1), OVER_MS));
+        assert_eq!((batch(680_000), batch(679_999)), (vec![], vec!["batch-stuck"]));
+    }
+
+    #[test]
+    fn missing_answers_are_found_by_pair_and_by_side_once_the_duels_are_over() {
+        let uneven = |fill: &dyn Fn(&Traffic, i64)| {
+            let filled = |traffic: &Traffic| {
+                traffic.feedback(FeedbackStatus::Recorded);
+                (0..40).for_each(|cohort| fill(traffic, cohort));
+            };
+            raised([0; 4], SilentPages::default(), None, filled)
+        };
+        let even = uneven(&|traffic, cohort| {
+            for pair in [(0, 1), (1, 0), (1, 2), (2, 1)] {
+                duels(traffic, pair, cohort, 30, 27);
+            }
+        });
+        assert_eq!(even, []);
+        let pair = uneven(&|traffic, cohort| {
+            for (pair, answered) in [((0, 1), 27), ((1, 2), 27), ((2, 0), 22)] {
+                duels(traffic, pair, cohort, 30, answered);
+                duels(traffic, (pair.1, pair.0), cohort, 30, answered);
+            }
+        });
+        assert_eq!(pair.len(), 1);
+        let named = "`0` with `2`: 73.3 % answered, all other pairs 90.0 %.";
+        assert!(pair[0].kind == "uneven-answers" && pair[0].detail.starts_with(named), "{pair:?}");
+        let side = uneven(&|traffic, cohort| {
+            duels(traffic, (0, 1), cohort, 50, 45);
+            duels(traffic, (1, 0), cohort, 50, 38);
+        });
+        assert_eq!(side.len(), 1);
+        let named = "`1` left of `0`: 76.0 % answered, `0` left of `1` 90.0 %.";
+        assert!(side[0].detail.starts_with(named), "{side:?}");
+        // the same pair, while its duels can still be answered
+        let open = uneven(&|traffic, _| {
+            for pair in [(0, 1), (1, 0)] {
+                duels(traffic, pair, 0, 100, 70);
+            }
+            times(50, || traffic.issued((0, 2), OVER_MS));
+        });
+        assert_eq!(open, []);
+    }
+
+    #[test]
+    fn each_cause_of_silent_pages_has_its_own_number() {
+        let silent = |no_click, no_credit, same_rankings| {
+            let silent = SilentPages { no_click, no_credit, same_rankings };
+            let shown = [50, 50, 0, silent.total()];
+            raised(shown, silent, None, |_| ())
+        };
+        let kinds = |alarms: &[Alarm]| alarms.iter().map(|alarm| alarm.kind).collect::<Vec<_>>();
+        assert_eq!(silent(133, 133, 133), []);
+        let three = silent(134, 133, 133);
+        assert_eq!(kinds(&three), ["few-clicks", "clicks-without-credit", "same-rankings"]);
+        assert!(three[0].detail.starts_with("27 % of 500 pages got no click. 80 %"), "{three:?}");
+        assert_eq!(kinds(&silent(40, 0, 400)), ["same-rankings"]);
     }
 }

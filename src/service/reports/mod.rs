@@ -3,20 +3,25 @@
 //! A report first copies what it needs of the fold, then computes on a thread of [`pool`]. The
 //! newest one of each kind is kept, for all who ask at the same log position ([`single_flight`]).
 
+mod alarm_kinds;
 pub mod alarms;
 mod conclusion;
 mod duels_to_go;
-mod even_answers;
 pub mod overview;
 mod pair_tests;
 pub(crate) mod pool;
 pub mod regret;
 pub mod replay;
+pub mod replay_regret;
+mod silent_pages;
 pub(crate) mod single_flight;
 pub mod standings;
 pub mod statistics;
+pub mod time_to_verdict;
 pub mod traffic;
 mod traffic_summary;
 pub mod verdict;
-mod verdict_sentence;
+pub mod verdict_basis;
+mod verdict_pairs;
+pub(crate) mod verdict_sentence;
 pub mod winners;

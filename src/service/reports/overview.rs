@@ -7,6 +7,8 @@ use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::single_flight::{Computed, SingleFlight};
 use crate::service::reports::standings::{RegretEstimate, RegretInput, copeland_scores};
+use dueling_bandits::Tally;
+use dueling_bandits::evidence::VerdictTracker;
 
 /// An experiment in a line.
 #[derive(Debug)]
@@ -17,6 +19,37 @@ pub struct Overview {
     pub duels: u64,
     /// Indices of the rankers with the largest Copeland score.
     pub leaders: Vec<usize>,
+    /// How far the verdict is.
+    pub progress: Progress,
+}
+
+/// How far a verdict is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Progress {
+    /// There is none yet. The share of the logarithm of the needed evidence that the leader has
+    /// against its strongest rival; `None` before the first comparison that counts, and with more
+    /// than [`RANKERS_MAX`] rankers.
+    Open(Option<f64>),
+    /// There is a verdict.
+    Decided,
+}
+
+/// With more rankers, the evidence takes too long for a line of a list.
+const RANKERS_MAX: usize = 128;
+
+impl Progress {
+    fn of(tracker: &VerdictTracker, tally: &Tally, active: &[usize]) -> Self {
+        if tracker.verdict().is_some() {
+            return Self::Decided;
+        }
+        if tracker.comparisons() == 0 || active.len() > RANKERS_MAX {
+            return Self::Open(None);
+        }
+        let standing = tracker.leader(tally, active);
+        let least = standing.rivals.iter().map(|&(_, ln)| ln).fold(f64::INFINITY, f64::min);
+        // Evidence that is enough for a moment between two checks is no verdict yet.
+        Self::Open(Some((least / standing.threshold).clamp(0.0, 0.99)))
+    }
 }
 
 /// The newest overview of an experiment, if somebody has asked for it lately.
@@ -35,15 +68,17 @@ impl Service {
         let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
         let copy = move || {
             let fold = read.fold()?;
-            Ok((RegretInput::of(&fold), fold.counts().self_duels))
+            Ok((RegretInput::of(&fold), fold.counts().self_duels, fold.verdict().clone()))
         };
-        let compute = move |(input, self_duels): (RegretInput, u64)| {
+        let compute = move |(input, self_duels, tracker): (RegretInput, u64, VerdictTracker)| {
             let active = input.roster.active();
             let scores = copeland_scores(&input.tally, &input.roster);
             let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
             let leaders = active.iter().copied().filter(|&i| scores[i] == best).collect();
             let regret = experiment.plug_in_regret(&input);
-            Ok((input.position, Overview { duels: regret.steps - self_duels, regret, leaders }))
+            let duels = regret.steps - self_duels;
+            let progress = Progress::of(&tracker, &input.tally, active);
+            Ok((input.position, Overview { duels, regret, leaders, progress }))
         };
         let reports = loaded.extensions().get::<SingleFlight<u64, Overview>>();
         let good_enough = |position: &u64| *position >= asked_at;

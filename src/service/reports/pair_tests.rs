@@ -80,16 +80,6 @@ pub(super) fn power(wins: u64, losses: u64, pages: u64) -> Option<Power> {
     })
 }
 
-/// Evidence against a share of 1/2: the likelihood of these counts under a uniform prior of the
-/// share, divided by their likelihood under 1/2. For fair coins it is a martingale that starts at
-/// 1, so it ever reaches `c` with probability at most 1/c (Ville's inequality).
-pub(super) fn evidence_against_even(one: u64, other: u64) -> f64 {
-    let (a, b) = (one as f64 + 1.0, other as f64 + 1.0);
-    let log = (one + other) as f64 * std::f64::consts::LN_2 + a.ln_beta(b);
-    // cap at the largest finite number
-    log.exp().min(f64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,19 +124,5 @@ mod tests {
             assert_eq!(found.more_pages, found.pages_needed - 200);
         }
         assert_eq!((power(5, 5, 20), power(0, 0, 20)), (None, None));
-    }
-
-    #[test]
-    fn evidence_is_a_martingale_of_fair_coins() {
-        // one more fair coin does not change its expected value
-        for (one, other) in [(0, 0), (3, 1), (40, 60)] {
-            let now = evidence_against_even(one, other);
-            let next = evidence_against_even(one + 1, other) / 2.0
-                + evidence_against_even(one, other + 1) / 2.0;
-            assert!(near(next / now, 1.0, 1e-9), "{one}, {other}: {now} then {next}");
-        }
-        assert!(near(evidence_against_even(0, 0), 1.0, 1e-12));
-        assert!(evidence_against_even(60, 40) < 1000.0 && evidence_against_even(90, 30) > 1000.0);
-        assert!(evidence_against_even(1_000_000, 0).is_finite());
     }
 }

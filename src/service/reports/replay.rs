@@ -13,12 +13,9 @@ use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::pool::ReportPool;
-use crate::service::reports::regret::Band;
+use crate::service::reports::replay_regret::{OtherRegret, RUNS, other_regret};
 use crate::service::reports::standings::copeland_scores;
 use crate::store::{ExperimentLog, ExperimentRecord, LogEntry};
-use dueling_bandits::evidence::off_policy::{self, Answers, OffPolicyRun};
-use dueling_bandits::evidence::{Estimate, Posterior};
-use dueling_bandits::parameters::Setup;
 use dueling_bandits::{InFlight, PolicySpec, step_rng};
 
 /// Entries of one chunk.
@@ -32,11 +29,6 @@ const REQUEST_WORK: u64 = 200_000_000;
 const SELECTIONS: u32 = 200;
 /// Most next duels in a report.
 const NEXT_MAX: usize = 10;
-/// Runs of the policy.
-const RUNS: u64 = 20;
-/// Fewest steps from which regret is estimated, in total and for each ranker.
-const STEPS_MIN: u64 = 100;
-const STEPS_MIN_PER_RANKER: u64 = 10;
 /// Separates these random draws from other uses of the seed of an experiment.
 const REPLAY_STREAM: u64 = 0x7265_706c_6179;
 
@@ -84,30 +76,6 @@ pub struct NextDuel {
     pub second: String,
     /// Share of the selections.
     pub share: f64,
-}
-
-/// Cumulative Copeland regret over the first `steps` steps: of the replayed policy and of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
-pub struct OtherRegret {
-    /// Method of the estimate. `queue-based`: runs of the policy get their answers from the log,
-    /// each answer once. All runs have the same number of steps: those that every run can make
-    /// before it has used up the answers of a pair.
-    #[schema(example = "queue-based")]
-    pub method: &'static str,
-    /// Number of steps that the estimate is based on.
-    pub steps: u64,
-    /// Number of runs.
-    pub runs: u64,
-    /// Regret of the replayed policy: mean and 95 % interval over its runs and over the posterior
-    /// of the preferences.
-    pub replayed: Band,
-    /// Standard deviation between the runs.
-    pub deviation: f64,
-    /// Regret of the experiment itself over its first `steps` steps, estimated in the same way.
-    /// Between two recorded points it is interpolated.
-    pub logged: Band,
-    /// Regret of uniform pairs over `steps` steps: posterior mean.
-    pub uniform: f64,
 }
 
 impl Service {
@@ -166,6 +134,15 @@ pub async fn replay(
     {
         return Err(ServiceError::CannotReplay(format!(
             "experiment `{}` has roster changes, and policy `{}` cannot fold a log with them: {why}",
+            record.name,
+            policy.kind()
+        )));
+    }
+    if spec.held_out().is_some()
+        && let Some(why) = policy.description().fixed_rankers
+    {
+        return Err(ServiceError::CannotReplay(format!(
+            "experiment `{}` holds the second id of its canary out of the tournament, and policy `{}` cannot: {why}",
             record.name,
             policy.kind()
         )));
@@ -265,116 +242,5 @@ fn next_duels(spec: &ExperimentSpec, seed: u64, fold: &Fold) -> Vec<NextDuel> {
             second: spec.rankers[second].id.clone(),
             share: f64::from(count) / f64::from(SELECTIONS),
         })
-        .collect()
-}
-
-/// The regret that the policy of `spec` would have had, or why it cannot be estimated.
-fn other_regret(
-    spec: &ExperimentSpec,
-    seed: u64,
-    fold: &Fold,
-    steps_max: Option<u64>,
-) -> Result<OtherRegret, String> {
-    let rankers = spec.rankers.len();
-    if !spec.roster_changes.is_none() {
-        return Err(
-            "the experiment has roster changes, and the counted answers do not say which rankers were active"
-                .into(),
-        );
-    }
-    let answers = Answers::new(rankers, |low, high| {
-        let pair = fold.counts().pair(low, high);
-        [pair.wins, pair.losses, pair.ties, pair.no_signal]
-    });
-    let asked = fold.history().steps().min(steps_max.unwrap_or(u64::MAX));
-    let enough = STEPS_MIN.max(STEPS_MIN_PER_RANKER * rankers as u64);
-    if asked < enough {
-        return Err(match steps_max {
-            Some(most) if most < enough => format!(
-                "with {rankers} rankers a request can replay {most} steps, and fewer than {enough} are not enough; \
-                 `rankduel replay` has no limit"
-            ),
-            _ => format!(
-                "the experiment has made {asked} steps, and fewer than {enough} are not enough"
-            ),
-        });
-    }
-    let start = |steps: u64, run: u64| -> OffPolicyRun {
-        let seed = seed ^ REPLAY_STREAM ^ (run + 1);
-        let mut policy = spec.policy.start(Setup { rankers, seed });
-        off_policy::run(
-            &mut *policy,
-            answers.clone(),
-            spec.ties,
-            seed,
-            steps,
-            &mut step_rng(seed, 0),
-        )
-    };
-    // first find the number of steps that every run can make; then repeat all runs with it, so that
-    // longer runs do not weigh more
-    let mut shortest = asked;
-    let mut used_up = None;
-    for run in 0..RUNS {
-        let course = start(shortest, run);
-        if course.steps < shortest {
-            (shortest, used_up) = (course.steps, course.used_up);
-        }
-        if shortest < enough {
-            let pair = used_up.map_or(String::new(), |duel| {
-                format!(" `{}` and `{}`", spec.rankers[duel.first].id, spec.rankers[duel.second].id)
-            });
-            return Err(format!(
-                "after {shortest} steps the policy requests a pair{pair} whose answers in the log are used up, and fewer than \
-                 {enough} steps are not enough: the log was made by a policy that requested other pairs"
-            ));
-        }
-    }
-    let courses: Vec<OffPolicyRun> = (0..RUNS).map(|run| start(shortest, run)).collect();
-    let logged = shown_until(fold, shortest);
-    let priced: Vec<&[u64]> =
-        courses.iter().map(|course| &*course.shown).chain([&*logged]).collect();
-    let rng = &mut step_rng(seed ^ REPLAY_STREAM, fold.position());
-    let drawn =
-        Posterior::new(fold.policy().tally()).regret_draws(&priced, Posterior::draws(rankers), rng);
-    let means: Vec<f64> = drawn[..courses.len()]
-        .iter()
-        .map(|draws| draws.iter().sum::<f64>() / draws.len() as f64)
-        .collect();
-    let mean = means.iter().sum::<f64>() / means.len() as f64;
-    let variance =
-        means.iter().map(|run| (run - mean) * (run - mean)).sum::<f64>() / (means.len() - 1) as f64;
-    let uniform = Posterior::new(fold.policy().tally()).regret(&[], Posterior::draws(rankers), rng);
-    Ok(OtherRegret {
-        method: "queue-based",
-        steps: shortest,
-        runs: RUNS,
-        replayed: Band::of(Estimate::of(drawn[..courses.len()].concat()), 1.0),
-        deviation: variance.sqrt(),
-        logged: Band::of(Estimate::of(drawn[courses.len()].clone()), 1.0),
-        uniform: uniform.uniform_step.mean * shortest as f64,
-    })
-}
-
-/// Appearances of each ranker in the first `steps` steps of the log, interpolated between two
-/// checkpoints.
-fn shown_until(fold: &Fold, steps: u64) -> Vec<u64> {
-    let history = fold.history();
-    let checkpoints = history.checkpoints();
-    let after = checkpoints.partition_point(|checkpoint| checkpoint.steps < steps);
-    let nothing = vec![0; fold.counts().appearances().len()];
-    let (from, shown_from) = match after.checked_sub(1).map(|before| &checkpoints[before]) {
-        Some(before) => (before.steps, &before.shown),
-        None => (0, &nothing),
-    };
-    let (to, shown_to) = match checkpoints.get(after) {
-        Some(checkpoint) => (checkpoint.steps, &*checkpoint.shown),
-        None => (history.steps(), fold.counts().appearances()),
-    };
-    let share = if to > from { (steps - from) as f64 / (to - from) as f64 } else { 0.0 };
-    shown_from
-        .iter()
-        .zip(shown_to)
-        .map(|(from, to)| from + ((to - from) as f64 * share).round() as u64)
         .collect()
 }

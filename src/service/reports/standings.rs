@@ -62,8 +62,8 @@ pub struct OutcomeCounts {
 pub struct RankerStanding {
     /// The ranker's id.
     pub id: String,
-    /// Whether it is retired: it is never shown again, cannot lead, and does not count in the
-    /// scores of other rankers.
+    /// Whether it is retired or the second id of a canary: it cannot lead, and does not count in
+    /// the scores of other rankers.
     pub retired: bool,
     /// Share of the other active rankers that it beats in the current counts, 0 to 1.
     pub copeland_score: f64,

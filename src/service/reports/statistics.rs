@@ -13,15 +13,12 @@ use crate::engine::fold::page_counts::{PageCounts, PairPages};
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::pair_tests::{
-    DescriptiveInterval, Power, evidence_against_even, power, sign_test, wilson,
-};
+use crate::service::reports::alarms::LOG_EVIDENCE;
+use crate::service::reports::pair_tests::{DescriptiveInterval, Power, power, sign_test, wilson};
 use crate::service::reports::single_flight::{Computed, SingleFlight};
-use interleaving::{self, Method};
+use dueling_bandits::evidence::balance::coin_evidence;
+use interleaving;
 
-/// Likelihood ratio that raises an alarm. In experiments without a defect, it is ever reached in at
-/// most one of this many, however often it is checked.
-const ALARM_ODDS: f64 = 1000.0;
 /// Below this share of slots that can earn credit, there is little to compare.
 const FEW_COMPETITIVE: f64 = 0.3;
 /// Fewest pages for an alarm about a low share.
@@ -76,8 +73,9 @@ pub struct PageBalance {
     /// if unknown.
     pub left_share: Option<f64>,
     /// Among pages with a slot that can earn credit, the share on which the first such slot belongs
-    /// to the ranker listed first. Should be near 1/2, except for optimized interleaving, where it
-    /// depends on the rankings.
+    /// to the ranker listed first. Near 1/2 if every page is reported, except for optimized
+    /// interleaving, where it depends on the rankings. If only pages with a click are reported, it
+    /// leans to the better ranker.
     pub first_share: Option<f64>,
     /// Share of slots that can earn credit, without pinned slots.
     pub competitive_share: Option<f64>,
@@ -247,15 +245,12 @@ impl LoadedExperiment {
             pairs.push(self.pair(*pair, pages));
         }
         let pages = balance(&all);
-        let uneven = |share: u64, of: u64| evidence_against_even(share, of - share) >= ALARM_ODDS;
-        if uneven(all.lower_left, all.pages()) {
+        // the versions share the error of this check
+        let needed = LOG_EVIDENCE * f64::from(version) * f64::from(version + 1);
+        if coin_evidence(all.lower_left, all.pages() - all.lower_left) >= needed {
             alarms.push(format!(
-                "version {version}: one ranker of a pair is shown on the left too often"
+                "version {version}: of the answered pages, one ranker of a pair was left on too many"
             ));
-        }
-        let drafts_evenly = !matches!(method.method, Method::Optimized(_));
-        if drafts_evenly && uneven(all.lower_first, all.drafted) {
-            alarms.push(format!("version {version}: one ranker of a pair drafts first too often"));
         }
         if let Some(share) = pages.competitive_share.filter(|share| *share < FEW_COMPETITIVE)
             && all.pages() >= ENOUGH_PAGES
@@ -346,14 +341,14 @@ impl LoadedExperiment {
     fn canary(&self, counts: &Counts) -> Option<Canary> {
         let [ranker, against] = self.spec.pages.canary.clone()?;
         let pair = counts.pair(self.spec.ranker_index(&ranker)?, self.spec.ranker_index(&against)?);
-        let evidence_against = evidence_against_even(pair.wins, pair.losses);
+        let evidence_against = coin_evidence(pair.wins, pair.losses);
         Some(Canary {
             ranker,
             against,
             wins: pair.wins,
             losses: pair.losses,
             evidence_against,
-            alarm: evidence_against >= ALARM_ODDS,
+            alarm: evidence_against >= LOG_EVIDENCE,
         })
     }
 }

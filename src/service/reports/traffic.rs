@@ -8,6 +8,7 @@ use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, Signs, alarms};
+use crate::service::reports::silent_pages::SilentPages;
 
 pub use crate::service::reports::traffic_summary::{Delays, FeedbackCounts, TrafficSummary};
 
@@ -16,6 +17,7 @@ struct TrafficInput {
     counts: TrafficCounts,
     in_flight: u64,
     shown: [u64; 4],
+    silent: SilentPages,
     /// Unix milliseconds since which the open batch waits, if it does.
     batch_since_ms: Option<i64>,
 }
@@ -45,15 +47,21 @@ impl Service {
     }
 
     fn traffic_input(&self, loaded: &LoadedExperiment) -> Result<TrafficInput, ServiceError> {
-        // first, because it also counts the duels that have expired
         let in_flight = self.in_flight(loaded)?;
-        let counts = loaded.traffic().counts();
+        let counts = loaded.traffic().counts(self.now_ms());
         let fold = loaded.fold()?;
         let waits = fold.policy().batch().is_some()
             && fold.policy().batch_pairs().iter().any(|pair| pair.answered < pair.needed);
         let since = fold.batch_opened_at().max(counts.newest_answer_ms);
         let shown = fold.counts().shown;
-        Ok(TrafficInput { counts, in_flight, shown, batch_since_ms: waits.then_some(since) })
+        let silent = SilentPages::of(&fold);
+        Ok(TrafficInput {
+            counts,
+            in_flight,
+            shown,
+            silent,
+            batch_since_ms: waits.then_some(since),
+        })
     }
 }
 
@@ -66,6 +74,7 @@ fn summary(
     let signs = Signs {
         traffic: &traffic,
         shown: input.shown,
+        silent: input.silent,
         running: loaded
             .with_record(|record| record.status == Status::Running && record.archived_at.is_none()),
         ttl_ms: i64::from(loaded.spec.duel_ttl_seconds) * 1000,

@@ -1,10 +1,11 @@
 //! A summary of the traffic of an experiment through this process.
 
+use dueling_bandits::evidence::balance::Cell;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::traffic::TrafficCounts;
-use crate::service::reports::even_answers::{EvenAnswers, even_answers};
+use crate::engine::drafts::DraftCounts;
+use crate::engine::traffic::{EndedDuels, TrafficCounts};
 use crate::telemetry::metrics::{DELAY_SECONDS, FeedbackStatus};
 
 /// Traffic through this process at one moment.
@@ -20,14 +21,16 @@ pub struct TrafficSummary {
     pub self_duels: u64,
     /// Pairs that are neither answered nor expired.
     pub in_flight: u64,
-    /// Pairs that expired without an answer.
+    /// Pairs whose time is over and that were not answered.
     pub unanswered: u64,
     /// Feedback by status.
     pub feedback: FeedbackCounts,
     /// Delays of answers.
     pub delay: Delays,
-    /// Whether answers are missing equally often for all pairs.
-    pub even: EvenAnswers,
+    /// Duels whose time is over, and whether answers are missing equally often.
+    pub ended: EndedDuels,
+    /// Pages by who drafted first.
+    pub drafts: DraftCounts,
 }
 
 /// Feedback by status.
@@ -81,6 +84,12 @@ pub struct Delays {
 }
 
 impl TrafficSummary {
+    /// Share of the duels whose time is over that were answered; `None` before the first.
+    pub fn answered_share(&self) -> Option<f64> {
+        let Cell { issued, answered } = self.ended.total;
+        (issued > 0).then(|| answered as f64 / issued as f64)
+    }
+
     /// Summary of these counts, with `in_flight` open pairs.
     pub(super) fn of(counts: TrafficCounts, in_flight: u64) -> Self {
         let of = |status: FeedbackStatus| counts.feedback[status as usize];
@@ -90,7 +99,7 @@ impl TrafficSummary {
             pairs: counts.pairs,
             self_duels: counts.self_duels,
             in_flight,
-            unanswered: counts.ended.iter().map(|(_, ended)| ended.expired).sum(),
+            unanswered: counts.ended.total.issued - counts.ended.total.answered,
             feedback: FeedbackCounts {
                 recorded: of(FeedbackStatus::Recorded),
                 duplicate: of(FeedbackStatus::Duplicate),
@@ -105,7 +114,8 @@ impl TrafficSummary {
                 p90_seconds: quantile(&counts.delays, 0.9),
                 p99_seconds: quantile(&counts.delays, 0.99),
             },
-            even: even_answers(&counts.ended),
+            ended: counts.ended,
+            drafts: counts.drafts,
         }
     }
 }
@@ -131,8 +141,8 @@ mod tests {
 
     #[test]
     fn quantiles_are_upper_ends_of_buckets() {
-        let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
-        let delay = || TrafficSummary::of(traffic.counts(), 0).delay;
+        let traffic = Traffic::new(0, 1000, Histogram::new(DELAY_SECONDS));
+        let delay = || TrafficSummary::of(traffic.counts(0), 0).delay;
         assert_eq!(delay().p50_seconds, None);
         for delay_ms in [50, 60, 70, 80, 90, 900, 950, 2000, 4000, 100_000_000] {
             traffic.answered((0, 1), 0, delay_ms);

@@ -14,13 +14,16 @@ use crate::service::error::ServiceError;
 use crate::service::reports::conclusion::Conclusion;
 use crate::service::reports::duels_to_go::{DuelsToGo, SavedPolicy};
 use crate::service::reports::single_flight::{Computed, SingleFlight};
+use crate::service::reports::verdict_basis::VerdictBasis;
+use crate::service::reports::verdict_pairs::{DecidingPair, Effect};
 use crate::service::reports::verdict_sentence::Finding;
-use dueling_bandits::evidence::plan::{Claim, Plan};
-use dueling_bandits::evidence::{Posterior, Present, Sequences, Standing, Target, VerdictTracker};
+use dueling_bandits::evidence::lead::LeadEvidence;
+use dueling_bandits::evidence::plan::Plan;
+use dueling_bandits::evidence::{
+    Posterior, Present, RacePoint, Sequences, Standing, Target, VerdictTracker,
+};
 use dueling_bandits::{Roster, Tally, step_rng};
 
-/// Most deciding pairs in a verdict.
-const PAIRS_MAX: usize = 50;
 /// Separates these random draws from other uses of the seed of an experiment.
 const VERDICT_STREAM: u64 = 0x7665_7264_6963;
 /// Evidence beyond this is reported as this.
@@ -44,8 +47,8 @@ pub struct Verdict {
     pub position: u64,
     /// Number of answered duels, without self-duels.
     pub duels: u64,
-    /// Probability with which `winners` is correct. It holds at all times at once, so you can check
-    /// as often as you like and stop at any time.
+    /// Of all experiments that are run like this one, at most a share of 1 - `confidence` ever has
+    /// wrong `winners`, however often and whenever you read them.
     #[schema(example = 0.95)]
     pub confidence: f64,
     /// Differences up to this size do not matter: pairs within the margin of 1/2 may count for
@@ -55,7 +58,9 @@ pub struct Verdict {
     /// How far the experiment is.
     pub state: VerdictState,
     /// The verdict in a sentence or two.
-    #[schema(example = "`neural` is the best ranker: it beats all 4 others. That is 95 % sure.")]
+    #[schema(
+        example = "`neural` is the best ranker: it beats all 4 others. A wrong verdict comes up in at most 5 % of experiments."
+    )]
     pub sentence: String,
     /// Ids of the certified Copeland winners; empty while the verdict is open. At the confidence
     /// and margin of the experiment a verdict is final, until its rankers change.
@@ -79,11 +84,16 @@ pub struct Verdict {
     pub deciding_pairs: Vec<DecidingPair>,
     /// Number of all such pairs.
     pub deciding_pairs_total: usize,
+    /// Once there is a verdict: how often the first winner beats each other ranker, the smallest
+    /// effect first. Empty while the verdict is open.
+    pub effects: Vec<Effect>,
     /// Estimated number of further time-steps until the verdict; 0 if it is decided, `null` if
     /// there is no estimate. A recent estimate may be returned again.
     pub duels_to_go: Option<DuelsToGo>,
     /// Why `duels_to_go` is `null`.
     pub duels_to_go_reason: Option<String>,
+    /// Which answers the verdict counts, and what it assumes of them.
+    pub rests_on: VerdictBasis,
     /// Number of posterior draws that the probabilities were estimated from.
     pub draws: usize,
     /// When the experiment concludes by itself.
@@ -109,44 +119,23 @@ pub enum VerdictState {
 pub struct RankerVerdict {
     /// Its id.
     pub id: String,
-    /// Whether it is retired: it can no longer win, and does not count in the scores of others.
+    /// Whether it is retired or the second id of a canary: it cannot win, and does not count in the
+    /// scores of others.
     pub retired: bool,
     /// Whether it can still be a Copeland winner.
     pub possible: bool,
     /// Whether it is certified as a Copeland winner.
     pub certain: bool,
     /// The evidence against it: how many times better the results are explained if it is not a
-    /// better ranker than the leader than if it is. Starts at 1; the leader wins once it is
-    /// `evidence_needed` against every rival. `null` for the leader and for retired rankers.
+    /// better ranker than the leader than if it is. Starts at 1. At the confidence and margin of
+    /// the experiment it is the largest since this ranker leads, because what was proven once stays
+    /// proven. The leader wins once it is `evidence_needed` against every rival at the same time.
+    /// `null` for the leader and for retired rankers.
     pub evidence_against: Option<f64>,
     /// Posterior probability that it is a Copeland winner, alone or tied with others.
     pub copeland_probability: f64,
     /// Posterior probability that it beats every other.
     pub condorcet_probability: f64,
-}
-
-/// A pair that completes the leader's proof.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct DecidingPair {
-    /// Id of the ranker that has to win the pair.
-    pub left: String,
-    /// Id of the other ranker.
-    pub right: String,
-    /// Duels that `left` won, with ties counted by the tie rule of the experiment.
-    pub wins: f64,
-    /// Duels that `left` lost.
-    pub losses: f64,
-    /// Share of duels that `left` won; `null` before the first duel.
-    pub win_rate: Option<f64>,
-    /// Lower end of the interval for the probability that `left` wins. The intervals of all pairs
-    /// of initial rankers hold together, at all times at once, at the confidence of the verdict.
-    pub low: f64,
-    /// Upper end of that interval.
-    pub high: f64,
-    /// Posterior probability that `left` is the better ranker of the two.
-    pub probability: f64,
-    /// Estimated number of duels of this pair that are still missing, at its present win rate.
-    pub duels_missing: u64,
 }
 
 impl Service {
@@ -184,6 +173,9 @@ struct VerdictInput {
     roster: Roster,
     initial_rankers: usize,
     tracker: VerdictTracker,
+    basis: VerdictBasis,
+    /// How its evidence grew.
+    race: Vec<RacePoint>,
     /// Why the service concluded the experiment by itself, if it did.
     by_itself: Option<String>,
     /// The state of the policy, if a forecast needs it.
@@ -198,7 +190,9 @@ impl VerdictInput {
             tally: fold.policy().tally().clone(),
             roster: fold.roster().clone(),
             initial_rankers: fold.initial_rankers(),
+            basis: VerdictBasis::of(fold),
             tracker: fold.verdict().clone(),
+            race: fold.race().points().to_vec(),
             by_itself: fold.concluded_by_itself().map(str::to_owned),
             saved,
         }
@@ -231,7 +225,7 @@ impl LoadedExperiment {
 
     fn verdict(&self, input: VerdictInput, target: Target) -> Verdict {
         let VerdictInput { position, duels, tally, roster, initial_rankers, by_itself, .. } = input;
-        let own = input.tracker;
+        let (own, mut rests_on) = (input.tracker, input.basis);
         let (seed, status, winner) =
             self.with_record(|record| (record.seed, record.status, record.winner));
         let rng = &mut step_rng(seed ^ VERDICT_STREAM, position);
@@ -243,11 +237,17 @@ impl LoadedExperiment {
         let certified = tracker.verdict();
         let winners: Vec<usize> = certified
             .map_or_else(Vec::new, |verdict| verdict.winners.iter().map(|&w| w.into()).collect());
+        if let Some(&winner) = winners.first() {
+            rests_on.stands(&tracker, &tally, active, winner);
+        }
         let posterior = Posterior::among(&tally, &roster);
         let draws = Posterior::draws(tally.rankers());
         let chances = posterior.winner_probabilities(draws, rng);
         let leader = leader(&chances.copeland, &tally, active, &winners);
-        let standing = tracker.standing(&tally, active, leader);
+        let mut standing = tracker.standing(&tally, active, leader);
+        if is_own && winners.is_empty() {
+            keep_proven(&mut standing, &input.race);
+        }
         let possible = possible(&standing, &winners);
         let compared =
             active.iter().any(|&i| active.iter().any(|&j| j < i && tally.half_plays(i, j) > 0));
@@ -284,6 +284,7 @@ impl LoadedExperiment {
             forecast: forecast.as_ref().ok(),
             target,
             concluded: concluded.as_ref(),
+            excluded: rests_on.excluded_units > 0,
         };
         let sentence = finding.sentence(|ranker| &self.spec.rankers[ranker].id);
         let against = |i: usize| {
@@ -291,8 +292,13 @@ impl LoadedExperiment {
             rival.map(|(_, ln)| ln.exp().min(MOST_EVIDENCE))
         };
         let sequences = Sequences::new(initial_rankers, tally.rankers(), target.confidence);
+        let counted = tracker.counted(&tally);
         let (deciding_pairs, deciding_pairs_total) =
-            self.deciding_pairs(claims, &tally, &sequences, &posterior);
+            self.deciding_pairs(claims, &counted, &sequences, &posterior);
+        let evidence = LeadEvidence::over(target.margin);
+        let effects = winners.first().map_or_else(Vec::new, |&winner| {
+            self.effects(winner, active, &counted, &sequences, &evidence)
+        });
         Verdict {
             experiment: self.name.clone(),
             position,
@@ -320,8 +326,10 @@ impl LoadedExperiment {
             winners: winners.iter().map(|&ranker| id(ranker)).collect(),
             deciding_pairs,
             deciding_pairs_total,
+            effects,
             duels_to_go: forecast.as_ref().ok().copied(),
             duels_to_go_reason: forecast.err(),
+            rests_on,
             draws,
             conclude_at: self.spec.conclude_at,
             concluded,
@@ -343,34 +351,6 @@ impl LoadedExperiment {
         let chances = Posterior::among(&tally, &roster).winner_probabilities(draws, rng);
         Ok(leader(&chances.copeland, &tally, roster.active(), &winners))
     }
-
-    fn deciding_pairs(
-        &self,
-        mut claims: Vec<Claim>,
-        tally: &Tally,
-        sequences: &Sequences,
-        posterior: &Posterior<'_>,
-    ) -> (Vec<DecidingPair>, usize) {
-        claims.sort_by(|a, b| b.missing.total_cmp(&a.missing));
-        let total = claims.len();
-        let rows =
-            claims.into_iter().take(PAIRS_MAX).map(|Claim { winner, loser, missing, .. }| {
-                let (wins, losses) = (tally.wins(winner, loser), tally.wins(loser, winner));
-                let (low, high) = sequences.of(winner, loser).interval(wins, losses);
-                DecidingPair {
-                    left: self.spec.rankers[winner].id.clone(),
-                    right: self.spec.rankers[loser].id.clone(),
-                    wins,
-                    losses,
-                    win_rate: tally.mean(winner, loser),
-                    low,
-                    high,
-                    probability: posterior.probability_above_half(winner, loser),
-                    duels_missing: missing.ceil() as u64,
-                }
-            });
-        (rows.collect(), total)
-    }
 }
 
 /// The first winner, or else the most probable Copeland winner. If several have the same
@@ -382,6 +362,30 @@ fn leader(chances: &[f64], tally: &Tally, active: &[usize], winners: &[usize]) -
     let most = active.iter().map(|&i| chances[i]).fold(0.0, f64::max);
     let level: Vec<usize> = active.iter().copied().filter(|&i| chances[i] == most).collect();
     tally.copeland_leader_among(&level)
+}
+
+/// Take the largest evidence against each rival since this ranker leads: the guarantee is for all
+/// times at once, so what was proven once stays proven. If each rival was ruled out at another
+/// time, the one with the least evidence now stays open, because there is no verdict yet.
+fn keep_proven(standing: &mut Standing, race: &[RacePoint]) {
+    let leader = standing.ranker;
+    let mut proven = standing.rivals.clone();
+    for point in race.iter().rev().take_while(|point| usize::from(point.leader) == leader) {
+        for &(rival, ln) in &point.rivals {
+            let own = proven.iter_mut().find(|(other, _)| *other == usize::from(rival));
+            if let Some((_, most)) = own {
+                *most = most.max(ln.into());
+            }
+        }
+    }
+    let weakest = (0..proven.len())
+        .min_by(|&one, &other| standing.rivals[one].1.total_cmp(&standing.rivals[other].1));
+    if let Some(weakest) = weakest
+        && proven.iter().all(|(_, ln)| *ln >= standing.threshold)
+    {
+        proven[weakest].1 = standing.rivals[weakest].1;
+    }
+    standing.rivals = proven;
 }
 
 /// The winners, or else the leader and the rivals against which it lacks evidence; ascending.

@@ -22,6 +22,8 @@ pub(super) struct Finding<'a> {
     pub forecast: Option<&'a DuelsToGo>,
     pub target: Target,
     pub concluded: Option<&'a Conclusion>,
+    /// Whether units are excluded, maybe since it was concluded.
+    pub excluded: bool,
 }
 
 impl Finding<'_> {
@@ -40,10 +42,20 @@ impl Finding<'_> {
                 _ => verdict,
             };
         }
+        if let Some(Conclusion { winner: Some(winner), .. }) = self.concluded
+            && self.excluded
+        {
+            return format!(
+                "The experiment was concluded on `{winner}`. Without the answers of the excluded units, the evidence is not \
+                 enough for a verdict that is wrong in at most {} of experiments.",
+                error(self.target.confidence)
+            );
+        }
         if let Some(Conclusion { winner: Some(winner), .. }) = self.concluded {
             return format!(
-                "The experiment was concluded on `{winner}` without a verdict: the evidence was not yet enough to be {} sure.",
-                percent(self.target.confidence)
+                "The experiment was concluded on `{winner}` without a verdict: the evidence was not yet enough for one that is \
+                 wrong in at most {} of experiments.",
+                error(self.target.confidence)
             );
         }
         if !self.compared {
@@ -53,6 +65,8 @@ impl Finding<'_> {
         }
         let unproven = match (self.possible - 1, rankers - 1) {
             (_, 1) => String::new(),
+            // each was ruled out once, but not yet all of them at one time
+            (0, rivals) => format!(" against all of its {rivals} rivals at once"),
             (open, rivals) if open == rivals => format!(" against any of its {rivals} rivals"),
             (open, rivals) => format!(" against {open} of its {rivals} rivals"),
         };
@@ -63,7 +77,8 @@ impl Finding<'_> {
             None => "There is no estimate yet of how many more pages the verdict takes.".into(),
         };
         format!(
-            "`{}` leads and is a best ranker with a probability of about {}, but this is not yet proven{unproven}. {end}",
+            "`{}` leads, but it is not yet proven to be a best ranker{unproven}. A model of the preferences gives it a probability \
+             of about {}; the proof assumes no model and takes longer. {end}",
             id(self.leader),
             percent(self.leader_probability),
         )
@@ -101,7 +116,7 @@ impl Finding<'_> {
                 )
             }
         };
-        format!("{claim} That is {} sure.", percent(confidence))
+        format!("{claim} A wrong verdict comes up in at most {} of experiments.", error(confidence))
     }
 }
 
@@ -109,9 +124,17 @@ impl Finding<'_> {
 fn points(margin: f64) -> String {
     let points = margin * 100.0;
     let unit = if points == 1.0 { "percentage point" } else { "percentage points" };
-    format!("{points:.3}", points = points).trim_end_matches('0').trim_end_matches('.').to_owned()
-        + " "
-        + unit
+    format!("{} {unit}", short(points))
+}
+
+/// The share of experiments with a wrong verdict, as text: `5 %` for a confidence of 0.95.
+pub(crate) fn error(confidence: f64) -> String {
+    format!("{} %", short(100.0 * (1.0 - confidence)))
+}
+
+/// At most three digits after the point, and none that is not needed.
+fn short(number: f64) -> String {
+    format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `12000` as `12,000`.
@@ -134,5 +157,36 @@ fn percent(share: f64) -> String {
         format!("{:.2} %", (percent * 100.0).floor() / 100.0)
     } else {
         format!("{percent:.0} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rivals_that_were_ruled_out_at_different_times_are_not_counted_as_open() {
+        let ids = ["a", "b", "c", "d"].map(str::to_owned);
+        let finding = |possible| Finding {
+            rankers: 4,
+            compared: true,
+            leader: 0,
+            leader_probability: 0.9,
+            winners: &[],
+            condorcet: false,
+            possible,
+            forecast: None,
+            target: Target { confidence: 0.95, margin: 0.0 },
+            concluded: None,
+            excluded: false,
+        };
+        for (possible, expected) in [
+            (4, "proven to be a best ranker against any of its 3 rivals."),
+            (2, "proven to be a best ranker against 1 of its 3 rivals."),
+            (1, "proven to be a best ranker against all of its 3 rivals at once."),
+        ] {
+            let sentence = finding(possible).sentence(|ranker| &ids[ranker]);
+            assert!(sentence.contains(expected), "{sentence}");
+        }
     }
 }

@@ -7,10 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::format::{CHUNK, End, EntryLine, FORMAT, Head, SnapshotFields, SnapshotLine, hex};
+use super::format::{End, EntryLine, FORMAT, Head, SnapshotFields, SnapshotLine, hex};
+use super::log::{base_of, for_each_entry};
 use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::fold::Fold;
-use crate::store::{ExperimentRecord, Snapshot, Store};
+use crate::store::Store;
 
 /// Write an experiment with its log up to now. Returns the number of entries.
 pub async fn export(
@@ -22,12 +22,13 @@ pub async fn export(
         .experiment(name)
         .await?
         .ok_or_else(|| anyhow::anyhow!("there is no experiment `{name}`"))?;
+    let spec = ExperimentSpec::read(&record.spec)
+        .map_err(|why| anyhow::anyhow!("experiment `{name}` cannot be exported: {why}"))?;
     let mut lines = Lines { out, digest: Sha256::new() };
     lines.write(&Head {
         rankduel_export: FORMAT,
         name: record.name.clone(),
-        spec: ExperimentSpec::read(&record.spec)
-            .map_err(|why| anyhow::anyhow!("experiment `{name}` cannot be exported: {why}"))?,
+        spec: spec.clone(),
         seed: record.seed,
         status: record.status,
         winner: record.winner,
@@ -41,7 +42,7 @@ pub async fn export(
     })?;
     let mut after = record.pruned_to;
     if record.pruned_to > 0 {
-        let base = base_of(&record, store.snapshots(record.id).await?)?;
+        let base = base_of(&record, &spec, store.snapshots(record.id).await?)?;
         after = base.position;
         lines.write(&SnapshotLine {
             snapshot: SnapshotFields {
@@ -53,47 +54,15 @@ pub async fn export(
         })?;
     }
     let mut entries = 0;
-    while after < record.head {
-        let chunk = store.read(record.id, after, CHUNK).await?;
-        for entry in chunk.iter().take_while(|entry| entry.position <= record.head) {
-            anyhow::ensure!(
-                entry.position == after + 1,
-                "the log of experiment `{name}` has a gap after position {after}: see `rankduel verify {name}`"
-            );
-            after = entry.position;
-            entries += 1;
-            lines.write(&EntryLine::of(entry))?;
-        }
-        anyhow::ensure!(
-            !chunk.is_empty(),
-            "the log of experiment `{name}` ends at position {after} instead of {}: see `rankduel verify {name}`",
-            record.head
-        );
-    }
+    for_each_entry(store, &record, after, |entry| {
+        entries += 1;
+        lines.write(&EntryLine::of(entry))
+    })
+    .await?;
     let sha256 = hex(&lines.digest.clone().finalize());
     lines.write(&End { entries, sha256 })?;
     lines.out.flush()?;
     Ok(entries)
-}
-
-/// The snapshot that a pruned log starts from: the oldest one after the pruned entries, in the
-/// layout of this program.
-fn base_of(record: &ExperimentRecord, snapshots: Vec<Snapshot>) -> Result<Snapshot, anyhow::Error> {
-    let spec = ExperimentSpec::read(&record.spec)
-        .map_err(|why| anyhow::anyhow!("{}: {why}", record.name))?;
-    let format = Fold::start(&spec, record.seed, record.created_at).format();
-    snapshots
-        .into_iter()
-        .filter(|snapshot| snapshot.format == format && snapshot.position >= record.pruned_to)
-        .min_by_key(|snapshot| snapshot.position)
-        .ok_or_else(|| {
-            anyhow::anyhow!(
-                "the log of experiment `{}` was pruned up to position {}, and there is no later snapshot in the layout \
-                 that this version reads ({format})",
-                record.name,
-                record.pruned_to
-            )
-        })
 }
 
 struct Lines<'a> {

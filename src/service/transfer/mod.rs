@@ -1,5 +1,8 @@
-//! An experiment as a file: JSON lines, the same from either database, for archiving and for moving
-//! it to another database.
+//! An experiment as a file. [`export`] and [`import`] move it whole, and [`write_pages`] makes a
+//! table of its answered pages, [`write_matrix`] a preference matrix.
+//!
+//! An export has JSON lines, the same from either database, for archiving and for moving it to
+//! another database.
 //!
 //! The first line describes the experiment. If the log was pruned, the next line is the snapshot
 //! that replaces the pruned entries. Then there is one line for each log entry, in order. The last
@@ -9,7 +12,12 @@
 mod export;
 mod format;
 mod import;
+mod log;
+mod matrix;
+mod pages;
 mod reader;
 
 pub use export::export;
 pub use import::{Import, import};
+pub use matrix::write_matrix;
+pub use pages::{PagesFormat, write_pages};

@@ -7,12 +7,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
-use sqlx::{Connection as _, PgPool, Postgres};
 
 use super::entries::{
     COPY_FROM, append_new, copy_entries, known_entries, lock_heads, write_entries,
 };
+use super::pool_mode::{PgTransaction, SingleStatements};
 use super::store::PostgresStore;
 use crate::store::append_plan::{AppendPlan, nonces_of, plan};
 use crate::store::sql::rows::ascending;
@@ -49,8 +50,8 @@ impl PostgresStore {
     ) -> Result<Vec<Appended>, StoreError> {
         if !self.repeat_guard.is_raised() {
             let results = match OneStatement::of(events) {
-                Some(one) => append_at_once(&self.appending, events, &one, recorded_at).await,
-                None => in_transaction(&self.appending, events, recorded_at, Check::Skip).await,
+                Some(one) => append_at_once(self.appenders(), events, &one, recorded_at).await,
+                None => self.in_transaction(events, recorded_at, Check::Skip).await,
             };
             match results {
                 Ok(Some(results)) => return Ok(results),
@@ -60,8 +61,54 @@ impl PostgresStore {
             }
             self.repeat_guard.raise();
         }
-        let results = in_transaction(&self.appending, events, recorded_at, Check::First).await?;
+        let results = self.in_transaction(events, recorded_at, Check::First).await?;
         results.ok_or_else(|| StoreError::Corrupt("a checked append has no result".into()))
+    }
+
+    fn appenders(&self) -> SingleStatements<'_> {
+        SingleStatements { pool: &self.appending, mode: self.mode }
+    }
+
+    /// Append in a transaction of several statements. `None`: the results need a check, and nothing
+    /// was written.
+    async fn in_transaction(
+        &self,
+        events: &[(ExperimentId, NewEvent)],
+        recorded_at: i64,
+        check: Check,
+    ) -> Result<Option<Vec<Appended>>, StoreError> {
+        let mut borrowed = Borrowed(Some(self.appending.acquire().await?));
+        let Some(connection) = borrowed.0.as_deref_mut() else { return Ok(None) };
+        let mut transaction = PgTransaction::begin_on(connection, self.mode).await?;
+        let ids = ascending(events.iter().map(|(experiment, _)| *experiment));
+        let heads = lock_heads(&mut transaction, ids).await?;
+        if check == Check::Skip
+            && (heads.iter().any(|head| head.archived)
+                || events.iter().any(|(_, new)| new.superseded_by.is_some()))
+        {
+            transaction.rollback().await?;
+            borrowed.give_back();
+            return Ok(None);
+        }
+        let known = match check {
+            // after taking the locks, so that commits of other writers are visible
+            Check::First => known_entries(&mut transaction, nonces_of(events)).await?,
+            Check::Skip => Vec::new(),
+        };
+        let AppendPlan { entries, heads, results } = plan(events, heads, &known);
+        match entries.len() {
+            0 => {}
+            few if few < COPY_FROM => {
+                write_entries(&mut transaction, &entries, &heads, recorded_at).await?
+            }
+            _ => copy_entries(&mut transaction, &entries, &heads, recorded_at).await?,
+        }
+        // A repeat, too, is only answered once it has reached every server that a commit waits for:
+        // the first commit may have been cut short while it waited. The log is flushed and sent in
+        // order.
+        transaction.commit().await?;
+        borrowed.give_back();
+        Ok(Some(results))
     }
 }
 
@@ -96,12 +143,12 @@ impl OneStatement {
 /// Append events that are assumed to be new. `None`: one of their experiments does not exist or is
 /// archived, and nothing was written.
 async fn append_at_once(
-    pool: &PgPool,
+    statements: SingleStatements<'_>,
     events: &[(ExperimentId, NewEvent)],
     OneStatement { added, ordinals }: &OneStatement,
     recorded_at: i64,
 ) -> Result<Option<Vec<Appended>>, StoreError> {
-    let heads = append_new(pool, events, ordinals.clone(), added, recorded_at).await?;
+    let heads = append_new(statements, events, ordinals.clone(), added, recorded_at).await?;
     if heads.is_empty() {
         return Ok(None);
     }
@@ -122,47 +169,6 @@ async fn append_at_once(
 enum Check {
     First,
     Skip,
-}
-
-/// Append in a transaction of several statements. `None`: the results need a check, and nothing was
-/// written.
-async fn in_transaction(
-    pool: &PgPool,
-    events: &[(ExperimentId, NewEvent)],
-    recorded_at: i64,
-    check: Check,
-) -> Result<Option<Vec<Appended>>, StoreError> {
-    let mut borrowed = Borrowed(Some(pool.acquire().await?));
-    let Some(connection) = borrowed.0.as_deref_mut() else { return Ok(None) };
-    let mut transaction = connection.begin().await?;
-    let ids = ascending(events.iter().map(|(experiment, _)| *experiment));
-    let heads = lock_heads(&mut transaction, ids).await?;
-    if check == Check::Skip
-        && (heads.iter().any(|head| head.archived)
-            || events.iter().any(|(_, new)| new.superseded_by.is_some()))
-    {
-        transaction.rollback().await?;
-        borrowed.give_back();
-        return Ok(None);
-    }
-    let known = match check {
-        // after taking the locks, so that commits of other writers are visible
-        Check::First => known_entries(&mut transaction, nonces_of(events)).await?,
-        Check::Skip => Vec::new(),
-    };
-    let AppendPlan { entries, heads, results } = plan(events, heads, &known);
-    match entries.len() {
-        0 => {}
-        few if few < COPY_FROM => {
-            write_entries(&mut transaction, &entries, &heads, recorded_at).await?
-        }
-        _ => copy_entries(&mut transaction, &entries, &heads, recorded_at).await?,
-    }
-    // A repeat, too, is only answered once it has reached every server that a commit waits for: the
-    // first commit may have been cut short while it waited. The log is flushed and sent in order.
-    transaction.commit().await?;
-    borrowed.give_back();
-    Ok(Some(results))
 }
 
 /// A connection that is closed unless it is given back: an interrupted copy leaves its protocol out
@@ -186,5 +192,8 @@ impl Drop for Borrowed {
 /// Whether the log already has an entry under one of the nonces.
 fn is_repeat(error: &StoreError) -> bool {
     let StoreError::Refused(sqlx::Error::Database(error)) = error else { return false };
+    // A distributed PostgreSQL reports what a shard refuses under the code of an internal error.
     error.is_unique_violation()
+        || (error.code().as_deref() == Some("XX000")
+            && error.message().contains("duplicate key value violates unique constraint"))
 }

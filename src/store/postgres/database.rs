@@ -4,8 +4,12 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use sqlx::migrate::Migrator;
-use sqlx::{ConnectOptions, Connection, Executor, PgConnection};
+use sqlx::{Connection, Executor, Postgres};
 
+use super::migration_watch::watch;
+use super::pool_mode::PoolMode;
+use super::pooler::require_own_sessions;
+use super::sessions::connect;
 use super::store::PostgresStore;
 use crate::store::sql::statements;
 use crate::store::{Database, StoreError, schema};
@@ -15,8 +19,24 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     schema::migrator(&include!(concat!(env!("OUT_DIR"), "/migrations_postgres.rs")))
 });
 
+/// The settings of a session that migrates. If its process is stopped, the server ends it within a
+/// second, also while it waits for a lock: in the queue it would block everybody behind it. Some
+/// systems cannot check connections and refuse the setting.
+const MIGRATION_SETTINGS: &str = "
+    set statement_timeout = 0;
+    set lock_timeout = 0;
+    do $$ begin
+        set client_connection_check_interval = '1s';
+    exception when others then null;
+    end $$;
+";
+
 /// The oldest supported version, as `server_version_num` counts.
 const OLDEST_SERVER: i32 = 14_00_00;
+
+/// The advisory lock of migrations belongs to a session.
+const NOT_POOLED: &str = "not through a pooler, but with the URL of the database itself (or name \
+     it with --listen-database-url)";
 
 #[async_trait]
 impl Database for PostgresStore {
@@ -24,15 +44,33 @@ impl Database for PostgresStore {
         "postgres"
     }
 
+    fn serves_one_process(&self) -> bool {
+        false
+    }
+
     async fn migrate(&self) -> Result<(), StoreError> {
         // On a connection of its own, without the limits of a session: a second process waits on an
         // advisory lock until the first is done, and migrating a large table takes long. Closing
         // the connection releases the lock.
-        let mut connection = self.options.connect().await?;
+        let Some(direct) = &self.direct else {
+            return self.check().await.map_err(|error| match error {
+                StoreError::Schema(what) => StoreError::Schema(format!("{what}; {NOT_POOLED}")),
+                other => other,
+            });
+        };
+        // A pooler would keep the lock with a session that goes on to serve others.
+        require_own_sessions(direct).await?;
+        let mut connection = connect(direct).await?;
         require_supported_server(&mut connection).await?;
-        connection.execute("set statement_timeout = 0; set lock_timeout = 0;").await?;
-        // the same as `run`, whose future the compiler cannot prove to be `Send` here
-        MIGRATIONS.run_direct(None, &mut connection, false).await?;
+        connection.execute(MIGRATION_SETTINGS).await?;
+        let backend =
+            sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut connection).await?;
+        tokio::select! {
+            biased;
+            // the same as `run`, whose future the compiler cannot prove to be `Send` here
+            migrated = MIGRATIONS.run_direct(None, &mut connection, false) => migrated?,
+            error = watch(direct, backend) => return Err(error),
+        }
         let applied = sqlx::query_as(statements::MIGRATIONS).fetch_all(&mut connection).await?;
         connection.close().await?;
         schema::compare(&MIGRATIONS, Some(applied))
@@ -40,17 +78,21 @@ impl Database for PostgresStore {
 
     async fn check(&self) -> Result<(), StoreError> {
         self.attempt(move || async move {
-            let mut connection = self.pool.acquire().await?;
-            require_supported_server(&mut connection).await?;
+            if self.mode == PoolMode::Session {
+                self.own_sessions.get_or_try_init(|| require_own_sessions(&self.options)).await?;
+            }
+            let mut transaction = self.begin().await?;
+            require_supported_server(&mut *transaction).await?;
             let migrated: bool =
                 sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
-                    .fetch_one(&mut *connection)
+                    .fetch_one(&mut *transaction)
                     .await?;
             let applied = if migrated {
-                Some(sqlx::query_as(statements::MIGRATIONS).fetch_all(&mut *connection).await?)
+                Some(sqlx::query_as(statements::MIGRATIONS).fetch_all(&mut *transaction).await?)
             } else {
                 None
             };
+            transaction.commit().await?;
             schema::compare(&MIGRATIONS, applied)
         })
         .await
@@ -62,13 +104,17 @@ impl Database for PostgresStore {
     }
 
     async fn close(&self) {
-        self.listening.close().await;
+        if let Some(listening) = &self.listening {
+            listening.close().await;
+        }
         self.appending.close().await;
         self.pool.close().await;
     }
 }
 
-async fn require_supported_server(connection: &mut PgConnection) -> Result<(), StoreError> {
+async fn require_supported_server<'c>(
+    connection: impl Executor<'c, Database = Postgres>,
+) -> Result<(), StoreError> {
     let version: i32 = sqlx::query_scalar("select current_setting('server_version_num')::integer")
         .fetch_one(connection)
         .await?;

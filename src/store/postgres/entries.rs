@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
+use sqlx::Arguments as _;
 use sqlx::postgres::PgArguments;
 use sqlx::types::Uuid;
-use sqlx::{Arguments as _, PgConnection, PgPool};
 
 use super::copy;
+use super::pool_mode::{PgTransaction, SingleStatements};
 use super::store::PostgresStore;
 use crate::events::Event;
 use crate::store::append_plan::NewEntry;
@@ -142,12 +143,14 @@ impl PostgresStore {
              order by position limit {limit}) to stdout (format binary)",
             log_columns!()
         );
-        let mut connection = self.readers().acquire().await?;
-        let mut stream = connection.copy_out_raw(&statement).await?;
+        let mut transaction = self.begin().await?;
+        let mut stream = transaction.connection().copy_out_raw(&statement).await?;
         let mut data = Vec::new();
         while let Some(part) = stream.try_next().await? {
             data.extend_from_slice(&part);
         }
+        drop(stream);
+        transaction.commit().await?;
         copy::entries(&data)
     }
 
@@ -169,22 +172,22 @@ impl PostgresStore {
 
 /// Lock the rows of these experiments, in the order given.
 pub(super) async fn lock_heads(
-    connection: &mut PgConnection,
+    transaction: &mut PgTransaction<'_>,
     ids: Vec<ExperimentId>,
 ) -> Result<Vec<Head>, StoreError> {
-    let rows: Vec<HeadRow> = sqlx::query_as(LOCK_HEADS).bind(ids).fetch_all(connection).await?;
+    let rows: Vec<HeadRow> = sqlx::query_as(LOCK_HEADS).bind(ids).fetch_all(transaction).await?;
     records(rows)
 }
 
 /// The log entries under these nonces, in no particular order.
 pub(super) async fn known_entries(
-    connection: &mut PgConnection,
+    transaction: &mut PgTransaction<'_>,
     nonces: impl Iterator<Item = (ExperimentId, Nonce)>,
 ) -> Result<Vec<(ExperimentId, LogEntry)>, StoreError> {
     let (experiments, nonces): (Vec<_>, Vec<_>) =
         nonces.map(|(experiment, nonce)| (experiment, Uuid::from_u128(nonce))).unzip();
     let rows: Vec<LogRow> =
-        sqlx::query_as(KNOWN_ENTRIES).bind(experiments).bind(nonces).fetch_all(connection).await?;
+        sqlx::query_as(KNOWN_ENTRIES).bind(experiments).bind(nonces).fetch_all(transaction).await?;
     rows.into_iter().map(|row| Ok((row.experiment_id, row.try_into()?))).collect()
 }
 
@@ -192,7 +195,7 @@ pub(super) async fn known_entries(
 /// events of each experiment, and `ordinals` the rank of each event among them. Returns the new
 /// heads; none if nothing was written.
 pub(super) async fn append_new(
-    pool: &PgPool,
+    statements: SingleStatements<'_>,
     events: &[(ExperimentId, NewEvent)],
     ordinals: Vec<i64>,
     added: &BTreeMap<ExperimentId, i64>,
@@ -203,23 +206,23 @@ pub(super) async fn append_new(
         sqlx::query_as_with(APPEND_NEW, arguments(entries, ordinals, recorded_at)?)
             .bind(added.keys().copied().collect::<Vec<i64>>())
             .bind(added.values().copied().collect::<Vec<i64>>())
-            .fetch_all(pool)
+            .fetch_all(statements)
             .await?;
     Ok(rows.into_iter().collect())
 }
 
 /// Write log entries; their experiments' heads stay as they are.
 pub(super) async fn insert_entries(
-    connection: &mut PgConnection,
+    transaction: &mut PgTransaction<'_>,
     entries: &[NewEntry<'_>],
     recorded_at: i64,
 ) -> Result<(), StoreError> {
-    write_entries(connection, entries, &BTreeMap::new(), recorded_at).await
+    write_entries(transaction, entries, &BTreeMap::new(), recorded_at).await
 }
 
 /// Write log entries and set the heads of their experiments.
 pub(super) async fn write_entries(
-    connection: &mut PgConnection,
+    transaction: &mut PgTransaction<'_>,
     entries: &[NewEntry<'_>],
     heads: &BTreeMap<ExperimentId, u64>,
     recorded_at: i64,
@@ -233,24 +236,24 @@ pub(super) async fn write_entries(
     sqlx::query_with(WRITE_ENTRIES, arguments(entries, positions, recorded_at)?)
         .bind(experiments)
         .bind(heads)
-        .execute(connection)
+        .execute(transaction)
         .await?;
     Ok(())
 }
 
 /// [`write_entries`] for many entries.
 pub(super) async fn copy_entries(
-    connection: &mut PgConnection,
+    transaction: &mut PgTransaction<'_>,
     entries: &[NewEntry<'_>],
     heads: &BTreeMap<ExperimentId, u64>,
     recorded_at: i64,
 ) -> Result<(), StoreError> {
     let (experiments, heads) = head_columns(heads)?;
     let rows = copy::rows(entries, recorded_at)?;
-    let mut copy = connection.copy_in_raw(COPY_ENTRIES).await?;
+    let mut copy = transaction.connection().copy_in_raw(COPY_ENTRIES).await?;
     copy.send(rows).await?;
     copy.finish().await?;
-    sqlx::query(MOVE_HEADS).bind(experiments).bind(heads).execute(connection).await?;
+    sqlx::query(MOVE_HEADS).bind(experiments).bind(heads).execute(transaction).await?;
     Ok(())
 }
 

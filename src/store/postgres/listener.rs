@@ -4,21 +4,28 @@ use async_trait::async_trait;
 use sqlx::postgres::PgListener;
 
 use super::notifier::CHANNEL;
-use super::sessions::Sessions;
+use super::own_notices::OwnNotices;
 use super::store::PostgresStore;
 use crate::store::{Notice, Notices, StoreError};
 
 impl PostgresStore {
     pub(super) async fn open_listener(&self) -> Result<Option<Box<dyn Notices>>, StoreError> {
-        let mut listener = PgListener::connect_with(&self.listening).await?;
+        let Some(listening) = &self.listening else {
+            tracing::info!(
+                "the pooler delivers no notifications: polling; --listen-database-url names the \
+                 database itself"
+            );
+            return Ok(None);
+        };
+        let mut listener = PgListener::connect_with(listening).await?;
         listener.listen(CHANNEL).await?;
-        Ok(Some(Box::new(Listener { listener, own: self.sessions.clone() })))
+        Ok(Some(Box::new(Listener { listener, own: self.own_notices.clone() })))
     }
 }
 
 struct Listener {
     listener: PgListener,
-    own: Sessions,
+    own: OwnNotices,
 }
 
 #[async_trait]
@@ -26,13 +33,14 @@ impl Notices for Listener {
     async fn next(&mut self) -> Result<Option<Notice>, StoreError> {
         loop {
             let Some(notification) = self.listener.try_recv().await? else { return Ok(None) };
-            if self.own.contains(notification.process_id()) {
-                continue;
-            }
             // a payload that this program cannot parse still means that something happened
-            return Ok(notification.payload().split_once(' ').and_then(|(experiment, head)| {
+            let notice = notification.payload().split_once(' ').and_then(|(experiment, head)| {
                 Some(Notice { experiment: experiment.parse().ok()?, head: head.parse().ok()? })
-            }));
+            });
+            match notice {
+                Some(notice) if self.own.take(&notice) => {}
+                notice => return Ok(notice),
+            }
         }
     }
 }

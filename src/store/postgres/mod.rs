@@ -7,19 +7,23 @@
 //! ([`ExperimentLog::heads`](super::ExperimentLog::heads)).
 //!
 //! Sessions are set up so that a commit is durable whatever the server's default, and so that every
-//! wait ends: for a lock, for a statement, and for a server that no longer responds. A connection
-//! pooler between rankduel and the server must keep a session together (PgBouncer:
-//! `pool_mode = session`).
+//! wait ends: for a lock, for a statement, and for a server that no longer responds. Behind a
+//! pooler that does not keep sessions, each transaction is set up so ([`pool_mode`]).
 
 mod append;
 mod copy;
 mod database;
 mod entries;
 mod listener;
+mod migration_watch;
 mod notifier;
+mod own_notices;
+mod pool_mode;
+mod pooler;
 mod repeat_guard;
 mod sessions;
 mod store;
 mod traits;
 
+pub(super) use pool_mode::PoolMode;
 pub(super) use store::PostgresStore;

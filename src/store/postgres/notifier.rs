@@ -11,6 +11,8 @@ use std::time::Duration;
 use sqlx::PgPool;
 use tokio::sync::mpsc;
 
+use super::own_notices::OwnNotices;
+use super::pool_mode::{PoolMode, SingleStatements};
 use crate::store::{ExperimentId, StoreError};
 
 /// The channel of notifications. A payload is `ID HEAD`: an experiment's number and its new head.
@@ -29,9 +31,9 @@ pub(super) struct Notifier(mpsc::UnboundedSender<(ExperimentId, u64)>);
 
 impl Notifier {
     /// Start the task. It ends when the notifier is dropped.
-    pub fn start(pool: PgPool) -> Self {
+    pub fn start(pool: PgPool, mode: PoolMode, own: OwnNotices) -> Self {
         let (pending, heads) = mpsc::unbounded_channel();
-        tokio::spawn(run(pool, heads));
+        tokio::spawn(run(pool, mode, own, heads));
         Self(pending)
     }
 
@@ -42,23 +44,32 @@ impl Notifier {
     }
 }
 
-async fn run(pool: PgPool, mut pending: mpsc::UnboundedReceiver<(ExperimentId, u64)>) {
+async fn run(
+    pool: PgPool,
+    mode: PoolMode,
+    own: OwnNotices,
+    mut pending: mpsc::UnboundedReceiver<(ExperimentId, u64)>,
+) {
     while let Some((experiment, head)) = pending.recv().await {
         let mut heads = BTreeMap::from([(experiment, head)]);
         while let Ok((experiment, head)) = pending.try_recv() {
             let newest = heads.entry(experiment).or_default();
             *newest = head.max(*newest);
         }
-        if let Err(error) = send(&pool, heads).await {
+        heads.iter().for_each(|(experiment, head)| own.remember(*experiment, *head));
+        if let Err(error) = send(SingleStatements { pool: &pool, mode }, heads).await {
             tracing::debug!(%error, "other processes were not notified of new log entries");
         }
         tokio::time::sleep(GATHERED_FOR).await;
     }
 }
 
-async fn send(pool: &PgPool, heads: BTreeMap<ExperimentId, u64>) -> Result<(), StoreError> {
+async fn send(
+    statements: SingleStatements<'_>,
+    heads: BTreeMap<ExperimentId, u64>,
+) -> Result<(), StoreError> {
     let payloads: Vec<String> =
         heads.into_iter().map(|(experiment, head)| format!("{experiment} {head}")).collect();
-    sqlx::query(NOTIFY).bind(CHANNEL).bind(payloads).execute(pool).await?;
+    sqlx::query(NOTIFY).bind(CHANNEL).bind(payloads).execute(statements).await?;
     Ok(())
 }

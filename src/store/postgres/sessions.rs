@@ -1,11 +1,12 @@
 //! Connections to PostgreSQL and the settings of their sessions.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, Executor, PgPool};
+use sqlx::{ConnectOptions as _, Connection, Executor, PgConnection, PgPool};
+
+use super::pool_mode::PoolMode;
+use crate::store::StoreError;
 
 /// Most connections of one process that append.
 pub(super) const APPENDING: u32 = 3;
@@ -38,34 +39,16 @@ const SETTINGS: &str = "
         where current_setting('synchronous_commit') not in ('on', 'remote_apply');
 ";
 
-/// The server processes of this store's connections, newest last.
-///
-/// They identify notices of own commits, which the store leaves out. The server may give the number
-/// of a closed connection to another client; the effect is a lost notice.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Sessions(Arc<Mutex<VecDeque<u32>>>);
-
-impl Sessions {
-    fn remember(&self, process: u32) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.push_back(process);
-        if known.len() > 2 * (APPENDING + OTHER) as usize {
-            known.pop_front();
-        }
-    }
-
-    pub fn contains(&self, process: u32) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&process)
+/// A connection outside the pools, without the settings of a session.
+pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
+    match tokio::time::timeout(ACQUIRE_TIMEOUT, options.connect()).await {
+        Ok(connected) => Ok(connected?),
+        Err(_) => Err(StoreError::Slow(ACQUIRE_TIMEOUT)),
     }
 }
 
 /// A pool that connects when a connection is needed.
-pub(super) fn session_pool(
-    max_connections: u32,
-    options: &PgConnectOptions,
-    sessions: &Sessions,
-) -> PgPool {
-    let sessions = sessions.clone();
+pub(super) fn pool(max_connections: u32, options: &PgConnectOptions, mode: PoolMode) -> PgPool {
     PgPoolOptions::new()
         .max_connections(max_connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -78,12 +61,10 @@ pub(super) fn session_pool(
             })
         })
         .after_connect(move |connection, _| {
-            let sessions = sessions.clone();
             Box::pin(async move {
-                connection.execute(SETTINGS).await?;
-                let process: i32 =
-                    sqlx::query_scalar("select pg_backend_pid()").fetch_one(connection).await?;
-                sessions.remember(process.cast_unsigned());
+                if mode == PoolMode::Session {
+                    connection.execute(SETTINGS).await?;
+                }
                 Ok(())
             })
         })

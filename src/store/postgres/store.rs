@@ -3,12 +3,15 @@
 use std::io;
 use std::time::Duration;
 
+use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{PgPool, Postgres, Transaction};
+use tokio::sync::OnceCell;
 
 use super::notifier::Notifier;
+use super::own_notices::OwnNotices;
+use super::pool_mode::{PgTransaction, PoolMode, SingleStatements};
 use super::repeat_guard::RepeatGuard;
-use super::sessions::{APPENDING, OTHER, Sessions, listening_pool, session_pool};
+use super::sessions::{self, APPENDING, OTHER, listening_pool};
 use crate::store::error::is_retryable;
 use crate::store::{ExperimentId, StoreError};
 
@@ -22,45 +25,61 @@ const ATTEMPTS: u32 = 4;
 #[derive(Debug)]
 pub(in crate::store) struct PostgresStore {
     pub(super) options: PgConnectOptions,
+    pub(super) mode: PoolMode,
+    /// The options of connections that no pooler shares, for listening and migrations. `None`:
+    /// there is only a pooler.
+    pub(super) direct: Option<PgConnectOptions>,
+    /// Set once [`PoolMode::Session`] was checked.
+    pub(super) own_sessions: OnceCell<()>,
     pub(super) pool: PgPool,
     /// Appends have a pool of their own, so that one connection makes nearly all of them: the
     /// server keeps its caches warm.
     pub(super) appending: PgPool,
-    pub(super) listening: PgPool,
-    pub(super) sessions: Sessions,
+    pub(super) listening: Option<PgPool>,
+    pub(super) own_notices: OwnNotices,
     pub(super) repeat_guard: RepeatGuard,
     notifier: Notifier,
 }
 
 impl PostgresStore {
-    /// A store that connects when it is first called. Needs a tokio runtime.
-    pub fn new(options: PgConnectOptions) -> Self {
-        let sessions = Sessions::default();
-        let pool = session_pool(OTHER, &options, &sessions);
+    /// A store that connects when it is first called. `direct` leads to the same database without
+    /// a pooler. Needs a tokio runtime.
+    pub fn new(
+        options: PgConnectOptions,
+        mode: PoolMode,
+        direct: Option<PgConnectOptions>,
+    ) -> Self {
+        let pool = sessions::pool(OTHER, &options, mode);
+        let own_notices = OwnNotices::default();
+        let direct = direct.or_else(|| (mode == PoolMode::Session).then(|| options.clone()));
         Self {
-            appending: session_pool(APPENDING, &options, &sessions),
-            listening: listening_pool(options.clone()),
-            notifier: Notifier::start(pool.clone()),
+            appending: sessions::pool(APPENDING, &options, mode),
+            listening: direct.clone().map(listening_pool),
+            notifier: Notifier::start(pool.clone(), mode, own_notices.clone()),
             repeat_guard: RepeatGuard::default(),
+            own_sessions: OnceCell::new(),
             options,
+            mode,
+            direct,
             pool,
-            sessions,
+            own_notices,
         }
     }
 
-    /// The pool for reads.
-    pub(super) fn readers(&self) -> &PgPool {
-        &self.pool
+    /// Runs reads.
+    pub(super) fn readers(&self) -> SingleStatements<'_> {
+        SingleStatements { pool: &self.pool, mode: self.mode }
     }
 
-    /// The pool for writes other than appends.
-    pub(super) fn writers(&self) -> &PgPool {
-        &self.pool
+    /// Runs writes other than appends.
+    pub(super) fn writers(&self) -> SingleStatements<'_> {
+        SingleStatements { pool: &self.pool, mode: self.mode }
     }
 
-    /// Begin a transaction that writes.
-    pub(super) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
-        Ok(self.pool.begin().await?)
+    /// Begin a transaction. Boxed, so that `&mut *transaction` is its executor, as it is for a
+    /// transaction of the driver.
+    pub(super) async fn begin(&self) -> Result<Box<PgTransaction<'static>>, StoreError> {
+        Ok(Box::new(PgTransaction::begin(&self.pool, self.mode).await?))
     }
 
     /// Notify other processes that the log of an experiment has grown to `head`.

@@ -1,14 +1,13 @@
 //! The traits of a store, from the SQL that both databases share.
 
-use sqlx::PgConnection;
-
 use super::entries::insert_entries;
+use super::pool_mode::PgTransaction;
 use super::store::PostgresStore;
 use crate::store::StoreError;
 use crate::store::sql::statements::experiment_columns;
 use crate::store::sql::{implement_audit_log, implement_experiment_log, implement_key_store};
 
-implement_audit_log!(PostgresStore, PgConnection);
+implement_audit_log!(PostgresStore, PgTransaction<'_>);
 implement_key_store!(PostgresStore);
 implement_experiment_log!(PostgresStore);
 
@@ -17,7 +16,7 @@ const LOCK_EXPERIMENT: &str =
 
 /// "If there is no key yet" cannot be a constraint, so only one process at a time may check and
 /// add.
-async fn lock_signing_keys(connection: &mut PgConnection) -> Result<(), StoreError> {
+async fn lock_signing_keys(connection: &mut PgTransaction<'_>) -> Result<(), StoreError> {
     sqlx::query("lock table signing_key in share row exclusive mode").execute(connection).await?;
     Ok(())
 }

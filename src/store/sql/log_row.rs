@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use dueling_bandits::Answer;
+use serde::{Deserialize, Serialize};
 use sqlx::types::Uuid;
 use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
 
 use super::numbers::from_column;
 use super::table_row::table_row;
-use crate::events::{ControlEvent, Event, OutcomeEvent};
+use crate::events::{ControlEvent, Event, OutcomeEvent, unit_text};
 use crate::store::{ExperimentId, LogEntry, Nonce, StoreError};
 
 const OUTCOME: i16 = 0;
@@ -49,7 +50,7 @@ impl From<&Event> for EventColumns {
                 ticket: Some(outcome.ticket.cast_signed()),
                 chosen_at: Some(outcome.chosen_at.cast_signed()),
                 issued_at_ms: Some(outcome.issued_at),
-                detail: None,
+                detail: outcome.unit.map(|unit| OutcomeDetail { unit: Some(unit) }.to_json()),
             },
             Event::Control(control) => {
                 Self { kind: CONTROL, detail: Some(control.to_json()), ..Self::default() }
@@ -96,7 +97,29 @@ impl EventColumns {
             ticket: required("ticket", self.ticket)?.cast_unsigned(),
             chosen_at: required("chosen_at", self.chosen_at)?.cast_unsigned(),
             issued_at: required("issued_at_ms", self.issued_at_ms)?,
+            unit: match &self.detail {
+                Some(detail) => OutcomeDetail::from_json(detail)?.unit,
+                None => None,
+            },
         })
+    }
+}
+
+/// The `detail` of an outcome: what few callers send.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OutcomeDetail {
+    #[serde(with = "unit_text")]
+    unit: Option<u64>,
+}
+
+impl OutcomeDetail {
+    fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("text always serialises")
+    }
+
+    fn from_json(json: &str) -> Result<Self, String> {
+        serde_json::from_str(json).map_err(|error| format!("its detail: {error}"))
     }
 }
 

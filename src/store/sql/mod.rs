@@ -30,7 +30,7 @@ pub(super) mod log_row;
 pub(super) mod numbers;
 pub(super) mod rows;
 pub(super) mod statements;
-mod table_row;
+pub(super) mod table_row;
 
 pub(super) use audit_log::implement_audit_log;
 pub(super) use experiment_log::implement_experiment_log;

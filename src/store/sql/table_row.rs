@@ -23,4 +23,4 @@ macro_rules! table_row {
     };
 }
 
-pub(super) use table_row;
+pub(in crate::store) use table_row;

@@ -20,6 +20,10 @@ impl Database for SqliteStore {
         "sqlite"
     }
 
+    fn serves_one_process(&self) -> bool {
+        true
+    }
+
     async fn migrate(&self) -> Result<(), StoreError> {
         // in one transaction: a second process waits, and finds nothing left to do
         let mut transaction = self.begin().await?;

@@ -47,6 +47,76 @@ fn every_figure_is_made_with_its_data_and_its_command() {
 }
 
 #[test]
+fn a_plot_is_drawn_again_from_its_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["thompson-1a", "thompson-2a", "late-replicas"];
+    make(folder.path(), "3", &names);
+    let read = |name: &str, ending: &str| {
+        read_to_string(folder.path().join(format!("{name}.{ending}"))).unwrap()
+    };
+    let drawn: Vec<String> = names.iter().map(|name| read(name, "svg")).collect();
+    let redraw =
+        [&["figures", "--redraw", "--out", folder.path().to_str().unwrap()], &names[..]].concat();
+    assert!(rankduel(&redraw).status.success());
+    for (name, before) in names.iter().zip(drawn) {
+        // the file has seven digits, enough for every coordinate
+        assert_eq!(read(name, "svg"), before, "{name}");
+        assert!(before.contains("prefers-color-scheme:dark"), "{name}");
+        assert!(read(name, "txt").contains("--runs=3"), "{name}");
+    }
+    // changed data changes the plot
+    let csv = read("thompson-2a", "csv");
+    std::fs::write(folder.path().join("thompson-2a.csv"), csv.replace(",120,", ",12")).unwrap();
+    let spoilt = rankduel(&redraw);
+    assert_eq!(spoilt.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&spoilt.stderr).contains("line 2 is malformed"));
+}
+
+/// A program that stands for rsvg-convert and writes its arguments to the file after `--output`.
+#[cfg(unix)]
+const CONVERTER: &str = "#!/bin/sh
+[ \"$1\" = --version ] && exit 0
+all=\"$*\"
+while [ $# -gt 2 ]; do [ \"$1\" = --output ] && out=$2; shift; done
+[ -s \"$2\" ] || exit 1
+echo \"$all\" > \"$out\"
+";
+
+#[cfg(unix)]
+#[test]
+fn plots_are_converted_for_print_or_refused_before_any_work() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let programs = folder.path().join("bin");
+    std::fs::create_dir(&programs).unwrap();
+    let print = || {
+        std::process::Command::new(env!("CARGO_BIN_EXE_rankduel"))
+            .args(["figures", "copeland-3", "--print", "--horizon=120", "--runs=2", "--out"])
+            .arg(&out)
+            .env("PATH", format!("{}:/bin:/usr/bin/absent", programs.display()))
+            .output()
+            .unwrap()
+    };
+    if !Path::new("/bin/rsvg-convert").exists() {
+        let refused = print();
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("librsvg2-bin"));
+        assert!(!out.exists());
+    }
+    let program = programs.join("rsvg-convert");
+    std::fs::write(&program, CONVERTER).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let printed = print();
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    for (ending, options) in [("pdf", "--format=pdf "), ("png", "--format=png --zoom 3.125 ")] {
+        let arguments = read_to_string(out.join(format!("copeland-3.{ending}"))).unwrap();
+        assert!(arguments.starts_with(options), "{arguments}");
+        assert!(arguments.trim_end().ends_with("copeland-3.svg"), "{arguments}");
+    }
+}
+
+#[test]
 fn a_stand_in_is_named_and_a_given_matrix_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");

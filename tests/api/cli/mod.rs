@@ -2,10 +2,12 @@
 
 mod bench;
 mod calibrate;
+mod completions;
 mod estimate;
 mod figures;
 mod health;
 mod policies;
+mod sensitivity;
 mod simulate;
 
 use std::process::{Command, Output};

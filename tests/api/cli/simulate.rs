@@ -293,26 +293,34 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
     let mut lines = curves.lines();
     assert_eq!(
         lines.next(),
-        Some("matrix,policy,step,mean,median,standard_error,standard_deviation,half_interval")
+        Some(
+            "matrix,runs,policy,step,mean,median,standard_error,standard_deviation,half_interval,\
+             deviation_half_interval"
+        )
     );
     let mut rows = lines.map(|line| line.split(',').map(String::from).collect::<Vec<_>>());
     for report in reports.as_array().unwrap() {
         for point in report["policies"][0]["checkpoints"].as_array().unwrap() {
             let row = rows.next().unwrap();
             assert_eq!(
-                (row[0].as_str(), row[1].as_str()),
-                (report["matrix"].as_str().unwrap(), "uniform")
+                [row[0].as_str(), row[1].as_str(), row[2].as_str()],
+                [report["matrix"].as_str().unwrap(), "3", "uniform"]
             );
-            for (at, name) in
-                ["step", "mean", "median", "standard_error", "standard_deviation", "half_interval"]
-                    .iter()
-                    .enumerate()
-            {
-                // The JSON reader of this test may be off by the last digit.
+            let columns = [
+                "step",
+                "mean",
+                "median",
+                "standard_error",
+                "standard_deviation",
+                "half_interval",
+                "deviation_half_interval",
+            ];
+            for (at, name) in columns.iter().enumerate() {
+                // seven digits are written
                 let (written, reported) =
-                    (row[2 + at].parse::<f64>().unwrap(), point[name].as_f64().unwrap());
+                    (row[3 + at].parse::<f64>().unwrap(), point[name].as_f64().unwrap());
                 assert!(
-                    (written - reported).abs() <= 1e-12 * reported,
+                    (written - reported).abs() <= 1e-6 * reported,
                     "{name}: {written}, {reported}"
                 );
             }
@@ -322,7 +330,7 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
     for plot in ["regret-arxiv-6.svg", "regret-btl-5-1.svg"] {
         let svg = std::fs::read_to_string(folder.join(plot)).unwrap();
         assert!(svg.starts_with("<?xml") && svg.contains("Cumulative Copeland regret"), "{svg}");
-        assert!(svg.contains(">Uniform pairs</text>") && svg.contains("mean of 3 runs"));
+        assert!(svg.contains(">Uniform pairs</text>") && svg.contains("Mean of 3 runs"));
     }
     let command = std::fs::read_to_string(folder.join("command.txt")).unwrap();
     let expected = format!("rankduel simulate {} --format json", arguments.join(" "));

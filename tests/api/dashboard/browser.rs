@@ -19,7 +19,7 @@ async fn stage() -> (TestDatabase, Server, Browser) {
 }
 
 /// JavaScript: texts whose contrast with their background is below 4.5 (WCAG 2.2, 1.4.3).
-const PALE: &str = r#"
+pub const PALE: &str = r#"
     const channel = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
     const parse = (text) => { const n = text.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
     const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
@@ -33,7 +33,7 @@ const PALE: &str = r#"
     const pale = [];
     for (const element of document.querySelectorAll("body *")) {
       const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-      if (!own || element.closest(".sr, .skip, svg, script, select") || element.offsetParent === null) continue;
+      if (!own || element.closest(".sr, .skip, .readout, svg, script, select") || element.offsetParent === null) continue;
       const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
       const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
       if (contrast < 4.5) pale.push(element.tagName + "." + element.className + " " + element.textContent.slice(0, 30) + " " + contrast.toFixed(2));
@@ -82,7 +82,9 @@ async fn pages_match_the_api_and_log_no_errors() {
             .collect();
         let index = |id: &str| ids.iter().position(|own| *own == id).expect("a ranker");
         let rows = cells.as_array().unwrap();
-        assert_eq!(rows.len(), if ids.len() > 16 { 0 } else { ids.len() }, "{name}");
+        // the second id of the canary takes no part
+        let compared = ids.len() - usize::from(name == "merged");
+        assert_eq!(rows.len(), if compared > 16 { 0 } else { compared }, "{name}");
         let order: Vec<usize> = rows.iter().map(|row| index(row[0].as_str().unwrap())).collect();
         for (row, &i) in rows.iter().zip(&order) {
             for (cell, &j) in row.as_array().unwrap()[1..].iter().zip(&order) {

@@ -1,7 +1,12 @@
 //! The dashboard, in a browser, and over HTTP for details that a browser hides.
 
+mod accessibility;
 mod browser;
+mod list;
 mod login;
+mod manage;
+mod manage_browser;
 mod reference;
 mod scene;
 mod screenshots;
+mod visit;

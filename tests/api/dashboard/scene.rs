@@ -53,7 +53,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
     let mut rng = rand::rngs::StdRng::seed_from_u64(7);
     let mut feedback = Vec::new();
     for _ in 0..duels {
-        let duel = service.next_duel(name).await.expect("a duel");
+        let duel = service.next_duel(name, None).await.expect("a duel");
         server.clock.advance_ms(1500);
         // A batch that waits for answers gets them.
         if !feedback.is_empty() && (duel.self_duel || feedback.len() > 40) {
@@ -73,6 +73,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
         feedback.push(Feedback {
             duel_id: duel.duel_id.into(),
             content: FeedbackContent::Outcome(outcome),
+            unit: None,
         });
         if rng.random_bool(0.05) {
             feedback.push(feedback[feedback.len() - 1].clone());
@@ -82,6 +83,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
     let orphan = Feedback {
         duel_id: "nobody's".into(),
         content: FeedbackContent::Outcome(ShownOutcome::Left),
+        unit: None,
     };
     service.receive(name, vec![orphan.clone(), orphan]).await.expect("receipts");
 }
@@ -94,6 +96,8 @@ pub async fn merged(server: &Server, name: &str, pages: usize) {
         "rankers": ["bm25", "tf-idf", "tf-idf-again"],
         "policy": {"kind": "uniform"},
         "canary": ["tf-idf", "tf-idf-again"],
+        // the verdict would come before all pages are made
+        "conclude_at": null,
     });
     server.create(&spec).await;
     let mut rng = rand::rngs::StdRng::seed_from_u64(11);

@@ -38,11 +38,18 @@ fn experiment(policy: PolicySpec) -> ExperimentSpec {
         policy,
         ties: TieRule::Coin,
         duel_ttl_seconds: 60,
+        answer_window_seconds: 0,
         seed: Some(SEED),
         conclude_at: None,
         former_policies: Vec::new(),
         roster_changes: Default::default(),
-        pages: PageRules::default(),
+        exclusions: Vec::new(),
+        pages: PageRules {
+            // the default when the pins were made
+            interleaving: interleaving::Spec::from_text("team-draft:depth_policy=min")
+                .expect("a method"),
+            ..PageRules::default()
+        },
     }
 }
 
@@ -70,6 +77,7 @@ fn clicks(selection: Selection, duel: Nonce, method: u32, script: &mut Script) -
         ticket: selection.ticket,
         chosen_at: 0,
         issued_at: CREATED_AT + (duel % 1000) as i64,
+        unit: None,
         method,
         sheet: Some(sheet()),
         clicks,
@@ -115,7 +123,8 @@ pub fn played(policy: &PolicySpec) -> Played {
         }
         if step == 150 {
             let method =
-                interleaving::Spec::from_text("probabilistic:verdict=drawn").expect("a method");
+                interleaving::Spec::from_text("probabilistic:verdict=drawn,depth_policy=min")
+                    .expect("a method");
             writing.write(None, Event::Control(ControlEvent::Interleaving { version: 2, method }));
         }
         if step == 250 {
@@ -198,6 +207,7 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
                     ticket: selection.ticket,
                     chosen_at,
                     issued_at: CREATED_AT,
+                    unit: None,
                 }),
             );
         }

@@ -1,5 +1,6 @@
 //! The maintenance commands of a database: export, import, prune, verify. Each runs as a process.
 
+mod pages;
 mod pruning;
 mod refused;
 mod transfer;

@@ -224,8 +224,11 @@ impl World {
     }
 
     async fn duel(&mut self, replica: usize, experiment: usize) -> Result<(), String> {
-        let duel =
-            self.replicas[replica].service.next_duel(NAMES[experiment]).await.map_err(text_of)?;
+        let duel = self.replicas[replica]
+            .service
+            .next_duel(NAMES[experiment], None)
+            .await
+            .map_err(text_of)?;
         if experiment == OPEN {
             let gone = &self.retired[..self.known[replica]];
             let may_be = |id: &String| self.rankers.contains(id) && !gone.contains(id);
@@ -441,6 +444,7 @@ async fn receive(
         .map(|(duel, outcome)| Feedback {
             duel_id: duels[*duel].id.as_str().into(),
             content: FeedbackContent::Outcome((*outcome).into()),
+            unit: None,
         })
         .collect();
     service.receive(name, feedback).await

@@ -11,7 +11,7 @@ use rankduel::store::*;
 use super::fixtures::*;
 use crate::support::TestDatabase;
 
-on_both_databases! {
+on_all_databases! {
     appends_of_every_size_match_a_model
     a_failed_append_leaves_nothing
     concurrent_events_of_two_processes_all_count

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::fixtures::*;
 use crate::support::TestDatabase;
 
-on_both_databases! {
+on_all_databases! {
     the_audit_log_is_paginated_newest_first
     a_change_and_its_note_are_one_transaction
     a_note_from_several_servers_is_written_once

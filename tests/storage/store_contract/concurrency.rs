@@ -7,7 +7,7 @@ use rankduel::store::*;
 use super::fixtures::*;
 use crate::support::{Kind, TestDatabase};
 
-on_both_databases! {
+on_all_databases! {
     concurrent_appenders_count_each_nonce_once
     two_stores_on_one_database_agree
     abandoned_calls_leave_the_log_intact

@@ -6,7 +6,7 @@ use rankduel::store::*;
 use super::fixtures::*;
 use crate::support::TestDatabase;
 
-on_both_databases! {
+on_all_databases! {
     an_experiment_is_created_once_and_found_by_name
     a_change_needs_the_newest_version
     archived_experiments_are_not_listed_and_keep_their_name

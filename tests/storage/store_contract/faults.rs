@@ -75,6 +75,41 @@ async fn postgres_commits_are_synced_whatever_the_default() {
     }
 }
 
+/// A distributed PostgreSQL reports a repeat under the code of an internal error. A trigger does
+/// the same here.
+#[tokio::test]
+async fn postgres_repeats_are_recognized_whatever_their_code() {
+    let database = fresh_database(Kind::Postgres).await;
+    let store = database.store().await;
+    let id = create(&store, "one").await.id;
+    store.append(&[(id, new_event(1, 1))], NOW).await.unwrap();
+    database
+        .execute(
+            "create function shard() returns trigger language plpgsql as $$ begin
+                 if exists (select 1 from log where nonce = new.nonce) then
+                     raise exception using errcode = 'XX000', message =
+                         'duplicate key value violates unique constraint \"log_nonce_102008\"';
+                 end if;
+                 return new;
+             end $$;
+             create trigger shard before insert on log for each row execute function shard()",
+        )
+        .await;
+    // One statement, and a copy.
+    for (first, last) in [(1, 2), (2, 1002)] {
+        let store = database.connect().await;
+        let events: Vec<_> =
+            (first..=last).map(|nonce| (id, new_event(nonce.into(), nonce))).collect();
+        let expected: Vec<_> = (first..=last)
+            .map(|position| match position == first {
+                true => Appended::Duplicate(position),
+                false => Appended::Recorded(position),
+            })
+            .collect();
+        assert_eq!(store.append(&events, NOW).await.unwrap(), expected);
+    }
+}
+
 #[tokio::test]
 async fn postgres_reads_a_young_log_in_bounded_chunks() {
     let database = fresh_database(Kind::Postgres).await;

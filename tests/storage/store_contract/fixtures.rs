@@ -18,6 +18,7 @@ pub fn outcome(number: u64) -> Event {
         ticket: number,
         chosen_at: number / 2,
         issued_at: NOW + number as i64,
+        unit: None,
     })
 }
 
@@ -97,6 +98,7 @@ pub fn every_event() -> Vec<Event> {
                 ticket: if high { u64::MAX } else { 0 },
                 chosen_at: if high { u64::MAX } else { 0 },
                 issued_at: if high { i64::MAX } else { i64::MIN },
+                unit: high.then_some(u64::MAX),
             })
         })
         .collect();
@@ -117,6 +119,10 @@ pub fn every_event() -> Vec<Event> {
         ControlEvent::SelfDuels { counts: vec![(0, 1), (u16::MAX, u64::MAX)] },
         ControlEvent::RankerEnlisted { ranker: u16::MAX, id: "naïve \u{1f50d} \"x\"".into() },
         ControlEvent::RankerRetired { ranker: 0 },
+        ControlEvent::UnitsExcluded(Exclusion {
+            units: vec![UnitHash(0), UnitHash(u64::MAX)],
+            reason: "naïve \u{1f50d}".into(),
+        }),
         ControlEvent::BatchResults { batch: 0, results: vec![] },
         ControlEvent::BatchResults { batch: u32::MAX, results: vec![pair; 1000] },
         ControlEvent::Status {

@@ -5,7 +5,7 @@ use rankduel::store::*;
 use super::fixtures::*;
 use crate::support::TestDatabase;
 
-on_both_databases! {
+on_all_databases! {
     a_race_creates_one_signing_key
     signing_keys_have_32_bytes_and_any_number
     signing_keys_are_added_and_removed

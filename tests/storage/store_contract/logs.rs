@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::fixtures::*;
 use crate::support::TestDatabase;
 
-on_both_databases! {
+on_all_databases! {
     a_log_is_dense_and_ordered
     a_nonce_counts_once_within_a_call
     a_nonce_counts_once_across_calls
@@ -345,6 +345,7 @@ async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) 
             ticket: u64::MAX,
             chosen_at: 0,
             issued_at: NOW,
+            unit: None,
             method: 1,
             sheet: Some("AA".into()),
             clicks: vec![(position, 100)],

@@ -7,7 +7,7 @@ mod audit;
 mod concurrency;
 mod experiments;
 mod faults;
-mod fixtures;
+pub mod fixtures;
 mod keys;
 mod logs;
 mod schema;

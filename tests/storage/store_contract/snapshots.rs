@@ -6,7 +6,7 @@ use rankduel::store::*;
 use super::fixtures::*;
 use crate::support::TestDatabase;
 
-on_both_databases! {
+on_all_databases! {
     the_newest_snapshot_of_each_format_is_kept
     a_log_is_pruned_below_a_snapshot
     an_import_is_all_or_nothing

@@ -1,6 +1,6 @@
 //! Valid store URLs, and the errors for the others.
 
-use rankduel::store::{ConnectError, connect};
+use rankduel::store::{ConnectError, connect, connect_with};
 
 /// The error message for a refused URL.
 async fn refusal(url: &str) -> String {
@@ -35,10 +35,29 @@ async fn invalid_urls_are_refused_with_the_reason() {
         ("postgres://localhost/db?sslmode=maybe", "cannot be read"),
         ("postgres://localhost/db?ssl_mode=require", "unknown parameter"),
         ("postgresql://localhost/db?host=/tmp&colour=red", "unknown parameter"),
+        ("postgres://localhost/db?pool_mode=statement", "session or transaction"),
     ] {
         let message = refusal(url).await;
         assert!(message.contains(reason), "{url}: {message}");
         assert!(!message.contains('\n'), "{url}: one line");
+    }
+}
+
+#[tokio::test]
+async fn the_url_for_listening_leads_to_postgresql_without_a_pooler() {
+    let postgres = "postgres://localhost/db";
+    for (url, direct) in [
+        ("sqlite://x.db", postgres),
+        (postgres, "sqlite://x.db"),
+        (postgres, "postgres://localhost/db?pool_mode=transaction"),
+    ] {
+        match connect_with(url, Some(direct)).await {
+            Err(ConnectError::Url(message)) => {
+                assert!(message.contains("--listen-database-url"), "{url} {direct}: {message}");
+            }
+            Err(other) => panic!("{url} {direct}: {other}"),
+            Ok(_) => panic!("{url} {direct} were accepted"),
+        }
     }
 }
 
@@ -78,6 +97,7 @@ async fn valid_urls_are_accepted() {
             "postgres",
         ),
         ("postgresql:///db?host=/run/nowhere".into(), "postgres"),
+        ("postgresql:///db?pool_mode=transaction&host=/run/nowhere".into(), "postgres"),
     ] {
         let store = connect(&url).await.unwrap_or_else(|error| panic!("{url}: {error}"));
         assert_eq!(store.kind(), kind);

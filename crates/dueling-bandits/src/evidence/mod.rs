@@ -4,9 +4,17 @@
 //! - [`certificate`]: the stopping rule that certifies a Copeland winner at a price that does not
 //!   grow with the number of rankers. [`lead`] has its evidence, and [`verdict`] applies it to a run;
 //!   [`race`] keeps how the evidence grew, and [`plan`] has the cheapest way to complete it.
+//! - [`counting`]: how answers come to count for the verdict.
+//! - [`cohorts`]: which answers the verdict counts, and when: one answer of each user, and only
+//!   answers of duels whose answers are complete.
+//! - [`heavy_units`]: the users or machines that answer most.
 //! - [`posterior`]: draws of the whole matrix: each ranker's probability to win, and the regret so
 //!   far. Its prior pools the pairs: the other pairs predict each pair.
+//! - [`regret_bounds`](mod@regret_bounds): the least and the largest regret that nothing speaks
+//!   against.
 //! - [`history`]: the few counts over time that these estimates need, kept while folding.
+//! - [`effect`]: the win rate behind a verdict, corrected for having been selected.
+//! - [`balance`]: checks of the experiment itself, which may be looked at for ever.
 //! - [`small_counts`]: counts that take two bytes each while they are small.
 //! - [`off_policy`]: the regret that another policy would have had.
 //! - [`mod@forecast`]: how many more duels until the verdict.
@@ -20,8 +28,13 @@
 //!   earlier, but its probabilities are right only on average over matrices drawn from that prior.
 //!   `docs/regret.md` in the repository reports how well they hold on other matrices.
 
+pub mod balance;
 pub mod certificate;
+pub mod cohorts;
+pub mod counting;
+pub mod effect;
 pub mod forecast;
+pub mod heavy_units;
 pub mod history;
 pub mod lead;
 pub mod off_policy;
@@ -29,11 +42,16 @@ pub mod plan;
 mod pooling;
 pub mod posterior;
 pub mod race;
+pub mod regret_bounds;
+mod seen_units;
 pub mod sequence;
 pub mod small_counts;
 pub mod verdict;
 
+pub use cohorts::{Admission, Cohorts, TimedAnswer};
+pub use counting::Counting;
 pub use forecast::{Forecast, NoForecast, Present, forecast};
+pub use heavy_units::{HeavyUnit, HeavyUnits};
 pub use history::History;
 pub use posterior::{Estimate, Posterior};
 pub use race::{Race, RacePoint};

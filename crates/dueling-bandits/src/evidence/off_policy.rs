@@ -41,6 +41,25 @@ impl Answers {
         self.left.iter().flatten().sum()
     }
 
+    /// As many answers of each pair, each drawn from its answers with replacement: a log that could
+    /// have been recorded as well (the bootstrap of Efron, 1979).
+    pub fn resampled(&self, rng: &mut PolicyRng) -> Self {
+        let left = self.left.iter().map(|counts| {
+            let total: u64 = counts.iter().sum();
+            let mut drawn = [0; 4];
+            for _ in 0..total {
+                drawn[at(counts, rng.random_range(0..total))] += 1;
+            }
+            drawn
+        });
+        Self { rankers: self.rankers, left: left.collect() }
+    }
+
+    /// Number of answers of a pair.
+    pub fn of(&self, i: usize, j: usize) -> u64 {
+        self.left[pair_index(i, j)].iter().sum()
+    }
+
     /// Remove a random answer of a pair; `None` when all are used up.
     fn take(&mut self, duel: Duel, rng: &mut PolicyRng) -> Option<Answer> {
         let left = &mut self.left[pair_index(duel.first, duel.second)];
@@ -48,12 +67,7 @@ impl Answers {
         if total == 0 {
             return None;
         }
-        let mut pick = rng.random_range(0..total);
-        let at = left.iter().position(|&count| {
-            let here = pick < count;
-            pick = pick.saturating_sub(count);
-            here
-        })?;
+        let at = at(left, rng.random_range(0..total));
         left[at] -= 1;
         Some(match (at, duel.first < duel.second) {
             (0, true) | (1, false) => Answer::First,
@@ -64,6 +78,16 @@ impl Answers {
     }
 }
 
+/// The kind of the answer with number `pick`, which is below the sum of `counts`.
+fn at(counts: &[u64; 4], mut pick: u64) -> usize {
+    let here = counts.iter().position(|&count| {
+        let here = pick < count;
+        pick = pick.saturating_sub(count);
+        here
+    });
+    here.unwrap_or(counts.len() - 1)
+}
+
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffPolicyRun {
@@ -71,6 +95,8 @@ pub struct OffPolicyRun {
     pub steps: u64,
     /// Appearances of each ranker.
     pub shown: Vec<u64>,
+    /// The answers that were not used.
+    pub unused: Answers,
     /// The selected pair without further answers; `None` when all steps were made.
     pub used_up: Option<Duel>,
 }
@@ -84,24 +110,24 @@ pub fn run(
     steps: u64,
     rng: &mut PolicyRng,
 ) -> OffPolicyRun {
-    let mut run = OffPolicyRun { steps: 0, shown: vec![0; answers.rankers], used_up: None };
+    let (mut made, mut shown, mut used_up) = (0, vec![0; answers.rankers], None);
     let in_flight = InFlight::new();
-    while run.steps < steps {
+    while made < steps {
         let selection = policy.select(&in_flight, rng);
         let duel = selection.duel;
         if duel.is_self() {
             policy.observe_self_duels(duel.first, 1);
         } else {
             let Some(answer) = answers.take(duel, rng) else {
-                run.used_up = Some(duel);
-                return run;
+                used_up = Some(duel);
+                break;
             };
             let outcome = ties.resolve(answer, seed, policy.tally().steps());
             policy.observe(&selection.observed(outcome));
         }
-        run.shown[duel.first] += 1;
-        run.shown[duel.second] += 1;
-        run.steps += 1;
+        shown[duel.first] += 1;
+        shown[duel.second] += 1;
+        made += 1;
     }
-    run
+    OffPolicyRun { steps: made, shown, unused: answers, used_up }
 }

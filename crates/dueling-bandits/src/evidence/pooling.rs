@@ -13,11 +13,17 @@
 //!
 //! The fit is the maximum a posteriori under independent normal strengths. Its prediction of a pair
 //! without that pair's own duels is the usual one-step approximation by leverage (Pregibon,
-//! "Logistic regression diagnostics", Annals of Statistics 1981).
+//! "Logistic regression diagnostics", Annals of Statistics 1981): with the information `w` of the
+//! pair's own duels and the variance `v` of its logit given all duels, the leverage is `h = w v`, and
+//! without those duels the logit moves by its residual times `v / (1 - h)`, which is then also its
+//! variance. Up to [`EXACT_MAX`] rankers `v` comes from the whole information matrix. With more, it
+//! is the sum of the variances of both strengths given all others, which is too small.
 
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
+use crate::math::cholesky::Covariance;
+use crate::pairs::pair_index;
 use crate::{PolicyRng, Tally};
 
 /// Prior standard deviation of a strength, in logits: with 1.5, 95 % of all preferences lie between
@@ -26,6 +32,12 @@ const SPREAD: f64 = 1.5;
 /// Most sweeps over all strengths, and the step at which the fit has converged.
 const SWEEPS_MAX: usize = 40;
 const CONVERGED: f64 = 1e-4;
+/// Most rankers with an exact covariance of the strengths: it takes a time of `K³`.
+const EXACT_MAX: usize = 256;
+/// Least value of `1 - h`.
+const LEFT_MIN: f64 = 1e-6;
+/// The same with an approximate variance, which may make `h` larger than 1.
+const LEFT_MIN_APPROXIMATE: f64 = 0.05;
 /// The values of `λ`.
 const PSEUDO_DUELS: [f64; 8] = [0.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 
@@ -33,10 +45,29 @@ const PSEUDO_DUELS: [f64; 8] = [0.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 #[derive(Debug)]
 pub(super) struct Pooling {
     strengths: Vec<f64>,
-    /// Standard deviation of each strength, given the others.
-    deviations: Vec<f64>,
+    spread: Spread,
+    /// By pair `low < high`: what the other pairs predict of it.
+    predictions: Vec<Prediction>,
     /// Cumulative probabilities of [`PSEUDO_DUELS`]; the last is 1.
     cumulative: [f64; PSEUDO_DUELS.len()],
+}
+
+/// How uncertain the strengths are.
+#[derive(Debug)]
+enum Spread {
+    /// Their covariance.
+    Exact(Covariance),
+    /// The standard deviation of each, given the others.
+    Conditional(Vec<f64>),
+}
+
+/// What all other pairs predict of a pair `low < high`.
+#[derive(Debug, Clone, Copy)]
+struct Prediction {
+    /// The logit of `P(low beats high)`.
+    logit: f64,
+    /// The standard deviation of this logit over that of the difference of the strengths.
+    widening: f64,
 }
 
 /// One draw from the posterior of the fit.
@@ -77,8 +108,17 @@ impl Pooling {
                 break;
             }
         }
-        let deviations = curvatures.iter().map(|curvature| curvature.sqrt().recip()).collect();
-        let mut pooling = Self { strengths, deviations, cumulative: [1.0; PSEUDO_DUELS.len()] };
+        let spread = if rankers <= EXACT_MAX {
+            Spread::Exact(Covariance::inverse_of(information(tally, &strengths, ridge), rankers))
+        } else {
+            Spread::Conditional(curvatures.iter().map(|one| one.sqrt().recip()).collect())
+        };
+        let predictions = (1..rankers)
+            .flat_map(|high| (0..high).map(move |low| (low, high)))
+            .map(|(low, high)| spread.without(tally, &strengths, low, high))
+            .collect();
+        let mut pooling =
+            Self { strengths, spread, predictions, cumulative: [1.0; PSEUDO_DUELS.len()] };
         pooling.cumulative = pooling.weigh(tally, &met);
         pooling
     }
@@ -95,7 +135,7 @@ impl Pooling {
         for (i, met) in met.iter().enumerate() {
             for &j in met.iter().take_while(|&&j| j < i) {
                 let (wins, losses) = (tally.wins(i, j), tally.wins(j, i));
-                let p = logistic(self.without(tally, i, j));
+                let p = logistic(-self.predictions[pair_index(j, i)].logit);
                 for (evidence, pseudo_duels) in evidence.iter_mut().zip(PSEUDO_DUELS) {
                     let (a, b) = (1.0 + pseudo_duels * p, 1.0 + pseudo_duels * (1.0 - p));
                     *evidence += ln_beta(a + wins, b + losses) - ln_beta(a, b);
@@ -114,29 +154,20 @@ impl Pooling {
         cumulative
     }
 
-    /// The logit of `P(i beats j)` that all other pairs predict.
-    fn without(&self, tally: &Tally, i: usize, j: usize) -> f64 {
-        let logit = self.strengths[i] - self.strengths[j];
-        let plays = tally.plays(i, j);
-        if plays == 0.0 {
-            return logit;
-        }
-        let p = logistic(logit);
-        let variance = self.deviations[i].powi(2) + self.deviations[j].powi(2);
-        // near 0 where almost all that is known of the two comes from their own duels
-        let left = (1.0 - plays * p * (1.0 - p) * variance).max(0.05);
-        logit - (tally.wins(i, j) - plays * p) * variance / left
-    }
-
     /// Draw the strengths from approximately their posterior, and a number of pseudo-duels.
     pub fn draw(&self, rng: &mut PolicyRng) -> Pooled<'_> {
         let pick: f64 = rng.random();
         let at = self.cumulative.iter().position(|&sum| pick < sum).unwrap_or(0);
-        let shifts = self
-            .deviations
-            .iter()
-            .map(|deviation| deviation * rng.sample::<f64, _>(StandardNormal))
-            .collect();
+        let normals: Vec<f64> =
+            (0..self.strengths.len()).map(|_| rng.sample(StandardNormal)).collect();
+        let shifts = match &self.spread {
+            Spread::Exact(covariance) => covariance.correlate(&normals),
+            Spread::Conditional(deviations) => deviations
+                .iter()
+                .zip(&normals)
+                .map(|(deviation, normal)| deviation * normal)
+                .collect(),
+        };
         Pooled { pooling: self, shifts, pseudo_duels: PSEUDO_DUELS[at] }
     }
 }
@@ -149,9 +180,50 @@ impl Pooled<'_> {
         if self.pseudo_duels == 0.0 {
             return (wins, losses);
         }
-        let p = logistic(self.pooling.without(tally, i, j) + self.shifts[i] - self.shifts[j]);
+        let (low, high) = (i.min(j), i.max(j));
+        let Prediction { logit, widening } = self.pooling.predictions[pair_index(low, high)];
+        let drawn = logit + (self.shifts[low] - self.shifts[high]) * widening;
+        let p = logistic(if low == i { drawn } else { -drawn });
         (wins + self.pseudo_duels * p, losses + self.pseudo_duels * (1.0 - p))
     }
+}
+
+impl Spread {
+    /// What all pairs but this one predict of it.
+    fn without(&self, tally: &Tally, strengths: &[f64], low: usize, high: usize) -> Prediction {
+        let logit = strengths[low] - strengths[high];
+        let plays = tally.plays(low, high);
+        if plays == 0.0 {
+            return Prediction { logit, widening: 1.0 };
+        }
+        let p = logistic(logit);
+        let (variance, least) = match self {
+            Self::Exact(covariance) => (covariance.of_difference(low, high), LEFT_MIN),
+            Self::Conditional(deviations) => {
+                (deviations[low].powi(2) + deviations[high].powi(2), LEFT_MIN_APPROXIMATE)
+            }
+        };
+        let left = (1.0 - plays * p * (1.0 - p) * variance).max(least);
+        let residual = tally.wins(low, high) - plays * p;
+        Prediction { logit: logit - residual * variance / left, widening: left.sqrt().recip() }
+    }
+}
+
+/// The information of all duels and of the prior about the strengths, row-major.
+fn information(tally: &Tally, strengths: &[f64], ridge: f64) -> Vec<f64> {
+    let rankers = strengths.len();
+    let mut information = vec![0.0; rankers * rankers];
+    for i in 0..rankers {
+        information[i * rankers + i] += ridge;
+        for j in 0..i {
+            let p = logistic(strengths[i] - strengths[j]);
+            let own = tally.plays(i, j) * p * (1.0 - p);
+            for (row, column, sign) in [(i, i, 1.0), (j, j, 1.0), (i, j, -1.0), (j, i, -1.0)] {
+                information[row * rankers + column] += sign * own;
+            }
+        }
+    }
+    information
 }
 
 fn logistic(logit: f64) -> f64 {

@@ -32,9 +32,9 @@ const CONDORCET_DRAWS_MIN: usize = 80;
 pub struct Estimate {
     /// Mean.
     pub mean: f64,
-    /// 2.5 % of the draws are below.
+    /// At most 2.5 % of the draws are below; never above the mean.
     pub low: f64,
-    /// 2.5 % of the draws are above.
+    /// At most 2.5 % of the draws are above; never below the mean.
     pub high: f64,
 }
 
@@ -48,7 +48,8 @@ impl Estimate {
         draws.sort_unstable_by(f64::total_cmp);
         let last = draws.len() - 1;
         let outside = (OUTSIDE / 2.0 * last as f64).floor() as usize;
-        Self { mean, low: draws[outside], high: draws[last - outside] }
+        // a few extreme draws can move the mean of nearly equal ones beyond all others
+        Self { mean, low: draws[outside].min(mean), high: draws[last - outside].max(mean) }
     }
 }
 
@@ -68,6 +69,9 @@ pub struct RegretDraws {
     pub copeland: Vec<Estimate>,
     /// Copeland regret of one step with a uniformly random pair.
     pub uniform_step: Estimate,
+    /// Share of the regret of uniform pairs that the last series did not have, over the draws in
+    /// which uniform pairs have regret; `None` where there is no such draw.
+    pub saved: Option<Estimate>,
     /// Share of the draws with a Condorcet winner.
     pub condorcet_probability: f64,
     /// Condorcet regret of the last series, and of one step with a uniformly random pair, over the
@@ -204,6 +208,8 @@ impl<'a> Posterior<'a> {
     pub fn regret(&self, shown: &[&[u64]], draws: usize, rng: &mut PolicyRng) -> RegretDraws {
         let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
         let mut uniform = Vec::with_capacity(draws);
+        let mut saved = Vec::with_capacity(draws);
+        let steps = shown.last().map_or(0.0, |last| last.iter().sum::<u64>() as f64 / 2.0);
         let (mut condorcet, mut condorcet_uniform) = (Vec::new(), Vec::new());
         let rankers = self.tally.rankers();
         let mut margins = vec![0.0; rankers];
@@ -213,7 +219,11 @@ impl<'a> Posterior<'a> {
             for (sums, shown) in copeland.iter_mut().zip(shown) {
                 sums.push(regret.of_appearances(shown));
             }
-            uniform.push(regret.of_uniform_pairs(1));
+            let uniform_step = regret.of_uniform_pairs(1);
+            uniform.push(uniform_step);
+            if let Some(last) = shown.last().filter(|_| uniform_step * steps > 0.0) {
+                saved.push(1.0 - regret.of_appearances(last) / (uniform_step * steps));
+            }
             if let (Some(winner), Some(last)) = (self.condorcet_winner(scores), shown.last()) {
                 for (i, margin) in margins.iter_mut().enumerate() {
                     if i == winner {
@@ -237,6 +247,7 @@ impl<'a> Posterior<'a> {
         RegretDraws {
             copeland: copeland.into_iter().map(Estimate::of).collect(),
             uniform_step: Estimate::of(uniform),
+            saved: (!saved.is_empty()).then(|| Estimate::of(saved)),
             condorcet_probability: condorcet.len() as f64 / draws as f64,
             condorcet: enough.then(|| (Estimate::of(condorcet), Estimate::of(condorcet_uniform))),
         }

@@ -15,7 +15,7 @@
 
 use crate::evidence::certificate::{CopelandRule, PairEvidence};
 use crate::evidence::lead::LeadEvidence;
-use crate::{Roster, Tally};
+use crate::{Duel, Outcome, Roster, Tally};
 
 /// Share of the error that is spent before the roster first changes.
 const FIRST_SHARE: f64 = 0.9;
@@ -87,9 +87,10 @@ pub struct VerdictTracker {
 pub struct State {
     /// Changes of the roster so far.
     changes: u32,
-    /// The tally at the newest change; `None` before the first.
-    before: Option<Tally>,
-    /// Comparisons since then.
+    /// Wins of the tally that do not count: those before the newest change, and those left out.
+    /// `None` if all count.
+    uncounted: Option<Tally>,
+    /// Comparisons since the newest change that count.
     comparisons: u64,
     verdict: Option<Verdict>,
 }
@@ -127,9 +128,19 @@ impl VerdictTracker {
         &self.state
     }
 
+    /// Estimated bytes in memory that grow with the number of pairs: none while all answers count.
+    pub fn bytes(&self) -> usize {
+        self.state.uncounted.as_ref().map_or(0, Tally::bytes)
+    }
+
     /// What the verdict must achieve.
     pub fn target(&self) -> Target {
         self.target
+    }
+
+    /// Comparisons that count, since the roster last changed.
+    pub fn comparisons(&self) -> u64 {
+        self.state.comparisons
     }
 
     /// The latched verdict.
@@ -169,11 +180,44 @@ impl VerdictTracker {
     pub fn roster_changed(&mut self, tally: &Tally, rankers: usize) {
         self.state = State {
             changes: self.state.changes + 1,
-            before: Some(tally.clone()),
+            uncounted: Some(tally.clone()),
             ..State::default()
         };
         self.rule = rule_of(self.target, self.state.changes, rankers);
         self.blocking.clear();
+    }
+
+    /// An answer of `tally` does not count, or not yet.
+    pub fn leave_out(&mut self, tally: &Tally, duel: Duel, outcome: Outcome) {
+        let uncounted = self.state.uncounted.get_or_insert_with(|| Tally::new(tally.rankers()));
+        while uncounted.rankers() < tally.rankers() {
+            uncounted.enlist();
+        }
+        uncounted.record(duel, outcome);
+    }
+
+    /// `count` answers that were left out count from here on. [`VerdictTracker::observe`] is to
+    /// follow, once for all of them.
+    pub fn count_again(&mut self, duel: Duel, outcome: Outcome, count: u32) {
+        if let Some(uncounted) = &mut self.state.uncounted {
+            uncounted.remove_run(duel, outcome, count);
+        }
+    }
+
+    /// The wins of `tally` that count.
+    pub fn counted(&self, tally: &Tally) -> Tally {
+        let mut counted = tally.clone();
+        if let Some(uncounted) = &self.state.uncounted {
+            counted.remove(uncounted);
+        }
+        counted
+    }
+
+    /// Take the verdict back unless the counts of now certify it too. For a follower of another
+    /// tracker that counts fewer answers and has no verdict: a verdict of a run is final.
+    pub fn reconsider(&mut self, tally: &Tally, active: &[usize]) {
+        self.state.verdict = None;
+        self.check(tally, active, None);
     }
 
     /// The evidence that a claim "x beats y" needs: where the winner beats all others, and where
@@ -184,7 +228,7 @@ impl VerdictTracker {
 
     /// The evidence of the pairs of `active`, by their place in it.
     pub fn evidence<'a>(&'a self, tally: &'a Tally, active: &'a [usize]) -> PairEvidence<'a> {
-        PairEvidence::new(&self.mixture, tally, active).since(self.state.before.as_ref())
+        PairEvidence::new(&self.mixture, tally, active).without(self.state.uncounted.as_ref())
     }
 
     /// [`CopelandRule::ln_capital`](super::certificate::CopelandRule::ln_capital) of places.
@@ -234,7 +278,7 @@ impl VerdictTracker {
         }
         self.blocking.resize(active.len(), usize::MAX);
         let counts =
-            PairEvidence::new(&self.mixture, tally, active).since(self.state.before.as_ref());
+            PairEvidence::new(&self.mixture, tally, active).without(self.state.uncounted.as_ref());
         let evidence = known.map_or(counts, |known| counts.with_evidence(known));
         match &mut self.state.verdict {
             None => {
@@ -274,11 +318,10 @@ impl VerdictTracker {
 impl State {
     /// Whether a decoded state fits `tally` and its roster.
     pub fn is_sound(&self, tally: &Tally, roster: &Roster) -> bool {
-        let earlier = self.before.as_ref().is_none_or(|before| {
-            let rankers = before.rankers();
-            rankers <= tally.rankers()
-                && (0..rankers)
-                    .all(|i| (0..rankers).all(|j| before.half_wins(i, j) <= tally.half_wins(i, j)))
+        let part_of_it = self.uncounted.as_ref().is_none_or(|uncounted| {
+            let rankers = uncounted.rankers();
+            let is_part = |i, j| uncounted.half_wins(i, j) <= tally.half_wins(i, j);
+            rankers <= tally.rankers() && (0..rankers).all(|i| (0..rankers).all(|j| is_part(i, j)))
         });
         let active = |&winner: &u16| {
             usize::from(winner) < roster.rankers() && roster.is_active(winner.into())
@@ -286,9 +329,9 @@ impl State {
         let known = self.verdict.as_ref().is_none_or(|verdict| {
             !verdict.winners.is_empty() && verdict.winners.iter().all(active)
         });
-        (self.changes > 0) == self.before.is_some()
+        (self.changes == 0 || self.uncounted.is_some())
             && self.comparisons <= tally.steps()
-            && earlier
+            && part_of_it
             && known
     }
 }
@@ -296,11 +339,9 @@ impl State {
 /// The rankers with the largest empirical Copeland score, by place and ascending. With a margin,
 /// pairs within it count for both. Only these can get a verdict.
 pub(super) fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
-    let all = 0..evidence.rankers();
-    let null = 0.5 - target.margin;
-    let scores: Vec<usize> = all.clone().map(|x| evidence.empirical_score(x, null)).collect();
+    let scores = evidence.empirical_scores(0.5 - target.margin);
     let most = scores.iter().copied().max().unwrap_or(0);
-    all.filter(|&x| scores[x] == most).collect()
+    (0..scores.len()).filter(|&x| scores[x] == most).collect()
 }
 
 /// The rule after so many changes of the roster.

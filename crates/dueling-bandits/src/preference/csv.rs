@@ -1,4 +1,7 @@
-//! Preference matrices as CSV: one row a line, numbers separated by commas, no header.
+//! Preference matrices as CSV: one row a line, numbers separated by commas.
+//!
+//! The first line may be a header with the names of the rankers. Then each row may begin with a
+//! name too. Names may be quoted; they are not read.
 //!
 //! Blank lines, lines that start with `#`, and spaces around numbers are ignored. Messages count
 //! rows and columns from 1, and also give the line, which differs from the row where lines were
@@ -58,6 +61,7 @@ pub enum CsvError {
 /// ```
 pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
     let mut rows: Vec<Vec<f64>> = Vec::new();
+    let mut has_names = false;
     let mut bytes = Vec::new();
     for line in 1.. {
         bytes.clear();
@@ -78,7 +82,11 @@ pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
         if rows.len() == MAX_RANKERS {
             return Err(InvalidMatrix::TooMany { what: "rows" }.into());
         }
-        rows.push(read_row(text, rows.len() + 1, line)?);
+        if rows.is_empty() && !has_names && is_header(text) {
+            has_names = true;
+            continue;
+        }
+        rows.push(read_row(text, rows.len() + 1, line, has_names)?);
         let (columns, expected) = (rows[rows.len() - 1].len(), rows[0].len());
         if columns != expected {
             return Err(InvalidMatrix::NotSquare { row: rows.len(), columns, expected }.into());
@@ -92,21 +100,38 @@ pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
     }
 }
 
-fn read_row(text: &str, row: usize, line: usize) -> Result<Vec<f64>, CsvError> {
+fn read_row(text: &str, row: usize, line: usize, has_names: bool) -> Result<Vec<f64>, CsvError> {
     let mut numbers = Vec::new();
-    for (index, part) in text.split(',').enumerate() {
-        if index == MAX_RANKERS {
+    for (index, cell) in cells(text).enumerate() {
+        if numbers.len() == MAX_RANKERS {
             return Err(InvalidMatrix::TooMany { what: "columns" }.into());
         }
-        let part = part.trim();
-        numbers.push(part.parse().map_err(|_| CsvError::NotANumber {
-            row,
-            column: index + 1,
-            line,
-            text: part.chars().take(40).collect(),
-        })?);
+        match cell.parse() {
+            Ok(number) => numbers.push(number),
+            Err(_) if has_names && index == 0 => {} // the ranker's name
+            Err(_) => {
+                let text = cell.chars().take(40).collect();
+                return Err(CsvError::NotANumber { row, column: index + 1, line, text });
+            }
+        }
     }
     Ok(numbers)
+}
+
+/// Whether a line names rankers: several cells, none of them a number.
+fn is_header(line: &str) -> bool {
+    cells(line).nth(1).is_some() && cells(line).all(|cell| cell.parse::<f64>().is_err())
+}
+
+/// The cells of a line, without the spaces around them. A comma within double quotes separates
+/// nothing.
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    line.split(move |c| {
+        quoted ^= c == '"';
+        c == ',' && !quoted
+    })
+    .map(str::trim)
 }
 
 /// Write a matrix. [`read`] gives back exactly the same numbers.

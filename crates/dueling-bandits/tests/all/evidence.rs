@@ -385,6 +385,29 @@ fn answers_are_used_once() {
     assert_eq!(course.shown, [7, 7]);
 }
 
+#[test]
+fn a_resampled_log_has_as_many_answers_with_the_same_shares() {
+    let answers =
+        Answers::new(3, |low, high| [[9, 1, 0, 0], [0; 4], [20, 20, 5, 5]][low + high - 1]);
+    let rng = &mut rng();
+    let (mut wins, mut differ) = (0, 0);
+    for _ in 0..400 {
+        let again = answers.resampled(rng);
+        for (i, j) in [(0, 1), (0, 2), (1, 2)] {
+            assert_eq!(again.of(i, j), answers.of(i, j));
+        }
+        differ += usize::from(again != answers);
+        let spec = PolicySpec::from_text("pcomp:horizon=1000,batches=1").unwrap();
+        let mut policy = spec.start(Setup { rankers: 2, seed: 1 });
+        let alone = Answers::new(2, |_, _| [9, 1, 0, 0]).resampled(rng);
+        off_policy::run(&mut *policy, alone, TieRule::Skip, 1, 10, rng);
+        wins += policy.tally().half_wins(0, 1) / 2;
+    }
+    assert!(differ > 350, "{differ}");
+    // 4000 answers with a share of 0.9: within five standard errors
+    assert!((3505..=3695).contains(&wins), "{wins}");
+}
+
 /// Counts alone reproduce a policy that observed the comparisons.
 #[test]
 fn a_policy_from_counts_equals_one_that_observed_the_duels() {

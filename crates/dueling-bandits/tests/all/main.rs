@@ -4,13 +4,21 @@
 //! - [`pins`]: states and selections that must never change
 //! - [`preference`]: preference matrices and their files
 //! - [`certificate`]: the stopping rule, against the capital of every truth
+//! - [`coverage`]: how often the estimated regret holds the true one
+//! - [`effect`]: the size of a certified difference, against the true one
 //! - [`evidence`]: posteriors, confidence sequences, forecasts
+//! - [`regret_bounds`]: the bounds of regret, against every way the open pairs can turn out
 //! - [`reference`]: the policies as their papers print them, to compare with
 
 mod certificate;
+mod cohorts;
+mod coverage;
+mod effect;
 mod evidence;
+mod heavy_units;
 mod pins;
 mod policies;
 mod preference;
 mod reference;
+mod regret_bounds;
 mod verdict;

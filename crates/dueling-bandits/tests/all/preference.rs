@@ -25,6 +25,19 @@ fn blank_lines_comments_and_spaces_are_skipped() {
 }
 
 #[test]
+fn a_header_and_names_before_the_rows_are_skipped() {
+    let numbers = "0.5,0.75\n0.25,0.5\n";
+    let plain = parse(numbers).unwrap();
+    for text in [
+        &format!("bm25, neural\n{numbers}"),
+        ",bm25,neural\nbm25,0.5,0.75\nneural,0.25,0.5\n",
+        "# preferences\n\"\",\"a, b\",\"c\"\"d\"\n\"a, b\",0.5,0.75\n\"c\"\"d\",0.25,0.5\n",
+    ] {
+        assert_eq!(parse(text).unwrap(), plain, "{text}");
+    }
+}
+
+#[test]
 fn each_malformed_matrix_is_refused_with_its_place() {
     let cases = [
         ("", "it is empty"),
@@ -43,7 +56,10 @@ fn each_malformed_matrix_is_refused_with_its_place() {
         ),
         ("0.5,0.6\n0.4,0.4\n", "row 2, column 2 is 0.4; a ranker against itself must be 0.5"),
         ("# a\n0.5,0.6\n0.4,abc\n", "row 2, column 2 (line 3) is `abc`, which is not a number"),
-        ("a,b\n0.5,0.6\n0.4,0.5\n", "row 1, column 1 (line 1) is `a`"),
+        ("0.5,b\n0.5,0.6\n0.4,0.5\n", "row 1, column 2 (line 1) is `b`"),
+        ("a,b\nc,d\n0.5,0.6\n0.4,0.5\n", "row 1, column 2 (line 2) is `d`"),
+        (",a,b\na,0.5,0.6\nb,0.4,x\n", "row 2, column 3 (line 3) is `x`"),
+        ("a\n0.5,0.6\n0.4,0.5\n", "row 1, column 1 (line 1) is `a`"),
         ("0.5,0.6,\n0.4,0.5\n", "row 1, column 3 (line 1) is ``, which is not a number"),
         ("0.5;0.6\n0.4;0.5\n", "row 1, column 1 (line 1) is `0.5;0.6`"),
     ];

@@ -1,6 +1,6 @@
 //! The verdict of a run, and the policy that works towards one.
 
-use dueling_bandits::evidence::plan::Plan;
+use dueling_bandits::evidence::plan::{Outlooks, Plan};
 use dueling_bandits::evidence::{Race, Target, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
@@ -332,5 +332,25 @@ fn a_hopeless_claim_does_not_take_all_duels() {
                 assert!(nats < 50.0, "seed {seed}: {nats} nats of {i} and {j}, p = 0.5 ± {lead}");
             }
         }
+    }
+}
+
+#[test]
+fn outlooks_that_were_updated_equal_outlooks_of_the_counts() {
+    let mut run = Run::new(4, TARGET, 7);
+    let active = [0, 1, 2, 3];
+    let mut outlooks = Outlooks::new(&run.tracker, &run.tally, &active);
+    for step in 0..200 {
+        let first = run.rng.random_range(0..4);
+        let duel = Duel::new(first, (first + run.rng.random_range(1..4)) % 4);
+        let outcome = if run.rng.random_bool(0.6) { Outcome::First } else { Outcome::Half };
+        run.tally.record(duel, outcome);
+        outlooks.update(&run.tracker, &run.tally, &active, duel.first, duel.second);
+        // the first answers of most pairs do not count
+        if step < 12 || run.rng.random_bool(0.3) {
+            run.tracker.leave_out(&run.tally, duel, outcome);
+            outlooks.update(&run.tracker, &run.tally, &active, duel.first, duel.second);
+        }
+        assert_eq!(outlooks, Outlooks::new(&run.tracker, &run.tally, &active), "step {step}");
     }
 }

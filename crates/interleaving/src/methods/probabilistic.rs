@@ -16,6 +16,10 @@ use crate::credit::{ClickedSlot, CreditSheet, Score};
 use crate::draft::{Draft, Drafted, Team};
 use crate::lists::Lists;
 
+mod exact;
+
+pub(crate) use exact::bounded;
+
 /// Parameters of the method.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -51,11 +55,15 @@ pub enum PosteriorCredit {
 pub enum PosteriorVerdict {
     /// The side with more credit wins. The mean credit of random clicks is 0, but small credits
     /// count as much as large ones, so random clicks may still prefer one side more often.
-    #[default]
     Sign,
     /// The outcome is drawn: each side wins with a probability equal to its credit. Random clicks
     /// prefer neither side.
     Drawn,
+    /// The side with more credit wins with a probability equal to the difference of the credits,
+    /// and the page is a tie otherwise. Random clicks prefer neither side, with less noise than
+    /// [`Drawn`](PosteriorVerdict::Drawn).
+    #[default]
+    Score,
 }
 
 /// Drafts `length` documents, or fewer if there are not enough.

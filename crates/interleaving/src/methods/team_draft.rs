@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::coins::Coins;
-use crate::credit::{ClickedSlot, Score};
+use crate::credit::{ClickedSlot, Score, ScoreVerdict};
 use crate::draft::{Draft, Drafted, Team};
 use crate::lists::{Lists, TopRemaining};
 
@@ -17,6 +17,9 @@ use crate::lists::{Lists, TopRemaining};
 pub struct TeamDraft {
     /// How documents that both sides want are treated.
     pub shared: Shared,
+    /// How the credit becomes an outcome.
+    #[serde(skip_serializing_if = "ScoreVerdict::is_sign")]
+    pub verdict: ScoreVerdict,
 }
 
 /// How documents that both sides want are treated. Published implementations differ here on the
@@ -118,6 +121,18 @@ pub(crate) fn score(clicked: &[ClickedSlot]) -> Score {
         clicked.iter().filter(|click| click.team == team).map(|click| f64::from(click.weight)).sum()
     };
     Score { left: of(Team::Left), right: of(Team::Right) }
+}
+
+/// The weight of the left side's clicked documents less that of the right side's.
+pub(crate) fn difference(clicked: &[ClickedSlot]) -> i128 {
+    clicked
+        .iter()
+        .map(|click| match click.team {
+            Team::Left => i128::from(click.weight),
+            Team::Right => -i128::from(click.weight),
+            Team::Both => 0,
+        })
+        .sum()
 }
 
 /// A list under construction.

@@ -1,7 +1,7 @@
 //! Coins that take every branch in turn: they give the exact distribution of the results of the
 //! same code that serves pages.
 
-use interleaving::Coins;
+use interleaving::{Coins, Share};
 use num_rational::Ratio;
 
 /// The probability of one branch: an exact factor from fair coins, and a rounded factor from
@@ -49,6 +49,15 @@ impl Coins for Branch {
         let index = possible[self.take(possible.len())];
         self.probability.rounded *= weights[index] / weights.iter().sum::<f64>();
         index
+    }
+
+    fn happens(&mut self, numerator: u32) -> bool {
+        let rest = Share::ONE - numerator;
+        let options: Vec<(bool, u32)> =
+            [(true, numerator), (false, rest)].into_iter().filter(|(_, n)| *n > 0).collect();
+        let (taken, numerator) = options[self.take(options.len())];
+        self.probability.exact *= Ratio::new(i64::from(numerator), i64::from(Share::ONE));
+        taken
     }
 }
 

@@ -6,7 +6,8 @@ use interleaving::{
     Plans, Request, Spec, Uncached, alone, credit, interleave,
 };
 
-const METHODS: [&str; 4] = ["team-draft", "balanced", "probabilistic", "optimized"];
+const METHODS: [&str; 5] =
+    ["team-draft", "balanced", "balanced:credit=debiased", "probabilistic", "optimized"];
 
 fn spec(text: &str) -> Spec {
     Spec::from_text(text).expect(text)

@@ -3,6 +3,7 @@
 
 mod click_models;
 mod exact;
+mod fairness;
 mod hostile;
 mod properties;
 mod specs;

@@ -12,17 +12,22 @@ use proptest::prelude::*;
 
 use super::exact::every_branch;
 
-const METHODS: [&str; 12] = [
+const METHODS: [&str; 17] = [
     "team-draft",
     "team-draft:shared=credit-all",
     "team-draft:shared=ignore-prefix",
     "team-draft:shared=ignore-same-rank",
     "team-draft:shared=ignore-round",
+    "team-draft:shared=credit-all,verdict=score",
     "balanced",
+    "balanced:credit=debiased",
+    "balanced:credit=debiased,verdict=score",
     "probabilistic",
+    "probabilistic:verdict=sign",
     "probabilistic:verdict=drawn",
     "probabilistic:credit=expected-clicks,tau=1",
     "optimized:depth=4",
+    "optimized:depth=4,verdict=sign",
     "optimized:depth=3,credit=linear",
     "optimized:depth=4,max_lists=2",
 ];
@@ -35,7 +40,7 @@ fn spec(text: &str) -> Spec {
 }
 
 /// Pairs of lists: all orders of three documents, and lists that share only some documents.
-fn pairs() -> Vec<(Vec<u32>, Vec<u32>)> {
+pub(super) fn pairs() -> Vec<(Vec<u32>, Vec<u32>)> {
     let mut pairs = Vec::new();
     for right in permutations(&[0, 1, 2]) {
         pairs.push((vec![0, 1, 2], right));
@@ -64,7 +69,7 @@ fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
     all
 }
 
-fn names(list: &[u32]) -> Vec<String> {
+pub(super) fn names(list: &[u32]) -> Vec<String> {
     list.iter().map(u32::to_string).collect()
 }
 

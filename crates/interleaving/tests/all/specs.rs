@@ -15,26 +15,78 @@ fn every_kind_is_read_with_its_defaults_and_written_back() {
     for (kind, _) in Method::KINDS {
         let spec = Spec::from_text(kind).expect(kind);
         assert_eq!(spec.method.kind(), kind);
-        assert_eq!(spec.depth_policy, DepthPolicy::Min);
+        assert_eq!(spec.depth_policy, DepthPolicy::Max);
         let written = serde_json::to_value(spec).expect("JSON");
         assert_eq!(serde_json::from_value::<Spec>(written).expect(kind), spec);
     }
     assert_eq!(
         Spec::default(),
-        Spec::from_text("team-draft:shared=collapse,depth_policy=min").unwrap()
+        Spec::from_text("team-draft:shared=collapse,depth_policy=max").unwrap()
     );
     let written = serde_json::to_value(Spec::from_text("probabilistic").unwrap()).unwrap();
-    let expected = json!({"kind": "probabilistic", "tau": 3.0, "credit": "more-clicks", "verdict": "sign",
-        "depth_policy": "min"});
+    let expected = json!({"kind": "probabilistic", "tau": 3.0, "credit": "more-clicks", "verdict": "score",
+        "depth_policy": "max"});
     assert_eq!(written, expected);
+}
+
+#[test]
+fn a_stored_spec_keeps_the_defaults_of_its_time() {
+    // Specs from before there was a choice. Their duels must be credited as they were.
+    for (stored, sign) in [
+        (
+            json!({"kind": "optimized", "depth": 4}),
+            "optimized:depth=4,verdict=sign,depth_policy=min",
+        ),
+        (
+            json!({"kind": "probabilistic", "tau": 2.0}),
+            "probabilistic:tau=2,verdict=sign,depth_policy=min",
+        ),
+        (json!({"kind": "balanced"}), "balanced:depth_policy=min"),
+        (json!({"kind": "team-draft"}), "team-draft:depth_policy=min"),
+    ] {
+        let read: Spec = serde_json::from_value(stored.clone()).expect("a stored spec");
+        assert_eq!(read, Spec::from_text(sign).expect(sign), "{stored}");
+        // What a user writes takes the defaults of today.
+        let written = Spec::from_json(stored.as_object().expect("an object").clone());
+        let written = written.expect("a spec");
+        let has_choice = stored["kind"] == "optimized" || stored["kind"] == "probabilistic";
+        assert_eq!(written.method != read.method, has_choice, "{stored}");
+        assert_eq!((read.depth_policy, written.depth_policy), (DepthPolicy::Min, DepthPolicy::Max));
+    }
+    // The defaults of methods whose outcome is fair as it is are not written.
+    let written = serde_json::to_value(Spec::from_text("balanced").unwrap()).unwrap();
+    assert_eq!(written, json!({"kind": "balanced", "depth_policy": "max"}));
+}
+
+#[test]
+fn click_weights_are_read_from_text_and_written_back() {
+    let text = r#"optimized:depth=3,click_weights={"positions":[1,2,3,4,5,6,7,8,9,10],"lowest":5}"#;
+    let spec = Spec::from_text(text).unwrap();
+    let weights = spec.click_weights.expect("weights");
+    assert_eq!(weights.positions, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert_eq!((weights.highest, weights.lowest, weights.only), (0, 5, 0));
+    assert_eq!(weights.largest(), 15);
+    let written = serde_json::to_value(spec).unwrap();
+    assert_eq!(serde_json::from_value::<Spec>(written).unwrap(), spec);
 }
 
 #[test]
 fn an_error_names_the_invalid_parameter() {
     refused("team-drat", "kind", "choose one of: team-draft, balanced, probabilistic, optimized");
     refused("team-draft:shared=all", "shared", "credit-all");
-    refused("team-draft:tau=3", "tau", "it takes: shared, depth_policy");
-    refused("balanced:shared=collapse", "shared", "it takes: depth_policy");
+    refused("team-draft:tau=3", "tau", "it takes: shared, verdict, depth_policy");
+    refused("balanced:shared=collapse", "shared", "it takes: credit, verdict, depth_policy");
+    refused("balanced:verdict=score", "verdict", "choose `credit` debiased");
+    refused("probabilistic:verdict=coin", "verdict", "score");
+    refused(r#"balanced:click_weights={"only":1}"#, "click_weights", "`credit` debiased");
+    refused(r#"probabilistic:click_weights={"only":1}"#, "click_weights", "expected-clicks");
+    refused(r#"team-draft:click_weights={"only":101}"#, "click_weights", "`only`");
+    refused(r#"team-draft:click_weights={"lats":1}"#, "click_weights", "lats");
+    refused(
+        r#"team-draft:click_weights={"positions":[0,0,0,0,0,0,0,0,0,0]}"#,
+        "click_weights",
+        "more than 0",
+    );
     refused("probabilistic:tau=0", "tau", "above 0 and at most 10");
     refused("probabilistic:tau=11", "tau", "above 0 and at most 10");
     refused("probabilistic:tau=high", "tau", "expected f64");

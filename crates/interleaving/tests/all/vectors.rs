@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use interleaving::methods::optimized::Instance;
 use interleaving::{
-    Click, CreditSheet, Draft, Drafted, Lists, Method, Note, Outcome, Pin, Request, Spec, Team,
-    Uncached, credit, draft, interleave,
+    Click, CreditSheet, Draft, Drafted, Lists, Method, Note, Outcome, Pin, Request, Share, Spec,
+    Team, Uncached, credit, draft, interleave,
 };
 
 use super::exact::every_branch;
@@ -23,6 +23,7 @@ struct Vectors {
     version: String,
     drafts: Vec<DraftCase>,
     credits: Vec<CreditCase>,
+    shares: Vec<ShareCase>,
     searchers: Vec<SearcherCase>,
     infeasible: Vec<InfeasibleCase>,
     sensitivities: Vec<SensitivityCase>,
@@ -78,6 +79,24 @@ struct CreditCase {
     outcome: Outcome,
     left_credit: Fraction,
     right_credit: Fraction,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShareCase {
+    id: String,
+    method: Spec,
+    left: Vec<String>,
+    right: Vec<String>,
+    #[serde(rename = "length")]
+    _length: usize,
+    #[serde(default)]
+    pinned: Vec<PinCase>,
+    documents: Vec<String>,
+    teams: Option<Vec<Option<Team>>>,
+    competitive: Vec<bool>,
+    clicks: Vec<ClickCase>,
+    share: Fraction,
 }
 
 #[derive(Deserialize)]
@@ -194,7 +213,7 @@ fn the_file_is_up_to_date_with_its_generator() {
 fn the_file_has_its_version_and_schema_and_unique_ids() {
     let vectors = vectors();
     assert_eq!(vectors.schema, "interleaving.schema.json");
-    assert_eq!(vectors.version, "1.0.0");
+    assert_eq!(vectors.version, "1.1.0");
     let mut ids: Vec<&str> = vectors.drafts.iter().map(|case| case.id.as_str()).collect();
     let cases = ids.len();
     ids.sort_unstable();
@@ -253,33 +272,16 @@ fn pages_have_the_expected_distribution() {
 #[test]
 fn clicks_have_the_expected_credit() {
     for case in vectors().credits {
-        let pinned: Vec<&str> = case.pinned.iter().map(|pin| pin.document.as_str()).collect();
-        let numbers = numbers(&[&case.left, &case.right, &case.documents]);
-        let lists = lists(&case.method, &case.left, &case.right, &numbers, &pinned);
-        let teams =
-            case.teams.clone().unwrap_or_else(|| vec![Some(Team::Left); case.documents.len()]);
-        let drafted: Vec<Drafted> = case
-            .documents
-            .iter()
-            .zip(&teams)
-            .zip(&case.competitive)
-            .filter_map(|((id, team), &competitive)| {
-                Some(Drafted { document: numbers[id.as_str()], team: (*team)?, competitive })
-            })
-            .collect();
-        let mut sheet = CreditSheet::of(&case.method, &lists, &Draft::of(drafted));
-        for (position, team) in teams.iter().enumerate() {
-            if team.is_none() {
-                let pinned =
-                    interleaving::CreditSlot { ranks: [0; 2], team: None, competitive: false };
-                sheet.slots.insert(position, pinned);
-            }
-        }
-        let clicks: Vec<Click> = case
-            .clicks
-            .iter()
-            .map(|click| Click { position: click.position, weight: click.weight })
-            .collect();
+        let sheet = sheet(&Shown {
+            method: &case.method,
+            left: &case.left,
+            right: &case.right,
+            pinned: &case.pinned,
+            documents: &case.documents,
+            teams: case.teams.as_deref(),
+            competitive: &case.competitive,
+        });
+        let clicks = clicks(&case.clicks);
         let mut once =
             every_branch(|coins| credit(&case.method, &sheet, &clicks, coins).expect(&case.id));
         assert_eq!(once.len(), 1, "{}: crediting tossed a coin", case.id);
@@ -288,6 +290,33 @@ fn clicks_have_the_expected_credit() {
         assert_eq!(found.outcome, case.outcome, "{id}");
         near(found.left, &case.left_credit, 1e-12, &id);
         near(found.right, &case.right_credit, 1e-12, &id);
+    }
+}
+
+#[test]
+fn clicks_have_the_expected_share() {
+    for case in vectors().shares {
+        let sheet = sheet(&Shown {
+            method: &case.method,
+            left: &case.left,
+            right: &case.right,
+            pinned: &case.pinned,
+            documents: &case.documents,
+            teams: case.teams.as_deref(),
+            competitive: &case.competitive,
+        });
+        let clicks = clicks(&case.clicks);
+        let id = format!("{} {:?} clicked {:?}", case.id, case.documents, clicks);
+        let mut mean = 0.0;
+        for (earned, probability) in
+            every_branch(|coins| credit(&case.method, &sheet, &clicks, coins).expect(&case.id))
+        {
+            // Half of the last digit.
+            near(earned.share.value(), &case.share, 0.5001 / f64::from(Share::ONE), &id);
+            mean += probability.value() * Share::of_outcome(earned.outcome).value();
+        }
+        // The outcome is drawn with this mean.
+        near(mean, &case.share, 1e-7, &id);
     }
 }
 
@@ -331,9 +360,12 @@ fn searchers_have_the_expected_outcomes() {
                 }
             }
         }
+        // An outcome that is drawn from a share has its rounding.
+        let is_drawn = serde_json::to_value(case.method).expect("JSON")["verdict"] == "score";
+        let tolerance = if is_drawn { 1e-7 } else { 1e-9 };
         for (outcome, wanted) in &case.outcomes {
             let found = outcomes.get(outcome.as_str()).copied().unwrap_or(0.0);
-            near(found, wanted, 1e-9, &format!("{}: {outcome}", case.id));
+            near(found, wanted, tolerance, &format!("{}: {outcome}", case.id));
         }
         near(mean, &case.mean_score, 1e-9, &case.id);
     }
@@ -426,6 +458,47 @@ fn plans_have_the_largest_sensitivity() {
             case.id
         );
     }
+}
+
+/// A shown page of a case.
+struct Shown<'a> {
+    method: &'a Spec,
+    left: &'a Vec<String>,
+    right: &'a Vec<String>,
+    pinned: &'a [PinCase],
+    documents: &'a Vec<String>,
+    teams: Option<&'a [Option<Team>]>,
+    competitive: &'a [bool],
+}
+
+fn sheet(page: &Shown<'_>) -> CreditSheet {
+    let pinned: Vec<&str> = page.pinned.iter().map(|pin| pin.document.as_str()).collect();
+    let numbers = numbers(&[page.left, page.right, page.documents]);
+    let lists = lists(page.method, page.left, page.right, &numbers, &pinned);
+    // Without teams there are no pins.
+    let teams =
+        page.teams.map_or_else(|| vec![Some(Team::Left); page.documents.len()], <[_]>::to_vec);
+    let drafted: Vec<Drafted> = page
+        .documents
+        .iter()
+        .zip(&teams)
+        .zip(page.competitive)
+        .filter_map(|((id, team), &competitive)| {
+            Some(Drafted { document: numbers[id.as_str()], team: (*team)?, competitive })
+        })
+        .collect();
+    let mut sheet = CreditSheet::of(page.method, &lists, &Draft::of(drafted));
+    for (position, team) in teams.iter().enumerate() {
+        if team.is_none() {
+            let pinned = interleaving::CreditSlot { ranks: [0; 2], team: None, competitive: false };
+            sheet.slots.insert(position, pinned);
+        }
+    }
+    sheet
+}
+
+fn clicks(cases: &[ClickCase]) -> Vec<Click> {
+    cases.iter().map(|click| Click { position: click.position, weight: click.weight }).collect()
 }
 
 fn numbers<'a>(lists: &[&'a Vec<String>]) -> BTreeMap<&'a str, u32> {

@@ -290,19 +290,7 @@ impl Trial {
 
     /// Of each ranker, whether a verdict for it would be right.
     fn right(&self, matrix: &PreferenceMatrix) -> Vec<bool> {
-        (0..matrix.rankers()).map(|ranker| !self.is_wrong(matrix, ranker)).collect()
-    }
-
-    /// Whether a verdict for `ranker` is wrong: some other ranker beats more rankers by more than
-    /// the margin than `ranker` can beat if all pairs within the margin go its way.
-    fn is_wrong(&self, matrix: &PreferenceMatrix, ranker: usize) -> bool {
-        let (rankers, margin) = (matrix.rankers(), self.target.margin);
-        let p = |i: usize, j: usize| matrix.win_probability(i, j);
-        let others = |i: usize| (0..rankers).filter(move |&j| j != i);
-        let most = others(ranker).filter(|&j| p(ranker, j) > 0.5 - margin).count();
-        let surely_beaten =
-            |j: usize| others(j).filter(|&x| p(j, x) > 0.5 && p(j, x) >= 0.5 + margin).count();
-        (0..rankers).any(|j| surely_beaten(j) > most)
+        (0..matrix.rankers()).map(|ranker| !is_wrong(matrix, self.target, ranker)).collect()
     }
 
     fn report(&self, experiments: &[Experiment]) -> Calibration {
@@ -415,6 +403,18 @@ impl RegretCalibration {
     }
 }
 
+/// Whether a verdict for `ranker` is wrong: some other ranker beats more rankers by more than the
+/// margin than `ranker` can beat if all pairs within the margin go its way.
+pub(super) fn is_wrong(matrix: &PreferenceMatrix, target: Target, ranker: usize) -> bool {
+    let (rankers, margin) = (matrix.rankers(), target.margin);
+    let p = |i: usize, j: usize| matrix.win_probability(i, j);
+    let others = |i: usize| (0..rankers).filter(move |&j| j != i);
+    let most = others(ranker).filter(|&j| p(ranker, j) > 0.5 - margin).count();
+    let surely_beaten =
+        |j: usize| others(j).filter(|&x| p(j, x) > 0.5 && p(j, x) >= 0.5 + margin).count();
+    (0..rankers).any(|j| surely_beaten(j) > most)
+}
+
 fn holds(estimate: Estimate, truth: f64) -> bool {
     let rounding = ROUNDING * (1.0 + truth);
     (estimate.low - rounding..=estimate.high + rounding).contains(&truth)
@@ -459,7 +459,7 @@ impl Truth {
 }
 
 /// Upper end of the exact two-sided 95 % interval of a share, for `hits` of `all`.
-fn share_at_most(hits: u64, all: u64) -> f64 {
+pub(super) fn share_at_most(hits: u64, all: u64) -> f64 {
     if hits >= all {
         return 1.0;
     }

@@ -3,18 +3,21 @@
 //! - [`Tournament`] and [`run_all`]: many runs of many policies on all cores. A run uses the same
 //!   [`Policy`](dueling_bandits::Policy) trait as the server.
 //! - [`Feedback`]: ties, pages without clicks, delay, loss, and several servers.
-//! - [`Report`]: the curves of regret, as JSON, CSV, table or plot.
+//! - [`Report`]: the curves of regret, as JSON, table or plot; [`curves_csv`]: as CSV.
 //! - [`plot`]: plots as SVG.
 //! - [`calibration`]: the estimates of the service compared with the truth.
+//! - [`production`]: verdicts where people come back, machines click and answers are slow or lost.
 //! - [`figures`]: the figures of the papers, as data.
 
 pub mod calibration;
+pub mod curves_csv;
 mod drift;
 mod environment;
 mod feedback;
 pub mod figures;
 mod information_bound;
 pub mod plot;
+pub mod production;
 mod progress;
 mod replicas;
 pub mod report;

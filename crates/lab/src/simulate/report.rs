@@ -1,11 +1,11 @@
-//! The result of a tournament: regret curves, as JSON, CSV, table or plot.
+//! The result of a tournament: regret curves, as JSON, table or plot.
 
 use std::fmt::Write;
 
 use serde::Serialize;
 use special::Beta;
 
-use super::plot::{Look, Plot, PlotPoint, Scale, Series, legend};
+use super::plot::{Look, Plot, PlotPoint, Scale, Series, grouped, legend};
 use dueling_bandits::preference::RegretKind;
 
 /// The regret of several policies on one matrix.
@@ -50,6 +50,9 @@ pub struct Point {
     pub standard_deviation: Option<f64>,
     /// Half of the 95 % confidence interval of the mean, by Student's t; `None` for a single run.
     pub half_interval: Option<f64>,
+    /// Half of the 95 % confidence interval of the standard deviation, by the jackknife and
+    /// Student's t; `None` for fewer than three runs.
+    pub deviation_half_interval: Option<f64>,
 }
 
 impl Point {
@@ -68,7 +71,17 @@ impl Point {
             1 => sorted[middle],
             _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
         };
-        Self { step, mean, median, standard_error, standard_deviation, half_interval }
+        let deviation_half_interval = (runs > 2.0)
+            .then(|| student_t(runs - 1.0) * jackknife_of_deviation(&sorted, mean, squares));
+        Self {
+            step,
+            mean,
+            median,
+            standard_error,
+            standard_deviation,
+            half_interval,
+            deviation_half_interval,
+        }
     }
 
     /// Whether the median differs from the mean by more than a quarter: a few bad runs make the
@@ -89,13 +102,29 @@ impl Point {
     }
 }
 
-/// The 97.5 % quantile of Student's t with `freedom` degrees of freedom. With a few runs, 1.96 times
-/// the standard error is too narrow.
+/// The 97.5 % quantile of Student's t with `freedom` degrees of freedom. With a few runs, 1.96
+/// times the standard error is too narrow.
 fn student_t(freedom: f64) -> f64 {
     // Pr(|T| > t) = I_x(freedom / 2, 1/2) at x = freedom / (freedom + t²)
     let (a, b) = (freedom / 2.0, 0.5);
     let x = 0.05.inv_inc_beta(a, b, a.ln_beta(b));
     (freedom * (1.0 - x) / x).sqrt()
+}
+
+/// The standard error of the standard deviation by the jackknife, of at least three values with
+/// this mean and this sum of squared differences to it.
+fn jackknife_of_deviation(values: &[f64], mean: f64, squares: f64) -> f64 {
+    let runs = values.len() as f64;
+    let without_one: Vec<f64> = values
+        .iter()
+        .map(|value| {
+            let less = (value - mean) * (value - mean) * runs / (runs - 1.0);
+            ((squares - less).max(0.0) / (runs - 2.0)).sqrt()
+        })
+        .collect();
+    let centre = without_one.iter().sum::<f64>() / runs;
+    let spread: f64 = without_one.iter().map(|of| (of - centre) * (of - centre)).sum();
+    ((runs - 1.0) / runs * spread).sqrt()
 }
 
 /// Reports as JSON: one object, or an array if there are several.
@@ -106,56 +135,27 @@ pub fn json(reports: &[Report]) -> serde_json::Result<String> {
     }
 }
 
-/// Reports as CSV with a header and one line for each matrix, policy and checkpoint. An unknown
-/// spread is empty.
-pub fn csv(reports: &[Report]) -> String {
-    let mut text = String::from(
-        "matrix,policy,step,mean,median,standard_error,standard_deviation,half_interval\n",
-    );
-    let known = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-    for report in reports {
-        for curve in &report.policies {
-            for point in &curve.checkpoints {
-                let (error, deviation) =
-                    (known(point.standard_error), known(point.standard_deviation));
-                let half = known(point.half_interval);
-                let (matrix, policy) = (quoted(&report.matrix), quoted(&curve.policy));
-                let _ = writeln!(
-                    text,
-                    "{matrix},{policy},{},{},{},{error},{deviation},{half}",
-                    point.step, point.mean, point.median
-                );
-            }
-        }
-    }
-    text
-}
-
-/// A field of a CSV file, quoted if necessary.
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.into()
-    }
-}
-
 impl Report {
     /// The report as a plot over logarithmic time, with the 95 % confidence band of the mean. The
     /// plot omits the first thousandth of the time, in which policies learn little.
     pub fn plot(&self, y_scale: Scale) -> Plot {
         let first_step = self.horizon / 1000;
+        let steps = grouped(self.horizon);
         let runs = if self.runs == 1 {
-            "one run".to_string()
+            format!("one run of {steps} steps")
         } else {
-            format!("mean of {} runs, with the 95 % confidence band of the mean", self.runs)
+            format!(
+                "mean of {} runs of {steps} steps, with the 95 % confidence interval of the mean",
+                self.runs
+            )
         };
         Plot {
             title: self.matrix.clone(),
             x_label: "time t (steps)".into(),
-            y_label: format!("cumulative {} regret", self.regret_name()),
+            y_label: format!("cumulative {} regret (steps)", self.regret_name()),
             x_scale: Scale::Log,
             y_scale,
+            top: None,
             series: self
                 .policies
                 .iter()
@@ -164,6 +164,14 @@ impl Report {
                 .collect(),
             note: runs,
         }
+    }
+
+    /// The report with the horizon as its only checkpoint.
+    pub fn at_horizon(mut self) -> Self {
+        for curve in &mut self.policies {
+            curve.checkpoints.drain(..curve.checkpoints.len().saturating_sub(1));
+        }
+        self
     }
 
     fn regret_name(&self) -> &'static str {
@@ -298,5 +306,15 @@ mod tests {
         let half = of(&[1.0, 3.0]).half_interval.expect("two runs");
         assert!((half - 12.7062).abs() < 1e-3);
         assert_eq!(of(&[1.0]).half_interval, None);
+    }
+
+    #[test]
+    fn the_spread_has_an_interval_too() {
+        let of = |regrets: &[f64]| Point::of(7, regrets.iter().copied());
+        assert_eq!(of(&[1.0, 3.0]).deviation_half_interval, None);
+        // Without one of 1, 2, 3, 4 the deviations are 1, 1.527525, 1.527525, 1; the jackknife of
+        // these is 0.456850, and the quantile with 3 degrees of freedom 3.182446.
+        let half = of(&[4.0, 1.0, 3.0, 2.0]).deviation_half_interval.expect("four runs");
+        assert!((half - 3.182446 * 0.456850).abs() < 1e-4, "{half}");
     }
 }

@@ -1,3 +1,4 @@
 //! The tests of the crate in one binary.
 
+mod balance;
 mod letor;

@@ -82,9 +82,11 @@ impl Outlooks {
         let (won, lost) = (pairs.wins(x, y), pairs.wins(y, x));
         let margin = tracker.target().margin;
         let (there, back) = (x * self.rankers + y, y * self.rankers + x);
-        if won + lost > 0.0 {
-            (self.evidence[there], self.evidence[back]) = (pairs.ln(x, y), pairs.ln(y, x));
-        }
+        // the only answer of a pair may have been left out
+        (self.evidence[there], self.evidence[back]) = match won + lost > 0.0 {
+            true => (pairs.ln(x, y), pairs.ln(y, x)),
+            false => (0.0, 0.0),
+        };
         self.outlooks[there] = Outlook::of(won, lost, 0.5 - margin);
         self.outlooks[back] = Outlook::of(lost, won, 0.5 - margin);
         // each from its own side, so that the order of the pair does not change the last digit

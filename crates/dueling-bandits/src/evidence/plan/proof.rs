@@ -1,5 +1,7 @@
 //! The cheapest proof at one moment.
 
+use std::cmp::Ordering;
+
 use crate::evidence::plan::survey::Survey;
 
 /// Proofs with losses of other rankers cost this many times more at first: they need more to be
@@ -23,37 +25,30 @@ impl Survey<'_> {
         before: Option<usize>,
     ) -> Option<(usize, Vec<Step>)> {
         let k = self.rankers();
+        // what every candidate's losses are chosen from, so computed once
+        let among_prices = self.prices(among);
+        let mut found = Vec::with_capacity(k);
         let fewest_wins = self.best.saturating_sub(1);
         let most_losses = k - 1 - fewest_wins;
         let caution = 1.0 + CAUTION / (1.0 + steps as f64 / PATIENCE_STEPS);
         let mut best: Option<(f64, Proof)> = None;
         for &a in &self.candidates {
-            let others: Vec<usize> = (0..k).filter(|&j| j != a).collect();
-            let losses: Vec<Losses> = others
-                .iter()
-                .map(|&j| {
-                    let rivals = others.iter().filter(|&&x| x != j);
-                    Losses::cheapest(rivals.map(|&x| (self.price(x, j, among), x)), most_losses)
-                })
-                .collect();
+            let others = others_than(a, k);
+            let mut losses = LossSums::new(others.len(), most_losses);
+            for &j in &others {
+                cheapest_losses(&among_prices[j * k..(j + 1) * k], (a, j), most_losses, &mut found);
+                losses.push(&found);
+            }
             for wins in fewest_wins..k {
                 let needed = k - 1 - wins;
                 let target = if needed == 0 { alone } else { among };
                 let mut total = 0.0;
                 let mut keys: Vec<(f64, usize)> = Vec::with_capacity(others.len());
                 for (at, &j) in others.iter().enumerate() {
-                    total += losses[at].sum(needed);
-                    keys.push((self.price(a, j, target) - losses[at].saved_by_a_win(needed), at));
+                    total += losses.sum(at, needed);
+                    keys.push((self.price(a, j, target) - losses.saved_by_a_win(at, needed), at));
                 }
-                // in full order, so that equal prices mean the same wins in every version of `std`
-                let order = |one: &(f64, usize), other: &(f64, usize)| {
-                    one.0.total_cmp(&other.0).then(one.1.cmp(&other.1))
-                };
-                if wins > 0 && wins < keys.len() {
-                    keys.select_nth_unstable_by(wins - 1, order);
-                }
-                keys.truncate(wins);
-                keys.sort_unstable_by(order);
+                keep_cheapest(&mut keys, wins);
                 total += keys.iter().map(|(key, _)| key).sum::<f64>();
                 if needed > 0 {
                     total *= caution;
@@ -70,16 +65,32 @@ impl Survey<'_> {
         let (_, Proof { a, wins, won }) = best?;
         let needed = k - 1 - wins;
         let target = if needed == 0 { alone } else { among };
-        let others: Vec<usize> = (0..k).filter(|&j| j != a).collect();
+        let others = others_than(a, k);
         let mut claims: Vec<_> = won.iter().map(|&at| (a, others[at], target)).collect();
         for (at, &j) in others.iter().enumerate() {
             let count = needed.saturating_sub(usize::from(won.contains(&at)));
-            let rivals = others.iter().filter(|&&x| x != j);
-            let losses = Losses::cheapest(rivals.map(|&x| (self.price(x, j, among), x)), count);
-            claims.extend(losses.rivals.iter().map(|&x| (x, j, among)));
+            cheapest_losses(&among_prices[j * k..(j + 1) * k], (a, j), count, &mut found);
+            claims.extend(found.iter().map(|&(_, x)| (x, j, among)));
         }
         Some((a, claims))
     }
+
+    /// The price of "x beats y" at `y * K + x`.
+    fn prices(&self, target: f64) -> Vec<f64> {
+        let k = self.rankers();
+        let mut prices = Vec::with_capacity(k * k);
+        for y in 0..k {
+            prices.extend((0..k).map(|x| if x == y { 0.0 } else { self.price(x, y, target) }));
+        }
+        prices
+    }
+}
+
+/// All places but `a`.
+fn others_than(a: usize, k: usize) -> Vec<usize> {
+    let mut others = Vec::with_capacity(k);
+    others.extend((0..k).filter(|&j| j != a));
+    others
 }
 
 /// A proof: its leader, the number of its wins, and the places of the rankers that it beats among
@@ -90,48 +101,76 @@ struct Proof {
     won: Vec<usize>,
 }
 
-/// The cheapest losses of one ranker.
-struct Losses {
-    /// Sums of the prices of the 0, 1, 2, … cheapest.
-    sums: Vec<f64>,
-    /// To whom, cheapest first.
-    rivals: Vec<usize>,
+/// Keeps the `count` cheapest, cheapest first. In full order, so that equal prices mean the same
+/// choice in every version of `std`.
+fn keep_cheapest(prices: &mut Vec<(f64, usize)>, count: usize) {
+    if count > 0 && count < prices.len() {
+        prices.select_nth_unstable_by(count - 1, by_price);
+    }
+    prices.truncate(count);
+    prices.sort_unstable_by(by_price);
 }
 
-impl Losses {
-    fn cheapest(prices: impl Iterator<Item = (f64, usize)>, count: usize) -> Self {
-        let order = |one: &(f64, usize), other: &(f64, usize)| {
-            one.0.total_cmp(&other.0).then(one.1.cmp(&other.1))
-        };
-        if count == 0 {
-            return Self { sums: vec![0.0], rivals: Vec::new() };
+fn by_price(one: &(f64, usize), other: &(f64, usize)) -> Ordering {
+    one.0.total_cmp(&other.0).then(one.1.cmp(&other.1))
+}
+
+/// Writes the `count` cheapest losses of `j` to `found`: price and to whom, cheapest first. `prices`
+/// has the price of a loss to every ranker; those to `a` and to itself do not count.
+fn cheapest_losses(
+    prices: &[f64],
+    (a, j): (usize, usize),
+    count: usize,
+    found: &mut Vec<(f64, usize)>,
+) {
+    let rivals = prices.iter().enumerate().filter(|&(x, _)| x != a && x != j);
+    let rivals = rivals.map(|(x, &price)| (price, x));
+    found.clear();
+    match count {
+        0 => {}
+        // where one ranker beats all others, the usual case
+        1 => found.extend(rivals.min_by(by_price)),
+        _ => {
+            found.extend(rivals);
+            keep_cheapest(found, count);
         }
-        let mut prices: Vec<_> = prices.collect();
-        if count < prices.len() {
-            prices.select_nth_unstable_by(count - 1, order);
-            prices.truncate(count);
-        }
-        prices.sort_unstable_by(order);
-        let mut sums = vec![0.0];
-        sums.extend(prices.iter().scan(0.0, |sum, (price, _)| {
-            *sum += price;
-            Some(*sum)
-        }));
-        Self { sums, rivals: prices.into_iter().map(|(_, rival)| rival).collect() }
+    }
+}
+
+/// Of every ranker: the sums of the prices of its 0, 1, 2, … cheapest losses.
+struct LossSums {
+    most: usize,
+    /// Infinite where a ranker has fewer rivals.
+    sums: Vec<f64>,
+}
+
+impl LossSums {
+    fn new(rankers: usize, most: usize) -> Self {
+        Self { most, sums: Vec::with_capacity(rankers * (most + 1)) }
     }
 
-    /// Price of the `count` cheapest; infinite if there are fewer.
-    fn sum(&self, count: usize) -> f64 {
-        self.sums.get(count).copied().unwrap_or(f64::INFINITY)
+    /// The next ranker, with its `most` cheapest losses.
+    fn push(&mut self, losses: &[(f64, usize)]) {
+        let mut sum = 0.0;
+        self.sums.push(sum);
+        for count in 0..self.most {
+            sum += losses.get(count).map_or(f64::INFINITY, |(price, _)| *price);
+            self.sums.push(sum);
+        }
+    }
+
+    /// Price of the `count` cheapest of the ranker pushed as number `at`.
+    fn sum(&self, at: usize, count: usize) -> f64 {
+        self.sums[at * (self.most + 1) + count]
     }
 
     /// Price of the last of the `count` cheapest, which a loss to the leader replaces.
-    fn saved_by_a_win(&self, count: usize) -> f64 {
-        match (count, self.sums.get(count)) {
-            (0, _) => 0.0,
-            (_, Some(sum)) => sum - self.sums[count - 1],
+    fn saved_by_a_win(&self, at: usize, count: usize) -> f64 {
+        match self.sum(at, count) {
+            _ if count == 0 => 0.0,
             // with fewer than `count` rivals, all are needed beside the leader
-            (_, None) => f64::INFINITY,
+            sum if sum.is_infinite() => f64::INFINITY,
+            sum => sum - self.sum(at, count - 1),
         }
     }
 }

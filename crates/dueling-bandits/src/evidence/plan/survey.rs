@@ -33,8 +33,11 @@ impl<'a> Survey<'a> {
             let (won, lost) = (pairs.wins(x, y), pairs.wins(y, x));
             won > lost || won == lost && (x + y).is_multiple_of(2) == (x > y)
         };
-        let wins = |x: usize| (0..rankers).filter(|&y| y != x && is_won(x, y)).count();
-        let best = (0..rankers).map(wins).max().unwrap_or(0);
+        let mut wins = vec![0; rankers];
+        for x in 1..rankers {
+            (0..x).for_each(|y| wins[if is_won(x, y) { x } else { y }] += 1);
+        }
+        let best = wins.into_iter().max().unwrap_or(0);
         let near_highest = |&a: &usize| scores[a] >= highest - CANDIDATES_WITHIN;
         let candidates = match target.margin > 0.0 {
             // pairs within the margin can make another ranker the only one that is checked

@@ -7,8 +7,8 @@ use crate::evidence::{Target, VerdictTracker};
 use crate::policies::bounds::Bounds;
 use crate::policies::double_thompson::{FirstCandidate, Sampler};
 use crate::{
-    DeferredUpdates, Duel, InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError,
-    Selection, Tally,
+    DeferredUpdates, Duel, InFlight, MutableRoster, Observation, Outcome, Policy, PolicyRng,
+    RosterError, Selection, Tally, VerdictPlanning,
 };
 #[cfg(feature = "serde")]
 use crate::{
@@ -379,6 +379,10 @@ impl Policy for Deciding {
         Some(self)
     }
 
+    fn verdict_planning(&mut self) -> Option<&mut dyn VerdictPlanning> {
+        Some(self)
+    }
+
     #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
@@ -413,6 +417,14 @@ impl MutableRoster for Deciding {
         }
         Ok(())
     }
+
+    fn hold_out(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.retire(ranker)?;
+        // the error of the verdict is not spent by a change
+        self.tracker = VerdictTracker::new(self.tracker.target(), self.active().len());
+        self.survey();
+        Ok(())
+    }
 }
 
 impl DeferredUpdates for Deciding {
@@ -426,5 +438,32 @@ impl DeferredUpdates for Deciding {
 
     fn catch_up(&mut self) {
         self.explorer.catch_up();
+    }
+}
+
+impl VerdictPlanning for Deciding {
+    fn leave_out(&mut self, duel: Duel, outcome: Outcome) {
+        let bounds = self.explorer.bounds();
+        let (tally, active) = (bounds.tally(), bounds.active());
+        self.tracker.leave_out(tally, duel, outcome);
+        let (i, j) = (duel.first, duel.second);
+        if let (true, Ok(x), Ok(y)) =
+            (self.is_planning(), active.binary_search(&i), active.binary_search(&j))
+        {
+            self.outlooks.update(&self.tracker, tally, active, x, y);
+            self.plan.update(&self.outlooks, active, i, j);
+        }
+    }
+
+    fn reconsider(&mut self) {
+        if self.tracker.verdict().is_none() {
+            return;
+        }
+        let bounds = self.explorer.bounds();
+        self.tracker.reconsider(bounds.tally(), bounds.active());
+        if self.tracker.verdict().is_none() {
+            self.survey();
+            self.is_stale = true;
+        }
     }
 }

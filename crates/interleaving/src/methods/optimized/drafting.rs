@@ -8,6 +8,7 @@ use crate::credit::{ClickedSlot, Score};
 use crate::draft::{Draft, Drafted, Note, Team};
 use crate::lists::Lists;
 use crate::methods::team_draft::{self, Shared};
+use crate::share::BoundedScore;
 
 /// Drafts `length` documents, or fewer if there are not enough.
 pub fn draft(
@@ -23,7 +24,10 @@ pub fn draft(
         &lists.right()[..depth.min(lists.right().len())],
     );
     let (instance, documents) = Instance::of(left, right, parameters);
-    let Some(plan) = plans.plan(&instance) else {
+    let plan = plans.plan(&instance);
+    // A score is fair only if the page is drawn from an unbiased distribution.
+    let usable = plan.filter(|plan| parameters.verdict.is_sign() || !plan.is_biased());
+    let Some(plan) = usable else {
         let draft = team_draft::draft(lists, Shared::Collapse, length, coins);
         return Draft { note: Some(Note::FellBack), ..draft };
     };
@@ -65,4 +69,20 @@ pub(crate) fn score(clicked: &[ClickedSlot], credit: RankCredit) -> Score {
         }
     }
     score
+}
+
+/// The score of clicked documents, exactly. `most` is the weight that a score of full size has;
+/// `depths` are the lengths of the lists after the cut.
+pub(crate) fn bounded(
+    clicked: &[ClickedSlot],
+    credit: RankCredit,
+    depths: [u32; 2],
+    most: i128,
+) -> BoundedScore {
+    let value = clicked
+        .iter()
+        .map(|click| i128::from(click.weight) * credit.exact(click.ranks[0], click.ranks[1]))
+        .sum();
+    let deepest = depths[0].max(depths[1]) + 1;
+    BoundedScore { value, bound: most * credit.exact(1, deepest) }
 }

@@ -21,7 +21,7 @@ mod plans;
 mod program;
 
 pub use drafting::draft;
-pub(crate) use drafting::score;
+pub(crate) use drafting::{bounded, score};
 pub use instance::{Instance, Plan};
 pub use parameters::{MAX_DEPTH, MAX_LISTS, Optimized, RankCredit};
 pub use plans::{PlanCache, Plans, Uncached};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::credit::ScoreVerdict;
+
 /// The largest number of positions that can be optimized: 1024 lists.
 pub const MAX_DEPTH: u32 = 10;
 /// The largest number of lists in a linear program.
@@ -17,13 +19,24 @@ pub struct Optimized {
     pub depth: u32,
     /// The largest number of lists in the linear program; with more lists, team draft is used.
     pub max_lists: u32,
+    /// How the credit becomes an outcome. With [`ScoreVerdict::Score`] a pair of lists without an
+    /// unbiased distribution gets a team draft.
+    pub verdict: ScoreVerdict,
 }
 
 impl Default for Optimized {
     fn default() -> Self {
-        Self { credit: RankCredit::default(), depth: MAX_DEPTH, max_lists: MAX_LISTS }
+        Self {
+            credit: RankCredit::default(),
+            depth: MAX_DEPTH,
+            max_lists: MAX_LISTS,
+            verdict: ScoreVerdict::Score,
+        }
     }
 }
+
+/// The least common multiple of the ranks after the cut, which are 1 to [`MAX_DEPTH`] + 1.
+const UNIT: i128 = 27_720;
 
 /// The credit of a click in favour of the left, from the two ranks of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -48,6 +61,16 @@ impl RankCredit {
             RankCredit::Linear => difference,
             RankCredit::Binary if difference == 0.0 => 0.0,
             RankCredit::Binary => difference.signum(),
+        }
+    }
+
+    /// The credit in fractions of [`UNIT`], exactly.
+    pub(super) fn exact(self, left: u32, right: u32) -> i128 {
+        let (left, right) = (i128::from(left), i128::from(right));
+        match self {
+            RankCredit::Inverse => UNIT / left - UNIT / right,
+            RankCredit::Linear => UNIT * (right - left),
+            RankCredit::Binary => UNIT * (right - left).signum(),
         }
     }
 }

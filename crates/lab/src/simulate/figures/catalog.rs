@@ -155,10 +155,20 @@ mod lines {
         // As in the library that the paper used: a tight radius, and no ranker meets itself.
         curve("btm:gamma=1.3,kappa=1,self_pairs=false"),
     ];
+    /// The number of batches of the other figures comes first, so that it looks as it does there.
     pub const BATCHES: &[Line] = &[
-        curve("scomp2:elimination=kl-published,batches=2"),
-        curve("scomp2:elimination=kl-published,batches=8"),
         curve("scomp2:elimination=kl-published,batches=16"),
+        curve("scomp2:elimination=kl-published,batches=8"),
+        curve("scomp2:elimination=kl-published,batches=2"),
+        curve("rmed1"),
+    ];
+    pub const BATCHES_OF_OTHERS: &[Line] = &[
+        curve("pcomp:elimination=kl-published,batches=16"),
+        curve("pcomp:elimination=kl-published,batches=8"),
+        curve("pcomp:elimination=kl-published,batches=2"),
+        curve("scomp:elimination=kl-published,batches=16"),
+        curve("scomp:elimination=kl-published,batches=8"),
+        curve("scomp:elimination=kl-published,batches=2"),
         curve("rmed1"),
     ];
     pub const SAVAGE: &[Line] = &[
@@ -196,7 +206,13 @@ const fn copeland(
         full,
         x_scale: Scale::Log,
         y_scale,
+        frame: None,
     }
+}
+
+/// The same in a frame that ends at this multiple of the regret of this policy.
+const fn framed(figure: RegretFigure, policy: &'static str, multiple: f64) -> RegretFigure {
+    RegretFigure { frame: Some((policy, multiple)), ..figure }
 }
 
 /// Condorcet regret over linear time, with 10⁵ steps and 10 runs, as in all figures of the paper on
@@ -211,6 +227,7 @@ const fn batched(lines: &'static [Line], matrix: MatrixSource) -> Content {
         full: size,
         x_scale: Scale::Linear,
         y_scale: Scale::Linear,
+        frame: None,
     })
 }
 
@@ -224,12 +241,16 @@ pub const FIGURES: &[Figure] = &[
         name: "copeland-1",
         caption: "5 rankers without a Condorcet winner",
         source: COPELAND_PAPER,
-        content: Content::Regret(copeland(
-            lines::COPELAND_CYCLE,
-            MSLR_5_CYCLE,
-            size(10_000_000, 4),
-            size(100_000_000, 100),
-            Scale::Log,
+        content: Content::Regret(framed(
+            copeland(
+                lines::COPELAND_CYCLE,
+                MSLR_5_CYCLE,
+                size(10_000_000, 4),
+                size(100_000_000, 100),
+                Scale::Linear,
+            ),
+            "ccb:alpha=0.51",
+            5.0,
         )),
     },
     Figure {
@@ -296,24 +317,32 @@ pub const FIGURES: &[Figure] = &[
         name: "thompson-1a",
         caption: "rankers with a Condorcet winner",
         source: THOMPSON_PAPER,
-        content: Content::Regret(copeland(
-            lines::THOMPSON,
-            MSLR_5,
-            size(100_000, 20),
-            size(1_000_000, 500),
-            Scale::Log,
+        content: Content::Regret(framed(
+            copeland(
+                lines::THOMPSON,
+                MSLR_5,
+                size(100_000, 20),
+                size(1_000_000, 500),
+                Scale::Linear,
+            ),
+            "rucb:alpha=0.51",
+            1.5,
         )),
     },
     Figure {
         name: "thompson-1b",
         caption: "5 rankers without a Condorcet winner",
         source: THOMPSON_PAPER,
-        content: Content::Regret(copeland(
-            lines::THOMPSON,
-            MSLR_5_CYCLE,
-            size(1_000_000, 8),
-            size(1_000_000, 500),
-            Scale::Log,
+        content: Content::Regret(framed(
+            copeland(
+                lines::THOMPSON,
+                MSLR_5_CYCLE,
+                size(1_000_000, 8),
+                size(10_000_000, 500),
+                Scale::Linear,
+            ),
+            "ccb:alpha=0.51",
+            1.2,
         )),
     },
     Figure {
@@ -369,51 +398,75 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         name: "batched-1a",
-        caption: "six rankers of arXiv",
+        caption: "batched policies, six rankers of arXiv",
         source: BATCHED_PAPER,
         content: batched(lines::BATCHED, ARXIV_6),
     },
     Figure {
         name: "batched-1b",
-        caption: "16 kinds of sushi",
+        caption: "batched policies, 16 kinds of sushi",
         source: BATCHED_PAPER,
         content: batched(lines::BATCHED, SUSHI_16),
     },
     Figure {
         name: "batched-1c",
-        caption: "Bradley-Terry-Luce (SYN-BTL)",
+        caption: "batched policies, Bradley-Terry-Luce (SYN-BTL)",
         source: BATCHED_PAPER,
         content: batched(lines::BATCHED, BTL_100),
     },
     Figure {
         name: "batched-1d",
-        caption: "one winner, all others tied (SYN-CD)",
+        caption: "batched policies, one winner, all others tied (SYN-CD)",
         source: BATCHED_PAPER,
         content: batched(lines::BATCHED, HARD_100),
     },
     Figure {
         name: "batched-2a",
-        caption: "number of batches, six rankers of arXiv",
+        caption: "number of batches of SCOMP2, six rankers of arXiv",
         source: BATCHED_PAPER,
         content: batched(lines::BATCHES, ARXIV_6),
     },
     Figure {
         name: "batched-2b",
-        caption: "number of batches, 16 kinds of sushi",
+        caption: "number of batches of SCOMP2, 16 kinds of sushi",
         source: BATCHED_PAPER,
         content: batched(lines::BATCHES, SUSHI_16),
     },
     Figure {
         name: "batched-2c",
-        caption: "number of batches, Bradley-Terry-Luce (SYN-BTL)",
+        caption: "number of batches of SCOMP2, Bradley-Terry-Luce (SYN-BTL)",
         source: BATCHED_PAPER,
         content: batched(lines::BATCHES, BTL_100),
     },
     Figure {
         name: "batched-2d",
-        caption: "number of batches, one winner, all others tied (SYN-CD)",
+        caption: "number of batches of SCOMP2, one winner, all others tied (SYN-CD)",
         source: BATCHED_PAPER,
         content: batched(lines::BATCHES, HARD_100),
+    },
+    Figure {
+        name: "batched-3a",
+        caption: "number of batches of PCOMP and SCOMP, six rankers of arXiv",
+        source: BATCHED_PAPER,
+        content: batched(lines::BATCHES_OF_OTHERS, ARXIV_6),
+    },
+    Figure {
+        name: "batched-3b",
+        caption: "number of batches of PCOMP and SCOMP, 16 kinds of sushi",
+        source: BATCHED_PAPER,
+        content: batched(lines::BATCHES_OF_OTHERS, SUSHI_16),
+    },
+    Figure {
+        name: "batched-3c",
+        caption: "number of batches of PCOMP and SCOMP, Bradley-Terry-Luce (SYN-BTL)",
+        source: BATCHED_PAPER,
+        content: batched(lines::BATCHES_OF_OTHERS, BTL_100),
+    },
+    Figure {
+        name: "batched-3d",
+        caption: "number of batches of PCOMP and SCOMP, one winner, all others tied (SYN-CD)",
+        source: BATCHED_PAPER,
+        content: batched(lines::BATCHES_OF_OTHERS, HARD_100),
     },
     Figure {
         name: "savage",

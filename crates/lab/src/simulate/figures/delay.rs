@@ -4,7 +4,7 @@
 use super::matrix_source::FoundMatrix;
 use super::regret::{InvalidFigure, RegretFigure, Size};
 use crate::simulate::feedback::{Delay, Feedback};
-use crate::simulate::plot::{Plot, Scale, Series, legend};
+use crate::simulate::plot::{Plot, Scale, Series, grouped, legend};
 use crate::simulate::report::Report;
 use crate::simulate::tournament::Tournament;
 
@@ -112,7 +112,7 @@ pub fn plot(
     Some(Plot {
         title,
         x_label: late.label().into(),
-        y_label: format!("{} after {} steps", base.y_label, first.horizon),
+        y_label: format!("{} after {} steps", base.y_label, grouped(first.horizon)),
         x_scale: Scale::Log,
         series,
         ..base

@@ -104,7 +104,7 @@ pub fn circles(title: String, gaps: &[Gaps]) -> Bubbles {
             let total: u64 = counts(of_size).values().sum();
             counts(of_size).iter().map(move |(&value, &subsets)| Bubble {
                 x: of_size.size as f64,
-                y: value as f64,
+                y: value as u64,
                 share: subsets as f64 / total as f64,
             })
         });
@@ -125,15 +125,15 @@ pub fn circles(title: String, gaps: &[Gaps]) -> Bubbles {
 pub fn advantages(title: String, gaps: &[Gaps]) -> Plot {
     let points = gaps.iter().filter_map(|of_size| of_size.advantage.as_ref());
     let points: Vec<PlotPoint> = points.map(Point::plotted).collect();
-    let label = "mean of Δ²/Δmin²".to_string();
     Plot {
         title,
         x_label: "rankers in the subset, K".into(),
-        y_label: label.clone(),
+        y_label: "mean of Δ²/Δ_{min}²".into(),
         x_scale: Scale::Linear,
         y_scale: Scale::Log,
+        top: None,
         series: vec![Series {
-            label,
+            label: String::new(),
             look: Look::at(0),
             joined: true,
             points,

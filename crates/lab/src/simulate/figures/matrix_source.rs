@@ -48,8 +48,8 @@ impl std::fmt::Display for MissingMatrix {
 }
 
 impl FoundMatrix {
-    /// The matrix in the words of a title.
-    pub fn title(&self) -> String {
+    /// The matrix in the words of a note.
+    pub fn words(&self) -> String {
         let name = self.name.strip_suffix(".csv").unwrap_or(&self.name);
         let words = match name {
             "arxiv-6" => "arXiv",
@@ -59,9 +59,10 @@ impl FoundMatrix {
             "sushi_16" => "sushi",
             "syn_btl_100" => "SYN-BTL",
             _ if self.drawn.is_some() => "SYN-CD",
+            _ if name.starts_with("cycle:") => "synthetic cycle",
             other => other,
         };
-        format!("{words}, {} rankers", self.matrix.rankers())
+        format!("Matrix: {words}, {} rankers", self.matrix.rankers())
     }
 }
 

@@ -45,6 +45,9 @@ pub struct RegretFigure {
     pub x_scale: Scale,
     /// The scale of regret.
     pub y_scale: Scale,
+    /// The frame ends at a multiple of the regret of this policy at the horizon, and higher curves
+    /// leave it, as in the papers.
+    pub frame: Option<(&'static str, f64)>,
 }
 
 /// Why a figure cannot be made.
@@ -138,17 +141,29 @@ impl RegretFigure {
                 series.extend(curves.iter().map(|curve| curve.series(first_step, look)));
             }
         }
+        let top = self.frame.and_then(|(policy, multiple)| {
+            let of_policy = self.lines.iter().position(|line| line.policy == policy)?;
+            Some(multiple * series.get(of_policy)?.points.last()?.y)
+        });
+        let leave = |series: &Series| series.points.iter().any(|point| Some(point.y) > top);
+        let outside = if top.is_some() && series.iter().any(leave) {
+            "; higher curves leave the frame"
+        } else {
+            ""
+        };
         let base = first.plot(self.y_scale);
         let markers = self.lines.iter().any(|line| line.each_horizon);
-        let legend = if markers { "; each marker: runs with that horizon" } else { "" };
+        let legend =
+            if markers { "; marks without a line: separate runs with that horizon" } else { "" };
         let skewed = series.iter().any(|series| !series.medians.is_empty());
         let medians =
             if skewed { "; thin line: median, where a few bad runs make the mean" } else { "" };
         Some(Plot {
             title,
             x_scale: self.x_scale,
+            top,
             series,
-            note: base.note.clone() + legend + medians,
+            note: base.note.clone() + legend + medians + outside,
             ..base
         })
     }

@@ -141,9 +141,9 @@ fn of_subset(
 pub fn sizes(rankers: usize, all: bool) -> Vec<usize> {
     let step = if all { 1 } else { rankers.div_ceil(12).max(1) };
     let mut sizes: Vec<usize> = (1..=rankers).step_by(step).collect();
-    if sizes.last() != Some(&rankers) {
-        sizes.push(rankers);
-    }
+    // the last but one is not so near to the last that their circles overlap
+    sizes.retain(|size| 2 * (rankers - size) >= step);
+    sizes.push(rankers);
     sizes
 }
 
@@ -157,8 +157,9 @@ pub fn plot(title: String, counts: &[Counts]) -> Plot {
         y_label: "share of subsets with a Condorcet winner".into(),
         x_scale: Scale::Linear,
         y_scale: Scale::Linear,
+        top: None,
         series: vec![Series {
-            label: "Condorcet winner".into(),
+            label: String::new(),
             look: Look::at(0),
             joined: true,
             points,

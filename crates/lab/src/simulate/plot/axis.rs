@@ -111,7 +111,15 @@ fn plain(value: f64, step: f64) -> String {
         let digits = (-step.log10()).ceil() as usize;
         return format!("{value:.digits$}");
     }
-    let digits = format!("{value:.0}");
+    group(&format!("{value:.0}"))
+}
+
+/// A number with its thousands separated.
+pub fn grouped(number: u64) -> String {
+    group(&number.to_string())
+}
+
+fn group(digits: &str) -> String {
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {

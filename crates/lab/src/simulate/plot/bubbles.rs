@@ -3,18 +3,17 @@
 use maud::html;
 
 use super::axis::{Axis, Scale};
-use super::style::{
-    COLOURS, FONT, FONT_SIZE, PLOT_WIDTH, TITLE_SIZE, TOP, document, line, sentence, short,
-    title_width,
-};
+use super::style::{Look, PLOT_WIDTH, Page, TOP, line, rich, sentence, short};
 
 const PANEL: f64 = 220.0;
-const PANEL_GAP: f64 = 56.0;
-const LEFT: f64 = 82.0;
-/// The radius of a share of 1.
-const LARGEST: f64 = 11.0;
+const PANEL_GAP: f64 = 34.0;
+const LEFT: f64 = 62.0;
+/// The radius of a share of 1, where the circles have room, and at least.
+const RADIUS: (f64, f64) = (2.0, 14.0);
+/// Most labelled values of a vertical axis.
+const MOST_TICKS: u64 = 8;
 
-/// Panels of circles over one horizontal axis.
+/// Panels of circles over one horizontal axis. Vertical positions are whole numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bubbles {
     /// The title.
@@ -33,7 +32,7 @@ pub struct Bubble {
     /// The horizontal position.
     pub x: f64,
     /// The vertical position.
-    pub y: f64,
+    pub y: u64,
     /// The area, from 0 to 1.
     pub share: f64,
 }
@@ -41,50 +40,83 @@ pub struct Bubble {
 impl Bubbles {
     /// The plot as an SVG document.
     pub fn svg(&self) -> String {
-        let count = self.panels.len() as f64;
-        let width = (LEFT + PLOT_WIDTH).max(LEFT + title_width(&self.title)) + 24.0;
-        let height = TOP + count * (PANEL + PANEL_GAP) + 30.0;
-        let size = format!("0 0 {width:.0} {height:.0}");
         let all = || self.panels.iter().flat_map(|panel| &panel.1);
         let right = all().map(|bubble| bubble.x).fold(1.0, f64::max) * 1.02;
         let x =
             Axis::new(Scale::Linear, [1.0, right].into_iter(), std::iter::once(right), PLOT_WIDTH);
         let across = |value: f64| LEFT + x.at(value).unwrap_or(0.0);
-        document(html! {
-            svg xmlns="http://www.w3.org/2000/svg" viewBox=(size) width=(format!("{width:.0}"))
-                height=(format!("{height:.0}")) font-family=(FONT) font-size=(FONT_SIZE) fill="#222" {
-                title { (sentence(&self.title)) }
-                rect width="100%" height="100%" fill="white" {}
-                text x=(LEFT) y=(TOP - 16.0) font-size=(TITLE_SIZE) font-weight="bold" { (sentence(&self.title)) }
-                @for (row, (label, bubbles)) in self.panels.iter().enumerate() {
-                    @let top = TOP + row as f64 * (PANEL + PANEL_GAP);
-                    @let bottom = top + PANEL;
-                    @let highest = bubbles.iter().map(|bubble| bubble.y).fold(1.0, f64::max) * 1.05;
-                    @let y = Axis::new(Scale::Linear, [1.0, highest].into_iter(), std::iter::once(highest), PANEL);
-                    g stroke="#222" {
-                        @for (value, _) in &x.ticks().0 { (line(across(*value), bottom, across(*value), bottom + 6.0)) }
-                        @for (value, _) in &y.ticks().0 {
-                            @let up = bottom - y.at(*value).unwrap_or(0.0);
-                            (line(LEFT - 6.0, up, LEFT, up))
-                        }
-                    }
-                    @for (value, text) in &x.ticks().0 {
-                        text x=(short(across(*value))) y=(short(bottom + 21.0)) text-anchor="middle" { (text) }
-                    }
-                    @for (value, text) in &y.ticks().0 {
-                        text x=(LEFT - 10.0) y=(short(bottom - y.at(*value).unwrap_or(0.0) + 4.5)) text-anchor="end" { (text) }
-                    }
-                    rect x=(LEFT) y=(short(top)) width=(PLOT_WIDTH) height=(PANEL) fill="none" stroke="#222" {}
-                    @let middle = top + PANEL / 2.0;
-                    text x="18" y=(short(middle)) text-anchor="middle" transform=(format!("rotate(-90 18 {middle})")) { (sentence(label)) }
-                    @for bubble in bubbles {
-                        circle cx=(short(across(bubble.x))) cy=(short(bottom - y.at(bubble.y).unwrap_or(0.0)))
-                            r=(format!("{:.2}", LARGEST * bubble.share.sqrt())) fill=(COLOURS[0]) fill-opacity="0.7" {}
-                    }
+        let largest = self.radius(&across);
+        let bottom_of = |row: usize| TOP + row as f64 * (PANEL + PANEL_GAP) + PANEL;
+        let last = bottom_of(self.panels.len().saturating_sub(1));
+        let page = Page {
+            title: &self.title,
+            note: &self.note,
+            left: LEFT,
+            width: LEFT + PLOT_WIDTH,
+            height: last + 58.0,
+        };
+        page.document(html! {
+            @for (row, (label, bubbles)) in self.panels.iter().enumerate() {
+                @let bottom = bottom_of(row);
+                @let rows = Rows::of(bubbles);
+                g class="axis" stroke="#222" {
+                    @for (value, _) in &x.ticks().0 { (line(across(*value), bottom, across(*value), bottom + 6.0)) }
+                    @for value in rows.ticks() { (line(LEFT - 6.0, bottom - rows.up(value), LEFT, bottom - rows.up(value))) }
                 }
-                text x=(LEFT + PLOT_WIDTH / 2.0) y=(short(height - 46.0)) text-anchor="middle" { (sentence(&self.x_label)) }
-                text x=(LEFT) y=(short(height - 10.0)) font-size="11" fill="#555" { (self.note) }
+                @for (value, text) in &x.ticks().0 {
+                    text x=(short(across(*value))) y=(short(bottom + 21.0)) text-anchor="middle" { (text) }
+                }
+                @for value in rows.ticks() {
+                    text x=(LEFT - 10.0) y=(short(bottom - rows.up(value) + 4.5)) text-anchor="end" { (value) }
+                }
+                rect class="axis" x=(LEFT) y=(short(bottom - PANEL)) width=(PLOT_WIDTH) height=(PANEL)
+                    fill="none" stroke="#222" {}
+                @let middle = bottom - PANEL / 2.0;
+                text x="18" y=(short(middle)) text-anchor="middle" transform=(format!("rotate(-90 18 {middle})")) {
+                    (rich(&sentence(label)))
+                }
+                @for bubble in bubbles {
+                    circle class=(Look::at(0).fill_class()) cx=(short(across(bubble.x)))
+                        cy=(short(bottom - rows.up(bubble.y))) fill=(Look::at(0).colour())
+                        r=(format!("{:.2}", largest * bubble.share.sqrt())) {}
+                }
+            }
+            text x=(LEFT + PLOT_WIDTH / 2.0) y=(short(last + 42.0)) text-anchor="middle" {
+                (rich(&sentence(&self.x_label)))
             }
         })
+    }
+
+    /// The radius of a share of 1: neighbours touch at most, if there is room for that.
+    fn radius(&self, across: &impl Fn(f64) -> f64) -> f64 {
+        let mut places: Vec<f64> =
+            self.panels.iter().flat_map(|panel| &panel.1).map(|bubble| across(bubble.x)).collect();
+        places.sort_by(f64::total_cmp);
+        let gaps = places.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0.1);
+        (gaps.fold(f64::INFINITY, f64::min) / 2.0).clamp(RADIUS.0, RADIUS.1)
+    }
+}
+
+/// The vertical axis of a panel: whole numbers, with room for half a circle at both ends.
+struct Rows {
+    low: u64,
+    high: u64,
+}
+
+impl Rows {
+    fn of(bubbles: &[Bubble]) -> Self {
+        let low = bubbles.iter().map(|bubble| bubble.y).min().unwrap_or(0);
+        let high = bubbles.iter().map(|bubble| bubble.y).max().unwrap_or(0);
+        Self { low, high: high.max(low + 2) }
+    }
+
+    fn up(&self, value: u64) -> f64 {
+        let rows = (self.high - self.low) as f64 + 1.2;
+        ((value - self.low) as f64 + 0.6) / rows * PANEL
+    }
+
+    fn ticks(&self) -> impl Iterator<Item = u64> + use<> {
+        let step = (self.high - self.low).div_ceil(MOST_TICKS).max(1);
+        (self.low..=self.high).step_by(step as usize)
     }
 }

@@ -1,6 +1,6 @@
 //! The words and the look of a policy in a plot: the same in all figures.
 
-use super::style::Look;
+use super::style::{Look, sentence};
 
 /// The name, colour and dashes of the policies of the figures. Two policies that share a colour
 /// differ in their dashes.
@@ -46,11 +46,12 @@ fn parameter(part: &str) -> String {
         "elimination=hoeffding" => return "Hoeffding".into(),
         "self_pairs=false" => return "no self-pairs".into(),
         "literal=true" => return "to the letter".into(),
+        "predicate=sampled" => return "sampled predicate".into(),
         _ => {}
     }
     let Some((name, value)) = part.split_once('=') else { return part.into() };
     let symbol = match name {
-        "winner" => return format!("{value} winner"),
+        "winner" => return format!("{} winner", sentence(value)),
         "alpha" => "α",
         "gamma" => "γ",
         "kappa" => "κ",
@@ -89,7 +90,7 @@ mod tests {
         for (policy, legend) in [
             ("scomp2:elimination=kl-published,batches=8", "SCOMP2, KL as published, B = 8"),
             ("btm:gamma=1.3,kappa=1,self_pairs=false", "BTM, γ = 1.3, κ = 1, no self-pairs"),
-            ("savage:winner=copeland", "SAVAGE, copeland winner"),
+            ("savage:winner=copeland", "SAVAGE, Copeland winner"),
             ("uniform", "Uniform pairs"),
             ("winner-stays:some_thing=3", "winner-stays, some thing = 3"),
         ] {

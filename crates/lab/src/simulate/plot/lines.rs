@@ -5,15 +5,18 @@ use maud::{Markup, html};
 
 use super::axis::{Axis, Scale};
 use super::style::{
-    BELOW, CHARACTER, FONT, FONT_SIZE, Look, PLOT_WIDTH, TITLE_SIZE, TOP, document, line, path,
-    sentence, short, tick_label, title_width,
+    BELOW, Look, PLOT_WIDTH, Page, TOP, label_width, line, path, rich, sentence, short,
 };
 
 const PLOT_HEIGHT: f64 = 340.0;
 const LEFT: f64 = 82.0;
-const LEGEND_GAP: f64 = 22.0;
-const LEGEND_LINE: f64 = 30.0;
+const LEGEND_GAP: f64 = 26.0;
+const LEGEND_LINE: f64 = 36.0;
 const LEGEND_ROW: f64 = 20.0;
+/// A curve has about so many marks.
+const MARKS: usize = 6;
+/// Distance between points of separate runs at one place.
+const BESIDE: f64 = 5.0;
 
 /// A plot of curves over a horizontal axis, usually time.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +31,8 @@ pub struct Plot {
     pub x_scale: Scale,
     /// The scale of the vertical axis.
     pub y_scale: Scale,
+    /// The upper end of the vertical axis, if curves may leave the frame.
+    pub top: Option<f64>,
     /// The curves in any order. The legend lists them from the highest end to the lowest.
     pub series: Vec<Series>,
     /// A note in small print at the bottom, such as the number of runs and the meaning of the band.
@@ -37,11 +42,11 @@ pub struct Plot {
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// The label in the legend.
+    /// The label in the legend; empty for none.
     pub label: String,
-    /// The colour and the dashes.
+    /// The colour, the dashes and the marks.
     pub look: Look,
-    /// Whether a line joins the points. Without it, they are markers, for points from separate
+    /// Whether a line joins the points. Without it, there are marks only, for points from separate
     /// runs.
     pub joined: bool,
     /// The points in ascending order of `x`.
@@ -68,41 +73,56 @@ impl Plot {
     pub fn svg(&self) -> String {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let x = Axis::new(self.x_scale, points().map(|p| p.x), points().map(|p| p.x), PLOT_WIDTH);
-        // A logarithmic axis is not rounded up, so that a marker at its end would be clipped.
+        // A logarithmic axis is not rounded up, so that a mark at its end would be clipped.
         let headroom = if self.y_scale == Scale::Log { 1.2 } else { 1.0 };
-        let tops = points().map(|p| p.high * headroom);
-        let y = Axis::new(self.y_scale, points().map(|p| p.y), tops, PLOT_HEIGHT);
+        let highest = points().map(|p| p.high * headroom).fold(0.0, f64::max);
+        let top = self.top.map_or(highest, |top| top.min(highest));
+        let y = Axis::new(self.y_scale, points().map(|p| p.y), std::iter::once(top), PLOT_HEIGHT);
         let canvas = Canvas { x, y };
-        let mut order: Vec<usize> = (0..self.series.len()).collect();
+        let named = |at: &usize| !self.series[*at].label.is_empty();
+        let mut order: Vec<usize> = (0..self.series.len()).filter(named).collect();
         let end = |at: usize| self.series[at].points.last().map_or(0.0, |point| point.y);
         order.sort_by(|&a, &b| end(b).total_cmp(&end(a)));
 
         let longest =
-            self.series.iter().map(|series| series.label.chars().count()).max().unwrap_or(0);
-        let legend_width = LEGEND_LINE + 8.0 + longest as f64 * FONT_SIZE * CHARACTER;
-        let width = (LEFT + PLOT_WIDTH + LEGEND_GAP + legend_width)
-            .max(LEFT + title_width(&self.title))
-            + 12.0;
+            self.series.iter().map(|series| label_width(&series.label)).fold(0.0, f64::max);
+        let legend = if order.is_empty() { 0.0 } else { LEGEND_GAP + LEGEND_LINE + 8.0 + longest };
         let legend_height = LEGEND_ROW * self.series.len() as f64;
-        let height = TOP + PLOT_HEIGHT.max(legend_height) + BELOW;
-        let size = format!("0 0 {width:.0} {height:.0}");
-
-        document(html! {
-            svg xmlns="http://www.w3.org/2000/svg" viewBox=(size) width=(format!("{width:.0}"))
-                height=(format!("{height:.0}")) font-family=(FONT) font-size=(FONT_SIZE) fill="#222" {
-                title { (sentence(&self.title)) }
-                rect width="100%" height="100%" fill="white" {}
-                text x=(LEFT) y=(TOP - 16.0) font-size=(TITLE_SIZE) font-weight="bold" { (sentence(&self.title)) }
-                (canvas.grid())
-                @for series in &self.series { (canvas.band(series)) }
-                @for series in &self.series { (canvas.curve(series)) }
-                (canvas.frame(&self.x_label, &self.y_label))
-                @for (row, &at) in order.iter().enumerate() {
-                    (legend_row(&self.series[at], TOP + 8.0 + LEGEND_ROW * row as f64))
-                }
-                text x=(LEFT) y=(height - 10.0) font-size="11" fill="#555" { (self.note) }
+        let page = Page {
+            title: &self.title,
+            note: &self.note,
+            left: LEFT,
+            width: LEFT + PLOT_WIDTH + legend,
+            height: TOP + PLOT_HEIGHT.max(legend_height) + BELOW,
+        };
+        let beside = self.beside();
+        page.document(html! {
+            (canvas.grid())
+            @for series in &self.series { (canvas.band(series)) }
+            @for (series, beside) in self.series.iter().zip(&beside) { (canvas.curve(series, *beside)) }
+            (canvas.frame(&self.x_label, &self.y_label))
+            @for (at, series) in self.series.iter().enumerate() {
+                (canvas.marks(series, beside[at], (at as f64 + 0.5) / self.series.len() as f64))
+            }
+            @for (row, &at) in order.iter().enumerate() {
+                (legend_row(&self.series[at], TOP + 8.0 + LEGEND_ROW * row as f64))
             }
         })
+    }
+
+    /// How far the marks of each series are from their true horizontal place: those of separate
+    /// runs stand beside each other.
+    fn beside(&self) -> Vec<f64> {
+        let separate = self.series.iter().filter(|series| !series.joined).count() as f64;
+        let mut before = 0.0;
+        let place = |series: &Series| {
+            if series.joined {
+                return 0.0;
+            }
+            before += 1.0;
+            (before - (separate + 1.0) / 2.0) * BESIDE
+        };
+        self.series.iter().map(place).collect()
     }
 }
 
@@ -117,6 +137,11 @@ impl Canvas {
         Some((LEFT + self.x.at(x)?, TOP + PLOT_HEIGHT - self.y.at(y)?))
     }
 
+    /// The place of a mark, if it is in the frame.
+    fn mark_place(&self, point: &PlotPoint) -> Option<(f64, f64)> {
+        self.place(point.x, point.y).filter(|(_, down)| *down >= TOP - 0.1)
+    }
+
     fn grid(&self) -> Markup {
         let (x_marks, x_minor) = self.x.ticks();
         let (y_marks, y_minor) = self.y.ticks();
@@ -125,21 +150,21 @@ impl Canvas {
         let up = |value: f64| bottom - self.y.at(value).unwrap_or(0.0);
         html! {
             clipPath id="frame" { rect x=(LEFT) y=(TOP) width=(PLOT_WIDTH) height=(PLOT_HEIGHT) {} }
-            g stroke="#e4e4e4" {
+            g class="grid" stroke="#e4e4e4" {
                 @for (value, _) in &x_marks { (line(across(*value), TOP, across(*value), bottom)) }
                 @for (value, _) in &y_marks { (line(LEFT, up(*value), LEFT + PLOT_WIDTH, up(*value))) }
             }
-            g stroke="#222" {
+            g class="axis" stroke="#222" {
                 @for (value, _) in &x_marks { (line(across(*value), bottom, across(*value), bottom + 6.0)) }
                 @for value in &x_minor { (line(across(*value), bottom, across(*value), bottom + 3.0)) }
                 @for (value, _) in &y_marks { (line(LEFT - 6.0, up(*value), LEFT, up(*value))) }
                 @for value in &y_minor { (line(LEFT - 3.0, up(*value), LEFT, up(*value))) }
             }
             @for (value, text) in &x_marks {
-                text x=(short(across(*value))) y=(bottom + 21.0) text-anchor="middle" { (tick_label(text)) }
+                text x=(short(across(*value))) y=(bottom + 21.0) text-anchor="middle" { (rich(text)) }
             }
             @for (value, text) in &y_marks {
-                text x=(LEFT - 10.0) y=(short(up(*value) + 4.5)) text-anchor="end" { (tick_label(text)) }
+                text x=(LEFT - 10.0) y=(short(up(*value) + 4.5)) text-anchor="end" { (rich(text)) }
             }
         }
     }
@@ -147,10 +172,12 @@ impl Canvas {
     fn frame(&self, x_label: &str, y_label: &str) -> Markup {
         let middle = TOP + PLOT_HEIGHT / 2.0;
         html! {
-            rect x=(LEFT) y=(TOP) width=(PLOT_WIDTH) height=(PLOT_HEIGHT) fill="none" stroke="#222" {}
-            text x=(LEFT + PLOT_WIDTH / 2.0) y=(TOP + PLOT_HEIGHT + 42.0) text-anchor="middle" { (sentence(x_label)) }
+            rect class="axis" x=(LEFT) y=(TOP) width=(PLOT_WIDTH) height=(PLOT_HEIGHT) fill="none" stroke="#222" {}
+            text x=(LEFT + PLOT_WIDTH / 2.0) y=(TOP + PLOT_HEIGHT + 42.0) text-anchor="middle" {
+                (rich(&sentence(x_label)))
+            }
             text x="18" y=(middle) text-anchor="middle" transform=(format!("rotate(-90 18 {middle})")) {
-                (sentence(y_label))
+                (rich(&sentence(y_label)))
             }
         }
     }
@@ -171,64 +198,72 @@ impl Canvas {
             .rev()
             .filter(|p| p.high > 0.0 || self.y.scale == Scale::Linear)
             .filter_map(|p| self.place(p.x, p.low.max(lowest)));
-        let outline = path(upper.chain(lower));
-        html! { path d=(outline) fill=(series.look.colour()) fill-opacity="0.16" clip-path="url(#frame)" {} }
+        let (outline, look) = (path(upper.chain(lower)), series.look);
+        html! {
+            path class=(look.fill_class()) d=(outline) fill=(look.colour()) fill-opacity="0.12"
+                clip-path="url(#frame)" {}
+        }
     }
 
-    fn curve(&self, series: &Series) -> Markup {
-        let places: Vec<_> = series.points.iter().filter_map(|p| self.place(p.x, p.y)).collect();
+    fn curve(&self, series: &Series, beside: f64) -> Markup {
+        let places = series.points.iter().filter_map(|p| self.place(p.x, p.y));
         let medians = series.medians.iter().filter_map(|&(x, y)| self.place(x, y));
+        let look = series.look;
         html! {
-            @if !series.medians.is_empty() {
-                path d=(path(medians)) fill="none" stroke=(series.look.colour()) stroke-width="0.8"
-                    clip-path="url(#frame)" {}
-            }
-            @if series.joined {
-                path d=(path(places.iter().copied())) fill="none" stroke=(series.look.colour()) stroke-width="2"
-                    stroke-linejoin="round" stroke-dasharray=(series.look.dash()) clip-path="url(#frame)" {}
-            } @else {
-                @for point in &series.points { (self.interval(series.look, point)) }
-                @for (x, y) in places { (marker(series.look, x, y)) }
+            g class=(look.stroke_class()) fill="none" stroke=(look.colour()) clip-path="url(#frame)" {
+                @if !series.medians.is_empty() { path d=(path(medians)) stroke-width="0.8" {} }
+                @if series.joined {
+                    path d=(path(places)) stroke-width="2" stroke-linejoin="round"
+                        stroke-dasharray=(look.dash()) {}
+                } @else {
+                    @for point in &series.points { (self.interval(point, beside)) }
+                }
             }
         }
     }
 
-    /// The interval of a single marker.
-    fn interval(&self, look: Look, point: &PlotPoint) -> Markup {
-        let ends =
-            (self.place(point.x, point.low.max(self.y.low)), self.place(point.x, point.high));
+    /// The interval of a point of separate runs.
+    fn interval(&self, point: &PlotPoint, beside: f64) -> Markup {
+        let low = self.place(point.x, point.low.max(self.y.low));
+        let high = self.place(point.x, point.high);
         html! {
-            @if let (Some((x, low)), Some((_, high))) = ends {
-                g stroke=(look.colour()) stroke-width="1.5" clip-path="url(#frame)" { (line(x, low, x, high)) }
+            @if let (Some((x, low)), Some((_, high))) = (low, high) {
+                g stroke-width="1.5" { (line(x + beside, low, x + beside, high)) }
             }
         }
+    }
+
+    /// The marks: one at each point of separate runs, and a few along a curve. `phase` in 0..1 moves
+    /// those of several curves apart.
+    fn marks(&self, series: &Series, beside: f64, phase: f64) -> Markup {
+        let all: Vec<_> = series.points.iter().filter_map(|p| self.mark_place(p)).collect();
+        let few = series.joined && series.points.len() > 2 * MARKS;
+        let wanted = |number: usize| {
+            let across = LEFT + PLOT_WIDTH * (number as f64 + phase) / MARKS as f64;
+            let nearest = |a: &&(f64, f64), b: &&(f64, f64)| {
+                (a.0 - across).abs().total_cmp(&(b.0 - across).abs())
+            };
+            let room = PLOT_WIDTH / (2 * MARKS) as f64;
+            all.iter().min_by(nearest).filter(|place| (place.0 - across).abs() < room).copied()
+        };
+        let mut places: Vec<(f64, f64)> =
+            if few { (0..MARKS).filter_map(wanted).collect() } else { all.clone() };
+        places.dedup();
+        html! { @for (x, y) in places { (series.look.mark(x + beside, y)) } }
     }
 }
 
 fn legend_row(series: &Series, y: f64) -> Markup {
-    let x = LEFT + PLOT_WIDTH + LEGEND_GAP;
+    let (x, look) = (LEFT + PLOT_WIDTH + LEGEND_GAP, series.look);
     html! {
         @if series.joined {
-            g stroke=(series.look.colour()) stroke-width="2" stroke-dasharray=(series.look.dash()) {
+            g class=(look.stroke_class()) stroke=(look.colour()) stroke-width="2" stroke-dasharray=(look.dash()) {
                 (line(x, y, x + LEGEND_LINE, y))
             }
-        } @else {
-            (marker(series.look, x + LEGEND_LINE / 2.0, y))
         }
+        (look.mark(x + LEGEND_LINE / 2.0, y))
         text x=(x + LEGEND_LINE + 8.0) y=(y + 4.5) { (series.label) }
     }
-}
-
-/// A hollow marker in one of four shapes, so that overlapping markers stay visible.
-fn marker(look: Look, x: f64, y: f64) -> Markup {
-    let outline: &[(f64, f64)] = match look.shape() {
-        0 => &[(-4.0, -4.0), (4.0, -4.0), (4.0, 4.0), (-4.0, 4.0)],
-        1 => &[(0.0, -6.0), (6.0, 0.0), (0.0, 6.0), (-6.0, 0.0)],
-        2 => &[(0.0, -6.0), (5.5, 4.0), (-5.5, 4.0)],
-        _ => &[(0.0, 6.0), (5.5, -4.0), (-5.5, -4.0)],
-    };
-    let shape = path(outline.iter().map(|(across, down)| (x + across, y + down)));
-    html! { path d=(shape + "Z") fill="none" stroke=(look.colour()) stroke-width="2" {} }
 }
 
 #[cfg(test)]
@@ -243,6 +278,7 @@ mod tests {
             y_label: String::new(),
             x_scale: Scale::Log,
             y_scale: Scale::Linear,
+            top: None,
             series: Vec::new(),
             note: String::new(),
         };
@@ -266,6 +302,7 @@ mod tests {
             y_label: String::new(),
             x_scale: Scale::Linear,
             y_scale: Scale::Log,
+            top: None,
             series: vec![series.clone()],
             note: String::new(),
         };
@@ -287,5 +324,31 @@ mod tests {
             pair[1]
         });
         assert!(heights.fold(f64::INFINITY, f64::min) > TOP);
+    }
+    #[test]
+    fn a_curve_may_leave_the_frame_and_separate_runs_stand_side_by_side() {
+        let point = |x: f64, y: f64| PlotPoint { x, y, low: y, high: y };
+        let series = |joined: bool, high: f64| Series {
+            label: "a".into(),
+            look: Look::at(1),
+            joined,
+            points: vec![point(1.0, 1.0), point(2.0, high)],
+            medians: Vec::new(),
+        };
+        let plot = Plot {
+            title: "t".into(),
+            x_label: "x".into(),
+            y_label: "R_C".into(),
+            x_scale: Scale::Linear,
+            y_scale: Scale::Linear,
+            top: Some(10.0),
+            series: vec![series(true, 10.0), series(false, 5.0), series(false, 1000.0)],
+            note: String::new(),
+        };
+        assert_eq!(plot.beside(), [0.0, -BESIDE / 2.0, BESIDE / 2.0]);
+        let svg = plot.svg();
+        // two marks, two and one, and three in the legend; 1000 is outside of the frame
+        assert_eq!(svg.matches("stroke-width=\"1.6\"").count(), 8, "{svg}");
+        assert!(svg.contains(">10</text>") && !svg.contains(">1,000</text>"));
     }
 }

@@ -1,0 +1,186 @@
+//! Which answers the verdict counts, and when.
+
+use dueling_bandits::evidence::cohorts::Reason;
+use dueling_bandits::evidence::{Admission, Cohorts, TimedAnswer};
+use dueling_bandits::{Duel, Outcome};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const WINDOW: i64 = 3_600_000;
+
+fn answer(issued_at: i64, nonce: u128, unit: Option<u64>, outcome: Outcome) -> TimedAnswer {
+    TimedAnswer { duel: Duel::new(0, 1), outcome, issued_at, nonce, unit }
+}
+
+/// First wins, second wins and halves that count, of each cohort.
+fn counted(cohorts: &mut Cohorts, until: i64) -> Vec<(u32, u32, u32)> {
+    let completed = cohorts.complete(until);
+    let sums = completed.iter().map(|cohort| {
+        let of = |outcome| {
+            let counts = cohort.iter().filter(|row| row.counts && row.outcome == outcome);
+            counts.map(|row| row.count).sum()
+        };
+        (of(Outcome::First), of(Outcome::Second), of(Outcome::Half))
+    });
+    sums.collect()
+}
+
+#[test]
+fn without_a_window_every_answer_counts_as_it_arrives() {
+    let mut cohorts = Cohorts::new(0);
+    for nonce in 0..5 {
+        assert_eq!(cohorts.add(&answer(10, nonce, None, Outcome::First)), Admission::Counted);
+    }
+    assert_eq!((cohorts.waiting(), cohorts.answers()), (0, (0, 0)));
+}
+
+#[test]
+fn a_unit_counts_once_in_the_whole_experiment() {
+    for window in [0, WINDOW] {
+        let mut cohorts = Cohorts::new(window);
+        let first = cohorts.add(&answer(10, 1, Some(7), Outcome::First));
+        assert_ne!(first, Admission::LeftOut(Reason::RepeatedUnit));
+        cohorts.complete(WINDOW);
+        let again = cohorts.add(&answer(2 * WINDOW, 2, Some(7), Outcome::Second));
+        assert_eq!(again, Admission::LeftOut(Reason::RepeatedUnit), "window {window}");
+        assert_eq!(cohorts.units(), 1);
+        assert_eq!(cohorts.left_out().repeated_unit, 1);
+    }
+}
+
+#[test]
+fn of_a_unit_in_one_cohort_the_duel_that_was_issued_first_counts() {
+    let mut cohorts = Cohorts::new(WINDOW);
+    cohorts.add(&answer(500, 1, Some(7), Outcome::Second));
+    let earlier = cohorts.add(&answer(100, 2, Some(7), Outcome::First));
+    assert_eq!(earlier, Admission::Replaces(Duel::new(0, 1), Outcome::Second));
+    let later = cohorts.add(&answer(900, 3, Some(7), Outcome::Second));
+    assert_eq!(later, Admission::LeftOut(Reason::RepeatedUnit));
+    assert_eq!(counted(&mut cohorts, WINDOW), [(1, 0, 0)]);
+}
+
+#[test]
+fn of_a_unit_in_two_open_cohorts_the_first_cohort_counts() {
+    let mut cohorts = Cohorts::new(WINDOW);
+    let width = cohorts.width_ms();
+    cohorts.add(&answer(width + 1, 1, Some(7), Outcome::Second));
+    cohorts.add(&answer(1, 2, Some(7), Outcome::First));
+    assert_eq!(cohorts.waiting(), 2);
+    assert_eq!(counted(&mut cohorts, 2 * width), [(1, 0, 0), (0, 0, 0)]);
+    assert_eq!((cohorts.left_out().repeated_unit, cohorts.answers()), (1, (1, 0)));
+}
+
+#[test]
+fn an_answer_after_its_cohort_is_complete_does_not_count() {
+    let mut cohorts = Cohorts::new(WINDOW);
+    let width = cohorts.width_ms();
+    assert!(cohorts.complete(width - 1).is_empty(), "no cohort ends by then");
+    assert_eq!(cohorts.add(&answer(width - 1, 1, None, Outcome::First)), Admission::Waits);
+    assert_eq!(cohorts.oldest_end(), Some(width));
+    assert_eq!(counted(&mut cohorts, width), [(1, 0, 0)]);
+    let late = cohorts.add(&answer(width - 1, 2, None, Outcome::Second));
+    assert_eq!(late, Admission::LeftOut(Reason::Late));
+    assert_eq!(cohorts.add(&answer(width, 3, None, Outcome::Second)), Admission::Waits);
+    assert!(cohorts.complete(width).is_empty(), "twice is as once");
+}
+
+#[test]
+fn an_answer_that_decides_nothing_takes_no_place() {
+    let mut cohorts = Cohorts::new(WINDOW);
+    for outcome in [Outcome::Void, Outcome::None] {
+        assert_eq!(cohorts.add(&answer(1, 1, Some(7), outcome)), Admission::Counted);
+    }
+    assert_eq!(cohorts.add(&answer(1, 2, Some(7), Outcome::First)), Admission::Waits);
+}
+
+#[test]
+fn a_new_start_drops_what_waits_and_keeps_the_units() {
+    let mut cohorts = Cohorts::new(WINDOW);
+    cohorts.add(&answer(1, 1, Some(7), Outcome::First));
+    cohorts.complete(WINDOW);
+    cohorts.add(&answer(WINDOW + 1, 2, None, Outcome::First));
+    cohorts.restart(2 * WINDOW);
+    assert_eq!(cohorts.waiting(), 0);
+    let before = cohorts.add(&answer(2 * WINDOW - 1, 3, None, Outcome::First));
+    assert_eq!(before, Admission::LeftOut(Reason::Late));
+    let again = cohorts.add(&answer(3 * WINDOW, 4, Some(7), Outcome::First));
+    assert_eq!(again, Admission::LeftOut(Reason::RepeatedUnit));
+}
+
+/// More units than a cohort keeps: the kept ones are a sample that does not depend on the answers
+/// or on their order.
+#[test]
+fn a_full_cohort_keeps_units_by_their_hash() {
+    let answers: Vec<_> = (0..5000_u64)
+        .map(|unit| {
+            let outcome = if unit % 3 == 0 { Outcome::First } else { Outcome::Second };
+            answer((unit % 100) as i64, unit.into(), Some(unit), outcome)
+        })
+        .collect();
+    let sums = |order: Vec<&TimedAnswer>, flip: bool| {
+        let mut cohorts = Cohorts::new(WINDOW);
+        for &answer in order {
+            let outcome = match (flip, answer.outcome) {
+                (true, Outcome::First) => Outcome::Second,
+                (true, _) => Outcome::First,
+                (false, outcome) => outcome,
+            };
+            cohorts.add(&TimedAnswer { outcome, ..answer });
+        }
+        assert_eq!(cohorts.left_out().full + cohorts.waiting(), 5000);
+        counted(&mut cohorts, WINDOW)
+    };
+    let forward = sums(answers.iter().collect(), false);
+    assert_eq!(forward, sums(answers.iter().rev().collect(), false));
+    let flipped: Vec<_> = forward.iter().map(|&(a, b, half)| (b, a, half)).collect();
+    assert_eq!(flipped, sums(answers.iter().collect(), true), "the same units are kept");
+}
+
+proptest! {
+    /// The order in which the answers of complete cohorts arrive changes nothing that counts.
+    #[test]
+    fn the_order_of_arrival_changes_nothing(
+        answers in vec((0..200_000i64, proptest::option::of(0..40u64), 0..3u8), 1..120)
+            .prop_shuffle(),
+    ) {
+        let answers: Vec<_> = answers
+            .into_iter()
+            .enumerate()
+            .map(|(nonce, (issued_at, unit, outcome))| {
+                let outcome = [Outcome::First, Outcome::Second, Outcome::Half][usize::from(outcome)];
+                answer(issued_at, nonce as u128, unit, outcome)
+            })
+            .collect();
+        let run = |order: Vec<&TimedAnswer>| {
+            let mut cohorts = Cohorts::new(WINDOW);
+            for answer in order {
+                cohorts.add(answer);
+            }
+            let counted = counted(&mut cohorts, WINDOW);
+            (counted, cohorts.answers(), cohorts.left_out(), cohorts.units())
+        };
+        let mut by_nonce: Vec<_> = answers.iter().collect();
+        let arrived = run(by_nonce.clone());
+        by_nonce.sort_by_key(|answer| std::cmp::Reverse((answer.issued_at, answer.nonce)));
+        prop_assert_eq!(arrived, run(by_nonce));
+    }
+
+    /// Who won never decides whether an answer counts.
+    #[test]
+    fn what_counts_does_not_depend_on_who_won(
+        answers in vec((0..200_000i64, proptest::option::of(0..30u64)), 1..120),
+        winners in vec(any::<bool>(), 120),
+    ) {
+        let run = |first_wins: &dyn Fn(usize) -> bool| {
+            let mut cohorts = Cohorts::new(WINDOW);
+            for (index, &(issued_at, unit)) in answers.iter().enumerate() {
+                let outcome = if first_wins(index) { Outcome::First } else { Outcome::Second };
+                cohorts.add(&answer(issued_at, index as u128, unit, outcome));
+            }
+            let sums = counted(&mut cohorts, WINDOW);
+            let numbers: Vec<u32> = sums.iter().map(|&(a, b, _)| a + b).collect();
+            (numbers, cohorts.left_out())
+        };
+        prop_assert_eq!(run(&|_| true), run(&|index| winners[index]));
+    }
+}

@@ -1,0 +1,175 @@
+//! Weights of clicks, learned from simulated pages on which the better ranker is known, as in Yue,
+//! Gao, Chapelle, Zhang and Joachims, "Learning more powerful test statistics for click-based
+//! retrieval evaluation", SIGIR 2010.
+//!
+//! They make the ratio of mean and deviation of a page's score as large as possible. Here an
+//! outcome is drawn: it is decided with the probability `|t|`, where `t` is the score over its
+//! bound. A decided page is won by the better ranker with the probability `(1 + E t / E|t|) / 2`.
+//! Pages to a verdict are therefore in proportion to `E|t| / (E t)²`, and its inverse, the *rate*,
+//! is what is made as large as possible. Heavier weights of some clicks raise the bound for all.
+
+use rand::{RngExt, SeedableRng};
+
+use crate::letor::DataSet;
+use dueling_bandits::PolicyRng;
+use interleaving::click_models::ClickModel;
+use interleaving::{
+    Click, ClickWeights, CreditSheet, FastCoins, Lists, Method, Plans, Spec, WEIGHTED_POSITIONS,
+    credit, draft,
+};
+
+/// Positions, then highest, lowest and only.
+const FEATURES: usize = WEIGHTED_POSITIONS + 3;
+/// The largest learned weight. Smaller ones are rounded to fractions of it.
+const LARGEST: f64 = 20.0;
+const ROUNDS: usize = 50;
+
+/// The pages to learn from.
+#[derive(Debug, Clone, Copy)]
+pub struct Lesson {
+    /// The method; its credit must add up clicks. Its own weights are ignored.
+    pub method: Spec,
+    /// The simulated users.
+    pub click_model: ClickModel,
+    /// Number of slots of a page.
+    pub length: usize,
+    /// Number of pages of each pair.
+    pub pages: u64,
+    /// The seed of all random numbers.
+    pub seed: u64,
+}
+
+/// What was learned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Learned {
+    /// The weights.
+    pub weights: ClickWeights,
+    /// The rate without weights. Pages to a verdict are in proportion to its inverse.
+    pub rate_before: f64,
+    /// The rate with the weights, on the same pages. They are not those that were learned from.
+    pub rate_after: f64,
+}
+
+/// Learns from pairs of rankers (indices into the features of the data set), of which the first is
+/// the better one.
+pub fn learn(
+    data: &DataSet,
+    pairs: &[(usize, usize)],
+    lesson: &Lesson,
+    plans: &dyn Plans,
+) -> Learned {
+    let (mut seen, mut held_out) = (Vec::new(), Vec::new());
+    for (number, &pair) in pairs.iter().enumerate() {
+        let mut rng = PolicyRng::seed_from_u64(lesson.seed.wrapping_add(number as u64));
+        for page in 0..lesson.pages {
+            let part = if page % 2 == 0 { &mut seen } else { &mut held_out };
+            part.extend(page_of(data, pair, lesson, plans, &mut rng));
+        }
+    }
+    let mut even = [0.0; FEATURES];
+    even[..WEIGHTED_POSITIONS].fill(1.0);
+    let best = maximum(&seen, even);
+    let largest = best.iter().copied().fold(0.0, f64::max);
+    let rounded = best.map(|weight| (weight / largest * LARGEST).round() as u8);
+    let mut weights = ClickWeights::default();
+    weights.positions.copy_from_slice(&rounded[..WEIGHTED_POSITIONS]);
+    [weights.highest, weights.lowest, weights.only] =
+        [0, 1, 2].map(|at| rounded[WEIGHTED_POSITIONS + at]);
+    Learned {
+        weights,
+        rate_before: rate(&held_out, &even),
+        rate_after: rate(&held_out, &rounded.map(f64::from)),
+    }
+}
+
+/// A page with clicks, by feature.
+struct PageFeatures {
+    /// The clicks' scores for the better ranker, each over its bound.
+    scores: [f64; FEATURES],
+    /// Numbers of clicks.
+    clicks: [f64; FEATURES],
+}
+
+/// One page; `None` without a click that can earn credit.
+fn page_of(
+    data: &DataSet,
+    (better, worse): (usize, usize),
+    lesson: &Lesson,
+    plans: &dyn Plans,
+    rng: &mut PolicyRng,
+) -> Option<PageFeatures> {
+    let spec = Spec { click_weights: None, ..lesson.method };
+    let (depth, credited) = match spec.method {
+        Method::Probabilistic(_) => (usize::MAX, usize::MAX),
+        Method::Optimized(optimized) => (lesson.length, optimized.depth as usize),
+        _ => (lesson.length, usize::MAX),
+    };
+    let (mut left, mut right, mut positions) = (Vec::new(), Vec::new(), Vec::new());
+    let query = &data.queries[rng.random_range(0..data.queries.len())];
+    query.ranking(better).draw(depth, rng, &mut left);
+    query.ranking(worse).draw(depth, rng, &mut right);
+    let lists = Lists::new(&left, &right, query.grades.len(), spec.depth_policy);
+    let drafted = draft(&spec, &lists, lesson.length, &mut FastCoins(rng), plans);
+    let grades = drafted.slots.iter().map(|slot| query.grades[slot.document as usize]);
+    lesson.click_model.click(grades, rng, &mut positions);
+    positions.retain(|&position| position < credited);
+    let sheet = CreditSheet::of(&spec, &lists, &drafted);
+    let mut page = PageFeatures { scores: [0.0; FEATURES], clicks: [0.0; FEATURES] };
+    for (at, &position) in positions.iter().enumerate() {
+        // A click model only clicks positions that are shown, so this never fails.
+        let clicks = [Click::at(position)];
+        let Ok(earned) = credit(&spec, &sheet, &clicks, &mut FastCoins(rng)) else { continue };
+        let score = 2.0 * earned.share.value() - 1.0;
+        let mut holds = [false; FEATURES];
+        holds[position.min(WEIGHTED_POSITIONS - 1)] = true;
+        holds[WEIGHTED_POSITIONS] = at == 0;
+        holds[WEIGHTED_POSITIONS + 1] = at + 1 == positions.len();
+        holds[WEIGHTED_POSITIONS + 2] = positions.len() == 1;
+        for feature in (0..FEATURES).filter(|&feature| holds[feature]) {
+            page.scores[feature] += score;
+            page.clicks[feature] += 1.0;
+        }
+    }
+    (!positions.is_empty()).then_some(page)
+}
+
+/// `(E t)² / E|t|` for the scores over their bounds with these weights.
+fn rate(pages: &[PageFeatures], weights: &[f64; FEATURES]) -> f64 {
+    let largest = weights[..WEIGHTED_POSITIONS].iter().copied().fold(0.0, f64::max)
+        + weights[WEIGHTED_POSITIONS..].iter().sum::<f64>();
+    let weigh = |features: &[f64; FEATURES]| -> f64 {
+        weights.iter().zip(features).map(|(weight, feature)| weight * feature).sum()
+    };
+    let (mut mean, mut size) = (0.0, 0.0);
+    for page in pages {
+        let score = weigh(&page.scores) / weigh(&page.clicks).max(largest);
+        mean += score;
+        size += score.abs();
+    }
+    // A negative mean prefers the worse ranker.
+    if mean > 0.0 { mean * mean / (size * pages.len() as f64) } else { 0.0 }
+}
+
+/// Weights, none of them negative, with the largest rate: one weight after the other is set to the
+/// best of some multiples of it, until none improves.
+fn maximum(pages: &[PageFeatures], from: [f64; FEATURES]) -> [f64; FEATURES] {
+    let (mut best, mut most) = (from, rate(pages, &from));
+    for _ in 0..ROUNDS {
+        let before = most;
+        for at in 0..FEATURES {
+            let now = best[at];
+            for tried in [0.0, 0.7 * now, 1.4 * now, now + 0.1, now + 0.5] {
+                let mut weights = best;
+                weights[at] = tried;
+                let found = rate(pages, &weights);
+                if found > most {
+                    (best, most) = (weights, found);
+                }
+            }
+        }
+        if most - before <= 1e-3 * before {
+            break;
+        }
+    }
+    best
+}

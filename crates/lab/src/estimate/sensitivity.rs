@@ -1,0 +1,213 @@
+//! How many pages an interleaving method takes to a verdict on two rankers, and how often the
+//! verdict comes although clicks ignore the rankers.
+//!
+//! An *experiment* compares one pair of rankers, page by page, until the evidence for one of them
+//! suffices: the stopping rule of the service for two rankers. It is run twice on the same pages.
+//! One run counts the outcomes that are wins, as a policy does that skips ties. The other run
+//! counts the exact shares of the pages, without the coins that make them outcomes.
+
+use rand::{RngExt, SeedableRng};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::letor::DataSet;
+use crate::simulate::Progress;
+use dueling_bandits::PolicyRng;
+use dueling_bandits::evidence::lead::LeadEvidence;
+use interleaving::click_models::ClickModel;
+use interleaving::{
+    Click, CreditSheet, FastCoins, Lists, Method, Outcome, Plans, Share, Spec, credit, draft,
+};
+
+/// The parameters of the experiments.
+#[derive(Debug, Clone, Copy)]
+pub struct Experiments {
+    /// The interleaving method.
+    pub method: Spec,
+    /// The simulated users.
+    pub click_model: ClickModel,
+    /// Number of slots of a page.
+    pub length: usize,
+    /// Number of experiments with each pair.
+    pub experiments: u64,
+    /// An experiment without a verdict ends after so many pages.
+    pub most_pages: u64,
+    /// The verdict is wrong in at most this share of experiments.
+    pub error: f64,
+    /// The margin of the verdict.
+    pub margin: f64,
+    /// The seed of all random numbers.
+    pub seed: u64,
+}
+
+/// When the experiments with a pair had a verdict, and on which ranker.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Verdicts {
+    /// Experiments.
+    pub experiments: u64,
+    /// Verdicts for the first ranker.
+    pub first: u64,
+    /// Verdicts for the second ranker.
+    pub second: u64,
+    /// Pages of all experiments; one without a verdict counts with all of its pages.
+    pub pages: u64,
+    /// Pages of each experiment with a verdict, in ascending order.
+    #[serde(skip)]
+    pub pages_to_verdict: Vec<u64>,
+}
+
+impl Verdicts {
+    /// Mean pages of an experiment. Too small if some experiments had no verdict.
+    pub fn mean_pages(&self) -> f64 {
+        self.pages as f64 / self.experiments as f64
+    }
+
+    /// Median pages to a verdict; `None` if half of the experiments had none.
+    pub fn median_pages(&self) -> Option<u64> {
+        self.pages_to_verdict.get(self.experiments as usize / 2).copied()
+    }
+
+    /// Adds the experiments of another pair.
+    pub fn add(&mut self, other: &Self) {
+        self.experiments += other.experiments;
+        self.first += other.first;
+        self.second += other.second;
+        self.pages += other.pages;
+        self.pages_to_verdict.extend(&other.pages_to_verdict);
+        self.pages_to_verdict.sort_unstable();
+    }
+
+    fn record(&mut self, ended: Option<(bool, u64)>, most_pages: u64) {
+        self.experiments += 1;
+        self.pages += ended.map_or(most_pages, |(_, pages)| pages);
+        if let Some((is_first, pages)) = ended {
+            *(if is_first { &mut self.first } else { &mut self.second }) += 1;
+            self.pages_to_verdict.push(pages);
+        }
+    }
+}
+
+/// The verdicts of one pair.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PairVerdicts {
+    /// From the outcomes that are wins.
+    pub by_outcomes: Verdicts,
+    /// From the shares.
+    pub by_shares: Verdicts,
+}
+
+/// Runs the experiments with a pair of rankers (indices into the features of the data set) in the
+/// current rayon pool. `None` if it was stopped.
+pub fn experiment(
+    data: &DataSet,
+    pair: (usize, usize),
+    parameters: &Experiments,
+    plans: &dyn Plans,
+    progress: &Progress,
+) -> Option<PairVerdicts> {
+    let evidence = LeadEvidence::over(parameters.margin);
+    let ends: Vec<[Option<(bool, u64)>; 2]> = (0..parameters.experiments)
+        .into_par_iter()
+        .map(|number| {
+            let ends = (!progress.is_stopped())
+                .then(|| run(data, pair, parameters, number, &evidence, plans));
+            progress.advance(1);
+            ends
+        })
+        .collect::<Option<_>>()?;
+    let mut verdicts = PairVerdicts::default();
+    for [by_outcomes, by_shares] in ends {
+        verdicts.by_outcomes.record(by_outcomes, parameters.most_pages);
+        verdicts.by_shares.record(by_shares, parameters.most_pages);
+    }
+    verdicts.by_outcomes.pages_to_verdict.sort_unstable();
+    verdicts.by_shares.pages_to_verdict.sort_unstable();
+    Some(verdicts)
+}
+
+/// The wins of both sides, until one of them is certified.
+struct Race<'a> {
+    evidence: &'a LeadEvidence,
+    threshold: f64,
+    first: f64,
+    second: f64,
+    ended: Option<(bool, u64)>,
+}
+
+impl Race<'_> {
+    fn count(&mut self, first: f64, second: f64, page: u64) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.first += first;
+        self.second += second;
+        let is_first = self.first > self.second;
+        let (more, less) = (self.first.max(self.second), self.first.min(self.second));
+        if self.evidence.ln(more, less) >= self.threshold {
+            self.ended = Some((is_first, page));
+        }
+    }
+}
+
+/// One experiment: who won and after how many pages, by outcomes and by shares.
+fn run(
+    data: &DataSet,
+    (first, second): (usize, usize),
+    parameters: &Experiments,
+    number: u64,
+    evidence: &LeadEvidence,
+    plans: &dyn Plans,
+) -> [Option<(bool, u64)>; 2] {
+    let spec = &parameters.method;
+    // Only probabilistic interleaving can show documents from below the end of the page.
+    let depth = match spec.method {
+        Method::Probabilistic(_) => usize::MAX,
+        _ => parameters.length,
+    };
+    let features = [data.features[first], data.features[second]];
+    let mut rng = PolicyRng::from_seed(seed(parameters.seed, features, number));
+    let race = || Race {
+        evidence,
+        threshold: -libm::log(parameters.error),
+        first: 0.0,
+        second: 0.0,
+        ended: None,
+    };
+    let (mut by_outcomes, mut by_shares) = (race(), race());
+    let (mut left, mut right, mut positions) = (Vec::new(), Vec::new(), Vec::new());
+    for page in 1..=parameters.most_pages {
+        let query = &data.queries[rng.random_range(0..data.queries.len())];
+        query.ranking(first).draw(depth, &mut rng, &mut left);
+        query.ranking(second).draw(depth, &mut rng, &mut right);
+        let lists = Lists::new(&left, &right, query.grades.len(), spec.depth_policy);
+        let drafted = draft(spec, &lists, parameters.length, &mut FastCoins(&mut rng), plans);
+        let grades = drafted.slots.iter().map(|slot| query.grades[slot.document as usize]);
+        parameters.click_model.click(grades, &mut rng, &mut positions);
+        let clicks: Vec<Click> = positions.iter().copied().map(Click::at).collect();
+        let sheet = CreditSheet::of(spec, &lists, &drafted);
+        // A click model only clicks positions that are shown, so this never fails.
+        let Ok(earned) = credit(spec, &sheet, &clicks, &mut FastCoins(&mut rng)) else { continue };
+        match earned.outcome {
+            Outcome::Left => by_outcomes.count(1.0, 0.0, page),
+            Outcome::Right => by_outcomes.count(0.0, 1.0, page),
+            Outcome::Tie | Outcome::None => {}
+        }
+        if earned.share != Share::EVEN {
+            by_shares.count(earned.share.value(), earned.share.mirrored().value(), page);
+        }
+        if by_outcomes.ended.is_some() && by_shares.ended.is_some() {
+            break;
+        }
+    }
+    [by_outcomes.ended, by_shares.ended]
+}
+
+fn seed(seed: u64, features: [u32; 2], number: u64) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(b"sensitivity");
+    hash.update(seed.to_le_bytes());
+    features.iter().for_each(|feature| hash.update(feature.to_le_bytes()));
+    hash.update(number.to_le_bytes());
+    hash.finalize().into()
+}

@@ -1,0 +1,362 @@
+//! Experiments under the conditions of production: people who come back, machines, answers whose
+//! delay or loss depends on who won. The verdict comes from the service's own code.
+
+use std::collections::BinaryHeap;
+
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Exp1, Normal};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::calibration::{is_wrong, share_at_most};
+use super::environment::{RunSeeds, fingerprint};
+use super::progress::Progress;
+use super::tournament::Entrant;
+use dueling_bandits::evidence::{Cohorts, Counting, Target, TimedAnswer, VerdictTracker};
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::preference::PreferenceMatrix;
+use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, Roster, Selection};
+
+/// Pages that one unit asks for at most. It bounds the heavy tail of the activity.
+const MOST_PAGES: f64 = 1e4;
+/// Exponent of the Pareto distribution of the activity of units.
+const ACTIVITY_EXPONENT: f64 = 1.5;
+/// The unit of the machine.
+const MACHINE: u64 = u64::MAX;
+
+/// How production differs from independent answers that come at once. In each pair, *first* is the
+/// ranker with the lower index in the matrix.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Production {
+    /// Pages a second.
+    pub rate: f64,
+    /// Mean pages of a unit, and the standard deviation over units of the probability that the
+    /// first ranker wins. `None`: every page comes from another unit.
+    pub units: Option<(f64, f64)>,
+    /// Whether the caller names units.
+    pub names_units: bool,
+    /// Share of pages that one machine asks for. It always makes the first ranker win.
+    pub machine: f64,
+    /// Mean delay of an answer in seconds, where the first and where the second ranker wins. Delays
+    /// are exponential.
+    pub delays: (f64, f64),
+    /// Share of the first ranker's wins that never come back.
+    pub lost_first: f64,
+    /// The experiment's `answer_window_seconds`; 0 counts answers as they arrive.
+    pub window: f64,
+}
+
+impl Default for Production {
+    fn default() -> Self {
+        Self {
+            rate: 20.0,
+            units: None,
+            names_units: true,
+            machine: 0.0,
+            delays: (0.0, 0.0),
+            lost_first: 0.0,
+            window: 0.0,
+        }
+    }
+}
+
+/// Simulated experiments of one policy on one matrix under [`Production`].
+#[derive(Debug, Clone)]
+pub struct ProductionTrial {
+    /// The matrix, as the user named it.
+    pub name: String,
+    /// The true preferences of an average unit.
+    pub matrix: PreferenceMatrix,
+    /// The policy.
+    pub entrant: Entrant,
+    /// Most pages of an experiment, which ends at its verdict.
+    pub horizon: u64,
+    /// Number of experiments.
+    pub runs: u64,
+    /// The seed of all random numbers.
+    pub seed: u64,
+    /// What the verdict must achieve.
+    pub target: Target,
+    /// The conditions.
+    pub production: Production,
+}
+
+/// The verdicts of the experiments.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProductionCalibration {
+    /// The matrix, as the user named it.
+    pub matrix: String,
+    /// The policy, as the user wrote it.
+    pub policy: String,
+    /// Number of experiments, as done.
+    pub runs: u64,
+    /// Most pages of each.
+    pub horizon: u64,
+    /// Number of experiments with a verdict.
+    pub decided: u64,
+    /// Number of verdicts for a ranker that is not a Copeland winner.
+    pub wrong: u64,
+    /// Upper end of the exact 95 % interval (Clopper and Pearson) of the share of wrong verdicts
+    /// among all experiments.
+    pub wrong_share_at_most: f64,
+    /// Median number of pages to the verdict; `None` if fewer than half have one.
+    pub median_pages: Option<u64>,
+    /// Mean share of answers that the verdict left out, over the experiments with an answer.
+    pub left_out: f64,
+}
+
+/// How one experiment ended.
+struct Ending {
+    /// Pages, and whether the verdict is wrong.
+    verdict: Option<(u64, bool)>,
+    left_out: f64,
+}
+
+/// An answer on its way. Ordered by its arrival, the earliest as the largest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Arrival {
+    at: f64,
+    number: u64,
+    selection: Selection,
+    outcome: Outcome,
+    issued_at: i64,
+    unit: u64,
+}
+
+impl Eq for Arrival {}
+
+impl Ord for Arrival {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        other.at.total_cmp(&self.at).then(other.number.cmp(&self.number))
+    }
+}
+
+impl PartialOrd for Arrival {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl ProductionTrial {
+    /// Number of pages of all experiments together.
+    pub fn total_steps(&self) -> u64 {
+        self.horizon.saturating_mul(self.runs)
+    }
+
+    /// Runs the experiments in the current rayon pool. Returns `None` if it was stopped before the
+    /// first experiment had finished.
+    pub fn run(&self, progress: &Progress) -> Option<ProductionCalibration> {
+        let fingerprint = fingerprint(&self.matrix);
+        let endings: Vec<Ending> = (0..self.runs)
+            .into_par_iter()
+            .filter(|_| !progress.is_stopped())
+            .map(|number| {
+                let ending = self.experiment(RunSeeds::new(self.seed, &fingerprint, number));
+                progress.advance(self.horizon);
+                ending
+            })
+            .collect();
+        (!endings.is_empty()).then(|| self.report(&endings))
+    }
+
+    fn report(&self, endings: &[Ending]) -> ProductionCalibration {
+        let runs = endings.len() as u64;
+        let mut pages: Vec<u64> = endings.iter().filter_map(|end| Some(end.verdict?.0)).collect();
+        pages.sort_unstable();
+        let wrong = endings.iter().filter(|end| end.verdict.is_some_and(|(_, wrong)| wrong));
+        let wrong = wrong.count() as u64;
+        ProductionCalibration {
+            matrix: self.name.clone(),
+            policy: self.entrant.text.clone(),
+            runs,
+            horizon: self.horizon,
+            decided: pages.len() as u64,
+            wrong,
+            wrong_share_at_most: share_at_most(wrong, runs),
+            median_pages: pages.get((runs as usize - 1) / 2).copied(),
+            left_out: endings.iter().map(|end| end.left_out).sum::<f64>() / runs as f64,
+        }
+    }
+
+    fn experiment(&self, seeds: RunSeeds) -> Ending {
+        let rankers = self.matrix.rankers();
+        let mut run = Run {
+            policy: self.entrant.spec.start(Setup { rankers, seed: seeds.folding }),
+            tracker: VerdictTracker::new(self.target, rankers),
+            cohorts: Cohorts::new((self.production.window * 1000.0).round() as i64),
+            roster: Roster::new(rankers),
+            names_units: self.production.names_units,
+        };
+        let mut people = People::new(&self.production, &self.matrix, seeds);
+        let mut selecting = PolicyRng::seed_from_u64(seeds.selecting);
+        let (in_flight, mut arrivals) = (InFlight::new(), BinaryHeap::new());
+        let (mut now, mut completed_at) = (0.0, 0.0);
+        let mut pages = 0;
+        let verdict = loop {
+            if let Some(verdict) = run.tracker.verdict() {
+                let wrong = |&winner: &u16| is_wrong(&self.matrix, self.target, winner.into());
+                break Some((pages, verdict.winners.iter().any(wrong)));
+            }
+            if pages == self.horizon && arrivals.is_empty() {
+                break None;
+            }
+            // after the last page, time goes on until all answers have arrived
+            let next_page = match pages < self.horizon {
+                true => now + people.pause(),
+                false => f64::INFINITY,
+            };
+            while let Some(arrival) = arrivals.peek().filter(|next: &&Arrival| next.at <= next_page)
+            {
+                let arrival = *arrival;
+                arrivals.pop();
+                now = arrival.at;
+                run.complete(now, &mut completed_at);
+                run.observe(&arrival);
+            }
+            if pages < self.horizon {
+                now = next_page;
+                run.complete(now, &mut completed_at);
+                let selection = run.policy.select(&in_flight, &mut selecting);
+                if selection.duel.is_self() {
+                    run.policy.observe_self_duels(selection.duel.first, 1);
+                } else {
+                    arrivals.extend(people.answer(selection, now, pages));
+                }
+                pages += 1;
+            } else {
+                run.complete(now + self.production.window + 60.0, &mut completed_at);
+            }
+        };
+        let left_out = run.cohorts.left_out().total() as f64;
+        let counted = run.tracker.comparisons() as f64;
+        let answers = left_out + counted;
+        let left_out = if answers > 0.0 { left_out / answers } else { 0.0 };
+        Ending { verdict, left_out }
+    }
+}
+
+/// The part of an experiment that the service has.
+struct Run {
+    policy: Box<dyn Policy>,
+    tracker: VerdictTracker,
+    cohorts: Cohorts,
+    roster: Roster,
+    names_units: bool,
+}
+
+impl Run {
+    /// As the service folds an answer.
+    fn observe(&mut self, arrival: &Arrival) {
+        let Selection { duel, batch, ticket } = arrival.selection;
+        let outcome = arrival.outcome;
+        self.policy.observe(&Observation { duel, outcome, batch, ticket });
+        let answer = TimedAnswer {
+            duel,
+            outcome,
+            issued_at: arrival.issued_at,
+            nonce: arrival.number.into(),
+            unit: self.names_units.then_some(arrival.unit),
+        };
+        self.counting().admit(&answer, |_, _, _| ());
+    }
+
+    fn counting(&mut self) -> Counting<'_> {
+        Counting {
+            tracker: &mut self.tracker,
+            cohorts: &mut self.cohorts,
+            policy: &mut *self.policy,
+            active: self.roster.active(),
+        }
+    }
+
+    /// As the service completes cohorts, which it does at the end of each one.
+    fn complete(&mut self, now: f64, completed_at: &mut f64) {
+        let width = self.cohorts.width_ms() as f64 / 1000.0;
+        if self.cohorts.window_ms() == 0 || now < *completed_at + width {
+            return;
+        }
+        *completed_at = now;
+        let until = (now * 1000.0) as i64 - self.cohorts.window_ms();
+        self.counting().complete(until, |_, _, _| ());
+    }
+}
+
+/// The units that ask for pages and answer.
+struct People<'a> {
+    production: &'a Production,
+    matrix: &'a PreferenceMatrix,
+    /// Pages that a unit still asks for, and its leaning to the first ranker of every pair.
+    returning: Vec<(u64, f64, u64)>,
+    next_unit: u64,
+    rng: PolicyRng,
+}
+
+impl<'a> People<'a> {
+    fn new(production: &'a Production, matrix: &'a PreferenceMatrix, seeds: RunSeeds) -> Self {
+        let rng = PolicyRng::seed_from_u64(seeds.folding ^ 0x7065_6f70_6c65);
+        Self { production, matrix, returning: Vec::new(), next_unit: 0, rng }
+    }
+
+    /// Seconds to the next page.
+    fn pause(&mut self) -> f64 {
+        let wait: f64 = Exp1.sample(&mut self.rng);
+        wait / self.production.rate
+    }
+
+    /// The unit of the next page, and how much more often the first ranker wins with it.
+    fn unit(&mut self) -> (u64, f64) {
+        let Some((mean, spread)) = self.production.units else {
+            self.next_unit += 1;
+            return (self.next_unit, 0.0);
+        };
+        // About a thousand units are there at a time, so that the pages of one are spread out.
+        if self.returning.len() < 1000 {
+            self.next_unit += 1;
+            let uniform: f64 = 1.0 - self.rng.random::<f64>();
+            let least = mean * (ACTIVITY_EXPONENT - 1.0) / ACTIVITY_EXPONENT;
+            let pages = least * uniform.powf(-1.0 / ACTIVITY_EXPONENT);
+            let pages = pages.clamp(1.0, MOST_PAGES).round() as u64;
+            let leaning = Normal::new(0.0, spread).map_or(0.0, |of| of.sample(&mut self.rng));
+            self.returning.push((self.next_unit, leaning, pages));
+        }
+        let at = self.rng.random_range(0..self.returning.len());
+        let (unit, leaning, pages) = &mut self.returning[at];
+        let found = (*unit, *leaning);
+        *pages -= 1;
+        if *pages == 0 {
+            self.returning.swap_remove(at);
+        }
+        found
+    }
+
+    /// The answer to a duel that is shown now; `None` if it is lost.
+    fn answer(&mut self, selection: Selection, now: f64, number: u64) -> Option<Arrival> {
+        let duel = selection.duel;
+        let lower_is_first = duel.first < duel.second;
+        let (low, high) = (duel.first.min(duel.second), duel.first.max(duel.second));
+        let is_machine = self.happens(self.production.machine);
+        let (unit, lower_wins) = if is_machine {
+            (MACHINE, true)
+        } else {
+            let (unit, leaning) = self.unit();
+            let win = (self.matrix.win_probability(low, high) + leaning).clamp(0.0, 1.0);
+            (unit, self.happens(win))
+        };
+        if lower_wins && self.happens(self.production.lost_first) {
+            return None;
+        }
+        let (first, second) = self.production.delays;
+        let mean = if lower_wins { first } else { second };
+        let delay: f64 = Exp1.sample(&mut self.rng);
+        let outcome = match lower_wins == lower_is_first {
+            true => Outcome::First,
+            false => Outcome::Second,
+        };
+        let issued_at = (now * 1000.0) as i64;
+        Some(Arrival { at: now + mean * delay, number, selection, outcome, issued_at, unit })
+    }
+
+    fn happens(&mut self, probability: f64) -> bool {
+        probability > 0.0 && self.rng.random::<f64>() < probability
+    }
+}

@@ -1,0 +1,250 @@
+//! The changes of an experiment: what each one says, when it is possible, and its body for the API.
+
+use std::sync::Arc;
+
+use maud::{Markup, html};
+use serde_json::{Map, Value, json};
+
+use super::form::{Errors, Values};
+use super::policies;
+use crate::engine::loaded::LoadedExperiment;
+use crate::events::Status;
+use crate::store::ExperimentRecord;
+
+/// A change of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Pause,
+    Resume,
+    Conclude,
+    Archive,
+    Enlist,
+    Retire,
+    Policy,
+}
+
+/// The experiment to change.
+pub(crate) struct Subject {
+    pub loaded: Arc<LoadedExperiment>,
+    pub record: ExperimentRecord,
+}
+
+impl Subject {
+    pub fn of(loaded: Arc<LoadedExperiment>) -> Self {
+        let record = loaded.record();
+        Self { loaded, record }
+    }
+
+    /// Ids of the rankers that take part.
+    pub fn active(&self) -> Vec<&str> {
+        let spec = &self.loaded.spec;
+        let rankers = spec.rankers.iter().enumerate().filter(|(index, _)| !spec.is_retired(*index));
+        rankers.map(|(_, ranker)| ranker.id.as_str()).collect()
+    }
+
+    /// Id of the ranker that the policy would recommend, and whether the verdict certifies it.
+    pub fn champion(&self) -> Option<(String, bool)> {
+        let fold = self.loaded.fold().ok()?;
+        let certified = fold.verdict().verdict().map(|verdict| verdict.winner());
+        let champion = certified.unwrap_or_else(|| fold.policy().champion());
+        Some((self.loaded.spec.rankers.get(champion)?.id.clone(), certified.is_some()))
+    }
+
+    /// Id of the winner, if the experiment is concluded.
+    pub fn winner(&self) -> Option<&str> {
+        let winner = self.loaded.spec.rankers.get(usize::from(self.record.winner?))?;
+        Some(&winner.id)
+    }
+
+    /// Path of the page of all changes.
+    pub fn path(&self) -> String {
+        format!("/experiments/{}/manage", self.record.name)
+    }
+}
+
+impl Action {
+    pub const ALL: [Self; 7] = [
+        Self::Pause,
+        Self::Resume,
+        Self::Conclude,
+        Self::Archive,
+        Self::Enlist,
+        Self::Retire,
+        Self::Policy,
+    ];
+
+    /// Its name in paths.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Conclude => "conclude",
+            Self::Archive => "archive",
+            Self::Enlist => "enlist",
+            Self::Retire => "retire",
+            Self::Policy => "policy",
+        }
+    }
+
+    pub fn of_slug(slug: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.slug() == slug)
+    }
+
+    /// The change in a few words, on buttons and as a title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Pause => "Pause",
+            Self::Resume => "Resume",
+            Self::Conclude => "Conclude",
+            Self::Archive => "Archive",
+            Self::Enlist => "Add a ranker",
+            Self::Retire => "Retire a ranker",
+            Self::Policy => "Change the policy",
+        }
+    }
+
+    /// What was done, as a sentence.
+    pub fn done(self) -> &'static str {
+        match self {
+            Self::Pause => "The experiment is paused.",
+            Self::Resume => "The experiment is running.",
+            Self::Conclude => "The experiment is concluded.",
+            Self::Archive => "The experiment is archived.",
+            Self::Enlist => "The ranker takes part from the next duel on.",
+            Self::Retire => "The ranker is retired.",
+            Self::Policy => "The policy is changed.",
+        }
+    }
+
+    /// Whether the change asks for values.
+    pub fn has_fields(self) -> bool {
+        matches!(self, Self::Conclude | Self::Enlist | Self::Retire | Self::Policy)
+    }
+
+    /// Whether it cannot be undone.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Archive | Self::Retire)
+    }
+
+    /// Why the experiment does not take the change now, as a sentence.
+    pub fn refusal(self, subject: &Subject) -> Option<String> {
+        let (record, spec) = (&subject.record, &subject.loaded.spec);
+        if record.archived_at.is_some() {
+            return Some("The experiment is archived: it can be read, but not changed.".into());
+        }
+        let status = record.status;
+        let why = match self {
+            Self::Pause if status == Status::Paused => "The experiment is paused already.",
+            Self::Pause if status == Status::Concluded => {
+                "The experiment is concluded and issues no duels."
+            }
+            Self::Resume if status == Status::Running => "The experiment is running.",
+            Self::Conclude if status == Status::Concluded => "The experiment is concluded already.",
+            Self::Archive if status != Status::Concluded => {
+                "Only a concluded experiment can be archived. Conclude it first."
+            }
+            Self::Enlist | Self::Retire if status == Status::Concluded => {
+                "The rankers of a concluded experiment cannot be changed. Resume it first."
+            }
+            Self::Enlist | Self::Retire => {
+                let why = spec.policy.description().fixed_rankers?;
+                return Some(format!(
+                    "The policy {} cannot add or retire rankers: {why}.",
+                    spec.policy.kind()
+                ));
+            }
+            _ => return None,
+        };
+        Some(why.into())
+    }
+
+    /// The field for each start of a JSON pointer.
+    pub fn pointers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Conclude => &[("/winner", "winner")],
+            Self::Enlist => &[("/enlist/description", "description"), ("/enlist", "ranker")],
+            Self::Retire => &[("/retire", "ranker")],
+            Self::Policy => &policies::POINTERS,
+            Self::Pause | Self::Resume | Self::Archive => &[],
+        }
+    }
+
+    /// The body of the change for the API. Archiving has none.
+    pub fn body(self, values: &Values, errors: &mut Errors) -> Map<String, Value> {
+        let body = match self {
+            Self::Pause => json!({"status": Status::Paused}),
+            Self::Resume => json!({"status": Status::Running}),
+            Self::Conclude => {
+                json!({"status": Status::Concluded, "winner": values.get("winner")})
+            }
+            Self::Archive => json!({}),
+            Self::Enlist => {
+                let description = Some(values.get("description")).filter(|text| !text.is_empty());
+                match description {
+                    Some(text) => {
+                        json!({"enlist": {"id": values.get("ranker"), "description": text}})
+                    }
+                    None => json!({"enlist": values.get("ranker")}),
+                }
+            }
+            Self::Retire => json!({"retire": values.get("ranker")}),
+            Self::Policy => json!({"policy": policies::policy(values, errors)}),
+        };
+        match body {
+            Value::Object(body) => body,
+            _ => Map::new(),
+        }
+    }
+
+    /// What will happen, in a sentence or two.
+    pub fn sentence(self, subject: &Subject, values: &Values) -> Markup {
+        let name = &subject.record.name;
+        let experiment = html! { "Experiment " code { (name) } };
+        match self {
+            Self::Pause => html! {
+                (experiment) " will issue no duels, and search backends show their control ranking until you resume it. "
+                "Feedback on duels that were issued before still counts."
+            },
+            Self::Resume => html! {
+                (experiment) " will issue duels again, from the next request on."
+                @if let Some(winner) = subject.winner() {
+                    " It will no longer answer every request with " code { (winner) } "."
+                    @if subject.loaded.spec.conclude_at.is_some() {
+                        " If it has concluded by itself before, it will not do so again."
+                    }
+                }
+            },
+            Self::Conclude => {
+                let winner = values.get("winner");
+                let certified = subject.champion().filter(|(_, is_certified)| *is_certified);
+                html! {
+                    (experiment) " will answer every request with " code { (winner) } " and learn nothing more. "
+                    @match certified {
+                        Some((best, _)) if best == winner => { "This ranker has won the verdict." }
+                        Some((best, _)) => { "The verdict is for another ranker, " code { (best) } "." }
+                        None => { "There is no verdict: nothing is proven about this ranker yet." }
+                    }
+                }
+            }
+            Self::Archive => html! {
+                (experiment) " will leave the list, issue no duels and accept no feedback. Its log and its results stay "
+                "readable, and its name cannot be used again."
+            },
+            Self::Enlist => html! {
+                "Ranker " code { (values.get("ranker")) } " will take part in " code { (name) } " from the next duel on. "
+                "The verdict starts anew with " (subject.active().len() + 1) " rankers, because earlier duels say nothing "
+                "about the added one; the policy keeps all its counts."
+            },
+            Self::Retire => html! {
+                "Ranker " code { (values.get("ranker")) } " of " code { (name) } " will never be shown again, and its id "
+                "cannot come back. The verdict starts anew among the other "
+                (subject.active().len().saturating_sub(1)) " rankers; feedback on its open duels still counts."
+            },
+            Self::Policy => html! {
+                "Policy " code { (values.get("policy")) } " will select the duels of " code { (name) } " from the next "
+                "request on, instead of " code { (subject.loaded.spec.policy.kind()) } ". It learns from the whole log "
+                "first; the verdict and all counts stay."
+            },
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `/audit`: the audit log.
+
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::layout::timestamp;
+use super::page::Page;
+use crate::store::AuditRecord;
+
+/// Entries on one page.
+const ENTRIES: u32 = 50;
+/// Longest value that is shown at once, in characters; a longer one is folded away.
+const SHORT: usize = 120;
+
+#[derive(Default, Deserialize)]
+pub(crate) struct AuditQuery {
+    experiment: Option<String>,
+    /// Only entries before the one with this number.
+    before: Option<i64>,
+}
+
+/// The page.
+pub(crate) async fn show(page: Page, query: Result<Query<AuditQuery>, QueryRejection>) -> Response {
+    let AuditQuery { experiment, before } = query.map(|Query(query)| query).unwrap_or_default();
+    let experiment =
+        experiment.map(|name| name.trim().replace('\0', "")).filter(|name| !name.is_empty());
+    let allowed = match &experiment {
+        Some(name) => page.caller.require_experiment(name),
+        None => page.caller.require_all_experiments(),
+    };
+    if let Err(problem) = allowed {
+        return page.problem(&problem);
+    }
+    let service = &page.state.service;
+    let read = service.audit_log(experiment.as_deref(), before.unwrap_or(i64::MAX), ENTRIES + 1);
+    let mut entries = match read.await {
+        Ok(entries) => entries,
+        Err(error) => return page.problem(&error.into()),
+    };
+    let more = entries.len() > ENTRIES as usize;
+    entries.truncate(ENTRIES as usize);
+    let of_experiment = experiment.as_deref().map_or_else(String::new, |name| {
+        let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
+        format!("experiment={name}&")
+    });
+    let main = html! {
+        h1 { "Audit log" }
+        p.quiet { "Every change of an experiment or a key, and what the service did by itself. Nobody can change or remove an entry." }
+        form.filter method="get" action="/audit" {
+            label for="experiment" { "Only the experiment" }
+            input #experiment type="text" name="experiment" value=(experiment.as_deref().unwrap_or_default())
+                autocomplete="off" spellcheck="false" autocapitalize="none";
+            button.other type="submit" { "Show" }
+        }
+        @if entries.is_empty() { p { "There is no entry." } } @else { (table(&entries, "main-title")) }
+        p {
+            @if before.is_some() { a href={ "/audit?" (of_experiment) } { "Newest entries" } " " }
+            @if let (true, Some(last)) = (more, entries.last()) {
+                a href={ "/audit?" (of_experiment) "before=" (last.id) } { "Older entries" }
+            }
+        }
+    };
+    page.respond(StatusCode::OK, "Audit log", &main)
+}
+
+/// Entries as a table. `label` is the id of its title.
+pub(super) fn table(entries: &[AuditRecord], label: &str) -> Markup {
+    html! {
+        div.scroll role="group" aria-label=[(label == "main-title").then_some("Entries")]
+            aria-labelledby=[(label != "main-title").then_some(label)] tabindex="0" {
+            table.audit {
+                thead { tr {
+                    th scope="col" { "Time" }
+                    th scope="col" { "Who" }
+                    th scope="col" { "What" }
+                    th scope="col" { "Before" }
+                    th scope="col" { "After" }
+                } }
+                tbody { @for entry in entries { tr {
+                    td { (timestamp(entry.at)) }
+                    td { (who(entry)) }
+                    td { b { (entry.what) } br; (subject(entry)) }
+                    td { (value(entry.before.as_ref())) }
+                    td { (value(entry.after.as_ref())) }
+                } } }
+            }
+        }
+    }
+}
+
+fn who(entry: &AuditRecord) -> Markup {
+    html! {
+        code { (entry.who) }
+        @if let Some(request) = &entry.request_id { br; span.small.quiet { "request " (request) } }
+    }
+}
+
+fn subject(entry: &AuditRecord) -> Markup {
+    html! {
+        @match &entry.experiment {
+            Some(name) => a href={ "/experiments/" (name) } { (name) },
+            None => code { (entry.subject) },
+        }
+    }
+}
+
+fn value(value: Option<&Value>) -> Markup {
+    let Some(value) = value else { return html! { "–" } };
+    let text = match value {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", plain(value)))
+            .collect::<Vec<_>>()
+            .join("; "),
+        value => plain(value),
+    };
+    html! {
+        @if text.chars().count() <= SHORT { (text) }
+        @else { details { summary { "Show" } code { (text) } } }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "none".into(),
+        value => value.to_string(),
+    }
+}

@@ -1,0 +1,332 @@
+//! `/keys`: the API keys of the database.
+
+use axum::body::Bytes;
+use axum::extract::{Path, Query};
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::super::layout::timestamp;
+use super::super::parts::fact;
+use super::confirm::Confirmation;
+use super::form::{Errors, Fields, Step, Values, step_button, token_field};
+use super::page::{Page, no_page, see};
+use crate::access::{KEY_DAYS_MAX, KeyRequest, KeyState, NewKey, Scope};
+use crate::http::problem::Problem;
+use crate::service::keys::key_errors;
+use crate::store::ApiKeyRecord;
+
+const PATH: &str = "/keys";
+const NEW: &str = "/keys/new";
+const NEW_TITLE: &str = "New key";
+const POINTERS: [(&str, &str); 4] = [
+    ("/name", "name"),
+    ("/scopes", "scopes"),
+    ("/experiments", "experiments"),
+    ("/expires_in_days", "expires_in_days"),
+];
+
+/// The scopes, each with what it allows.
+const SCOPES: [(&str, &str); 4] = [
+    ("decide", "requests duels and pages, for a search backend"),
+    ("feedback", "sends feedback, for a search backend"),
+    ("read", "reads experiments, results, metrics and the dashboard"),
+    ("admin", "does everything: changes experiments, makes and revokes keys, reads the audit log"),
+];
+
+#[derive(Deserialize)]
+pub(crate) struct KeysQuery {
+    done: Option<String>,
+}
+
+/// The list of keys.
+pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> Response {
+    if let Err(refusal) = page.require_all_experiments() {
+        return *refusal;
+    }
+    let keys = match page.state.service.api_keys().await {
+        Ok(keys) => keys,
+        Err(error) => return page.problem(&error.into()),
+    };
+    let now = page.state.service.now_ms();
+    let main = html! {
+        div.title {
+            h1 { "Keys" }
+            @if page.sessions.has_keys() { a.button href=(NEW) { "New key" } }
+        }
+        @if query.done.as_deref() == Some("revoked") {
+            p.notice role="status" { "The key is revoked. Every server refuses it within ten seconds." }
+        }
+        @if !page.sessions.has_keys() { (first_key()) }
+        @if keys.is_empty() {
+            p { "There is no key in the database. Keys from the server's environment are not listed." }
+        } @else {
+            (table(&page, &keys, now))
+            p.quiet { "Keys from the server's environment (" code { "RANKDUEL_API_KEYS" } ") are not listed." }
+        }
+    };
+    page.respond(StatusCode::OK, "Keys", &main)
+}
+
+/// A server without keys trusts everybody, so a page of it must not lock its operator out.
+fn first_key() -> Markup {
+    html! {
+        p {
+            "This server has no keys, so everybody who reaches it may do everything. As soon as there is one key, every caller "
+            "needs a key. Make the first one on the command line, where you cannot lock yourself out:"
+        }
+        pre tabindex="0" { code { "rankduel keys create \"my name\" --scope admin" } }
+    }
+}
+
+fn table(page: &Page, keys: &[ApiKeyRecord], now: i64) -> Markup {
+    let own = page.caller.key().map(|key| key.id().as_str().to_owned());
+    html! {
+        div.scroll role="group" aria-label="Keys" tabindex="0" {
+            table {
+                thead { tr {
+                    th scope="col" { "Id" }
+                    th scope="col" { "Name" }
+                    th scope="col" { "Scopes" }
+                    th scope="col" { "Experiments" }
+                    th scope="col" { "Created" }
+                    th scope="col" { "Expires" }
+                    th scope="col" { "Last used" }
+                    th scope="col" { "State" }
+                } }
+                tbody { @for key in keys { tr {
+                    th scope="row" { code { (key.id) } @if own.as_ref() == Some(&key.id) { " (yours)" } }
+                    td { (key.name) }
+                    td { (key.scopes) }
+                    td { (experiments(key)) }
+                    td { (timestamp(key.created_at)) }
+                    td { (time(key.expires_at)) }
+                    td { (time(key.last_used_at)) }
+                    td {
+                        @match KeyState::of(key, now) {
+                            KeyState::Good => a href={ (PATH) "/" (key.id) "/revoke" } { "Revoke" span.sr { " " (key.name) } "…" },
+                            ended => span.badge.archived { (ended.name()) },
+                        }
+                    }
+                } } }
+            }
+        }
+    }
+}
+
+fn experiments(key: &ApiKeyRecord) -> Markup {
+    html! { @match &key.experiments { Some(names) => (names.join(", ")), None => "all" } }
+}
+
+fn time(at: Option<i64>) -> Markup {
+    html! { @match at { Some(at) => (timestamp(at)), None => "never" } }
+}
+
+/// The form of a new key.
+pub(crate) async fn show_new(page: Page) -> Response {
+    if let Err(refusal) = page.require_all_experiments() {
+        return *refusal;
+    }
+    if !page.sessions.has_keys() {
+        return page.respond(
+            StatusCode::OK,
+            NEW_TITLE,
+            &html! { h1 { (NEW_TITLE) } (first_key()) },
+        );
+    }
+    edit(&page, &Values::default(), &Errors::default(), StatusCode::OK)
+}
+
+/// Check a new key, or make it.
+pub(crate) async fn submit_new(page: Page, body: Bytes) -> Response {
+    let values = Values::parse(&body);
+    let refused = page.require_token(&values).and_then(|()| page.require_all_experiments());
+    if let Err(refusal) = refused {
+        return *refusal;
+    }
+    if !page.sessions.has_keys() {
+        let main = html! { h1 { (NEW_TITLE) } (first_key()) };
+        return page.respond(StatusCode::FORBIDDEN, NEW_TITLE, &main);
+    }
+    let mut errors = Errors::default();
+    let request = request(&values, &mut errors);
+    let invalid = key_errors(&request);
+    if !invalid.is_empty() {
+        let problem = crate::service::error::ServiceError::Invalid(invalid).into();
+        errors.add_problem(&problem, &POINTERS);
+    }
+    if values.step() == Step::Edit {
+        return edit(&page, &values, &Errors::default(), StatusCode::OK);
+    }
+    if !errors.is_empty() {
+        return edit(&page, &values, &errors, StatusCode::UNPROCESSABLE_ENTITY);
+    }
+    if values.step() == Step::Review {
+        return ask_new(&page, &values, &request);
+    }
+    match page.state.service.create_api_key(&request, &page.caller.actor()).await {
+        Ok((key, record)) => made(&page, &key, &record),
+        Err(error) => {
+            let problem = Problem::from(error);
+            errors.add_problem(&problem, &POINTERS);
+            edit(&page, &values, &errors, problem.kind().status())
+        }
+    }
+}
+
+/// The key that a form describes.
+fn request(values: &Values, errors: &mut Errors) -> KeyRequest {
+    let mut scopes = Vec::new();
+    for name in values.all("scopes") {
+        match name.parse::<Scope>() {
+            Ok(scope) => scopes.push(scope),
+            Err(error) => errors.add("scopes", error.to_string()),
+        }
+    }
+    let names = values.get("experiments");
+    let names = names.split([',', ' ', '\n', '\r']).filter(|name| !name.is_empty());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    let days = values.get("expires_in_days");
+    let expires_in_days = match days.parse() {
+        Ok(days) => Some(days),
+        Err(_) => {
+            if !days.is_empty() {
+                let detail = format!("write a whole number of days, 1 to {KEY_DAYS_MAX}");
+                errors.add("expires_in_days", detail);
+            }
+            None
+        }
+    };
+    KeyRequest {
+        name: values.get("name").to_owned(),
+        scopes: scopes.into_iter().collect(),
+        experiments: (!names.is_empty()).then_some(names),
+        expires_in_days,
+    }
+}
+
+fn edit(page: &Page, values: &Values, errors: &Errors, status: StatusCode) -> Response {
+    let fields = Fields { values, errors };
+    let main = html! {
+        p.quiet { a href=(PATH) { "Keys" } }
+        h1 { (NEW_TITLE) }
+        (errors.summary())
+        section {
+            form.fields method="post" action=(NEW) {
+                (token_field(&page.token()))
+                (fields.text("name", "Name", "Who or what uses the key, for people: search backend, for instance."))
+                (fields.checks("scopes", "Scopes", "What the key allows. Give each caller no more than it needs.", &SCOPES))
+                (fields.text("experiments", "Experiments",
+                    "Names of the experiments that the key is limited to, separated by spaces; empty means all, also future ones."))
+                (fields.number("expires_in_days", "Days until it expires", "Empty means that it never expires."))
+                div.buttons {
+                    (step_button(Step::Review, "Continue", "main"))
+                    a.button.other href=(PATH) { "Cancel" }
+                }
+            }
+        }
+    };
+    page.respond(status, NEW_TITLE, &main)
+}
+
+fn ask_new(page: &Page, values: &Values, request: &KeyRequest) -> Response {
+    let confirmation = Confirmation {
+        title: NEW_TITLE,
+        sentence: html! {
+            "A new key for " b { (request.name) } " will be valid at once, with the scopes " b { (request.scopes) } " for "
+            @match &request.experiments { Some(names) => (names.join(", ")), None => "all experiments" }
+            @match request.expires_in_days { Some(days) => { ", for " (days) " days." } None => ", without expiry." }
+            " The next page shows it once."
+        },
+        details: Markup::default(),
+        path: NEW,
+        token: &page.token(),
+        values,
+        errors: &Errors::default(),
+        button: "Make the key",
+        is_final: false,
+        has_form: true,
+        back: PATH,
+    };
+    page.respond(StatusCode::OK, NEW_TITLE, &confirmation.page())
+}
+
+/// The new key, which is shown in this one response and stored nowhere.
+fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord) -> Response {
+    let main = html! {
+        h1 { "The new key" }
+        p.notice role="status" { "Copy the key now: it is stored nowhere and never shown again." }
+        pre tabindex="0" { code #key { (key.text) } }
+        dl.facts {
+            (fact("Id", &html! { code { (record.id) } }))
+            (fact("Name", &html! { (record.name) }))
+            (fact("Scopes", &html! { (record.scopes) }))
+            (fact("Experiments", &experiments(record)))
+            (fact("Expires", &time(record.expires_at)))
+        }
+        p { a.button href=(PATH) { "All keys" } }
+    };
+    page.respond(StatusCode::OK, "The new key", &main)
+}
+
+/// The question whether to revoke a key.
+pub(crate) async fn show_revoke(page: Page, Path(id): Path<String>) -> Response {
+    if let Err(refusal) = page.require_all_experiments() {
+        return *refusal;
+    }
+    ask_revoke(&page, &id, &Errors::default(), StatusCode::OK).await
+}
+
+async fn ask_revoke(page: &Page, id: &str, errors: &Errors, status: StatusCode) -> Response {
+    let key = match page.state.service.api_key(id).await {
+        Ok(Some(key)) => key,
+        Ok(None) => return no_page(page),
+        Err(error) => return page.problem(&error.into()),
+    };
+    let is_own = page.caller.key().is_some_and(|own| own.id().as_str() == id);
+    let confirmation = Confirmation {
+        title: "Revoke a key",
+        sentence: html! {
+            "Key " code { (key.id) } " of " b { (key.name) } " will be refused by every server within ten seconds, and so will "
+            "every session that was opened with it."
+            @if is_own { " It is the key of this session: you will be logged out." }
+        },
+        details: html! {
+            dl.facts {
+                (fact("Scopes", &html! { (key.scopes) }))
+                (fact("Experiments", &experiments(&key)))
+                (fact("Last used", &time(key.last_used_at)))
+            }
+        },
+        path: &format!("{PATH}/{id}/revoke"),
+        token: &page.token(),
+        values: &Values::default(),
+        errors,
+        button: "Revoke the key",
+        is_final: true,
+        has_form: false,
+        back: PATH,
+    };
+    page.respond(status, "Revoke a key", &confirmation.page())
+}
+
+/// Revoke a key.
+pub(crate) async fn submit_revoke(page: Page, Path(id): Path<String>, body: Bytes) -> Response {
+    let values = Values::parse(&body);
+    let refused = page.require_token(&values).and_then(|()| page.require_all_experiments());
+    if let Err(refusal) = refused {
+        return *refusal;
+    }
+    if values.step() != Step::Confirm {
+        return ask_revoke(&page, &id, &Errors::default(), StatusCode::OK).await;
+    }
+    match page.state.service.revoke_api_key(&id, &page.caller.actor()).await {
+        Ok(_) => see("/keys?done=revoked"),
+        Err(error) => {
+            let (problem, mut errors) = (Problem::from(error), Errors::default());
+            errors.add_problem(&problem, &[]);
+            ask_revoke(&page, &id, &errors, problem.kind().status()).await
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! API keys of the database: making, listing and revoking them.
+
+use crate::access::{self, Actor, KEY_DAYS_MAX, KeyChangeError, KeyRequest, NewKey};
+use crate::engine::experiment_spec::{FieldError, name_error};
+use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::store::ApiKeyRecord;
+
+impl Service {
+    /// The API keys of the database by time of creation, the newest first.
+    pub async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, ServiceError> {
+        let mut keys = self.engine.store.api_keys().await?;
+        keys.sort_by(|a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
+        Ok(keys)
+    }
+
+    /// The API key of the database with this id.
+    pub async fn api_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, ServiceError> {
+        match access::find_key(&*self.engine.store, id).await {
+            Ok(key) => Ok(Some(key)),
+            Err(KeyChangeError::Unknown(_)) => Ok(None),
+            Err(error) => Err(of_key_change(error)),
+        }
+    }
+
+    /// Make an API key. This server accepts it at once. The text of the key is kept nowhere.
+    pub async fn create_api_key(
+        &self,
+        request: &KeyRequest,
+        by: &Actor,
+    ) -> Result<(NewKey, ApiKeyRecord), ServiceError> {
+        let errors = key_errors(request);
+        if !errors.is_empty() {
+            return Err(ServiceError::Invalid(errors));
+        }
+        let made = access::create_key(&*self.engine.store, request, by, self.now_ms()).await;
+        let made = made.map_err(of_key_change)?;
+        self.read_keys_again().await;
+        Ok(made)
+    }
+
+    /// Revoke an API key: this server refuses it at once, others within ten seconds. Returns
+    /// whether it was not revoked before.
+    pub async fn revoke_api_key(&self, id: &str, by: &Actor) -> Result<bool, ServiceError> {
+        let revoked = access::revoke_key(&*self.engine.store, id, by, self.now_ms()).await;
+        let revoked = revoked.map_err(of_key_change)?;
+        self.read_keys_again().await;
+        Ok(revoked)
+    }
+
+    /// The change is durable, so an error here is logged only: the keys are read again soon.
+    async fn read_keys_again(&self) {
+        if let Err(error) = self.access.refresh().await {
+            tracing::warn!(%error, "cannot read the API keys");
+        }
+    }
+}
+
+/// All errors of a request for a key.
+pub fn key_errors(request: &KeyRequest) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut add = |pointer: &str, detail: String| errors.push(FieldError::new(pointer, detail));
+    if let Some(error) = KeyRequest::name_error(&request.name) {
+        add("/name", error);
+    }
+    if request.scopes.iter().next().is_none() {
+        add("/scopes", "a key needs at least one scope".into());
+    }
+    if let Some(names) = &request.experiments {
+        for error in names.iter().filter_map(|name| name_error(name)) {
+            add("/experiments", error.detail);
+        }
+    }
+    if request.expires_in_days.is_some_and(|days| !(1..=KEY_DAYS_MAX).contains(&days)) {
+        add("/expires_in_days", format!("a key expires after 1 to {KEY_DAYS_MAX} days"));
+    }
+    errors
+}
+
+fn of_key_change(error: KeyChangeError) -> ServiceError {
+    match error {
+        KeyChangeError::Store(error) => error.into(),
+        KeyChangeError::NoRandomness(error) => {
+            crate::engine::error::EngineError::from(error).into()
+        }
+        KeyChangeError::Unknown(_) | KeyChangeError::Ended(_) => {
+            ServiceError::field("/id", error.to_string())
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The regret that another policy would have had, estimated from the answers of a log.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::fold::Fold;
+use crate::service::reports::regret::Band;
+use dueling_bandits::evidence::off_policy::{self, Answers, OffPolicyRun};
+use dueling_bandits::evidence::{Estimate, Posterior};
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::step_rng;
+
+/// Runs of the policy.
+pub(super) const RUNS: u64 = 20;
+/// Fewest steps from which regret is estimated, in total and for each ranker.
+const STEPS_MIN: u64 = 100;
+const STEPS_MIN_PER_RANKER: u64 = 10;
+/// Most pairs with their answers in a report.
+const PAIRS_MAX: usize = 10;
+/// Separates these random draws from other uses of the seed of an experiment.
+const STREAM: u64 = 0x7265_706c_6179;
+
+/// The answers of a pair in the log, and how many of them the runs used.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct PairAnswers {
+    /// Id of one ranker.
+    pub ranker: String,
+    /// Id of the other ranker.
+    pub against: String,
+    /// Number of answers in the log.
+    pub available: u64,
+    /// Mean number that a run used.
+    pub used: f64,
+}
+
+/// Cumulative Copeland regret over the first `steps` steps: of the replayed policy and of the log.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct OtherRegret {
+    /// Method of the estimate. `queue-based`: runs of the policy get their answers from the log,
+    /// each answer once. The log is one sample, so each run gets a log with as many answers of each
+    /// pair, drawn from the pair's answers with replacement. All runs have the same number of
+    /// steps: those that every run can make before it has used up the answers of a pair.
+    #[schema(example = "queue-based")]
+    pub method: &'static str,
+    /// Number of steps that the estimate is based on.
+    pub steps: u64,
+    /// Number of runs.
+    pub runs: u64,
+    /// Regret of the replayed policy: mean and 95 % interval over its runs and over the posterior
+    /// of the preferences.
+    pub replayed: Band,
+    /// Standard deviation between the runs.
+    pub deviation: f64,
+    /// Regret of the replayed policy minus that of the experiment: mean and 95 % interval. Both
+    /// have the same prices in each draw, so it is narrower than the two intervals suggest. Below 0
+    /// the replayed policy is the cheaper one.
+    pub difference: Band,
+    /// Share of runs and draws in which the replayed policy is the cheaper one, 0 to 1.
+    pub cheaper: f64,
+    /// The pairs of which the runs used the largest share of answers, at most 10; the largest share
+    /// comes first.
+    pub answers: Vec<PairAnswers>,
+    /// Regret of the experiment itself over its first `steps` steps, estimated in the same way.
+    /// Between two recorded points it is interpolated.
+    pub logged: Band,
+    /// Regret of uniform pairs over `steps` steps: posterior mean.
+    pub uniform: f64,
+}
+
+/// The regret that the policy of `spec` would have had, or why it cannot be estimated.
+pub(super) fn other_regret(
+    spec: &ExperimentSpec,
+    seed: u64,
+    fold: &Fold,
+    steps_max: Option<u64>,
+) -> Result<OtherRegret, String> {
+    let rankers = spec.rankers.len();
+    if !spec.roster_changes.is_none() {
+        return Err(
+            "the experiment has roster changes, and the counted answers do not say which rankers were active"
+                .into(),
+        );
+    }
+    let answers = Answers::new(rankers, |low, high| {
+        let pair = fold.counts().pair(low, high);
+        [pair.wins, pair.losses, pair.ties, pair.no_signal]
+    });
+    let asked = fold.history().steps().min(steps_max.unwrap_or(u64::MAX));
+    let enough = STEPS_MIN.max(STEPS_MIN_PER_RANKER * rankers as u64);
+    if asked < enough {
+        return Err(match steps_max {
+            Some(most) if most < enough => format!(
+                "with {rankers} rankers a request can replay {most} steps, and fewer than {enough} are not enough; \
+                 `rankduel replay` has no limit"
+            ),
+            _ => format!(
+                "the experiment has made {asked} steps, and fewer than {enough} are not enough"
+            ),
+        });
+    }
+    let start = |steps: u64, run: u64| -> OffPolicyRun {
+        let seed = seed ^ STREAM ^ (run + 1);
+        let mut policy = spec.policy.start(Setup { rankers, seed });
+        // a policy that cannot hold it out was refused
+        let _ = spec.held_out().map(|ranker| policy.hold_out(ranker));
+        let answers = answers.resampled(&mut step_rng(seed, 1));
+        off_policy::run(&mut *policy, answers, spec.ties, seed, steps, &mut step_rng(seed, 0))
+    };
+    // first find the number of steps that every run can make; then repeat all runs with it, so that
+    // longer runs do not weigh more
+    let mut shortest = asked;
+    let mut used_up = None;
+    for run in 0..RUNS {
+        let course = start(shortest, run);
+        if course.steps < shortest {
+            (shortest, used_up) = (course.steps, course.used_up);
+        }
+        if shortest < enough {
+            let pair = used_up.map_or(String::new(), |duel| {
+                format!(" `{}` and `{}`", spec.rankers[duel.first].id, spec.rankers[duel.second].id)
+            });
+            return Err(format!(
+                "after {shortest} steps the policy requests a pair{pair} whose answers in the log are used up, and fewer than \
+                 {enough} steps are not enough: the log was made by a policy that requested other pairs"
+            ));
+        }
+    }
+    let courses: Vec<OffPolicyRun> = (0..RUNS).map(|run| start(shortest, run)).collect();
+    let logged = shown_until(fold, shortest);
+    let priced: Vec<&[u64]> =
+        courses.iter().map(|course| &*course.shown).chain([&*logged]).collect();
+    let rng = &mut step_rng(seed ^ STREAM, fold.position());
+    let posterior = Posterior::among(fold.policy().tally(), fold.roster());
+    let drawn = posterior.regret_draws(&priced, Posterior::draws(rankers), rng);
+    let (of_runs, of_log) = drawn.split_at(courses.len());
+    let of_log = &of_log[0];
+    let differences: Vec<f64> =
+        of_runs.iter().flat_map(|run| run.iter().zip(of_log).map(|(run, log)| run - log)).collect();
+    let cheaper = differences.iter().filter(|&&difference| difference < 0.0).count();
+    let cheaper = cheaper as f64 / differences.len().max(1) as f64;
+    let means: Vec<f64> =
+        of_runs.iter().map(|draws| draws.iter().sum::<f64>() / draws.len() as f64).collect();
+    let mean = means.iter().sum::<f64>() / means.len() as f64;
+    let variance =
+        means.iter().map(|run| (run - mean) * (run - mean)).sum::<f64>() / (means.len() - 1) as f64;
+    let uniform = posterior.regret(&[], Posterior::draws(rankers), rng);
+    Ok(OtherRegret {
+        method: "queue-based",
+        steps: shortest,
+        runs: RUNS,
+        replayed: Band::of(Estimate::of(of_runs.concat()), 1.0),
+        deviation: variance.sqrt(),
+        difference: Band::of(Estimate::of(differences), 1.0),
+        cheaper,
+        answers: answers_used(spec, &answers, &courses),
+        logged: Band::of(Estimate::of(of_log.clone()), 1.0),
+        uniform: uniform.uniform_step.mean * shortest as f64,
+    })
+}
+
+/// The pairs of which the runs used the largest share of answers.
+fn answers_used(
+    spec: &ExperimentSpec,
+    answers: &Answers,
+    courses: &[OffPolicyRun],
+) -> Vec<PairAnswers> {
+    let rankers = answers.rankers();
+    let pairs = (1..rankers).flat_map(|high| (0..high).map(move |low| (low, high)));
+    let mut used: Vec<PairAnswers> = pairs
+        .map(|(low, high)| {
+            let unused: u64 = courses.iter().map(|course| course.unused.of(low, high)).sum();
+            let available = answers.of(low, high);
+            PairAnswers {
+                ranker: spec.rankers[low].id.clone(),
+                against: spec.rankers[high].id.clone(),
+                available,
+                used: available as f64 - unused as f64 / courses.len().max(1) as f64,
+            }
+        })
+        .filter(|pair| pair.used > 0.0)
+        .collect();
+    let share = |pair: &PairAnswers| pair.used / pair.available.max(1) as f64;
+    used.sort_by(|one, other| share(other).total_cmp(&share(one)));
+    used.truncate(PAIRS_MAX);
+    used
+}
+
+/// Appearances of each ranker in the first `steps` steps of the log, interpolated between two
+/// checkpoints.
+fn shown_until(fold: &Fold, steps: u64) -> Vec<u64> {
+    let history = fold.history();
+    let checkpoints = history.checkpoints();
+    let after = checkpoints.partition_point(|checkpoint| checkpoint.steps < steps);
+    let nothing = vec![0; fold.counts().appearances().len()];
+    let (from, shown_from) = match after.checked_sub(1).map(|before| &checkpoints[before]) {
+        Some(before) => (before.steps, &before.shown),
+        None => (0, &nothing),
+    };
+    let (to, shown_to) = match checkpoints.get(after) {
+        Some(checkpoint) => (checkpoint.steps, &*checkpoint.shown),
+        None => (history.steps(), fold.counts().appearances()),
+    };
+    let share = if to > from { (steps - from) as f64 / (to - from) as f64 } else { 0.0 };
+    shown_from
+        .iter()
+        .zip(shown_to)
+        .map(|(from, to)| from + ((to - from) as f64 * share).round() as u64)
+        .collect()
+}

@@ -1,0 +1,110 @@
+//! Reading and folding the whole log of an experiment, for a file.
+
+use super::format::CHUNK;
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::fold::{Answered, Fold};
+use crate::store::{ExperimentRecord, LogEntry, Snapshot, Store};
+
+/// Call `with` for each entry after the position `after` up to the head of `record`, in order. An
+/// error if an entry is missing.
+pub(super) async fn for_each_entry(
+    store: &dyn Store,
+    record: &ExperimentRecord,
+    mut after: u64,
+    mut with: impl FnMut(&LogEntry) -> Result<(), anyhow::Error> + Send,
+) -> Result<(), anyhow::Error> {
+    let name = &record.name;
+    while after < record.head {
+        let chunk = store.read(record.id, after, CHUNK).await?;
+        for entry in chunk.iter().take_while(|entry| entry.position <= record.head) {
+            anyhow::ensure!(
+                entry.position == after + 1,
+                "the log of experiment `{name}` has a gap after position {after}: see `rankduel verify {name}`"
+            );
+            after = entry.position;
+            with(entry)?;
+        }
+        anyhow::ensure!(
+            !chunk.is_empty(),
+            "the log of experiment `{name}` ends at position {after} instead of {}: see `rankduel verify {name}`",
+            record.head
+        );
+    }
+    Ok(())
+}
+
+/// The snapshot that a pruned log starts from: the oldest one after the pruned entries, in the
+/// layout of this program.
+pub(super) fn base_of(
+    record: &ExperimentRecord,
+    spec: &ExperimentSpec,
+    snapshots: Vec<Snapshot>,
+) -> Result<Snapshot, anyhow::Error> {
+    let format = Fold::start(spec, record.seed, record.created_at).format();
+    snapshots
+        .into_iter()
+        .filter(|snapshot| snapshot.format == format && snapshot.position >= record.pruned_to)
+        .min_by_key(|snapshot| snapshot.position)
+        .ok_or_else(|| {
+            anyhow::anyhow!(
+                "the log of experiment `{}` was pruned up to position {}, and there is no later snapshot in the layout \
+                 that this version reads ({format})",
+                record.name,
+                record.pruned_to
+            )
+        })
+}
+
+/// An experiment whose log is folded, outside of a server.
+pub(super) struct FoldedLog {
+    record: ExperimentRecord,
+    spec: ExperimentSpec,
+    fold: Fold,
+}
+
+impl FoldedLog {
+    /// The experiment before its log, or after the entries of it that were pruned.
+    pub async fn open(store: &dyn Store, name: &str) -> Result<Self, anyhow::Error> {
+        let record = store
+            .experiment(name)
+            .await?
+            .ok_or_else(|| anyhow::anyhow!("there is no experiment `{name}`"))?;
+        let spec = ExperimentSpec::read(&record.spec)
+            .map_err(|why| anyhow::anyhow!("experiment `{name}` cannot be read: {why}"))?;
+        let fold = match record.pruned_to {
+            0 => Fold::start(&spec, record.seed, record.created_at),
+            _ => {
+                let base = base_of(&record, &spec, store.snapshots(record.id).await?)?;
+                Fold::restore(&spec, record.seed, &base.state).ok_or_else(|| {
+                    anyhow::anyhow!(
+                        "the snapshot of experiment `{name}` at position {} is damaged: see \
+                         `rankduel verify {name}`",
+                        base.position
+                    )
+                })?
+            }
+        };
+        Ok(Self { record, spec, fold })
+    }
+
+    pub fn spec(&self) -> &ExperimentSpec {
+        &self.spec
+    }
+
+    /// Fold the log up to its head, and call `with` for each duel that an entry answered.
+    pub async fn fold(
+        mut self,
+        store: &dyn Store,
+        mut with: impl FnMut(&Answered, &LogEntry) -> Result<(), anyhow::Error> + Send,
+    ) -> Result<Fold, anyhow::Error> {
+        let fold = &mut self.fold;
+        for_each_entry(store, &self.record, fold.position(), |entry| {
+            match fold.apply_chunk(|chunk| chunk.answer(entry))? {
+                Some(answered) => with(&answered, entry),
+                None => Ok(()),
+            }
+        })
+        .await?;
+        Ok(self.fold)
+    }
+}

@@ -1,0 +1,145 @@
+//! A table of the answered pages of an experiment, for the tools of an analyst.
+
+use std::io::Write;
+
+use dueling_bandits::Answer;
+use serde::Serialize;
+
+use super::log::FoldedLog;
+use crate::clock::rfc3339;
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::fold::Answered;
+use crate::store::Store;
+
+/// How the table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum PagesFormat {
+    /// Comma-separated values with a header (RFC 4180)
+    Csv,
+    /// One JSON object a line
+    Jsonl,
+}
+
+/// The fields of [`Page`], in order.
+const COLUMNS: [&str; 10] = [
+    "position",
+    "duel",
+    "issued_at",
+    "answered_at",
+    "left",
+    "right",
+    "outcome",
+    "winner",
+    "batch",
+    "unit",
+];
+
+/// A row: a page that was answered.
+#[derive(Debug, Serialize)]
+struct Page<'a> {
+    /// Position of the log entry that answered it.
+    position: u64,
+    /// The number of the duel in the log of the server: 32 hexadecimal digits.
+    duel: String,
+    /// When it was issued, in RFC 3339.
+    issued_at: String,
+    /// When its answer was recorded, in RFC 3339.
+    answered_at: String,
+    /// The ranker on the left; on the right it is the same for a self-duel.
+    left: &'a str,
+    right: &'a str,
+    /// `left`, `right`, `tie` or `none`.
+    outcome: &'static str,
+    /// The ranker that won; empty for `tie` and `none`.
+    winner: Option<&'a str>,
+    /// Number of the batch; empty for policies without batches.
+    batch: Option<u32>,
+    /// Hash of the unit that answered: 16 hexadecimal digits, empty without a unit.
+    unit: Option<String>,
+}
+
+impl<'a> Page<'a> {
+    fn of(answered: &Answered, position: u64, recorded_at: i64, spec: &'a ExperimentSpec) -> Self {
+        let id = |ranker: u16| {
+            spec.rankers.get(usize::from(ranker)).map_or("", |ranker| ranker.id.as_str())
+        };
+        let (first, second) = (id(answered.first), id(answered.second));
+        let (left, right) = if answered.first_left { (first, second) } else { (second, first) };
+        let (outcome, winner) = match (answered.answer, answered.first_left) {
+            (Answer::First, true) | (Answer::Second, false) => ("left", Some(left)),
+            (Answer::First, false) | (Answer::Second, true) => ("right", Some(right)),
+            (Answer::Tie, _) => ("tie", None),
+            (Answer::None, _) => ("none", None),
+        };
+        Self {
+            position,
+            duel: format!("{:032x}", answered.nonce),
+            issued_at: rfc3339(answered.issued_at),
+            answered_at: rfc3339(recorded_at),
+            left,
+            right,
+            outcome,
+            winner,
+            batch: answered.batch,
+            unit: answered.unit.map(|unit| format!("{unit:016x}")),
+        }
+    }
+}
+
+/// Write a row for each answered page of the log up to now, in the order of the answers. The clicks
+/// on an interleaved page become its outcome as they do in the server. Pages whose log entries were
+/// pruned, and batches that were run elsewhere, have no row. Returns the number of rows.
+pub async fn write_pages(
+    store: &dyn Store,
+    name: &str,
+    format: PagesFormat,
+    out: &mut (dyn Write + Send),
+) -> Result<u64, anyhow::Error> {
+    let log = FoldedLog::open(store, name).await?;
+    let mut rows = 0;
+    let mut table = Table::start(format, out)?;
+    let spec = log.spec().clone();
+    log.fold(store, |answered, entry| {
+        rows += 1;
+        table.write(&Page::of(answered, entry.position, entry.recorded_at, &spec))
+    })
+    .await?;
+    table.end()?;
+    Ok(rows)
+}
+
+enum Table<'a> {
+    Csv(Box<csv::Writer<&'a mut (dyn Write + Send)>>),
+    Jsonl(&'a mut (dyn Write + Send)),
+}
+
+impl<'a> Table<'a> {
+    fn start(format: PagesFormat, out: &'a mut (dyn Write + Send)) -> Result<Self, anyhow::Error> {
+        match format {
+            PagesFormat::Csv => {
+                // by hand, so that a table without rows has its header
+                let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(out);
+                csv.write_record(COLUMNS)?;
+                Ok(Self::Csv(Box::new(csv)))
+            }
+            PagesFormat::Jsonl => Ok(Self::Jsonl(out)),
+        }
+    }
+
+    fn write(&mut self, page: &Page<'_>) -> Result<(), anyhow::Error> {
+        match self {
+            Self::Csv(csv) => Ok(csv.serialize(page)?),
+            Self::Jsonl(out) => {
+                serde_json::to_writer(&mut **out, page)?;
+                Ok(out.write_all(b"\n")?)
+            }
+        }
+    }
+
+    fn end(self) -> Result<(), anyhow::Error> {
+        match self {
+            Self::Csv(mut csv) => Ok(csv.flush()?),
+            Self::Jsonl(out) => Ok(out.flush()?),
+        }
+    }
+}

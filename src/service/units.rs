@@ -1,0 +1,42 @@
+//! Units: the users, sessions or devices that answers come from.
+//!
+//! The caller's id of a unit is hashed as it arrives, with the experiment's seed as key, and is
+//! never stored or logged itself. Whoever can read the database can still test guesses against the
+//! hashes: they are pseudonyms and not anonymous.
+
+use sha2::{Digest, Sha256};
+
+use crate::engine::loaded::LoadedExperiment;
+
+/// Longest id of a unit.
+pub const MAX_UNIT_BYTES: usize = 256;
+
+/// Hashes the units of one experiment. The same unit has different hashes in two experiments.
+#[derive(Debug, Clone, Copy)]
+pub struct UnitHasher {
+    seed: u64,
+}
+
+impl UnitHasher {
+    /// For the units of this experiment.
+    pub fn of(loaded: &LoadedExperiment) -> Self {
+        Self { seed: loaded.with_record(|record| record.seed) }
+    }
+
+    /// The hash of a unit.
+    pub fn hash(self, unit: &str) -> u64 {
+        let mut hash = Sha256::new();
+        hash.update(b"rankduel unit\0");
+        hash.update(self.seed.to_be_bytes());
+        hash.update(unit.as_bytes());
+        let hash: [u8; 32] = hash.finalize().into();
+        u64::from_be_bytes(std::array::from_fn(|index| hash[index]))
+    }
+}
+
+/// Why a unit's id is not valid; `None` if it is.
+pub fn unit_error(unit: &str) -> Option<String> {
+    let bytes = unit.len();
+    (!(1..=MAX_UNIT_BYTES).contains(&bytes))
+        .then(|| format!("a unit has 1 to {MAX_UNIT_BYTES} bytes; this one has {bytes}"))
+}

@@ -1,0 +1,183 @@
+//! A canary: two ids of one ranker. The second takes no part in the tournament.
+
+use rankduel::http::ProblemKind;
+use rankduel::service::verify::verify;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::{Client, eventually};
+use crate::support::service::Server;
+
+on_both_databases! {
+    a_canary_of_the_best_ranker_does_not_block_the_end
+    the_second_id_is_compared_with_the_first_alone
+    an_invalid_canary_is_refused
+}
+
+/// Answer a duel. `a` and its twin `a2` beat `b`, and win against each other in turn.
+async fn a_is_best(server: &Client, name: &str, duel: &Value, a_won: &mut bool) {
+    let winner = if duel["left"] != "b" && duel["right"] != "b" {
+        *a_won = !*a_won;
+        if *a_won { "a" } else { "a2" }
+    } else if duel["left"] == "b" {
+        duel["right"].as_str().expect("an id")
+    } else {
+        duel["left"].as_str().expect("an id")
+    };
+    server.answer(name, duel, if duel["left"] == winner { "left" } else { "right" }).await;
+}
+
+/// Play until the experiment concludes, for at most so many duels. Returns the duels that it took.
+async fn until_the_end(server: &Client, name: &str, most: u64) -> Option<u64> {
+    let mut a_won = false;
+    for number in 0..most {
+        let duel = server.next_duel(name).await;
+        if duel["self_duel"] == false {
+            a_is_best(server, name, &duel, &mut a_won).await;
+        }
+        let experiment = server.get(&format!("/v1/experiments/{name}")).await.json(200);
+        if experiment["status"] == "concluded" {
+            assert_eq!(experiment["winner"], "a");
+            return Some(number);
+        }
+    }
+    None
+}
+
+async fn statistics(server: &Client, name: &str) -> Value {
+    server.get(&format!("/v1/experiments/{name}/statistics")).await.json(200)
+}
+
+async fn a_canary_of_the_best_ranker_does_not_block_the_end(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let experiment = |name: &str, share: f64| {
+        json!({
+            "name": name, "rankers": ["a", "a2", "b"], "canary": ["a", "a2"], "canary_share": share,
+            "conclude_at": {"confidence": 0.95, "margin": 0}, "seed": 11,
+        })
+    };
+    server.create(&experiment("outside", 0.2)).await;
+    server.create(&experiment("inside", 0.0)).await;
+    assert!(until_the_end(&server, "outside", 400).await.is_some());
+    // as a ranker like the others, the canary is as good as the best one for ever
+    assert_eq!(until_the_end(&server, "inside", 400).await, None);
+    let canary = statistics(&server, "outside").await["canary"].clone();
+    let compared = canary["wins"].as_u64().zip(canary["losses"].as_u64());
+    let (wins, losses) = compared.expect("counts");
+    assert!(wins + losses > 0 && canary["alarm"] == false, "{canary}");
+    let verdict = server.get("/v1/experiments/outside/verdict").await.json(200);
+    assert_eq!(verdict["condorcet"], true, "{verdict}");
+    assert_eq!(verdict["rankers"][1]["possible"], false);
+    let page = server.get("/experiments/outside").await;
+    assert_eq!(page.status, 200);
+}
+
+async fn the_second_id_is_compared_with_the_first_alone(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let experiment = json!({
+        "name": "search", "rankers": ["b", "b2", "c", "d"], "canary": ["b", "b2"],
+        "policy": {"kind": "uniform"}, "conclude_at": null,
+    });
+    let created = server.create(&experiment).await;
+    assert_eq!(created["canary_share"], 0.05);
+    assert!(created["rankers"][1].get("retired").is_none(), "it is shown");
+    let mut experiment = experiment;
+    experiment["name"] = json!("often");
+    experiment["canary_share"] = json!(0.5);
+    server.create(&experiment).await;
+    let mut compared = 0_u64;
+    for _ in 0..120 {
+        let duel = server.next_duel("often").await;
+        let shown = [&duel["left"], &duel["right"]];
+        if shown.iter().any(|id| *id == "b2") {
+            assert!(shown.iter().any(|id| *id == "b"), "{duel}");
+            // its second id always wins: the counts are biased
+            server.answer("often", &duel, if shown[0] == "b2" { "left" } else { "right" }).await;
+            compared += 1;
+        } else if duel["self_duel"] == false {
+            server.answer("often", &duel, "left").await;
+        }
+    }
+    assert!((30..90).contains(&compared), "half of the duels are about 60: {compared}");
+    let found = statistics(&server, "often").await;
+    assert_eq!(
+        (&found["canary"]["losses"], &found["canary"]["wins"]),
+        (&json!(compared), &json!(0))
+    );
+    assert_eq!(found["canary"]["alarm"], true, "{found}");
+    let standings = server.standings("often").await;
+    assert_eq!(standings["rankers"][1]["retired"], true, "it plays no part");
+    let loaded = server.service.experiment("often").await.expect("an experiment");
+    let tally_of_twin: u64 = {
+        let fold = loaded.fold().expect("a fold");
+        (0..4).map(|other| fold.policy().tally().half_plays(1, other)).sum()
+    };
+    assert_eq!(tally_of_twin, 0, "the policy learns nothing from it");
+
+    // another server folds the same, from the log and from a snapshot
+    let snapshot = loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    drop(loaded);
+    server.stop().await;
+    let second = Server::start(database.connect().await).await;
+    let again = statistics(&second, "often").await;
+    assert_eq!(again["canary"], found["canary"]);
+    second.stop().await;
+    let store = database.connect().await;
+    store.save_snapshot(&snapshot).await.expect("it is kept");
+    let findings = verify(&*store, "often").await.expect("an answer");
+    assert_eq!(findings.wrong, Vec::<String>::new());
+    let server = Server::start(store).await;
+    assert_eq!(statistics(&server, "often").await["canary"], found["canary"]);
+
+    // rankers can still come and go; the canary ends with its first id
+    server.patch("often", &json!({"enlist": "e"})).await.json(200);
+    let retired = server.patch("often", &json!({"retire": "b2"})).await;
+    let problem = retired.problem(ProblemKind::RankersFixed);
+    assert!(problem["detail"].to_string().contains("canary"), "{problem}");
+    server.patch("often", &json!({"retire": "b"})).await.json(200);
+    for _ in 0..40 {
+        let duel = server.next_duel("often").await;
+        for side in ["left", "right"] {
+            assert!(duel[side] != "b2" && duel[side] != "b", "{duel}");
+        }
+    }
+    eventually("the roster", async || {
+        let verdict = server.get("/v1/experiments/often/verdict").await.json(200);
+        let retired: Vec<_> =
+            verdict["rankers"].as_array()?.iter().map(|row| row["retired"].clone()).collect();
+        (json!(retired) == json!([true, true, false, false, false])).then_some(())
+    })
+    .await;
+}
+
+async fn an_invalid_canary_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let valid = json!({
+        "name": "search", "rankers": ["a", "b", "c"], "canary": ["a", "b"],
+        "policy": {"kind": "uniform"},
+    });
+    for (member, value, pointer) in [
+        ("policy", json!({"kind": "pcomp", "horizon": 1000}), "/canary"),
+        ("rankers", json!(["a", "b"]), "/canary"),
+        ("canary_share", json!(0.6), "/canary_share"),
+        ("canary_share", json!(-0.1), "/canary_share"),
+        ("canary", Value::Null, "/canary_share"),
+    ] {
+        let mut body = valid.clone();
+        if member == "canary" {
+            body["canary_share"] = json!(0.1);
+        }
+        body[member] = value;
+        let refused = server.post("/v1/experiments", &body).await;
+        refused.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    server.create(&valid).await;
+    let policy = json!({"policy": {"kind": "pcomp", "horizon": 1000}});
+    server.patch("search", &policy).await.problem_at(ProblemKind::InvalidRequest, "/canary");
+    // as a ranker like the others, every policy can have it
+    let mut body = valid.clone();
+    body["name"] = json!("inside");
+    body["canary_share"] = json!(0);
+    body["policy"] = json!({"kind": "pcomp", "horizon": 1000});
+    server.create(&body).await;
+}

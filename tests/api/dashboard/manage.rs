@@ -1,0 +1,473 @@
+//! The pages that change something, over HTTP: each change by each scope, forged forms, errors.
+
+use rankduel::access::Scope;
+use rankduel::store::SharedStore;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::visit::{ADMIN, Visitor, key, serve};
+use crate::support::client::JSON;
+use crate::support::service::{START_MS, Server};
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+on_both_databases! {
+    every_change_needs_the_scope_the_token_and_this_site
+}
+
+/// A change: its path, its fields, and what the API says afterwards.
+struct Change {
+    path: &'static str,
+    fields: &'static [(&'static str, &'static str)],
+    after: (&'static str, Value),
+    audited: &'static str,
+}
+
+fn changes() -> Vec<Change> {
+    let change = |path, fields, pointer, value| Change {
+        path,
+        fields,
+        after: (pointer, value),
+        audited: "experiment-changed",
+    };
+    vec![
+        change("/experiments/search/manage/pause", &[], "/status", json!("paused")),
+        change("/experiments/search/manage/resume", &[], "/status", json!("running")),
+        change(
+            "/experiments/search/manage/enlist",
+            &[("ranker", "d"), ("description", "the fourth")],
+            "/rankers/3",
+            json!({"id": "d", "description": "the fourth"}),
+        ),
+        change(
+            "/experiments/search/manage/retire",
+            &[("ranker", "a")],
+            "/rankers/0",
+            json!({"id": "a", "retired": true}),
+        ),
+        change(
+            "/experiments/search/manage/policy",
+            &[("policy", "rucb"), ("parameters", "alpha=0.6")],
+            "/policy/alpha",
+            json!(0.6),
+        ),
+        change("/experiments/search/manage/conclude", &[("winner", "b")], "/winner", json!("b")),
+        Change {
+            audited: "experiment-archived",
+            ..change(
+                "/experiments/search/manage/archive",
+                &[],
+                "/archived_at",
+                json!("2026-09-21T14:13:20Z"),
+            )
+        },
+    ]
+}
+
+async fn api(server: &Server, method: &str, path: &str, body: Option<Value>) -> Value {
+    let bearer = format!("Bearer {ADMIN}");
+    let headers = [JSON, ("authorization", &*bearer), ("if-match", "*")];
+    let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+    let answer = server.send(method, path, &headers, body).await;
+    assert!(matches!(answer.status, 200 | 201), "{}: {}", answer.request, answer.text());
+    serde_json::from_slice(&answer.bytes).expect("JSON")
+}
+
+async fn create(server: &Server, name: &str) {
+    let body = json!({"name": name, "rankers": ["a", "b", "c"]});
+    api(server, "POST", "/v1/experiments", Some(body)).await;
+}
+
+async fn changes_of(server: &Server) -> Vec<Value> {
+    let page = api(server, "GET", "/v1/audit?limit=500", None).await;
+    page["entries"].as_array().expect("entries").clone()
+}
+
+/// A session of each kind of key that must not change `search`, with what it gets.
+async fn others(server: &Server, store: &SharedStore) -> Vec<(Visitor, u16)> {
+    let (reader, _) = key(store, Scope::Read, None).await;
+    let (elsewhere, _) = key(store, Scope::Admin, Some(&["other"])).await;
+    vec![
+        (Visitor::of(server), 303),
+        (Visitor::with(server, &reader).await, 403),
+        (Visitor::with(server, &elsewhere).await, 403),
+    ]
+}
+
+async fn every_change_needs_the_scope_the_token_and_this_site(database: TestDatabase) {
+    let store = database.store().await;
+    let server = serve(database.connect().await).await;
+    create(&server, "search").await;
+    let (text, id) = key(&store, Scope::Admin, None).await;
+    let visitor = Visitor::with(&server, &text).await;
+    let other_session = Visitor::with(&server, &text).await.get("/new-experiment").await.token();
+    let others = others(&server, &store).await;
+    for Change { path, fields, after: (pointer, value), audited } in changes() {
+        let form = visitor.get(path).await;
+        assert_eq!((form.status, &*form.caching), (200, "no-store"), "{path}: {}", form.html);
+        let (token, version) = (form.token(), form.hidden("version"));
+        let with = |token: &str| -> Vec<(String, String)> {
+            let mut all = vec![("form_token", token), ("version", &*version), ("step", "confirm")];
+            all.extend(fields);
+            all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let post = async |visitor: &Visitor, token: &str, headers: &[(&str, &str)]| {
+            let fields = with(token);
+            let fields: Vec<_> = fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+            visitor.send(Method::POST, path, &fields, headers).await
+        };
+        let before = changes_of(&server).await.len();
+        for (other, status) in &others {
+            assert_eq!(other.get(path).await.status, *status, "{path}");
+            let answer = post(other, &token, &[]).await;
+            assert_eq!(answer.status, *status, "{path}");
+            assert!(*status != 303 || answer.location.starts_with("/login"), "{path}");
+        }
+        for token in ["", "AAAA", &other_session, &token[..token.len() - 1]] {
+            let answer = post(&visitor, token, &[]).await;
+            assert_eq!(answer.status, 403, "{path} {token}");
+            assert!(answer.html.contains("not made for this session"), "{}", answer.html);
+        }
+        for forged in [
+            ("origin", "https://evil.example"),
+            ("origin", "null"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+        ] {
+            assert_eq!(post(&visitor, &token, &[forged]).await.status, 403, "{path} {forged:?}");
+        }
+        // The first step says what will happen, and changes nothing.
+        let mut review = with(&token);
+        review.retain(|(name, _)| name != "step");
+        let review: Vec<_> = review.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let asked = visitor.post(path, &review).await;
+        assert_eq!(asked.status, 200, "{path}: {}", asked.html);
+        assert!(asked.html.contains("What will happen"), "{path}: {}", asked.html);
+        for (name, value) in fields {
+            assert_eq!(asked.hidden(name), *value, "{path}");
+        }
+        assert_eq!(changes_of(&server).await.len(), before, "{path} was changed");
+
+        let answer = post(&visitor, &token, &[("origin", server.base())]).await;
+        assert_eq!(answer.status, 303, "{path}: {}", answer.html);
+        let (overview, action) = path.rsplit_once('/').expect("a path");
+        assert_eq!(answer.location, format!("{overview}?done={action}"));
+        let shown = visitor.get(&answer.location).await;
+        assert_eq!(shown.status, 200);
+        assert!(shown.html.contains("class=\"notice\""), "{}", shown.html);
+        let experiment = api(&server, "GET", "/v1/experiments/search", None).await;
+        assert_eq!(experiment.pointer(pointer), Some(&value), "{path}: {experiment}");
+        let entries = changes_of(&server).await;
+        assert_eq!(entries.len(), before + 1, "{path}");
+        assert_eq!(
+            (&entries[0]["who"], &entries[0]["what"], &entries[0]["experiment"]),
+            (&json!(format!("key:{id}")), &json!(audited), &json!("search"))
+        );
+        assert!(entries[0]["request_id"].is_string());
+    }
+}
+
+/// The fields of a new experiment.
+const NEW: [(&str, &str); 9] = [
+    ("name", "fresh"),
+    ("rankers", "bm25\r\n\r\n neural | two towers \r\n"),
+    ("policy", "d-ts-verdict"),
+    ("parameters", ""),
+    ("concludes", "verdict"),
+    ("confidence", "0.9"),
+    ("margin", "0.02"),
+    ("ties", "skip"),
+    ("interleaving", "team-draft"),
+];
+
+fn changed<'a>(field: &'a str, value: &'a str, token: &'a str) -> Vec<(&'a str, &'a str)> {
+    let mut fields: Vec<_> = NEW.into_iter().filter(|(name, _)| *name != field).collect();
+    fields.extend([(field, value), ("form_token", token)]);
+    fields
+}
+
+#[tokio::test]
+async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let store = database.store().await;
+    let server = serve(database.connect().await).await;
+    create(&server, "taken").await;
+    let visitor = Visitor::with(&server, ADMIN).await;
+    let form = visitor.get("/new-experiment").await;
+    let token = form.token();
+    assert!(form.html.contains("name=\"confidence\" type=\"text\" value=\"0.95\""));
+    for (field, value, message) in [
+        ("name", "No Spaces", "An experiment's name is 1 to 64"),
+        ("name", "taken", "There is an experiment `taken` already"),
+        ("rankers", "alone", "2 to 1024"),
+        ("rankers", "twice\ntwice", "ranker `twice` is listed twice"),
+        ("policy", "no-such", "There is no policy `no-such`"),
+        ("parameters", "alpha", "is not of the form name=value"),
+        ("parameters", "kind=rucb", "choose it above"),
+        ("parameters", "depth=3", "`depth`"),
+        ("confidence", "much", "Write a number with digits"),
+        ("confidence", "2", "`confidence` is 2"),
+        ("margin", "0.5", "`margin` is 0.5"),
+        ("min_days", "-1", "`min_days` is -1"),
+        ("max_days", "0", "`max_days` is 0"),
+        ("max_duels", "1.5", "1.5"),
+        ("duel_ttl_seconds", "0", "`duel_ttl_seconds` is 0"),
+        ("answer_window_seconds", "999999", "`answer_window_seconds` is 999999"),
+        ("ties", "no-such", "unknown variant"),
+        ("interleaving", "no-such", "There is no interleaving method"),
+    ] {
+        for step in ["review", "confirm"] {
+            if (value, step) == ("taken", "confirm") {
+                continue;
+            }
+            let mut fields = changed(field, value, &token);
+            fields.push(("step", step));
+            let answer = visitor.post("/new-experiment", &fields).await;
+            assert_eq!(answer.status, 422, "{field}={value}: {}", answer.html);
+            let escaped = value.replace('\n', "");
+            assert!(answer.html.replace('\n', "").contains(&escaped), "{field}={value} is kept");
+            let (beside, html) = (format!("id=\"h-{field}\""), answer.plain());
+            let at = html.find(&beside).unwrap_or_else(|| panic!("{field}"));
+            let end = html[at..].find("</div>").expect("its end");
+            let help = html[at..at + end].to_lowercase();
+            assert!(help.contains(&message.to_lowercase()), "{field}={value}: {help}");
+            assert!(answer.html.contains(&format!("href=\"#f-{field}\"")), "{field}");
+        }
+    }
+    // The name is taken by an experiment of another spec.
+    let mut fields = changed("name", "taken", &token);
+    fields.push(("step", "confirm"));
+    let answer = visitor.post("/new-experiment", &fields).await;
+    assert_eq!(answer.status, 409);
+    assert!(answer.html.contains("was created from a different request"), "{}", answer.html);
+    assert!(answer.html.contains("two towers"), "the values are kept");
+
+    let asked = visitor.post("/new-experiment", &changed("name", "fresh", &token)).await;
+    assert_eq!(asked.status, 200, "{}", asked.html);
+    assert!(asked.html.contains("will start at once"), "{}", asked.html);
+    assert!(asked.html.contains(" pages to the verdict"), "{}", asked.html);
+    let mut fields = changed("name", "fresh", &token);
+    fields.push(("step", "confirm"));
+    for _ in 0..2 {
+        // Sending it twice creates one experiment.
+        let done = visitor.post("/new-experiment", &fields).await;
+        assert_eq!((done.status, &*done.location), (303, "/experiments/fresh/manage?done=created"));
+    }
+    let made = api(&server, "GET", "/v1/experiments/fresh", None).await;
+    assert_eq!(
+        made["rankers"],
+        json!([{"id": "bm25"}, {"id": "neural", "description": "two towers"}])
+    );
+    assert_eq!(made["conclude_at"], json!({"confidence": 0.9, "margin": 0.02}));
+    assert_eq!(made["policy"]["confidence"], 0.9);
+    let created = |entry: &&Value| entry["what"] == "experiment-created";
+    assert_eq!(changes_of(&server).await.iter().filter(created).count(), 2);
+
+    // Never by itself; a key for some experiments creates only those.
+    let (limited, _) = key(&store, Scope::Admin, Some(&["mine"])).await;
+    let limited = Visitor::with(&server, &limited).await;
+    let token = limited.get("/new-experiment").await.token();
+    for (name, status) in [("theirs", 403), ("mine", 303)] {
+        let mut fields = changed("concludes", "never", &token);
+        fields.retain(|(field, _)| *field != "name");
+        fields.extend([("name", name), ("step", "confirm")]);
+        assert_eq!(limited.post("/new-experiment", &fields).await.status, status, "{name}");
+    }
+    let made = api(&server, "GET", "/v1/experiments/mine", None).await;
+    assert_eq!(made["conclude_at"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_form_of_an_older_version_is_refused_and_explained() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let server = serve(database.store().await).await;
+    create(&server, "search").await;
+    let visitor = Visitor::with(&server, ADMIN).await;
+    let form = visitor.get("/experiments/search/manage/enlist").await;
+    let (token, version) = (form.token(), form.hidden("version"));
+    let change = json!({"status": "paused"});
+    api(&server, "PATCH", "/v1/experiments/search", Some(change)).await;
+    for step in ["review", "confirm"] {
+        let fields =
+            [("form_token", &*token), ("version", &*version), ("ranker", "late"), ("step", step)];
+        let answer = visitor.post("/experiments/search/manage/enlist", &fields).await;
+        assert_eq!(answer.status, if step == "review" { 422 } else { 412 });
+        assert!(answer.html.contains("Somebody has changed the experiment"), "{}", answer.html);
+        assert!(answer.html.contains("value=\"late\""), "the value is kept");
+        assert_ne!(answer.hidden("version"), version, "the form has the newest version");
+    }
+    // A change without fields asks again.
+    let fields = [("form_token", &*token), ("version", &*version), ("step", "confirm")];
+    let answer = visitor.post("/experiments/search/manage/resume", &fields).await;
+    assert_eq!(answer.status, 412);
+    let fields =
+        [("form_token", &*token), ("version", &*answer.hidden("version")), ("step", "confirm")];
+    assert_eq!(visitor.post("/experiments/search/manage/resume", &fields).await.status, 303);
+    // What the state does not allow is refused with the reason.
+    for (action, reason) in [("resume", "is running"), ("archive", "Conclude it first")] {
+        let path = format!("/experiments/search/manage/{action}");
+        let page = visitor.get(&path).await;
+        assert!(page.html.contains(reason), "{action}: {}", page.html);
+        assert!(!page.html.contains("What will happen"), "{action}");
+    }
+    for (path, fields, message) in [
+        ("retire", [("ranker", "nobody")], "has no ranker `nobody`"),
+        ("enlist", [("ranker", "a")], "has a ranker `a`"),
+        ("conclude", [("winner", "nobody")], "has no ranker `nobody`"),
+        ("policy", [("policy", "no-such")], "no policy `no-such`"),
+    ] {
+        let path = format!("/experiments/search/manage/{path}");
+        let form = visitor.get(&path).await;
+        let (token, version) = (form.token(), form.hidden("version"));
+        let mut all = vec![("form_token", &*token), ("version", &*version), ("step", "confirm")];
+        all.extend(fields);
+        let description = [("description", "another")];
+        all.extend(description);
+        let answer = visitor.post(&path, &all).await;
+        assert!(matches!(answer.status, 409 | 422), "{path}: {}", answer.status);
+        assert!(answer.plain().contains(message), "{path}: {}", answer.html);
+    }
+    for path in ["/experiments/none/manage", "/experiments/search/manage/explode"] {
+        assert_eq!(visitor.get(path).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn keys_are_made_shown_once_and_revoked() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let store = database.store().await;
+    let server = serve(database.connect().await).await;
+    create(&server, "search").await;
+    let visitor = Visitor::with(&server, ADMIN).await;
+    let token = visitor.get("/keys/new").await.token();
+    let fields = [
+        ("form_token", &*token),
+        ("name", "backend <1>"),
+        ("scopes", "decide"),
+        ("scopes", "read"),
+        ("experiments", "search, other"),
+        ("expires_in_days", "30"),
+    ];
+    let asked = visitor.post("/keys/new", &fields).await;
+    assert_eq!(asked.status, 200);
+    assert!(asked.html.contains("backend &lt;1&gt;") && asked.html.contains("decide read"));
+    assert_eq!(store.api_keys().await.unwrap().len(), 0);
+    for (name, value, message) in [
+        ("name", "", "the name of a key has 1 to 100"),
+        ("scopes", "", "a key needs at least one scope"),
+        ("experiments", "No Name", "an experiment&#39;s name"),
+        ("expires_in_days", "0", "after 1 to 36500 days"),
+        ("expires_in_days", "x", "a whole number of days"),
+    ] {
+        let mut wrong: Vec<_> = fields.into_iter().filter(|(own, _)| *own != name).collect();
+        wrong.push(("step", "confirm"));
+        if name != "scopes" {
+            wrong.push((name, value));
+        }
+        let answer = visitor.post("/keys/new", &wrong).await;
+        assert_eq!(answer.status, 422, "{name}");
+        let html = answer.html.replace('\'', "&#39;").to_lowercase();
+        assert!(html.contains(message), "{name}: {html}");
+    }
+    let mut confirmed = fields.to_vec();
+    confirmed.push(("step", "confirm"));
+    let made = visitor.post("/keys/new", &confirmed).await;
+    assert_eq!((made.status, &*made.caching), (200, "no-store"));
+    let start = made.html.find("<code id=\"key\">").expect("the key") + "<code id=\"key\">".len();
+    let text = made.html[start..].split('<').next().expect("its end").to_owned();
+    let record = store.api_keys().await.unwrap().remove(0);
+    assert_eq!(
+        (&*record.name, &*record.scopes, record.expires_at),
+        ("backend <1>", "decide read", Some(START_MS + 30 * 86_400_000))
+    );
+    assert_eq!(record.experiments, Some(vec!["search".to_owned(), "other".to_owned()]));
+    // The key is valid at once, and shown nowhere again.
+    let bearer = format!("Bearer {text}");
+    let read = async || {
+        let headers = [("authorization", &*bearer)];
+        server.send("GET", "/v1/experiments/search", &headers, Vec::new()).await.status
+    };
+    assert_eq!(read().await, 200);
+    let list = visitor.get("/keys").await;
+    assert!(list.html.contains(&record.id) && !list.html.contains(&text), "{}", list.html);
+    let audit = visitor.get("/audit").await;
+    assert!(audit.html.contains("key-created") && !audit.html.contains(&text));
+
+    let path = format!("/keys/{}/revoke", record.id);
+    let asked = visitor.get(&path).await;
+    assert!(asked.html.contains("within ten seconds"), "{}", asked.html);
+    let confirm = [("form_token", &*token), ("step", "confirm")];
+    assert_eq!(visitor.post(&path, &confirm[1..]).await.status, 403);
+    assert_eq!(visitor.post(&path, &confirm[..1]).await.status, 200, "the question again");
+    assert_eq!(read().await, 200);
+    assert_eq!(visitor.post(&path, &confirm).await.location, "/keys?done=revoked");
+    assert_eq!(read().await, 401);
+    assert_eq!(visitor.get("/keys/00000000/revoke").await.status, 404);
+    let entries = changes_of(&server).await;
+    let what: Vec<_> = entries.iter().map(|entry| entry["what"].as_str().unwrap()).collect();
+    assert_eq!(what, ["key-revoked", "key-created", "experiment-created"]);
+    assert!(entries[0]["who"].as_str().unwrap().starts_with("key:"));
+}
+
+#[tokio::test]
+async fn keys_and_the_whole_audit_log_need_a_key_for_all_experiments() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let store = database.store().await;
+    let (limited, _) = key(&store, Scope::Admin, Some(&["search"])).await;
+    let (reader, _) = key(&store, Scope::Read, None).await;
+    let server = serve(database.connect().await).await;
+    for name in ["search", "secret"] {
+        create(&server, name).await;
+    }
+    let (limited, reader) =
+        (Visitor::with(&server, &limited).await, Visitor::with(&server, &reader).await);
+    let token = limited.get("/new-experiment").await.token();
+    for path in
+        ["/keys", "/keys/new", "/keys/00000000/revoke", "/audit", "/audit?experiment=secret"]
+    {
+        assert_eq!(limited.get(path).await.status, 403, "{path}");
+        assert_eq!(reader.get(path).await.status, 403, "{path}");
+        assert_eq!(Visitor::of(&server).get(path).await.status, 303, "{path}");
+    }
+    let fields =
+        [("form_token", &*token), ("name", "more"), ("scopes", "admin"), ("step", "confirm")];
+    assert_eq!(limited.post("/keys/new", &fields).await.status, 403);
+    assert_eq!(store.api_keys().await.unwrap().len(), 2);
+    let own = limited.get("/audit?experiment=search").await;
+    assert!(own.status == 200 && own.html.contains("experiment-created"), "{}", own.html);
+    assert!(!own.html.contains("secret"));
+    // Readers see no way to change anything; others do.
+    for (visitor, manages, all) in [
+        (&reader, false, false),
+        (&limited, true, false),
+        (&Visitor::with(&server, ADMIN).await, true, true),
+    ] {
+        let page = visitor.get("/experiments/search").await;
+        assert_eq!(page.html.contains("/experiments/search/manage"), manages);
+        assert_eq!(page.html.contains("href=\"/keys\""), all);
+        assert_eq!(visitor.get("/").await.html.contains("/new-experiment"), manages);
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_keys_is_managed_by_everybody_and_makes_no_first_key() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let store = database.store().await;
+    let server = Server::start(database.connect().await).await;
+    server.create(&json!({"name": "search", "rankers": ["a", "b"]})).await;
+    let visitor = Visitor::of(&server);
+    let form = visitor.get("/experiments/search/manage/pause").await;
+    let (token, version) = (form.token(), form.hidden("version"));
+    let fields = [("form_token", &*token), ("version", &*version), ("step", "confirm")];
+    let path = "/experiments/search/manage/pause";
+    assert_eq!(visitor.post(path, &fields[1..]).await.status, 403);
+    let forged = [("origin", "https://evil.example")];
+    assert_eq!(visitor.send(Method::POST, path, &fields, &forged).await.status, 403);
+    assert_eq!(visitor.post(path, &fields).await.status, 303);
+    let page = server.get("/v1/audit").await.json(200);
+    assert_eq!(page["entries"][0]["who"], "anyone");
+    assert!(visitor.get("/keys").await.html.contains("Make the first one on the command line"));
+    let fields =
+        [("form_token", &*token), ("name", "mine"), ("scopes", "admin"), ("step", "confirm")];
+    assert_eq!(visitor.post("/keys/new", &fields).await.status, 403);
+    assert_eq!(store.api_keys().await.unwrap().len(), 0);
+}

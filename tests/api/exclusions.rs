@@ -1,0 +1,301 @@
+//! Units that are excluded afterwards: the log is folded anew without their answers.
+
+use rankduel::access::Actor;
+use rankduel::http::ProblemKind;
+use rankduel::service::transfer::{Import, export, import};
+use rankduel::service::verify::verify;
+use rankduel::store::AuditNote;
+use serde_json::{Value, json};
+
+use crate::support::client::{Answer, Client, JSON, eventually, steady};
+use crate::support::service::Server;
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+on_both_databases! {
+    an_excluded_unit_does_not_count
+    every_server_and_every_copy_excludes_the_same_units
+    a_policy_that_runs_in_batches_goes_on
+    a_conclusion_stays
+    an_invalid_exclusion_is_refused
+}
+
+const REASON: &str = "clicks on everything";
+
+async fn exclude(server: &Client, name: &str, units: Value, hashes: Value) -> Answer {
+    let exclude = json!({"units": units, "hashes": hashes, "reason": REASON});
+    server.patch(name, &json!({"exclude": exclude})).await
+}
+
+/// A duel that is shown to `unit`, and that `winner` wins.
+async fn wins(server: &Client, name: &str, unit: &str, winner: &str) {
+    let path = format!("/v1/experiments/{name}/next-duel");
+    let duel = server.post(&path, &json!({"unit": unit})).await.json(200);
+    server.answer(name, &duel, if duel["left"] == winner { "left" } else { "right" }).await;
+}
+
+async fn verdict(server: &Client, name: &str) -> Value {
+    server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
+}
+
+/// What the verdict says of itself, at every server the same.
+async fn found(server: &Client, name: &str) -> [Value; 6] {
+    let verdict = verdict(server, name).await;
+    ["position", "duels", "state", "winners", "decided_after_duels", "rests_on"]
+        .map(|member| verdict[member].clone())
+}
+
+async fn an_excluded_unit_does_not_count(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    // half of the answers come from machines, which change their id from page to page
+    for number in 0..40 {
+        wins(&server, "search", &format!("person-{number}"), "a").await;
+        wins(&server, "search", &format!("machine-{}", number % 10), "b").await;
+    }
+    let before = verdict(&server, "search").await;
+    assert_eq!((&before["rests_on"]["answers"], &before["duels"]), (&json!(50), &json!(80)));
+    let units = before["rests_on"]["heaviest_units"].as_array().expect("units");
+    let hash = units[0]["unit"].clone();
+    assert_eq!(units[0]["answers"], 4);
+
+    let changed = exclude(&server, "search", json!([]), json!([hash])).await;
+    assert_eq!(changed.header("etag"), Some("\"2\""));
+    assert_eq!(changed.json(200)["exclusions"], json!([{"units": 1, "reason": REASON}]));
+    let one = verdict(&server, "search").await;
+    assert_eq!((&one["rests_on"]["answers"], &one["duels"]), (&json!(49), &json!(76)));
+    assert_eq!(one["rests_on"]["left_out_excluded"], 4);
+
+    let machines: Vec<_> = (0..10).map(|number| format!("machine-{number}")).collect();
+    let changed = exclude(&server, "search", json!(machines), json!([])).await.json(200);
+    let units = [&changed["exclusions"][0]["units"], &changed["exclusions"][1]["units"]];
+    assert_eq!(units, [1, 9], "one was excluded before");
+    let after = verdict(&server, "search").await;
+    let rests_on = &after["rests_on"];
+    assert_eq!((&rests_on["answers"], &after["duels"]), (&json!(40), &json!(40)));
+    assert_eq!(
+        (&rests_on["left_out_excluded"], &rests_on["excluded_units"]),
+        (&json!(40), &json!(10))
+    );
+    assert_eq!(rests_on["heaviest_units"][0]["answers"], 1);
+    assert!(rests_on["assumptions"].to_string().contains("Which units were excluded"));
+    assert_eq!((&after["winners"], &after["state"]), (&json!(["a"]), &json!("decided")));
+    let standings = server.standings("search").await;
+    assert_eq!(
+        standings["wins"],
+        json!([[0, 40], [0, 0]]),
+        "the policy has learnt from the others"
+    );
+
+    // later answers do not count either
+    wins(&server, "search", "machine-3", "b").await;
+    assert_eq!(verdict(&server, "search").await["rests_on"]["left_out_excluded"], 41);
+    assert_eq!(server.standings("search").await["wins"], json!([[0, 40], [0, 0]]));
+    // the same exclusion again is none
+    let again = exclude(&server, "search", json!(machines), json!([])).await.json(200);
+    assert_eq!(again["version"], 3);
+    let audit = server.get("/v1/audit?experiment=search").await.text();
+    assert!(audit.contains(REASON) && audit.contains(hash.as_str().expect("a hash")), "{audit}");
+    assert!(!audit.contains("machine-3"), "{audit}");
+    let page = server.get("/experiments/search").await.text();
+    assert!(page.contains("10 excluded units had 41 answers"), "{page}");
+}
+
+async fn every_server_and_every_copy_excludes_the_same_units(database: TestDatabase) {
+    let first = Server::start(database.store().await).await;
+    let second = Server::start(database.connect().await).await;
+    let experiment = json!({
+        "name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "d-ts"}, "seed": 3,
+        "conclude_at": null,
+    });
+    first.create(&experiment).await;
+    for number in 0..60 {
+        let server = if number % 2 == 0 { &first } else { &second };
+        let unit = format!("u-{}", number % 13);
+        let path = "/v1/experiments/search/next-duel";
+        let duel = server.post(path, &json!({"unit": unit})).await.json(200);
+        if duel["self_duel"] == false {
+            server.answer("search", &duel, if number % 3 == 0 { "left" } else { "right" }).await;
+        }
+    }
+    // a duel that is in flight during the exclusion
+    let path = "/v1/experiments/search/next-duel";
+    let open = loop {
+        let duel = second.post(path, &json!({"unit": "u-1"})).await.json(200);
+        if duel["self_duel"] == false {
+            break duel;
+        }
+    };
+    exclude(&first, "search", json!(["u-1", "u-2"]), json!([])).await.json(200);
+    let excluded = async |server: &Server| {
+        let verdict = found(server, "search").await;
+        (verdict[5]["excluded_units"] == 2).then_some(verdict)
+    };
+    eventually("the exclusion at the other server", async || excluded(&second).await).await;
+    second.answer("search", &open, "left").await;
+    for number in 0..10 {
+        wins(&second, "search", &format!("v-{number}"), "a").await;
+    }
+    let level = async || {
+        let (one, other) = (found(&first, "search").await, found(&second, "search").await);
+        (one[0] == other[0]).then_some((one, other))
+    };
+    let (one, other) = eventually("the servers to be level", level).await;
+    assert_eq!(one, other);
+    assert!(one[5]["left_out_excluded"].as_u64() > Some(1), "{one:?}");
+    first.stop().await;
+    second.stop().await;
+
+    // a server that folds the whole log, then one that starts from a snapshot
+    let third = Server::start(database.connect().await).await;
+    let whole = found(&third, "search").await;
+    assert_eq!(whole[5], one[5], "self-duels may have been appended since");
+    let loaded = third.service.experiment("search").await.expect("an experiment");
+    let snapshot = loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    drop(loaded);
+    third.stop().await;
+    let store = database.connect().await;
+    store.save_snapshot(&snapshot).await.expect("it is kept");
+    let findings = verify(&*store, "search").await.expect("an answer");
+    assert_eq!((findings.wrong, findings.snapshots), (Vec::<String>::new(), 1));
+    let fourth = Server::start(store).await;
+    assert_eq!(found(&fourth, "search").await, whole, "from the snapshot");
+    fourth.stop().await;
+
+    // a copy in a database of the other kind
+    let store = database.connect().await;
+    let mut file = Vec::new();
+    export(&*store, "search", &mut file).await.expect("a file");
+    let other = fresh_database(match database.kind {
+        Kind::Sqlite => Kind::Postgres,
+        Kind::Postgres => Kind::Sqlite,
+    })
+    .await;
+    let copy = other.store().await;
+    let imported = import(&*copy, &mut &file[..], None, None).await.expect("an import");
+    assert!(matches!(imported, Import::New { .. }));
+    let findings = verify(&*copy, "search").await.expect("an answer");
+    assert_eq!(findings.wrong, Vec::<String>::new());
+    let fifth = Server::start(copy).await;
+    assert_eq!(found(&fifth, "search").await, whole, "from the copy");
+
+    // a file whose record excludes another unit than its log
+    let mut lines: Vec<Value> = String::from_utf8(file)
+        .expect("text")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    lines[0]["spec"]["exclusions"][0]["units"][0] = json!("0000000000000001");
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let refused = import(&*store, &mut text.as_bytes(), Some("other"), None).await;
+    let error = refused.expect_err("another unit than in the log").to_string();
+    assert!(error.contains("excludes other units"), "{error}");
+}
+
+async fn a_policy_that_runs_in_batches_goes_on(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let policy = json!({"kind": "pcomp", "horizon": 100, "batches": 3});
+    let mut body = steady("search", &["a", "b", "c"]);
+    body["policy"] = policy;
+    server.create(&body).await;
+    let batch = async || server.get("/v1/experiments/search/batch").await.json(200);
+    let mut number = 0;
+    while batch().await["number"] == 1 {
+        wins(&server, "search", &format!("u-{}", number % 5), "a").await;
+        number += 1;
+        assert!(number < 1000, "the first batch does not end");
+    }
+    exclude(&server, "search", json!(["u-0"]), json!([])).await.json(200);
+    let open = batch().await;
+    assert_eq!(open["number"], 1, "the excluded answers are missing again: {open}");
+    // the batch ends once more, by results that were obtained elsewhere
+    let pairs = open["pairs"].as_array().expect("pairs");
+    let results: Vec<_> = pairs
+        .iter()
+        .map(|pair| {
+            let missing = pair["needed"].as_u64().unwrap() - pair["answered"].as_u64().unwrap();
+            json!({"left": pair["left"], "right": pair["right"], "left_wins": missing,
+                "right_wins": 0, "ties": 0})
+        })
+        .collect();
+    let posted = json!({"batch": 1, "results": results});
+    let posted = server.post("/v1/experiments/search/batch/results", &posted).await.json(200);
+    assert_eq!(posted["status"], "recorded");
+    assert_ne!(batch().await["number"], 1);
+    let store = database.connect().await;
+    assert_eq!(verify(&*store, "search").await.expect("an answer").wrong, Vec::<String>::new());
+}
+
+async fn a_conclusion_stays(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["conclude_at"] = json!({"confidence": 0.95});
+    server.create(&body).await;
+    let concluded = async || {
+        let experiment = server.get("/v1/experiments/search").await.json(200);
+        (experiment["status"] == "concluded").then_some(experiment)
+    };
+    for number in 0..40 {
+        if concluded().await.is_some() {
+            break;
+        }
+        wins(&server, "search", &format!("u-{number}"), "a").await;
+    }
+    eventually("the conclusion", concluded).await;
+    let units: Vec<_> = (0..40).map(|number| format!("u-{number}")).collect();
+    let experiment = exclude(&server, "search", json!(units), json!([])).await.json(200);
+    assert_eq!((&experiment["status"], &experiment["winner"]), (&json!("concluded"), &json!("a")));
+    let verdict = verdict(&server, "search").await;
+    assert_eq!((&verdict["winners"], &verdict["duels"]), (&json!([]), &json!(0)));
+    assert_eq!(verdict["concluded"]["automatic"], true);
+    let sentence = verdict["sentence"].as_str().expect("a sentence");
+    assert!(sentence.contains("Without the answers of the excluded units"), "{sentence}");
+}
+
+async fn an_invalid_exclusion_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    wins(&server, "search", "u-1", "a").await;
+    let many: Vec<_> = (0..4097).map(|number| format!("u-{number}")).collect();
+    for (body, pointer) in [
+        (json!({"reason": REASON}), "/exclude"),
+        (json!({"units": [], "hashes": [], "reason": REASON}), "/exclude"),
+        (json!({"units": ["u-1"]}), "/exclude"),
+        (json!({"units": ["u-1"], "reason": ""}), "/exclude/reason"),
+        (json!({"units": ["u-1"], "reason": "x".repeat(501)}), "/exclude/reason"),
+        (json!({"units": ["u-1", ""], "reason": REASON}), "/exclude/units/1"),
+        (json!({"hashes": ["7f3a"], "reason": REASON}), "/exclude/hashes/0"),
+        (json!({"units": many, "reason": REASON}), "/exclude"),
+    ] {
+        let body = json!({"exclude": body});
+        server.patch("search", &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    let valid = json!({"units": ["u-1"], "reason": REASON});
+    let both = json!({"exclude": valid, "status": "paused"});
+    server.patch("search", &both).await.problem_at(ProblemKind::InvalidRequest, "/exclude");
+    let body = json!({"exclude": valid}).to_string().into_bytes();
+    let path = "/v1/experiments/search";
+    server
+        .send("PATCH", path, &[JSON], body.clone())
+        .await
+        .problem(ProblemKind::PreconditionRequired);
+    let stale = [JSON, ("if-match", "\"7\"")];
+    server.send("PATCH", path, &stale, body).await.problem(ProblemKind::PreconditionFailed);
+    assert_eq!(server.get(path).await.json(200)["version"], 1);
+
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    let loaded = server.service.experiment("search").await.expect("an experiment");
+    let snapshot = loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    let store = database.connect().await;
+    store.save_snapshot(&snapshot).await.expect("it is kept");
+    let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);
+    assert!(store.prune(loaded.id, 1, snapshot.format, &note).await.expect("an answer"));
+    let refused = exclude(&server, "search", json!(["u-1"]), json!([])).await;
+    let problem = refused.problem(ProblemKind::CannotReplay);
+    assert!(
+        problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")),
+        "{problem}"
+    );
+    assert_eq!(server.send("DELETE", path, &[], Vec::new()).await.status, 204);
+    let refused = exclude(&server, "search", json!(["u-1"]), json!([])).await;
+    refused.problem(ProblemKind::ExperimentArchived);
+}

@@ -1,0 +1,166 @@
+//! A server that waits while it starts: it says what for, names who is in its way, and a signal
+//! ends it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use crate::support::client::eventually;
+use crate::support::server::{Process, rankduel};
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+/// A server that does not listen yet.
+struct Starting {
+    child: Child,
+    log: Arc<Mutex<String>>,
+}
+
+impl Starting {
+    fn new(url: &str) -> Self {
+        let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
+        command.env("RANKDUEL_DATABASE_URL", url).stdout(Stdio::null());
+        let mut child = command.spawn().expect("the program");
+        let log = Arc::new(Mutex::new(String::new()));
+        let (lines, kept) =
+            (BufReader::new(child.stderr.take().expect("its log")), Arc::clone(&log));
+        std::thread::spawn(move || {
+            for line in lines.lines().map_while(Result::ok) {
+                *kept.lock().unwrap() += &format!("{line}\n");
+            }
+        });
+        Self { child, log }
+    }
+
+    fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Wait until the log has each of `parts`.
+    async fn says(&self, parts: &[&str]) {
+        eventually(&format!("{parts:?} in the log"), async || {
+            let log = self.log();
+            parts.iter().all(|part| log.contains(part)).then_some(())
+        })
+        .await;
+    }
+
+    async fn exit_code(&mut self) -> Option<i32> {
+        let child = &mut self.child;
+        eventually("the end of the program", async || child.try_wait().expect("a status"))
+            .await
+            .code()
+    }
+
+    /// Send a signal; the program must end as a server that was stopped while it started.
+    async fn stop(mut self, signal: &str) {
+        let kill = format!("kill -{signal} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        assert_eq!(self.exit_code().await, Some(0), "{}", self.log());
+        self.says(&["stopped while starting"]).await;
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        // Both fail if the process has already ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn starts_and_stops(database: &TestDatabase) {
+    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env("RANKDUEL_DATABASE_URL", &database.url);
+    let process = Process::start(command);
+    process.signal("TERM");
+    assert_eq!(process.wait().0, Some(0));
+}
+
+/// Backends of servers that migrate.
+const MIGRATING: &str = "select count(*) from pg_stat_activity
+     where datname = current_database() and application_name = 'rankduel'";
+/// The backend that holds a table, as `pg_stat_activity` shows it to others.
+const HOLDER: &str = "select pid::bigint from pg_stat_activity
+     where datname = current_database() and state = 'idle in transaction'";
+
+#[tokio::test]
+async fn a_migration_names_the_lock_that_it_waits_for_and_leaves_no_backend_behind() {
+    let database = fresh_database(Kind::Postgres).await;
+    database.store().await.close().await;
+    let held = database.hold("begin; lock table _sqlx_migrations").await;
+    let holder = database.count(HOLDER).await;
+    for signal in ["TERM", "INT"] {
+        let server = Starting::new(&database.url);
+        let release = format!("select pg_terminate_backend({holder})");
+        server
+            .says(&[
+                "waiting for the migration of the database's schema",
+                &format!("backend {holder} "),
+                "a lock on the table _sqlx_migrations",
+                &release,
+            ])
+            .await;
+        server.stop(signal).await;
+        // A backend that went on waiting would block everybody who wants the table after it.
+        eventually("the backend to end", async || {
+            (database.count(MIGRATING).await == 0).then_some(())
+        })
+        .await;
+    }
+    drop(held);
+    starts_and_stops(&database).await;
+}
+
+/// A pooler, or a network that lost the client, leaves the lock of a migration in a session that
+/// does nothing.
+#[tokio::test]
+async fn a_lock_of_migrations_that_nobody_uses_is_an_error_that_says_how_to_release_it() {
+    const KEY: &str = "select (classid::bigint << 32) | objid::bigint from pg_locks
+         where locktype = 'advisory' and granted and database =
+             (select oid from pg_database where datname = current_database())
+         union all select 0 order by 1 desc limit 1";
+    let database = fresh_database(Kind::Postgres).await;
+    database.store().await.close().await;
+
+    // The key of the lock, as a server that migrates holds it.
+    let table = database.hold("begin; lock table _sqlx_migrations").await;
+    let migrating = Starting::new(&database.url);
+    let key =
+        eventually("the lock", async || Some(database.count(KEY).await).filter(|key| *key != 0))
+            .await;
+    // Another server waits for the one that is at work, and is not told that the lock is lost.
+    let second = Starting::new(&database.url);
+    second.says(&["the lock of migrations"]).await;
+    second.stop("TERM").await;
+    migrating.stop("TERM").await;
+    eventually("the backends to end", async || {
+        (database.count(MIGRATING).await == 0).then_some(())
+    })
+    .await;
+    drop(table);
+
+    let lost = database.hold_text(format!("select pg_advisory_lock({key})")).await;
+    let mut server = Starting::new(&database.url);
+    assert_eq!(server.exit_code().await, Some(1), "{}", server.log());
+    server.says(&["rankduel: the schema of the database cannot be updated", "idle for"]).await;
+    let log = server.log();
+    let error = log.lines().find(|line| line.starts_with("rankduel: ")).expect("an error");
+    let (_, release) = error.split_once("release the lock with: ").expect("how to release it");
+    database.execute_text(release.to_owned()).await;
+    starts_and_stops(&database).await;
+    drop(lost);
+}
+
+/// Something accepts connections and never answers.
+#[tokio::test]
+async fn a_signal_ends_a_server_whose_database_does_not_answer() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://somebody@{}/db?sslmode=disable", silent.local_addr().unwrap());
+    let server = Starting::new(&url);
+    server.says(&["not serving yet", "waiting for"]).await;
+    server.stop("TERM").await;
+
+    let mut unattended = Starting::new(&url);
+    assert_eq!(unattended.exit_code().await, Some(1), "{}", unattended.log());
+    unattended.says(&["the database did not respond within"]).await;
+}

@@ -1,0 +1,316 @@
+//! Which answers the verdict counts: one of each unit, and only those of complete cohorts.
+
+use std::time::Duration;
+
+use rankduel::http::ProblemKind;
+use rankduel::service::ServiceSettings;
+use serde_json::{Value, json};
+
+use crate::support::client::{Client, eventually, steady};
+use crate::support::service::{Server, Settings};
+use crate::support::{Kind, TestDatabase};
+
+on_both_databases! {
+    a_unit_counts_once
+    a_machine_is_named
+    the_unit_of_the_duel_stands
+    a_client_id_is_a_unit
+    an_answer_counts_once_no_other_can_come
+    a_server_that_is_alone_knows_when_all_have_answered
+    two_servers_count_the_same_cohorts
+    a_late_answer_teaches_the_policy_only
+    an_invalid_unit_or_window_is_refused
+}
+
+async fn verdict(server: &Client, name: &str) -> Value {
+    server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
+}
+
+async fn counted(server: &Client, name: &str) -> (u64, u64) {
+    let rests_on = verdict(server, name).await["rests_on"].clone();
+    let number = |field: &str| rests_on[field].as_u64().expect("a number");
+    (number("answers"), number("waiting"))
+}
+
+/// A duel between two rankers that is shown to `unit`.
+async fn duel_for(server: &Client, name: &str, unit: Option<&str>) -> Value {
+    let body = unit.map_or_else(|| json!({}), |unit| json!({"unit": unit}));
+    server.post(&format!("/v1/experiments/{name}/next-duel"), &body).await.json(200)
+}
+
+/// Answer a duel: `a` wins.
+async fn a_wins(server: &Client, name: &str, duel: &Value, unit: Option<&str>) {
+    let outcome = if duel["left"] == "a" { "left" } else { "right" };
+    let mut body = json!({"duel_id": duel["duel_id"], "outcome": outcome});
+    if let Some(unit) = unit {
+        body["unit"] = json!(unit);
+    }
+    let answer = server.feedback(name, &body).await.json(200);
+    assert_eq!(answer["status"], "recorded", "{answer}");
+}
+
+async fn a_unit_counts_once(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for name in ["one", "many", "nobody"] {
+        server.create(&steady(name, &["a", "b"])).await;
+        for number in 0..40 {
+            let unit = match name {
+                "one" => Some("u-1".to_owned()),
+                "many" => Some(format!("u-{number}")),
+                _ => None,
+            };
+            let duel = duel_for(&server, name, unit.as_deref()).await;
+            a_wins(&server, name, &duel, None).await;
+        }
+    }
+    let one = verdict(&server, "one").await;
+    assert_eq!((&one["state"], &one["duels"]), (&json!("open"), &json!(40)), "{one}");
+    assert_eq!(one["rests_on"]["answers"], 1);
+    assert_eq!(one["rests_on"]["left_out_repeated_unit"], 39);
+    let many = verdict(&server, "many").await;
+    assert_eq!(many["state"], "decided", "{many}");
+    assert_eq!(
+        (&many["rests_on"]["answers"], &many["rests_on"]["units"]),
+        (&json!(40), &json!(40))
+    );
+    assert_eq!(many["rests_on"]["with_unit"], 1.0);
+    let nobody = verdict(&server, "nobody").await;
+    assert_eq!(
+        (&nobody["state"], &nobody["rests_on"]["with_unit"]),
+        (&json!("decided"), &json!(0.0))
+    );
+    let assumptions = nobody["rests_on"]["assumptions"].to_string();
+    assert!(assumptions.contains("Answers without a unit"), "{assumptions}");
+    let standings = server.standings("one").await;
+    assert_eq!(standings["duels"], 40, "the policy learns from all");
+}
+
+async fn a_machine_is_named(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    for number in 0..60 {
+        let duel = duel_for(&server, "search", Some("clicks-the-first")).await;
+        server.answer("search", &duel, "left").await;
+        let duel = duel_for(&server, "search", Some("likes-a")).await;
+        a_wins(&server, "search", &duel, None).await;
+        let duel = duel_for(&server, "search", Some(&format!("u-{number}"))).await;
+        a_wins(&server, "search", &duel, None).await;
+    }
+    let verdict = verdict(&server, "search").await;
+    let heaviest = verdict["rests_on"]["heaviest_units"].as_array().expect("a list").clone();
+    assert_eq!(heaviest.len(), 10);
+    let of = |machine: bool| -> Vec<u64> {
+        let units = heaviest.iter().filter(|unit| unit["is_machine"] == machine);
+        units.map(|unit| unit["answers"].as_u64().expect("a number")).collect()
+    };
+    assert_eq!(of(true), [60], "{heaviest:?}");
+    assert_eq!(of(false)[0], 60, "who always prefers `a` can be a person");
+    let effect = &verdict["effects"][0];
+    let duels = effect["wins"].as_f64().zip(effect["losses"].as_f64()).map(|(w, l)| w + l);
+    assert_eq!(duels, Some(62.0), "the effect counts one duel of each unit: {effect}");
+    let page = server.get("/experiments/search").await.text();
+    assert!(page.contains("is a machine"), "{page}");
+    // 61 or 62 answers count, and `a` won all but one of them at most
+    let stands = verdict["rests_on"]["holds_unless_lost"].as_f64().expect("a share");
+    assert!((0.4..=0.5).contains(&stands), "{stands}");
+    assert!(page.contains("It holds unless more than"), "{page}");
+}
+
+async fn the_unit_of_the_duel_stands(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    for number in 0..3 {
+        let duel = duel_for(&server, "search", Some("shown-to")).await;
+        a_wins(&server, "search", &duel, Some(&format!("answered-by-{number}"))).await;
+    }
+    assert_eq!(counted(&server, "search").await, (1, 0));
+    for number in 0..3 {
+        let duel = server.pair("search").await;
+        a_wins(&server, "search", &duel, Some(&format!("u-{number}"))).await;
+        // a repeat need not name the unit
+        let outcome = if duel["left"] == "a" { "left" } else { "right" };
+        let repeat = json!({"duel_id": duel["duel_id"], "outcome": outcome});
+        assert_eq!(server.feedback("search", &repeat).await.json(200)["status"], "duplicate");
+    }
+    assert_eq!(counted(&server, "search").await, (4, 0));
+    // another server folds the same from the log
+    let second = Server::start(database.connect().await).await;
+    let (first, second) = (verdict(&server, "search").await, verdict(&second, "search").await);
+    assert_eq!(first["rests_on"], second["rests_on"]);
+}
+
+async fn a_client_id_is_a_unit(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    let documents = |ranker: &str| (0..10).map(|n| format!("{ranker}{n}")).collect::<Vec<_>>();
+    for client in ["c-1", "c-1", "c-2"] {
+        let body = json!({
+            "rankings": {"a": documents("a"), "b": documents("b")},
+            "length": 10,
+        });
+        let path = "/v1/experiments/search/next-duel";
+        let page = server.post(path, &body).await.json(200);
+        let event = json!({
+            "action_name": "click",
+            "query_id": page["duel_id"],
+            "client_id": client,
+            "event_attributes": {"object": {"object_id": page["slots"][0]["document"]}},
+        });
+        let path = "/v1/experiments/search/feedback/ubi";
+        server.post(path, &json!({"events": [event]})).await.json(200);
+    }
+    server.clock.advance_ms(1_801_000);
+    eventually("the clicks to be settled", async || {
+        (counted(&server, "search").await == (2, 0)).then_some(())
+    })
+    .await;
+}
+
+/// Rounds of maintenance follow each other quickly.
+fn quick() -> Settings {
+    let maintain_every = Duration::from_millis(20);
+    Settings {
+        service: ServiceSettings { maintain_every, ..ServiceSettings::default() },
+        ..Settings::default()
+    }
+}
+
+async fn an_answer_counts_once_no_other_can_come(database: TestDatabase) {
+    let server = Server::with(database.store().await, quick()).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["answer_window_seconds"] = json!(600);
+    assert_eq!(server.create(&body).await["answer_window_seconds"], 600);
+    // somebody may still answer
+    let open = server.pair("search").await;
+    for _ in 0..40 {
+        let duel = server.pair("search").await;
+        a_wins(&server, "search", &duel, None).await;
+    }
+    assert_eq!(counted(&server, "search").await, (0, 40));
+    assert_eq!(verdict(&server, "search").await["state"], "open");
+    server.clock.advance_ms(590_000);
+    a_wins(&server, "search", &open, None).await;
+    assert_eq!(counted(&server, "search").await, (0, 41));
+    server.clock.advance_ms(20_000);
+    eventually("the answers to be complete", async || {
+        (counted(&server, "search").await == (41, 0)).then_some(())
+    })
+    .await;
+    let decided = verdict(&server, "search").await;
+    assert_eq!(decided["state"], "decided");
+    let until = decided["rests_on"]["complete_until"].as_str().expect("a time");
+    assert!(("2026-09-21T14:13:20".."2026-09-21T14:23:30").contains(&until), "{until}");
+}
+
+async fn a_server_that_is_alone_knows_when_all_have_answered(database: TestDatabase) {
+    let kind = database.kind;
+    let server = Server::with(database.store().await, quick()).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["policy"] = json!({"kind": "uniform"});
+    body["answer_window_seconds"] = json!(600);
+    server.create(&body).await;
+    for _ in 0..40 {
+        let duel = server.pair("search").await;
+        a_wins(&server, "search", &duel, None).await;
+    }
+    server.clock.advance_ms(30_000);
+    match kind {
+        Kind::Sqlite => {
+            eventually("the answers to be complete", async || {
+                (counted(&server, "search").await == (40, 0)).then_some(())
+            })
+            .await;
+        }
+        Kind::Postgres => {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let waiting = counted(&server, "search").await;
+            assert_eq!(waiting, (0, 40), "another server may have issued duels");
+        }
+    }
+}
+
+async fn two_servers_count_the_same_cohorts(database: TestDatabase) {
+    let first = Server::with(database.store().await, quick()).await;
+    let second = Server::with(database.connect().await, quick()).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["answer_window_seconds"] = json!(600);
+    first.create(&body).await;
+    // a duel that is never answered: neither server may take the others for complete early
+    first.pair("search").await;
+    second.pair("search").await;
+    for number in 0..60 {
+        let server = if number % 2 == 0 { &first } else { &second };
+        let unit = format!("u-{}", number / 2);
+        let duel = duel_for(server, "search", Some(&unit)).await;
+        a_wins(server, "search", &duel, None).await;
+        for server in [&first, &second] {
+            server.clock.advance_ms(1_000);
+        }
+    }
+    for server in [&first, &second] {
+        server.clock.advance_ms(620_000);
+    }
+    for server in [&first, &second] {
+        eventually("the answers to be complete", async || {
+            (counted(server, "search").await == (30, 0)).then_some(())
+        })
+        .await;
+    }
+    let read = async |server: &Server| {
+        let verdict = verdict(server, "search").await;
+        (verdict["position"].clone(), verdict["rests_on"].clone(), verdict["winners"].clone())
+    };
+    let (one, other) = eventually("the servers to be level", async || {
+        let (one, other) = (read(&first).await, read(&second).await);
+        (one.0 == other.0).then_some((one, other))
+    })
+    .await;
+    assert_eq!(one, other);
+    assert_eq!(one.1["left_out_repeated_unit"], 30);
+}
+
+async fn a_late_answer_teaches_the_policy_only(database: TestDatabase) {
+    let server = Server::with(database.store().await, quick()).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["answer_window_seconds"] = json!(60);
+    server.create(&body).await;
+    let late = server.pair("search").await;
+    let duel = server.pair("search").await;
+    a_wins(&server, "search", &duel, None).await;
+    server.clock.advance_ms(120_000);
+    eventually("the answer to be complete", async || {
+        (counted(&server, "search").await == (1, 0)).then_some(())
+    })
+    .await;
+    a_wins(&server, "search", &late, None).await;
+    let verdict = verdict(&server, "search").await;
+    assert_eq!((&verdict["rests_on"]["answers"], &verdict["duels"]), (&json!(1), &json!(2)));
+    assert_eq!(verdict["rests_on"]["left_out_late"], 1);
+}
+
+async fn an_invalid_unit_or_window_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    for unit in [String::new(), "u".repeat(257)] {
+        let path = "/v1/experiments/search/next-duel";
+        server
+            .post(path, &json!({"unit": unit}))
+            .await
+            .problem_at(ProblemKind::InvalidRequest, "/unit");
+        let duel = server.pair("search").await;
+        let body = json!({"duel_id": duel["duel_id"], "outcome": "left", "unit": unit});
+        server.feedback("search", &body).await.problem_at(ProblemKind::InvalidRequest, "/unit");
+    }
+    let mut body = steady("other", &["a", "b"]);
+    for (window, settle) in [(3601, None), (10, Some(20))] {
+        body["answer_window_seconds"] = json!(window);
+        body["settle_after_seconds"] = json!(settle);
+        server
+            .post("/v1/experiments", &body)
+            .await
+            .problem_at(ProblemKind::InvalidRequest, "/answer_window_seconds");
+    }
+    body["settle_after_seconds"] = json!(null);
+    body["answer_window_seconds"] = json!(10);
+    assert_eq!(server.create(&body).await["settle_after_seconds"], 10);
+}

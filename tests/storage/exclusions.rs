@@ -1,0 +1,237 @@
+//! An excluded unit counts as if it had never answered: for every policy, whenever it is excluded.
+
+use dueling_bandits::{Answer, InFlight, PolicyRng, PolicySpec, TieRule, step_rng};
+use interleaving::{CreditSheet, CreditSlot, Team};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
+use rankduel::events::*;
+use rankduel::store::LogEntry;
+use rankduel::tokens::page_payload::sheet_to_text;
+use serde_json::json;
+use uuid::Uuid;
+
+const SEED: u64 = 0xfeed;
+const CREATED_AT: i64 = 1_790_000_000_000;
+/// The unit that is excluded, and one that never answers.
+const MACHINE: u64 = 0;
+const NOBODY: u64 = 99;
+
+/// An answer of a unit.
+#[derive(Debug, Clone)]
+struct Step {
+    /// 4 is no unit.
+    unit: u64,
+    answer: Answer,
+    first_left: bool,
+    /// Milliseconds from its issue to its entry.
+    delay: i64,
+    /// Whether it comes as clicks.
+    clicks: bool,
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let answers = prop_oneof![
+        4 => Just(Answer::First),
+        3 => Just(Answer::Second),
+        1 => Just(Answer::Tie),
+        1 => Just(Answer::None),
+    ];
+    (0..5u64, answers, any::<bool>(), 0..40_000i64, prop::bool::weighted(0.2)).prop_map(
+        |(unit, answer, first_left, delay, clicks)| Step {
+            unit,
+            answer,
+            first_left,
+            delay,
+            clicks,
+        },
+    )
+}
+
+/// Every policy that can serve, among three rankers, with cohorts or without.
+fn specs() -> Vec<ExperimentSpec> {
+    let kinds =
+        PolicySpec::KINDS.iter().filter(|(_, description)| description.not_served.is_none());
+    kinds
+        .enumerate()
+        .map(|(number, (kind, description))| {
+            let mut policy = json!({"kind": kind});
+            if description.parameters.iter().any(|parameter| parameter.name == "horizon") {
+                policy["horizon"] = json!(200);
+            }
+            let spec = json!({
+                "rankers": ["a", "b", "c"], "policy": policy, "ties": TieRule::Half,
+                "duel_ttl_seconds": 60, "answer_window_seconds": 30 * (number % 2), "seed": SEED,
+            });
+            serde_json::from_value(spec).expect("a spec")
+        })
+        .collect()
+}
+
+fn exclusion(unit: u64) -> Exclusion {
+    Exclusion { units: vec![UnitHash(unit)], reason: "a machine".into() }
+}
+
+fn folded(spec: &ExperimentSpec, log: &[LogEntry]) -> Fold {
+    log.iter().fold(Fold::start(spec, SEED, CREATED_AT), |mut fold, entry| {
+        fold.apply(entry).expect("an entry that follows");
+        fold
+    })
+}
+
+fn sheet() -> String {
+    let slot = |place: u32| CreditSlot {
+        ranks: [place + 1, (place ^ 1) + 1],
+        team: Some([Team::Left, Team::Right][place as usize % 2]),
+        competitive: true,
+    };
+    let slots = (0..4).map(slot).collect();
+    sheet_to_text(&CreditSheet { depths: [10, 10], informative: true, fell_back: false, slots })
+}
+
+/// The log of a service that excludes `MACHINE` after `at` answers, and the spec at its end.
+fn log_of(mut spec: ExperimentSpec, script: &[Step], at: usize) -> (ExperimentSpec, Vec<LogEntry>) {
+    let (mut log, mut fold) = (Vec::new(), Fold::start(&spec, SEED, CREATED_AT));
+    let mut rng: PolicyRng = step_rng(7, 7);
+    let entry = |log: &[LogEntry], event| {
+        let position = log.len() as u64 + 1;
+        let recorded_at = CREATED_AT + 1000 * position as i64;
+        LogEntry { position, nonce: position.into(), recorded_at, event }
+    };
+    for (number, step) in script.iter().enumerate() {
+        if number == at {
+            spec = spec.with_exclusion(exclusion(MACHINE));
+            let event = Event::Control(ControlEvent::UnitsExcluded(exclusion(MACHINE)));
+            log.push(entry(&log, event));
+            // the service folds the whole log anew
+            fold = folded(&spec, &log);
+        }
+        let selection = fold.policy().select(&InFlight::new(), &mut rng);
+        let (first, second) = (selection.duel.first as u16, selection.duel.second as u16);
+        let (batch, ticket, chosen_at) = (selection.batch, selection.ticket, fold.position());
+        let unit = (step.unit < 4).then_some(step.unit);
+        let (answer, first_left) = (step.answer, step.first_left);
+        let duel = log.len() as u128 + 1;
+        let issued_at = CREATED_AT + 1000 * duel as i64 - step.delay;
+        let event = match step.clicks && first != second {
+            true => Event::Control(ControlEvent::Clicks(Box::new(ClicksEvent {
+                duel: Uuid::from_u128(duel),
+                clicks: vec![(u16::from(first_left), 1)],
+                sheet: Some(sheet()),
+                method: 1,
+                first,
+                second,
+                first_left,
+                batch,
+                ticket,
+                chosen_at,
+                issued_at,
+                unit,
+            }))),
+            false => Event::Outcome(OutcomeEvent {
+                first,
+                second,
+                first_left,
+                answer,
+                batch,
+                ticket,
+                chosen_at,
+                issued_at,
+                unit,
+            }),
+        };
+        let answered = entry(&log, event);
+        fold.apply(&answered).expect("an entry that follows");
+        log.push(answered);
+        if number % 10 == 9 {
+            let issued_before = CREATED_AT + 1000 * duel as i64 - 30_000;
+            let complete = Event::Control(ControlEvent::CohortsComplete { issued_before });
+            let complete = entry(&log, complete);
+            fold.apply(&complete).expect("an entry that follows");
+            log.push(complete);
+        }
+    }
+    (spec, log)
+}
+
+/// The same log if `MACHINE` had never answered: in place of its answers there is an entry that
+/// teaches nothing.
+fn without_machine(log: &[LogEntry]) -> Vec<LogEntry> {
+    let replaced = |entry: &LogEntry| {
+        let nothing = |issued_at| {
+            Event::Outcome(OutcomeEvent {
+                first: 0,
+                second: 0,
+                first_left: true,
+                answer: Answer::None,
+                batch: None,
+                ticket: 0,
+                chosen_at: 0,
+                issued_at,
+                unit: None,
+            })
+        };
+        let event = match &entry.event {
+            Event::Outcome(outcome) if outcome.unit == Some(MACHINE) => nothing(outcome.issued_at),
+            Event::Control(ControlEvent::Clicks(clicks)) if clicks.unit == Some(MACHINE) => {
+                nothing(clicks.issued_at)
+            }
+            Event::Control(ControlEvent::UnitsExcluded(_)) => {
+                Event::Control(ControlEvent::UnitsExcluded(exclusion(NOBODY)))
+            }
+            other => other.clone(),
+        };
+        LogEntry { event, ..entry.clone() }
+    };
+    log.iter().map(replaced).collect()
+}
+
+/// All that reports and selections read.
+fn state(fold: &Fold) -> [String; 8] {
+    [
+        format!("{:?}", fold.policy().save()),
+        format!("{:?}", fold.counts()),
+        format!("{:?}", fold.history()),
+        format!("{:?}", fold.verdict().state()),
+        format!("{:?}", fold.cohorts().saved()),
+        format!("{:?}", fold.heavy_units()),
+        format!("{:?}", fold.race()),
+        format!("{:?}", fold.page_counts()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_excluded_unit_counts_as_if_it_had_never_answered(
+        script in vec(steps(), 1..80), at in any::<Index>(),
+    ) {
+        for spec in specs() {
+            let kind = spec.policy.kind();
+            let (excluding, log) = log_of(spec.clone(), &script, at.index(script.len()));
+            let fold = folded(&excluding, &log);
+            let never = folded(&spec.with_exclusion(exclusion(NOBODY)), &without_machine(&log));
+            prop_assert_eq!(state(&fold), state(&never), "{}", kind);
+            let machine = log.iter().filter(|entry| match &entry.event {
+                Event::Outcome(outcome) => {
+                    outcome.unit == Some(MACHINE) && outcome.first != outcome.second
+                }
+                Event::Control(ControlEvent::Clicks(clicks)) => clicks.unit == Some(MACHINE),
+                _ => false,
+            });
+            prop_assert_eq!(fold.excluded().answers(), machine.count() as u64, "{}", kind);
+
+            let saved = fold.save();
+            let restored = Fold::restore(&excluding, SEED, &saved).expect("a saved state");
+            prop_assert_eq!(restored.save(), &saved[..], "{}", kind);
+            prop_assert!(Fold::restore(&spec, SEED, &saved).is_none(), "{}: without", kind);
+            let other = spec.with_exclusion(exclusion(NOBODY));
+            prop_assert!(Fold::restore(&other, SEED, &saved).is_none(), "{}: another unit", kind);
+            let before = folded(&spec, &[]).save();
+            prop_assert!(Fold::restore(&excluding, SEED, &before).is_none(), "{}: before", kind);
+        }
+    }
+}

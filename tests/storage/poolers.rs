@@ -1,0 +1,136 @@
+//! A pooler between the program and PostgreSQL. `store_contract` runs behind one, too.
+
+use rankduel::store::{StoreError, connect};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions as _, Executor as _, Row as _};
+
+use crate::support::client::{Client, eventually, steady};
+use crate::support::pooler::Pooler;
+use crate::support::server::{Process, outcome, rankduel};
+use crate::support::{Kind, fresh_database, fresh_pooled_database};
+
+const ADVISORY_LOCKS: &str = "select count(*) from pg_locks where locktype = 'advisory'
+     and database = (select oid from pg_database where datname = current_database())";
+
+/// Without the parameter, statements would fail later, one by one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pooler_that_shares_sessions_is_found_at_the_start() {
+    let database = fresh_pooled_database().await;
+    let url = database.pooler.as_ref().expect("a pooler").url();
+    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["migrate"]] {
+        let mut command = rankduel(command);
+        command.env("RANKDUEL_DATABASE_URL", &url);
+        let (code, _, error) = outcome(command);
+        assert_eq!(code, Some(1), "{error}");
+        assert!(error.contains("add pool_mode=transaction to the URL"), "{error}");
+    }
+    assert_eq!(database.count(ADVISORY_LOCKS).await, 0, "a session of the pooler keeps a lock");
+    database.store().await;
+    let store = connect(&url).await.unwrap();
+    let checked = store.check().await;
+    assert!(matches!(checked, Err(StoreError::Pooled(_))), "{checked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pooler_that_keeps_sessions_needs_no_parameter() {
+    let database = fresh_database(Kind::Postgres).await;
+    let pooler = Pooler::start(&database.url, "session").await;
+    let store = connect(&pooler.url()).await.unwrap();
+    store.migrate().await.unwrap();
+    store.check().await.unwrap();
+}
+
+/// The lock of migrations belongs to a session.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_schema_is_not_migrated_through_a_shared_pooler() {
+    let database = fresh_pooled_database().await;
+    let url = database.pooler.as_ref().expect("a pooler").declared_url();
+    let migrate = |url: &str| {
+        let mut command = rankduel(&["migrate"]);
+        command.env("RANKDUEL_DATABASE_URL", url);
+        outcome(command)
+    };
+    let (code, _, error) = migrate(&url);
+    assert_eq!(code, Some(1), "{error}");
+    assert!(error.contains("the URL of the database itself"), "{error}");
+    assert_eq!(migrate(&database.url).0, Some(0));
+    let (code, said, error) = migrate(&url);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(said.contains("already"), "{said}");
+}
+
+/// Settings reach every transaction and no other client of the pooler.
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_hold_in_each_transaction_and_do_not_leak() {
+    let database = fresh_pooled_database().await;
+    database
+        .execute(
+            "do $$ begin
+                 execute format(
+                     'alter database %I set synchronous_commit = off', current_database()
+                 );
+             end $$",
+        )
+        .await;
+    let store = database.store().await;
+    database
+        .execute(
+            "create table spied (setting text);
+             create function spy() returns trigger language plpgsql as $$ begin
+                 insert into spied select current_setting(name) from unnest(
+                     array['synchronous_commit', 'lock_timeout', 'enable_sort']) as name;
+                 return null;
+             end $$;
+             create trigger spy after insert on experiment execute function spy()",
+        )
+        .await;
+    super::store_contract::fixtures::create(&store, "one").await;
+    const SPIED: &str = "select count(*) from spied where setting in ('on', '5s', 'off')";
+    assert_eq!(database.count(SPIED).await, 3);
+
+    let pooler = database.pooler.as_ref().expect("a pooler");
+    let other: PgConnectOptions = pooler.url().parse().unwrap();
+    let mut other = other.extra_float_digits(None).connect().await.unwrap();
+    const SETTINGS: &str = "select current_setting('synchronous_commit')
+         || current_setting('lock_timeout') || current_setting('enable_sort')";
+    let row = other.fetch_one(SETTINGS).await.unwrap();
+    assert_eq!(row.get::<String, _>(0), "off0on");
+}
+
+/// One server listens to the database itself, and the other polls. The first migrates.
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_behind_a_pooler_follow_each_other() {
+    let database = fresh_pooled_database().await;
+    let pooler = database.pooler.as_ref().expect("a pooler");
+    let serve = |flags: &[&str]| {
+        let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
+        command.args(flags).env("RANKDUEL_DATABASE_URL", pooler.declared_url());
+        let process = Process::start(command);
+        let client = Client::new(&process.url);
+        (process, client)
+    };
+    let never_polls =
+        ["--listen-database-url", database.url.as_str(), "--poll-milliseconds", "3600000"];
+    let (first, listening) = serve(&never_polls);
+    let (second, polling) = serve(&["--poll-milliseconds", "20"]);
+    listening.create(&steady("search", &["a", "b", "c"])).await;
+    assert_eq!(polling.position("search").await, 0);
+    for position in (1..=20).step_by(2) {
+        let duel = listening.next_duel("search").await;
+        assert_eq!(polling.answer("search", &duel, "left").await, position);
+        let duel = polling.next_duel("search").await;
+        assert_eq!(listening.answer("search", &duel, "right").await, position + 1);
+        for client in [&listening, &polling] {
+            eventually("the entries of the other server", async || {
+                (client.position("search").await == position + 1).then_some(())
+            })
+            .await;
+        }
+    }
+    assert_eq!(listening.standings("search").await, polling.standings("search").await);
+    for process in [first, second] {
+        process.signal("TERM");
+        let (code, log) = process.wait();
+        assert_eq!(code, Some(0), "{log}");
+    }
+}

@@ -1,0 +1,151 @@
+//! What analysts read: a table with one row for each answered page, whichever way the feedback
+//! came, and a preference matrix.
+
+use serde_json::{Value, json};
+
+use super::{filled, run, succeed};
+use crate::support::TestDatabase;
+use crate::support::client::steady;
+use crate::support::service::Server;
+
+on_both_databases! {
+    a_table_has_a_row_for_each_answered_page
+    a_pruned_log_has_no_rows_of_its_pruned_pages
+    the_matrix_of_an_experiment_can_be_simulated
+}
+
+const PATH: &str = "/v1/experiments/search";
+
+async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a,b", "c"])).await;
+    server.create(&steady("empty", &["a", "b"])).await;
+    let issued_at = "2026-";
+    let mut expected = Vec::new();
+    for (outcome, unit) in
+        [("left", Some("u-1")), ("right", Some("u-2")), ("tie", None), ("none", Some("u-1"))]
+    {
+        let duel = server.pair("search").await;
+        let mut body = json!({"duel_id": duel["duel_id"], "outcome": outcome});
+        if let Some(unit) = unit {
+            body["unit"] = unit.into();
+        }
+        assert_eq!(server.feedback("search", &body).await.json(200)["status"], "recorded");
+        let winner = duel.get(outcome).cloned().unwrap_or(Value::Null);
+        expected.push(json!({"left": duel["left"], "right": duel["right"], "outcome": outcome,
+            "winner": winner, "unit": unit.is_some()}));
+    }
+    // Clicks in two pieces become one outcome, with the piece that settles the duel.
+    let documents = |name: &str| (0..5).map(|n| format!("{name}{n}")).collect::<Vec<_>>();
+    let body =
+        json!({"rankings": {"a,b": documents("first-"), "c": documents("second-")}, "length": 8});
+    let page = loop {
+        let page = server.post(&format!("{PATH}/next-duel"), &body).await.json(200);
+        if page["left"] != page["right"] {
+            break page;
+        }
+    };
+    for (click, last) in [("first-0", false), ("first-1", true)] {
+        let body = json!({"duel_id": page["duel_id"], "clicks": [click], "final": last});
+        server.feedback("search", &body).await.json(200);
+    }
+    let side = if page["left"] == "a,b" { "left" } else { "right" };
+    expected.push(json!({"left": page["left"], "right": page["right"], "outcome": side,
+        "winner": "a,b", "unit": false}));
+
+    let lines = succeed(&database, &["pages", "search", "--format", "jsonl"]);
+    let rows: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let seen: Vec<Value> = rows
+        .iter()
+        .map(|row| {
+            json!({"left": row["left"], "right": row["right"], "outcome": row["outcome"],
+                "winner": row["winner"], "unit": row["unit"].is_string()})
+        })
+        .collect();
+    assert_eq!(seen, expected);
+    assert_eq!(rows[0]["unit"], rows[3]["unit"], "one unit has one hash");
+    assert_ne!(rows[0]["unit"], rows[1]["unit"]);
+    for row in &rows {
+        let text = |field: &str| row[field].as_str().expect(field).to_string();
+        assert_eq!(text("duel").len(), 32, "{row}");
+        assert!(
+            text("issued_at").starts_with(issued_at) && text("issued_at") <= text("answered_at")
+        );
+    }
+
+    // The same as CSV, where the id of a ranker with a comma is quoted.
+    let table = succeed(&database, &["pages", "search"]);
+    let mut reader = csv::Reader::from_reader(table.as_bytes());
+    let header = reader.headers().expect("a header").clone();
+    for (record, row) in reader.records().map(|record| record.expect("a record")).zip(&rows) {
+        for (name, field) in header.iter().zip(&record) {
+            let value = match &row[name] {
+                Value::Null => String::new(),
+                Value::String(text) => text.clone(),
+                number => number.to_string(),
+            };
+            assert_eq!(field, value, "{name} of {row}");
+        }
+    }
+    assert_eq!(table.lines().count(), 1 + rows.len());
+    assert!(table.contains("\"a,b\""), "{table}");
+
+    assert_eq!(succeed(&database, &["pages", "empty"]).lines().count(), 1, "the header alone");
+    let (code, _, error) = run(&database, &["pages", "serch"]);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("there is no experiment `serch`"), "{error}");
+}
+
+async fn a_pruned_log_has_no_rows_of_its_pruned_pages(database: TestDatabase) {
+    filled(&database).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pages.csv");
+    let path = file.to_str().expect("a path");
+    succeed(&database, &["pages", "search", "--out", path]);
+    let written = std::fs::read_to_string(&file).expect("the file");
+    assert_eq!(written.lines().count(), 61, "60 duels were answered one by one");
+    let (code, _, error) = run(&database, &["pages", "search", "--out", path]);
+    assert_eq!(code, Some(1), "an existing file is not overwritten: {error}");
+
+    succeed(&database, &["prune", "search", "--yes"]);
+    assert_eq!(succeed(&database, &["pages", "search"]).lines().count(), 1);
+    assert_eq!(succeed(&database, &["pages", "young"]).lines().count(), 2);
+}
+
+async fn the_matrix_of_an_experiment_can_be_simulated(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["bm25", "neural, v2"])).await;
+    // `bm25` wins two of three duels
+    for number in 0..3 {
+        let duel = server.pair("search").await;
+        let side = if (duel["left"] == "bm25") == (number < 2) { "left" } else { "right" };
+        server.answer("search", &duel, side).await;
+    }
+    let matrix = succeed(&database, &["matrix", "search"]);
+    let lines: Vec<&str> = matrix.lines().collect();
+    assert_eq!(lines[0], "# search: 3 answered duels; an entry is (wins + 1) / (duels + 2)");
+    assert_eq!(lines[1], ",bm25,\"neural, v2\"");
+    assert_eq!(lines[2], "bm25,0.5,0.6");
+    assert_eq!(lines[3], "\"neural, v2\",0.4,0.5");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("matrix.csv");
+    let path = file.to_str().expect("a path");
+    succeed(&database, &["matrix", "search", "--out", path]);
+    let simulated = succeed(
+        &database,
+        &[
+            "simulate",
+            "--preferences",
+            path,
+            "--policy",
+            "uniform",
+            "--horizon",
+            "100",
+            "--runs",
+            "2",
+        ],
+    );
+    assert!(simulated.contains("uniform"), "{simulated}");
+}
