@@ -1,5 +1,6 @@
 //! A table of the answered pages of an experiment, for the tools of an analyst.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use dueling_bandits::Answer;
@@ -9,7 +10,8 @@ use super::log::FoldedLog;
 use crate::clock::rfc3339;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Answered;
-use crate::store::Store;
+use crate::events::UnitHash;
+use crate::store::{LogEntry, Store};
 
 /// How the table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -21,7 +23,7 @@ pub enum PagesFormat {
 }
 
 /// The fields of [`Page`], in order.
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "position",
     "duel",
     "issued_at",
@@ -32,6 +34,7 @@ const COLUMNS: [&str; 10] = [
     "winner",
     "batch",
     "unit",
+    "excluded",
 ];
 
 /// A row: a page that was answered.
@@ -56,10 +59,17 @@ struct Page<'a> {
     batch: Option<u32>,
     /// Hash of the unit that answered: 16 hexadecimal digits, empty without a unit.
     unit: Option<String>,
+    /// Whether the unit is excluded, so that the answer counts nowhere.
+    excluded: bool,
 }
 
 impl<'a> Page<'a> {
-    fn of(answered: &Answered, position: u64, recorded_at: i64, spec: &'a ExperimentSpec) -> Self {
+    fn of(
+        answered: &Answered,
+        entry: &LogEntry,
+        spec: &'a ExperimentSpec,
+        excluded: &BTreeSet<u64>,
+    ) -> Self {
         let id = |ranker: u16| {
             spec.rankers.get(usize::from(ranker)).map_or("", |ranker| ranker.id.as_str())
         };
@@ -72,16 +82,17 @@ impl<'a> Page<'a> {
             (Answer::None, _) => ("none", None),
         };
         Self {
-            position,
+            position: entry.position,
             duel: format!("{:032x}", answered.nonce),
             issued_at: rfc3339(answered.issued_at),
-            answered_at: rfc3339(recorded_at),
+            answered_at: rfc3339(entry.recorded_at),
             left,
             right,
             outcome,
             winner,
             batch: answered.batch,
             unit: answered.unit.map(|unit| format!("{unit:016x}")),
+            excluded: answered.unit.is_some_and(|unit| excluded.contains(&unit)),
         }
     }
 }
@@ -99,9 +110,10 @@ pub async fn write_pages(
     let mut rows = 0;
     let mut table = Table::start(format, out)?;
     let spec = log.spec().clone();
+    let excluded = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
     log.fold(store, |answered, entry| {
         rows += 1;
-        table.write(&Page::of(answered, entry.position, entry.recorded_at, &spec))
+        table.write(&Page::of(answered, entry, &spec, &excluded))
     })
     .await?;
     table.end()?;

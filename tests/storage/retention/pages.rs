@@ -20,7 +20,6 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a,b", "c"])).await;
     server.create(&steady("empty", &["a", "b"])).await;
-    let issued_at = "2026-";
     let mut expected = Vec::new();
     for (outcome, unit) in
         [("left", Some("u-1")), ("right", Some("u-2")), ("tie", None), ("none", Some("u-1"))]
@@ -69,9 +68,11 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
     for row in &rows {
         let text = |field: &str| row[field].as_str().expect(field).to_string();
         assert_eq!(text("duel").len(), 32, "{row}");
-        assert!(
-            text("issued_at").starts_with(issued_at) && text("issued_at") <= text("answered_at")
-        );
+        // the server's clock stands still
+        for field in ["issued_at", "answered_at"] {
+            assert_eq!(text(field), "2026-09-21T14:13:20Z", "{row}");
+        }
+        assert_eq!(row["excluded"], false, "{row}");
     }
 
     // The same as CSV, where the id of a ranker with a comma is quoted.
@@ -90,6 +91,14 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
     }
     assert_eq!(table.lines().count(), 1 + rows.len());
     assert!(table.contains("\"a,b\""), "{table}");
+
+    // Excluded units keep their rows, marked.
+    let exclude = json!({"exclude": {"units": ["u-1"], "reason": "a crawler"}});
+    server.patch("search", &exclude).await.json(200);
+    let lines = succeed(&database, &["pages", "search", "--format", "jsonl"]);
+    let row = |line: &str| serde_json::from_str::<Value>(line).expect("JSON");
+    let excluded: Vec<bool> = lines.lines().map(|line| row(line)["excluded"] == true).collect();
+    assert_eq!(excluded, [true, false, false, true, false]);
 
     assert_eq!(succeed(&database, &["pages", "empty"]).lines().count(), 1, "the header alone");
     let (code, _, error) = run(&database, &["pages", "serch"]);
