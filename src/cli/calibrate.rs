@@ -6,7 +6,6 @@ use std::num::NonZeroUsize;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
-use serde_json::Value;
 
 use super::calibrate_production::{ProductionArguments, production_table};
 use super::error::CommandError;
@@ -217,9 +216,14 @@ impl Arguments {
             let drift = self.drift(name, &matrix)?;
             for text in &self.policies {
                 let wrong = |error| CommandError::Usage(format!("--policy {text}: {error}"));
-                let spec =
-                    PolicySpec::from_text_with(text, &[("horizon", Value::from(self.horizon))])
-                        .map_err(|error| wrong(error.to_string()))?;
+                let fallbacks = [
+                    ("horizon", self.horizon.into()),
+                    // as in an experiment of the service
+                    ("confidence", self.confidence.into()),
+                    ("margin", self.margin.into()),
+                ];
+                let spec = PolicySpec::from_text_with(text, &fallbacks)
+                    .map_err(|error| wrong(error.to_string()))?;
                 spec.validate(matrix.rankers()).map_err(|error| wrong(error.to_string()))?;
                 trials.push(Trial {
                     name: name.clone(),

@@ -1,13 +1,12 @@
 //! Policies and interleaving methods in request bodies.
 
 use dueling_bandits::PolicySpec;
-use dueling_bandits::evidence::Target;
 use dueling_bandits::parameters::InvalidPolicy;
 use interleaving::InvalidSpec;
 use serde_json::{Map, Value};
 
 use super::problem::{ApiResult, Problem, ProblemKind};
-use crate::engine::experiment_spec::{CONFIDENCE, MARGIN};
+use crate::engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
 
 /// The policy if the body has none.
 const DEFAULT_POLICY: &str = "d-ts-verdict";
@@ -19,13 +18,15 @@ pub(crate) fn policy_or_default(body: Option<Map<String, Value>>) -> ApiResult<P
     policy(body.unwrap_or_else(default_policy))
 }
 
-/// The same for an experiment whose verdict must achieve `target`: a policy that works towards a
-/// verdict works towards this one, unless the body gives it another.
+/// The same for an experiment that concludes at `conclude_at`: a policy that works towards a verdict
+/// works towards that of the experiment. If it stopped at an easier one, the experiment would wait
+/// for a verdict that nothing works towards, so a policy may differ only where nothing concludes.
 pub(crate) fn policy_of_experiment(
     body: Option<Map<String, Value>>,
-    target: Target,
+    conclude_at: Option<ConcludeAt>,
 ) -> ApiResult<PolicySpec> {
     let mut body = body.unwrap_or_else(default_policy);
+    let target = ConcludeAt::target(conclude_at);
     let kind = body.get("kind").and_then(Value::as_str).unwrap_or_default();
     let description = PolicySpec::KINDS.iter().find(|(name, _)| *name == kind);
     let parameters = description.map_or(&[][..], |(_, description)| description.parameters);
@@ -36,7 +37,15 @@ pub(crate) fn policy_of_experiment(
     {
         let values = [target.confidence, target.margin];
         for (name, value) in VERDICT_PARAMETERS.into_iter().zip(values) {
-            body.entry(name).or_insert_with(|| value.into());
+            let own = body.entry(name).or_insert_with(|| value.into());
+            let differs = own.as_f64().is_some_and(|own| own != value);
+            if differs && conclude_at.is_some() {
+                let detail = format!(
+                    "`{name}` is {own}, but the experiment concludes at {value}: leave it out, so \
+                     that it follows `conclude_at`"
+                );
+                return Err(invalid("policy", name, detail));
+            }
         }
     }
     policy(body)

@@ -276,6 +276,12 @@ async fn invalid_experiments_are_refused(database: TestDatabase) {
         ("policy", policy(json!({"kind": "Uniform"})), "/policy/kind"),
         ("policy", policy(json!({"kind": "uniform", "alpha": 0.5})), "/policy/alpha"),
         ("policy", policy(json!({"kind": "uniform", "a/b~c": 0.5})), "/policy/a~1b~0c"),
+        ("policy", policy(json!({"kind": "d-ts-verdict", "margin": 0.02})), "/policy/margin"),
+        (
+            "policy",
+            policy(json!({"kind": "d-ts-verdict", "confidence": 0.9})),
+            "/policy/confidence",
+        ),
         ("policy", policy(json!({"kind": "pcomp"})), "/policy/horizon"),
         ("policy", policy(json!({"kind": "pcomp", "horizon": null})), "/policy/horizon"),
         ("policy", policy(json!({"kind": "pcomp", "horizon": "1000"})), "/policy/horizon"),

@@ -44,6 +44,10 @@ async fn an_experiment_is_created_with_defaults(database: TestDatabase) {
         created["policy"],
         json!({"kind": "d-ts-verdict", "alpha": 0.51, "confidence": 0.95, "margin": 0.01, "urgency": 0.9})
     );
+    let own = json!({"kind": "d-ts-verdict", "confidence": 0.99, "margin": 0.0});
+    let body = json!({"name": "own", "rankers": ["a", "b"], "policy": own, "conclude_at": null});
+    let policy = &server.post(EXPERIMENTS, &body).await.json(201)["policy"];
+    assert_eq!((&policy["confidence"], &policy["margin"]), (&json!(0.99), &json!(0.0)));
     assert_eq!(created["conclude_at"], json!({"confidence": 0.95, "margin": 0.01}));
     assert!(created["policy_assumes"].is_string());
     assert!(created["seed"].is_u64());

@@ -65,7 +65,7 @@ pub trait VerdictPlanning {
     /// An answer that was observed does not count for the verdict.
     fn leave_out(&mut self, duel: Duel, outcome: Outcome);
 
-    /// All answers so far that can count have been counted, and there is no verdict. A policy that
-    /// has found one looks again, and goes on if its counts do not give it any more.
+    /// What counts so far gives no verdict. A policy that has found one looks again, and goes on if
+    /// its counts do not give it any more.
     fn reconsider(&mut self);
 }

@@ -122,8 +122,8 @@ pub(crate) async fn change_experiment(
     require_one_change(&body)?;
     Ok(match body {
         ExperimentChange { policy: Some(policy), .. } => {
-            let target = service.experiment(name).await?.spec.verdict_target();
-            let policy = spec_bodies::policy_of_experiment(Some(policy), target)?;
+            let at = service.experiment(name).await?.spec.conclude_at;
+            let policy = spec_bodies::policy_of_experiment(Some(policy), at)?;
             service.set_policy(name, version, policy, by).await?
         }
         ExperimentChange { enlist: Some(ranker), .. } => {
@@ -153,7 +153,7 @@ pub(crate) fn check_change(spec: &ExperimentSpec, body: ExperimentChange) -> Api
     require_one_change(&body)?;
     let (changed, start) = match body {
         ExperimentChange { policy: Some(policy), .. } => {
-            let policy = spec_bodies::policy_of_experiment(Some(policy), spec.verdict_target())?;
+            let policy = spec_bodies::policy_of_experiment(Some(policy), spec.conclude_at)?;
             (spec.under(policy), "/policy".to_owned())
         }
         ExperimentChange { enlist: Some(ranker), .. } => {

@@ -133,7 +133,7 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         Some(at) => at.map(|extract::Object(at)| at),
         None => Some(ConcludeAt::default()),
     };
-    let policy = spec_bodies::policy_of_experiment(body.policy, ConcludeAt::target(conclude_at))?;
+    let policy = spec_bodies::policy_of_experiment(body.policy, conclude_at)?;
     let interleaving =
         body.interleaving.map(spec_bodies::interleaving).transpose()?.unwrap_or_default();
     let mut event_weights = body.event_weights.unwrap_or_default();

@@ -34,7 +34,7 @@ impl Counting<'_> {
                 self.tracker.observe(self.policy.tally(), self.active, 1);
                 counted(self.tracker, self.policy.tally(), 1);
             }
-            Admission::Waits => {}
+            Admission::Waits => self.recheck(),
             // the other answer was left out while it waited, and stays so
             Admission::Replaces(duel, outcome) => self.policy.leave_out(duel, outcome),
             Admission::LeftOut(_) => {
@@ -70,6 +70,15 @@ impl Counting<'_> {
             }
         }
         self.reconsider();
+    }
+
+    /// An answer waits. It may take back what gave the policy a verdict. The policy must hear of it
+    /// now, and not when the answer counts, which can be hours later.
+    fn recheck(&mut self) {
+        let (with_unit, without_unit) = self.cohorts.answers();
+        if (with_unit + without_unit).is_multiple_of(self.tracker.checks_every(self.active.len())) {
+            self.reconsider();
+        }
     }
 
     /// What counts has given no verdict: a policy that has found one must not rest on it.

@@ -167,13 +167,19 @@ impl VerdictTracker {
         count: u64,
         known: Option<&[f64]>,
     ) {
-        let rankers = active.len() as u64;
-        let every = LEAST_CHECK_EVERY.max(rankers * rankers / 64);
+        let every = self.checks_every(active.len());
         let checks_before = self.state.comparisons / every;
         self.state.comparisons += count;
         if self.state.comparisons / every > checks_before {
             self.check(tally, active, known);
         }
+    }
+
+    /// Comparisons from one check to the next. A check takes a time that grows with the square of
+    /// the number of active rankers.
+    pub fn checks_every(&self, active: usize) -> u64 {
+        let rankers = active as u64;
+        LEAST_CHECK_EVERY.max(rankers * rankers / 64)
     }
 
     /// The roster changed: the verdict starts again. `tally` has the counts so far.

@@ -1,8 +1,11 @@
 //! Which answers the verdict counts, and when.
 
 use dueling_bandits::evidence::cohorts::Reason;
-use dueling_bandits::evidence::{Admission, Cohorts, TimedAnswer};
-use dueling_bandits::{Duel, Outcome};
+use dueling_bandits::evidence::{
+    Admission, Cohorts, Counting, Target, TimedAnswer, VerdictTracker,
+};
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicySpec, step_rng};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -183,4 +186,34 @@ proptest! {
         };
         prop_assert_eq!(run(&|_| true), run(&|index| winners[index]));
     }
+}
+
+/// A policy's own verdict counts answers that still wait. If later ones speak against it, the
+/// policy must compare again at once: the experiment would otherwise learn of it after a window.
+#[test]
+fn a_policy_gives_its_verdict_up_while_the_answers_wait() {
+    let spec = PolicySpec::from_text("d-ts-verdict").expect("a spec");
+    let mut policy = spec.start(Setup { rankers: 2, seed: 1 });
+    let mut tracker = VerdictTracker::new(Target { confidence: 0.95, margin: 0.0 }, 2);
+    let mut cohorts = Cohorts::new(WINDOW);
+    let mut number = 0;
+    let mut answers = |outcome, count: u32| {
+        for _ in 0..count {
+            number += 1;
+            let duel = Duel::new(0, 1);
+            policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
+            let mut counting = Counting {
+                tracker: &mut tracker,
+                cohorts: &mut cohorts,
+                policy: &mut *policy,
+                active: &[0, 1],
+            };
+            counting.admit(&answer(10, number, None, outcome), |_, _, _| ());
+        }
+        let alone = (0..500)
+            .filter(|&step| policy.select(&InFlight::new(), &mut step_rng(2, step)).duel.is_self());
+        alone.count()
+    };
+    assert!(answers(Outcome::First, 400) > 400, "it knows the winner");
+    assert!(answers(Outcome::Second, 380) < 250, "it does not any more");
 }
