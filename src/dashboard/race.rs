@@ -49,7 +49,7 @@ pub(crate) fn plot(view: &View) -> Plot<'_> {
         .collect();
     lines.push(Line {
         label: format!("the verdict, at {}", quantity(needed)),
-        class: "uniform",
+        class: "needed",
         points: vec![(0.0, height(needed.ln())), (steps, height(needed.ln()))],
     });
     let leader = &view.verdict.leader;
@@ -87,8 +87,13 @@ pub(crate) fn section(view: &View) -> Markup {
                 (Some(plot), Some((rival, evidence))) => {
                     p {
                         "A line for each rival of " code { (leader) } ": the evidence that the rival is not the better ranker. "
-                        @if view.verdict.winners.is_empty() { "The verdict comes when all lines have" } @else { "The verdict came when all lines had" }
-                        " reached " b { (quantity(needed)) } ". The lowest is " code #weakest { (rival) } " at " b { (evidence) } "."
+                        @if view.verdict.winners.is_empty() {
+                            "The verdict comes when all lines have reached " b { (quantity(needed)) } ". The lowest is "
+                        } @else {
+                            "The verdict came when all lines had reached " b { (quantity(needed)) }
+                            ", and stays if later duels lower a line. The lowest is now "
+                        }
+                        code #weakest { (rival) } " at " b { (evidence) } "."
                     }
                     (plot)
                     p.quiet {

@@ -136,10 +136,16 @@ impl Browser {
 
     /// The whole page as a PNG.
     pub async fn picture(&self) -> Vec<u8> {
+        self.top(u64::MAX).await
+    }
+
+    /// The page as a PNG, down to a height in pixels.
+    pub async fn top(&self, height: u64) -> Vec<u8> {
         let size = self
             .run("return [document.documentElement.clientWidth, document.documentElement.scrollHeight]")
             .await;
-        let clip = json!({"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1});
+        let height = size[1].as_u64().expect("a height").min(height);
+        let clip = json!({"x": 0, "y": 0, "width": size[0], "height": height, "scale": 1});
         let parameters = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
         let taken = self.devtools("Page.captureScreenshot", parameters).await;
         STANDARD.decode(taken["data"].as_str().expect("a picture")).expect("base64")

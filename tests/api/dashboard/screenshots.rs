@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::scene;
 use crate::support::webdriver::Browser;
 use crate::support::{Kind, fresh_database};
@@ -29,6 +31,8 @@ async fn pictures_of_every_page() {
     std::fs::create_dir_all(&folder).expect("the folder");
     let database = fresh_database(Kind::Sqlite).await;
     let server = scene::server(&database).await;
+    scene::fill(&server, "search", 6, json!({"kind": "d-ts-verdict", "margin": 0.01}), 2600).await;
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
     let browser = Browser::start().await;
     for (path, name) in PAGES {
         for width in WIDTHS {
@@ -44,4 +48,8 @@ async fn pictures_of_every_page() {
             }
         }
     }
+    // the top of the page alone, for the README
+    browser.appear(1000, 900, "light").await;
+    browser.open(&format!("{}/experiments/search", server.base())).await;
+    std::fs::write(folder.join("verdict.png"), browser.top(1360).await).expect("a file");
 }
