@@ -66,6 +66,6 @@ pub trait VerdictPlanning {
     fn leave_out(&mut self, duel: Duel, outcome: Outcome);
 
     /// What counts so far gives no verdict. A policy that has found one looks again, and goes on if
-    /// its counts do not give it any more.
-    fn reconsider(&mut self);
+    /// its counts do not give it any more. Returns whether it still has a verdict.
+    fn reconsider(&mut self) -> bool;
 }

@@ -127,10 +127,8 @@ impl dyn Policy + '_ {
     }
 
     /// [`VerdictPlanning::reconsider`], where the policy plans for a verdict.
-    pub fn reconsider_verdict(&mut self) {
-        if let Some(planning) = self.verdict_planning() {
-            planning.reconsider();
-        }
+    pub fn reconsider_verdict(&mut self) -> bool {
+        self.verdict_planning().is_some_and(|planning| planning.reconsider())
     }
 
     /// Do the work that `observe_deferred` postponed.

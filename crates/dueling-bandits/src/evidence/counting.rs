@@ -4,6 +4,9 @@ use crate::evidence::cohorts::{Admission, Cohorts, Completed, TimedAnswer};
 use crate::evidence::verdict::VerdictTracker;
 use crate::{Policy, Tally};
 
+/// With more rankers than this, a check takes too long to follow every answer.
+const FEW: usize = 64;
+
 /// The parts of a run that take part. The policy learns from every answer, and hears which of them
 /// do not count.
 pub struct Counting<'a> {
@@ -30,20 +33,17 @@ impl Counting<'_> {
             self.tracker.leave_out(self.policy.tally(), answer.duel, answer.outcome);
         }
         match admission {
-            Admission::Counted => {
-                self.tracker.observe(self.policy.tally(), self.active, 1);
-                counted(self.tracker, self.policy.tally(), 1);
-            }
-            Admission::Waits => self.recheck(),
+            Admission::Counted => self.tracker.observe(self.policy.tally(), self.active, 1),
+            Admission::Waits => {}
             // the other answer was left out while it waited, and stays so
             Admission::Replaces(duel, outcome) => self.policy.leave_out(duel, outcome),
-            Admission::LeftOut(_) => {
-                self.policy.leave_out(answer.duel, answer.outcome);
-                // the policy may have taken this answer for the last one that was missing
-                if self.cohorts.window_ms() == 0 {
-                    self.reconsider();
-                }
-            }
+            Admission::LeftOut(_) => self.policy.leave_out(answer.duel, answer.outcome),
+        }
+        if self.active.len() <= FEW || self.is_check_due() {
+            self.reconcile();
+        }
+        if admission == Admission::Counted {
+            counted(self.tracker, self.policy.tally(), 1);
         }
     }
 
@@ -69,22 +69,24 @@ impl Counting<'_> {
                 counted(self.tracker, self.policy.tally(), comparisons);
             }
         }
-        self.reconsider();
+        self.reconcile();
     }
 
-    /// An answer waits. It may take back what gave the policy a verdict. The policy must hear of it
-    /// now, and not when the answer counts, which can be hours later.
-    fn recheck(&mut self) {
-        let (with_unit, without_unit) = self.cohorts.answers();
-        if (with_unit + without_unit).is_multiple_of(self.tracker.checks_every(self.active.len())) {
-            self.reconsider();
-        }
+    /// Whether this answer is one of those after which many rankers are checked.
+    fn is_check_due(&self) -> bool {
+        let answers = match self.cohorts.window_ms() {
+            0 => self.tracker.comparisons() + self.cohorts.left_out().total(),
+            _ => self.cohorts.answers().0 + self.cohorts.answers().1,
+        };
+        answers.is_multiple_of(self.tracker.checks_every(self.active.len()))
     }
 
-    /// What counts has given no verdict: a policy that has found one must not rest on it.
-    fn reconsider(&mut self) {
-        if self.tracker.verdict().is_none() {
-            self.policy.reconsider_verdict();
+    /// A policy that has found a verdict by itself compares hardly any more. If what counts gives
+    /// none, one of the two must move: the policy goes on if its own counts give it none any more,
+    /// and otherwise what counts is checked now, since the next regular check would come very late.
+    fn reconcile(&mut self) {
+        if self.tracker.verdict().is_none() && self.policy.reconsider_verdict() {
+            self.tracker.check_now(self.policy.tally(), self.active);
         }
     }
 }

@@ -219,6 +219,11 @@ impl VerdictTracker {
         counted
     }
 
+    /// Look for a verdict now, without waiting for the next regular check. O(K² log K).
+    pub fn check_now(&mut self, tally: &Tally, active: &[usize]) {
+        self.check(tally, active, None);
+    }
+
     /// Take the verdict back unless the counts of now certify it too. For a follower of another
     /// tracker that counts fewer answers and has no verdict: a verdict of a run is final.
     pub fn reconsider(&mut self, tally: &Tally, active: &[usize]) {

@@ -188,6 +188,17 @@ impl Deciding {
         match self.plan.draw(in_flight, rng.random()) {
             Some((winner, loser)) => Selection::of(winner, loser),
             None if !self.plan.is_complete() => self.waiting(first, rng),
+            None if explored.duel.is_self() => self.checking(explored),
+            None => explored,
+        }
+    }
+
+    /// The plan lacks nothing, and the verdict may only need its next check, which comes after a few
+    /// more comparisons. An explorer that is sure of its leader would make none.
+    fn checking(&self, explored: Selection) -> Selection {
+        let leader = self.plan.leader().unwrap_or(explored.duel.first);
+        match self.nearest_rival(leader) {
+            Some(rival) => Selection::of(leader, rival),
             None => explored,
         }
     }
@@ -229,7 +240,7 @@ impl Deciding {
         self.explorer.select(in_flight, rng)
     }
 
-    /// The ranker over which `winner` leads with the least evidence.
+    /// The ranker over which `winner` leads with the least evidence. O(K).
     fn nearest_rival(&self, winner: usize) -> Option<usize> {
         let (tally, active) = (self.tally(), self.active());
         let evidence = self.tracker.evidence(tally, active);
@@ -455,15 +466,19 @@ impl VerdictPlanning for Deciding {
         }
     }
 
-    fn reconsider(&mut self) {
+    fn reconsider(&mut self) -> bool {
         if self.tracker.verdict().is_none() {
-            return;
+            return false;
         }
         let bounds = self.explorer.bounds();
         self.tracker.reconsider(bounds.tally(), bounds.active());
-        if self.tracker.verdict().is_none() {
-            self.survey();
-            self.is_stale = true;
+        if self.tracker.verdict().is_some() {
+            return true;
         }
+        self.survey();
+        if self.is_planning() {
+            self.replan();
+        }
+        false
     }
 }

@@ -177,7 +177,14 @@ impl ReferenceVerdict {
         }
         match draw(&weights, rng.random()) {
             Some(at) => duel_of(at),
-            None if self.plan.is_complete(field) => explored,
+            None if self.plan.is_complete(field) => {
+                let leader = leader.unwrap_or(explored.first);
+                match self.nearest_rival(leader) {
+                    // only the check is missing
+                    Some(rival) if explored.is_self() => Duel::new(leader, rival),
+                    _ => explored,
+                }
+            }
             // everything is in flight
             None if rng.random::<f64>() < 0.5 => Duel::new(explored.first, explored.first),
             None => {
