@@ -13,6 +13,7 @@ mod confirm;
 mod create;
 mod form;
 mod keys;
+mod methods;
 mod new_experiment;
 mod overview;
 mod page;

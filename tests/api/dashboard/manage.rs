@@ -50,6 +50,12 @@ fn changes() -> Vec<Change> {
             "/policy/alpha",
             json!(0.6),
         ),
+        change(
+            "/experiments/search/manage/interleaving",
+            &[("interleaving", "optimized"), ("settings", r#"{"depth":7}"#)],
+            "/interleaving/depth",
+            json!(7),
+        ),
         change("/experiments/search/manage/conclude", &[("winner", "b")], "/winner", json!("b")),
         Change {
             audited: "experiment-archived",
@@ -143,7 +149,7 @@ async fn every_change_needs_the_scope_the_token_and_this_site(database: TestData
         assert_eq!(asked.status, 200, "{path}: {}", asked.html);
         assert!(asked.html.contains("What will happen"), "{path}: {}", asked.html);
         for (name, value) in fields {
-            assert_eq!(asked.hidden(name), *value, "{path}");
+            assert_eq!(asked.hidden(name).replace("&quot;", "\""), *value, "{path}");
         }
         assert_eq!(changes_of(&server).await.len(), before, "{path} was changed");
 
@@ -314,6 +320,7 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
         ("enlist", [("ranker", "a")], "has a ranker `a`"),
         ("conclude", [("winner", "nobody")], "has no ranker `nobody`"),
         ("policy", [("policy", "no-such")], "no policy `no-such`"),
+        ("interleaving", [("interleaving", "no-such")], "no interleaving method `no-such`"),
     ] {
         let path = format!("/experiments/search/manage/{path}");
         let form = visitor.get(&path).await;
