@@ -18,6 +18,7 @@ mod new_experiment;
 mod overview;
 mod page;
 mod policies;
+mod rotate_key;
 mod routes;
 
 pub(crate) use routes::{MANAGING_PAGES, routes};
