@@ -93,7 +93,7 @@ class InTheBrowser(unittest.TestCase):
             measured = dict(re.findall(r"^([\w-]+) +(\d\.\d{3}) ", printed, re.MULTILINE))
             self.assertEqual(len(measured), 6, printed)
             winner = verdict["winners"][0]
-            # a verdict may be wrong in a few experiments, but then for a ranker that is nearly as good
+            # a few verdicts may be wrong, but then for a ranker that is nearly as good
             self.assertGreater(float(measured[winner]), 0.5, printed)
             best = max(measured, key=lambda ranker: float(measured[ranker]))
             self.assertIn(f"rankduel's winner: {winner}. Best by nDCG@10: {best}. They ", printed)
