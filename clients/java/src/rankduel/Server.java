@@ -91,6 +91,15 @@ final class Server {
         }
     }
 
+    /** Sends items of feedback together, in one attempt. Returns a result for each. */
+    List<Object> feedback(List<Map<String, Object>> items, long millis) throws RankduelException {
+        Map<String, Object> answer = transport.post(path + "/feedback", Map.of("feedback", items), millis);
+        if (answer.get("results") instanceof List<?> results && results.size() == items.size()) {
+            return Json.list(results);
+        }
+        throw RankduelException.notRankduel("it has no result for each item");
+    }
+
     /** The rankers of the experiment. */
     List<String> rankers(long millis) throws RankduelException {
         Map<String, Object> answer = transport.get(path, millis);

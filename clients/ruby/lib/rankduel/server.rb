@@ -49,6 +49,14 @@ module Rankduel
       end
     end
 
+    # Sends items of feedback together, in one attempt. Returns a result for each.
+    def feedback(items, seconds)
+      results = @transport.request("#{@path}/feedback", { feedback: items }, seconds)["results"]
+      return results if results.is_a?(Array) && results.size == items.size
+
+      raise Error.not_rankduel("it has no result for each item")
+    end
+
     # The rankers of the experiment.
     def rankers(seconds)
       listed = @transport.request(@path, nil, seconds)["rankers"]
