@@ -21,11 +21,11 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 
 from failing_server import FailingServer
+from proxy import Proxy
 
 ANSWER_SECONDS = 60
 """No step may take longer, whatever the server does."""
@@ -50,7 +50,8 @@ class RealServer:
         self._environment = {**os.environ, "RANKDUEL_DATABASE_URL": f"sqlite://{folder}/rankduel.db"}
         self._run("migrate")
         self.keys = {scope: self._key(scope) for scope in scopes}
-        self.url = f"http://127.0.0.1:{free_port()}"
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
         command = [program, "serve", "--listen", self.url.partition("://")[2], "--log", "error"]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=self._environment)
         for _ in range(600):
@@ -81,17 +82,6 @@ class RealServer:
         with urllib.request.urlopen(request, timeout=30) as response:
             text = response.read()
         return json.loads(text) if text.startswith(b"{") else None
-
-    def accepts(self, member, value):
-        """Whether `next-duel` of this version of the server knows this member."""
-        self.call("POST", "/v1/experiments", {"name": f"knows-{member}", "rankers": ["a", "b"]})
-        try:
-            self.call("POST", f"/v1/experiments/knows-{member}/next-duel", {member: value})
-            return True
-        except urllib.error.HTTPError as error:
-            if error.code != 422:
-                raise
-            return False
 
     def stop(self):
         self._process.terminate()
@@ -185,23 +175,27 @@ class Conformance:
         self._listed = listed
         self._servers = servers
         self._failing = failing
-        self._features = {"unit": servers["real"].accepts("unit", "u"), "count": servers["real"].accepts("count", 2)}
 
     def run(self, client, adapter, exchange):
-        """Returns `pass`, or `skip` if the server lacks what the exchange needs."""
-        if not self._features.get(exchange.get("needs"), True):
-            return "skip"
-        name, settings = self._prepared(client, exchange)
-        answer = adapter.call({"do": "connect", "with": {**settings, "experiment": name}})
-        if "error" in answer:
-            raise Mismatch(f"connect: {answer}")
-        saved = {}
-        for number, step in enumerate(exchange["steps"], 1):
-            self._step(f"step {number} ({step['do']})", adapter, step, saved)
-        self._check_after(client, name, exchange)
-        return "pass"
+        """Returns `pass`, or `skip` if the client lacks what the exchange needs."""
+        proxy = Proxy(self._servers["real"].port) if exchange["server"] == "away" else None
+        try:
+            name, settings = self._prepared(client, exchange, proxy)
+            answer = adapter.call({"do": "connect", "with": {**settings, "experiment": name}})
+            if "error" in answer:
+                raise Mismatch(f"connect: {answer}")
+            if "needs" in exchange and not (answer["ok"] and answer["ok"].get(exchange["needs"])):
+                return "skip"
+            saved = {}
+            for number, step in enumerate(exchange["steps"], 1):
+                self._step(f"step {number} ({step['do']})", adapter, step, saved, proxy)
+            self._check_after(client, name, exchange)
+            return "pass"
+        finally:
+            if proxy is not None:
+                proxy.stop()
 
-    def _prepared(self, client, exchange):
+    def _prepared(self, client, exchange, proxy):
         """The name of the experiment and the settings of the client."""
         settings = {**self._listed["client"], **exchange.get("client", {})}
         kind = exchange["server"]
@@ -209,7 +203,7 @@ class Conformance:
             return exchange["id"], {**settings, "url": f"http://127.0.0.1:{self._failing.port}/{client}"}
         if kind == "none":
             return exchange["id"], {**settings, "url": f"http://127.0.0.1:{free_port()}"}
-        server = self._servers[kind]
+        server = self._servers["real" if kind == "away" else kind]
         if "key" in settings:
             settings["key"] = server.keys[settings["key"]]
         name = f"{client}-{exchange['id']}"
@@ -218,12 +212,16 @@ class Conformance:
             server.call("POST", "/v1/experiments", {**self._listed["experiment"], "name": name, **changes})
         if "change" in exchange:
             server.call("PATCH", f"/v1/experiments/{name}", exchange["change"])
-        return name, {**settings, "url": server.url}
+        url = server.url if proxy is None else f"http://127.0.0.1:{proxy.port}"
+        return name, {**settings, "url": url}
 
-    def _step(self, what, adapter, step, saved):
+    def _step(self, what, adapter, step, saved, proxy):
         given = resolved(step["with"], saved)
         if step["do"] == "wait":
             time.sleep(given["milliseconds"] / 1000)
+            return
+        if step["do"] in ("leave", "come_back"):
+            getattr(proxy, step["do"])()
             return
         if step["do"] == "compare":
             if flat(given["of"]) != flat(given["to"]):
@@ -236,13 +234,14 @@ class Conformance:
         if expected not in answer:
             raise Mismatch(f"{what}: {json.dumps(answer)}")
         found = answer[expected] if expected == "error" else described(answer["ok"])
-        compare(what, found, step["error"] if expected == "error" else step["expect"])
+        compare(what, found, step["error"] if expected == "error" else step.get("expect", {}))
         if "as" in step:
             saved[step["as"]] = found
 
     def _check_after(self, client, name, exchange):
         if "standings" in exchange:
-            standings = self._servers[exchange["server"]].call("GET", f"/v1/experiments/{name}/standings")
+            server = self._servers["real" if exchange["server"] == "away" else exchange["server"]]
+            standings = server.call("GET", f"/v1/experiments/{name}/standings")
             compare("standings", standings, exchange["standings"])
         if exchange["server"] != "failing":
             return

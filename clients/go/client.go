@@ -54,6 +54,11 @@ type Options struct {
 	Stock int
 	// StockAge is the time for which a duel of the stock may be used; 5 s by default.
 	StockAge time.Duration
+	// Queue is the number of items of feedback that may wait to be sent; 10,000 by default. If there
+	// are more, the oldest are dropped.
+	Queue int
+	// Log is called with each message about queued feedback that is refused or sent again.
+	Log func(message string)
 	// OnFallback is called with the error behind each fallback to the control.
 	OnFallback func(*Error)
 }
@@ -65,6 +70,7 @@ type Client struct {
 	options    Options
 	server     *server
 	stock      *stock
+	queue      *queue
 }
 
 // New returns a client that shows the ranker control if rankduel does not answer in time.
@@ -77,6 +83,12 @@ func New(url, experiment, control string, options Options) (*Client, error) {
 	if options.Stock < 0 {
 		return nil, usage("Stock is %d; it must be at least 0", options.Stock)
 	}
+	if options.Queue < 0 {
+		return nil, usage("Queue is %d; it must be at least 1", options.Queue)
+	}
+	if options.Queue == 0 {
+		options.Queue = 10_000
+	}
 	setDefault(&options.Deadline, 50*time.Millisecond)
 	setDefault(&options.ReportTime, 10*time.Second)
 	setDefault(&options.StockAge, 5*time.Second)
@@ -86,6 +98,7 @@ func New(url, experiment, control string, options Options) (*Client, error) {
 	}
 	client := &Client{experiment: experiment, control: control, options: options}
 	client.server = newServer(transport, experiment)
+	client.queue = newQueue(client.server, options.Queue, options.Log)
 	if options.Stock > 0 {
 		client.stock = &stock{server: client.server, size: options.Stock, maxAge: options.StockAge}
 	}
@@ -277,16 +290,56 @@ func notNil[T any](list []T) []T {
 // fallback page, and is ignored. If the error is an *Error and Retryable, the same feedback may be
 // accepted later.
 func (c *Client) ReportClicks(ctx context.Context, duelID string, clicks []Click, final bool) (Status, error) {
-	return c.report(ctx, duelID, map[string]any{"duel_id": duelID, "clicks": notNil(clicks), "final": final})
+	return c.report(ctx, duelID, clicksItem(duelID, clicks, final))
 }
 
 // ReportOutcome reports the outcome, if your own code merges the pages and credits the clicks.
 func (c *Client) ReportOutcome(ctx context.Context, duelID string, outcome Outcome) (Status, error) {
+	item, err := outcomeItem(duelID, outcome)
+	if err != nil {
+		return "", err
+	}
+	return c.report(ctx, duelID, item)
+}
+
+// QueueClicks is ReportClicks without waiting: a goroutine sends the clicks again until the server
+// has them or the duel has expired. Duel{ID: id} will do; its clicks are kept for a day. Those of a
+// fallback page are ignored.
+func (c *Client) QueueClicks(of Duel, clicks []Click, final bool) {
+	if of.ID != "" {
+		c.queue.put(of, clicksItem(of.ID, clicks, final))
+	}
+}
+
+// QueueOutcome is ReportOutcome without waiting, like QueueClicks.
+func (c *Client) QueueOutcome(of Duel, outcome Outcome) error {
+	item, err := outcomeItem(of.ID, outcome)
+	if err == nil && of.ID != "" {
+		c.queue.put(of, item)
+	}
+	return err
+}
+
+// Counts returns the number of queued items of feedback so far, by result.
+func (c *Client) Counts() Counts { return c.queue.count() }
+
+// Flush waits at most this long until the server has all queued feedback. It reports whether it
+// has.
+func (c *Client) Flush(limit time.Duration) bool { return c.queue.flush(limit) }
+
+// Close is Flush, and drops all later feedback for the queue. Call it before the process ends.
+func (c *Client) Close(limit time.Duration) bool { return c.queue.close(limit) }
+
+func clicksItem(duelID string, clicks []Click, final bool) map[string]any {
+	return map[string]any{"duel_id": duelID, "clicks": notNil(clicks), "final": final}
+}
+
+func outcomeItem(duelID string, outcome Outcome) (map[string]any, error) {
 	switch outcome {
 	case Left, Right, Tie, None:
-		return c.report(ctx, duelID, map[string]any{"duel_id": duelID, "outcome": outcome})
+		return map[string]any{"duel_id": duelID, "outcome": outcome}, nil
 	}
-	return "", usage("outcome is %q; it must be left, right, tie or none", outcome)
+	return nil, usage("outcome is %q; it must be left, right, tie or none", outcome)
 }
 
 func (c *Client) report(ctx context.Context, duelID string, item map[string]any) (Status, error) {

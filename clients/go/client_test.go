@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -21,7 +22,7 @@ func TestWrongArguments(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	for _, options := range []rankduel.Options{{Stock: -1}, {Deadline: -1}, {ReportTime: -1}, {StockAge: -1}} {
+	for _, options := range []rankduel.Options{{Stock: -1}, {Deadline: -1}, {ReportTime: -1}, {StockAge: -1}, {Queue: -1}} {
 		if _, err := rankduel.New("http://127.0.0.1", "search", "bm25", options); err == nil {
 			t.Errorf("%+v is accepted", options)
 		}
@@ -79,6 +80,55 @@ func TestManyGoroutines(t *testing.T) {
 		}()
 	}
 	group.Wait()
+}
+
+// Goroutines share the queue: each item is sent once, in batches.
+func TestManyGoroutinesShareTheQueue(t *testing.T) {
+	var lock sync.Mutex
+	seen := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		var body struct {
+			Feedback []struct {
+				DuelID string `json:"duel_id"`
+			}
+		}
+		if err := json.NewDecoder(request.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		results := []map[string]string{}
+		for _, item := range body.Feedback {
+			seen[item.DuelID]++
+			results = append(results, map[string]string{"status": "recorded"})
+		}
+		writer.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(writer).Encode(map[string]any{"results": results}); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	client, err := rankduel.New(server.URL, "search", "a", rankduel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for number := range [8]int{} {
+		group.Add(1)
+		go func(number int) {
+			defer group.Done()
+			for item := range [50]int{} {
+				client.QueueClicks(rankduel.Duel{ID: fmt.Sprint(number, " ", item)}, nil, true)
+			}
+		}(number)
+	}
+	group.Wait()
+	if !client.Close(time.Minute) {
+		t.Error("the queue is not empty")
+	}
+	if counts := client.Counts(); counts != (rankduel.Counts{Recorded: 400}) || len(seen) != 400 {
+		t.Errorf("%+v, %d duels", counts, len(seen))
+	}
 }
 
 func TestCancelledReportEnds(t *testing.T) {

@@ -72,8 +72,7 @@ type Window struct {
 	// Offset is the number of slots of the list before the page.
 	Offset int
 	Pinned []Pin
-	// Unit is an opaque id of the user or the session, of which the server stores a hash. Leave it
-	// empty for servers that do not accept it.
+	// Unit is an opaque id of the user or the session, of which the server stores a hash.
 	Unit string
 }
 

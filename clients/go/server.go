@@ -79,16 +79,13 @@ func (s *server) mayAsk() error {
 }
 
 // report sends one item of feedback. Transient errors are followed by another attempt while there
-// is time; the server counts the item once.
+// is time for a whole one; the server counts the item once.
 func (s *server) report(ctx context.Context, item any, limit time.Duration) (Status, error) {
-	end := time.Now().Add(limit)
+	one := limit / attempts
+	last := time.Now().Add(limit - one)
 	for attempt := 0; ; attempt++ {
 		var answer struct{ Status Status }
-		left := time.Until(end)
-		if left > limit/attempts {
-			left = limit / attempts
-		}
-		err := s.transport.send(ctx, "POST", s.path+"/feedback", item, &answer, left)
+		err := s.transport.send(ctx, "POST", s.path+"/feedback", item, &answer, one)
 		if err == nil && answer.Status == "" {
 			err = notRankduel("it has no status")
 		}
@@ -101,7 +98,7 @@ func (s *server) report(ctx context.Context, item any, limit time.Duration) (Sta
 		if wait < failed.RetryAfter {
 			wait = failed.RetryAfter
 		}
-		if !time.Now().Add(wait).Before(end) {
+		if time.Now().Add(wait).After(last) {
 			return "", err
 		}
 		select {

@@ -12,6 +12,10 @@ use crate::store::{ApiKeyRecord, AuditNote, KeyStore, StoreError};
 
 /// Most days until a key expires: a century.
 pub const KEY_DAYS_MAX: u32 = 36_500;
+/// Seconds for which a key stays valid beside the key that replaces it, by default.
+pub const OVERLAP_SECONDS_DEFAULT: u32 = 86_400;
+/// Most seconds of that overlap: a year.
+pub const OVERLAP_SECONDS_MAX: u32 = 31_536_000;
 /// Most characters in the name of a key.
 const NAME_MAX: usize = 100;
 const DAY_MS: i64 = 24 * 3600 * 1000;
@@ -27,6 +31,37 @@ pub struct KeyRequest {
     pub experiments: Option<Vec<String>>,
     /// Days until it expires, at most [`KEY_DAYS_MAX`]; `None`: never.
     pub expires_in_days: Option<u32>,
+}
+
+/// How a key is replaced by a new one with the same rights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyRotation {
+    /// Seconds until the old key ends, at most [`OVERLAP_SECONDS_MAX`].
+    pub overlap_seconds: u32,
+    /// Days until the new key expires, at most [`KEY_DAYS_MAX`]; `None`: never.
+    pub expires_in_days: Option<u32>,
+}
+
+impl KeyRotation {
+    /// What is wrong with it, with a JSON pointer each.
+    pub fn errors(&self) -> Vec<(&'static str, String)> {
+        let mut errors = Vec::new();
+        if self.overlap_seconds > OVERLAP_SECONDS_MAX {
+            let detail = format!("the old key ends after at most {OVERLAP_SECONDS_MAX} seconds");
+            errors.push(("/overlap_seconds", detail));
+        }
+        if self.expires_in_days.is_some_and(|days| !(1..=KEY_DAYS_MAX).contains(&days)) {
+            let detail = format!("a key expires after 1 to {KEY_DAYS_MAX} days");
+            errors.push(("/expires_in_days", detail));
+        }
+        errors
+    }
+
+    /// The end of the old key if it is replaced now, in unix milliseconds.
+    pub fn old_ends_at(&self, old: &ApiKeyRecord, now: i64) -> i64 {
+        let ends_at = now + i64::from(self.overlap_seconds) * 1000;
+        old.expires_at.map_or(ends_at, |at| at.min(ends_at))
+    }
 }
 
 /// Why a key could not be made, rotated or revoked.
@@ -121,13 +156,12 @@ pub async fn create_key(
     Ok((key, record))
 }
 
-/// Make a key with the rights of key `id`, which ends `overlap_seconds` later. Returns the record
-/// of the old key, too. Times in unix milliseconds.
+/// Make a key with the rights of key `id`, which ends after the overlap. Returns the record of the
+/// old key, too. Times in unix milliseconds.
 pub async fn rotate_key(
     store: &dyn KeyStore,
     id: &str,
-    overlap_seconds: u32,
-    expires_in_days: Option<u32>,
+    rotation: &KeyRotation,
     by: &Actor,
     now: i64,
 ) -> Result<(NewKey, ApiKeyRecord, ApiKeyRecord), KeyChangeError> {
@@ -139,17 +173,16 @@ pub async fn rotate_key(
         name: old.name.clone(),
         scopes: Scopes::from_names(&old.scopes),
         experiments: old.experiments.clone(),
-        expires_in_days,
+        expires_in_days: rotation.expires_in_days,
     };
     let (key, record) = request.generate(now)?;
     let record = ApiKeyRecord { replaces: Some(old.id.clone()), ..record };
-    let ends_at = now + i64::from(overlap_seconds) * 1000;
+    let ends_at = rotation.old_ends_at(&old, now);
     let note = AuditNote::new(by, "key-rotated", &old.id, now).changed(
         Some(audited(&old)),
         Some(json!({"replaced_by": record.id, "expires_at": rfc3339(ends_at)})),
     );
     store.add_api_key(&record, Some((&old.id, ends_at)), &note).await?;
-    let ends_at = old.expires_at.map_or(ends_at, |at| at.min(ends_at));
     Ok((key, record, ApiKeyRecord { expires_at: Some(ends_at), ..old }))
 }
 

@@ -18,7 +18,7 @@ pub use api_key_set::{ApiKeySet, KnownKey};
 pub use ended_sessions::EndedSessions;
 pub use key::{ApiKeys, Digest, KeyError, KeyId, NewKey, digest_of};
 pub use key_changes::{
-    KEY_DAYS_MAX, KeyChangeError, KeyRequest, KeyState, create_key, find_key, revoke_key,
-    rotate_key,
+    KEY_DAYS_MAX, KeyChangeError, KeyRequest, KeyRotation, KeyState, OVERLAP_SECONDS_DEFAULT,
+    OVERLAP_SECONDS_MAX, create_key, find_key, revoke_key, rotate_key,
 };
 pub use scope::{Scope, Scopes, UnknownScope};

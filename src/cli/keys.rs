@@ -9,7 +9,10 @@ use clap::{Args, Subcommand};
 use super::database::open_store;
 use super::error::CommandError;
 use super::runtime::runtime;
-use crate::access::{self, Actor, KeyChangeError, KeyRequest, KeyState, NewKey, Scope, Scopes};
+use crate::access::{
+    self, Actor, KeyChangeError, KeyRequest, KeyRotation, KeyState, NewKey,
+    OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Scope, Scopes,
+};
 use crate::clock::{Clock as _, SystemClock, rfc3339};
 use crate::config::StoreArgs;
 use crate::engine::experiment_spec::name_error;
@@ -55,7 +58,7 @@ enum Command {
         #[arg(value_name = "ID")]
         id: String,
         /// Seconds during which both keys are valid, for callers to switch
-        #[arg(long, value_name = "SECONDS", default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(0..=31_536_000))]
+        #[arg(long, value_name = "SECONDS", default_value_t = OVERLAP_SECONDS_DEFAULT, value_parser = clap::value_parser!(u32).range(0..=i64::from(OVERLAP_SECONDS_MAX)))]
         overlap_seconds: u32,
         /// Days until the new key expires [default: never]
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
@@ -95,7 +98,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             }
             Command::List(_) => list(&store).await,
             Command::Rotate { id, overlap_seconds, expires_in_days, .. } => {
-                rotate(&store, id, *overlap_seconds, *expires_in_days).await
+                let (overlap_seconds, expires_in_days) = (*overlap_seconds, *expires_in_days);
+                rotate(&store, id, &KeyRotation { overlap_seconds, expires_in_days }).await
             }
             Command::Revoke { id, .. } => revoke(&store, id).await,
         }?;
@@ -147,15 +151,9 @@ async fn create(store: &SharedStore, request: &KeyRequest) -> anyhow::Result<Str
     Ok(present(&key, &record))
 }
 
-async fn rotate(
-    store: &SharedStore,
-    id: &str,
-    overlap_seconds: u32,
-    expires_in_days: Option<u32>,
-) -> anyhow::Result<String> {
+async fn rotate(store: &SharedStore, id: &str, rotation: &KeyRotation) -> anyhow::Result<String> {
     let (now, by) = (SystemClock.now_ms(), Actor::command_line());
-    let rotated =
-        access::rotate_key(&**store, id, overlap_seconds, expires_in_days, &by, now).await;
+    let rotated = access::rotate_key(&**store, id, rotation, &by, now).await;
     let (key, record, old) =
         rotated.map_err(|error| explained(error, "the key cannot be added"))?;
     if let Some(at) = old.expires_at {

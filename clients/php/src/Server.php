@@ -56,16 +56,16 @@ final class Server
 
     /**
      * Sends one item of feedback. Transient errors are followed by another attempt while there is
-     * time; the server counts the item once.
+     * time for a whole one; the server counts the item once.
      *
      * @param array<string, mixed> $item
      */
     public function report(array $item, float $seconds): Status
     {
-        $end = microtime(true) + $seconds;
+        $limit = $seconds / self::ATTEMPTS;
+        $last = microtime(true) + $seconds - $limit;
         for ($attempt = 0; ; $attempt++) {
             try {
-                $limit = max(0.001, min($seconds / self::ATTEMPTS, $end - microtime(true)));
                 $answer = $this->transport->send("$this->path/feedback", $item, $limit);
                 $name = $answer['status'] ?? '';
                 $status = is_string($name) ? Status::tryFrom($name) : null;
@@ -73,7 +73,7 @@ final class Server
             } catch (RankduelException $failed) {
                 $wait = self::FIRST_WAIT * 2 ** min($attempt, 10) * random_int(50, 100) / 100;
                 $wait = max($wait, $failed->retryAfter ?? 0);
-                if (!$failed->isTransient() || microtime(true) + $wait >= $end) {
+                if (!$failed->isTransient() || microtime(true) + $wait > $last) {
                     throw $failed;
                 }
                 usleep((int) ($wait * 1e6));

@@ -7,14 +7,10 @@ namespace Rankduel;
 /**
  * Up to `size` duels. Each is used once, and not later than `maxAge` seconds after the request.
  *
- * A server that does not know `count` refuses it once; from then on the stock makes single requests,
- * as many as the deadline allows.
- *
  * @internal
  */
 final class Stock
 {
-    private bool $refusesCount = false;
     /** @var list<array{float, Duel}> */
     private array $duels = [];
 
@@ -36,43 +32,20 @@ final class Stock
             }
         }
         $requestedAt = microtime(true);
-        $found = $this->request($requestedAt + $seconds);
+        $found = $this->request($seconds);
         $first = array_shift($found);
         $this->duels = array_map(static fn (Duel $duel): array => [$requestedAt, $duel], $found);
         return $first;
     }
 
     /** @return non-empty-list<Duel> */
-    private function request(float $end): array
+    private function request(float $seconds): array
     {
-        $found = [];
-        if (!$this->refusesCount) {
-            try {
-                $answer = $this->server->ask('/next-duel', ['count' => $this->size], $end - microtime(true));
-                $several = $answer['duels'] ?? [];
-                if (is_array($several) && $several !== []) {
-                    return array_map(self::duel(...), array_values($several));
-                }
-                $found[] = Duel::fromAnswer($answer);
-            } catch (RankduelException $failed) {
-                if ($failed->status !== 422) {
-                    throw $failed;
-                }
-                $this->refusesCount = true;
-            }
+        $several = $this->server->ask('/next-duel', ['count' => $this->size], $seconds)['duels'] ?? [];
+        if (!is_array($several) || $several === []) {
+            throw RankduelException::notRankduel('it has no duels');
         }
-        while (count($found) < $this->size && ($found === [] || microtime(true) < $end)) {
-            try {
-                $left = max(0.001, $end - microtime(true));
-                $found[] = Duel::fromAnswer($this->server->ask('/next-duel', [], $left));
-            } catch (RankduelException $failed) {
-                if ($found === []) {
-                    throw $failed;
-                }
-                break;
-            }
-        }
-        return $found;
+        return array_map(self::duel(...), array_values($several));
     }
 
     private static function duel(mixed $answer): Duel

@@ -12,7 +12,7 @@ final class Window
      * @param int $offset number of slots of the list before the page
      * @param array<int, string> $pinned documents at positions (from 0), independent of the rankings
      * @param ?string $unit an opaque id of the user or the session, of which the server stores a
-     *     hash; null for servers that do not accept it
+     *     hash
      */
     public function __construct(
         public readonly int $length = 10,

@@ -44,7 +44,7 @@ refuses(static fn () => new Client('http://host', 'search', 'bm25', stock: -1));
 refuses(static fn () => new Window(-1));
 
 // nobody listens at this port: the control's ranking, whatever its ids look like
-$client = new Client('http://127.0.0.1:1', 'search', '7');
+$client = new Client('http://127.0.0.1:1', 'search', '7', deadline: 60.0);
 $page = $client->page(['7' => ['1', '2', '1', '3'], '8' => []], new Window(2, 1));
 same(['2', '3'], $page->documents());
 same([3, '7', 'unreachable'], [$page->total, $page->duel->left, $page->duel->fallback]);

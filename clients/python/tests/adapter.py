@@ -37,7 +37,7 @@ class Client:
         kind = AsyncRankduel if self._is_async else Rankduel
         self._client = kind(deadline=deadline_ms / 1000, **given)
         self._report_seconds = report_ms / 1000
-        return {}
+        return {"queue": True}
 
     async def check(self) -> dict[str, Any]:
         return {"rankers": await self._finished(self._client.check())}
@@ -49,9 +49,7 @@ class Client:
         return _as_json(await self._finished(self._client.page(**self._arguments(given))))
 
     async def more(self, of: str, **given: Any) -> dict[str, Any]:
-        kind = Page if "slots" in json.loads(of) else Duel
-        earlier = kind.from_json(of)
-        return _as_json(await self._finished(self._client.more(earlier, **self._arguments(given))))
+        return _as_json(await self._finished(self._client.more(_read(of), **self._arguments(given))))
 
     def _arguments(self, given: dict[str, Any]) -> dict[str, Any]:
         rankings, failing = given["rankings"], given.pop("failing", [])
@@ -78,8 +76,34 @@ class Client:
         return {"status": await self._finished(sent)}
 
 
+    async def queue_clicks(self, clicks: list[Any], final: bool, **of: Any) -> dict[str, Any]:
+        self._client.clicked(_of(**of), clicks, final=final)
+        return {}
+
+    async def queue_outcome(self, outcome: str, **of: Any) -> dict[str, Any]:
+        self._client.outcome(_of(**of), outcome)
+        return {}
+
+    async def flush(self, milliseconds: int) -> dict[str, Any]:
+        return {"flushed": await self._finished(self._client.flush(milliseconds / 1000))}
+
+    async def close(self, milliseconds: int) -> dict[str, Any]:
+        return {"flushed": await self._finished(self._client.close(milliseconds / 1000))}
+
+    async def counts(self) -> dict[str, Any]:
+        return dataclasses.asdict(self._client.counts())
+
+
 class ApplicationError(Exception):
     """A failure of the search that the client calls."""
+
+
+def _read(text: str) -> Duel | Page:
+    return Page.from_json(text) if "slots" in json.loads(text) else Duel.from_json(text)
+
+
+def _of(of: str | None = None, duel_id: str | None = None) -> Duel | Page | str | None:
+    return duel_id if of is None else _read(of)
 
 
 def _as_json(result: Duel | Page) -> dict[str, Any]:

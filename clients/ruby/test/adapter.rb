@@ -15,9 +15,9 @@ class Adapter
     @client = Rankduel::Client.new(
       given["url"], experiment: given["experiment"], control: given["control"], key: given["key"],
                     deadline: given["deadline_ms"] / 1000.0, report_seconds: given["report_ms"] / 1000.0,
-                    stock: given["stock"], stock_seconds: given["stock_seconds"]
+                    stock: given["stock"], stock_seconds: given["stock_seconds"], queue: given["queue"]
     )
-    {}
+    { queue: true }
   end
 
   def check(_given)
@@ -48,7 +48,33 @@ class Adapter
     { status: @client.report_outcome(given["of"], given["outcome"]) }
   end
 
+  def queue_clicks(given)
+    @client.queue_clicks(duel_of(given), given["clicks"], final: given["final"])
+    {}
+  end
+
+  def queue_outcome(given)
+    @client.queue_outcome(duel_of(given), given["outcome"])
+    {}
+  end
+
+  def flush(given)
+    { flushed: @client.flush(given["milliseconds"] / 1000.0) }
+  end
+
+  def close(given)
+    { flushed: @client.close(given["milliseconds"] / 1000.0) }
+  end
+
+  def counts(_given)
+    @client.counts.to_h
+  end
+
   private
+
+  def duel_of(given)
+    given["of"] ? Rankduel::Duel.from_json(given["of"]) : given["duel_id"]
+  end
 
   def members(result)
     json = JSON.generate(result)

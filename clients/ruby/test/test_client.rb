@@ -17,7 +17,8 @@ else
 end
 
 def client(url = "http://127.0.0.1:1", **options)
-  Rankduel::Client.new(url, experiment: "search", control: "7", **options)
+  # a long deadline, because a test machine may be busy
+  Rankduel::Client.new(url, experiment: "search", control: "7", deadline: 60, **options)
 end
 
 duel = Rankduel::Duel.new(left: "bm25", right: "neural", duel_id: "AQ", expires_at: 1.5)
@@ -32,6 +33,7 @@ same(duel, Rankduel::Duel.from_json(JSON.generate(duel)))
 end
 refuses { client(deadline: 0) }
 refuses { client(stock: -1) }
+refuses { client(queue: 0) }
 refuses { client.page({ "7" => [] }, length: -1) }
 refuses { client.more(duel) }
 

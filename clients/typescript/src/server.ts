@@ -47,15 +47,14 @@ export class Server {
   }
 
   /**
-   * Send one item of feedback. Transient errors are followed by another attempt while there is time;
-   * the server counts the item once.
+   * Send one item of feedback. Transient errors are followed by another attempt while there is time
+   * for a whole one; the server counts the item once.
    */
   async report(item: object, milliseconds: number): Promise<string> {
-    const end = performance.now() + milliseconds;
+    const limit = milliseconds / ATTEMPTS;
+    const last = performance.now() + milliseconds - limit;
     for (let attempt = 0; ; attempt += 1) {
-      const left = end - performance.now();
       try {
-        const limit = Math.min(milliseconds / ATTEMPTS, left);
         const { status } = await this.#transport.post(`${this.path}/feedback`, item, limit);
         if (typeof status !== "string") throw notRankduel("it has no status");
         return status;
@@ -63,7 +62,7 @@ export class Server {
         if (!(error instanceof RankduelError) || !error.isTransient) throw error;
         const doubled = FIRST_WAIT_MS * 2 ** Math.min(attempt, 10) * (0.5 + Math.random() / 2);
         const wait = Math.max(doubled, error.retryAfterMs ?? 0);
-        if (performance.now() + wait >= end) throw error;
+        if (performance.now() + wait > last) throw error;
         await new Promise((resolve) => setTimeout(resolve, wait));
       }
     }

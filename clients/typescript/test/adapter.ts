@@ -36,7 +36,7 @@ const actions: Record<string, (given: any) => Promise<object>> = {
     const options: Options = { ...given, deadlineMs: deadline_ms, stockSeconds: stock_seconds, log: () => undefined };
     client = new Rankduel(options);
     milliseconds = report_ms;
-    return {};
+    return { queue: true };
   },
   check: async () => ({ rankers: await client.check() }),
   next_duel: async (given) => asJson(await client.nextDuel(given)),
@@ -46,6 +46,17 @@ const actions: Record<string, (given: any) => Promise<object>> = {
     status: await client.reportClicks(of, clicks, { final, milliseconds }),
   }),
   report_outcome: async ({ of, outcome }) => ({ status: await client.reportOutcome(of, outcome, { milliseconds }) }),
+  queue_clicks: async ({ of, duel_id, clicks, final }) => {
+    client.clicked(of === undefined ? duel_id : JSON.parse(of), clicks, { final });
+    return {};
+  },
+  queue_outcome: async ({ of, duel_id, outcome }) => {
+    client.outcome(of === undefined ? duel_id : JSON.parse(of), outcome);
+    return {};
+  },
+  flush: async ({ milliseconds }) => ({ flushed: await client.flush(milliseconds) }),
+  close: async ({ milliseconds }) => ({ flushed: await client.close(milliseconds) }),
+  counts: async () => client.counts(),
 };
 
 async function answer(request: { do: string; with: unknown }): Promise<object> {

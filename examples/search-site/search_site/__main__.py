@@ -7,6 +7,7 @@ import logging
 import signal
 import tempfile
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from .users import Simulated, Users
 from .web import WebServer
 
 DATA = server.ROOT / "target" / "search-site"
+COUNTING_SECONDS = 10
+"""rankduel counts the last answers of a window some seconds after its end."""
 
 
 def main() -> None:
@@ -68,7 +71,6 @@ def _start(
         client,
         ranker_seconds=arguments.ranker_seconds,
         settle_seconds=arguments.settle_seconds,
-        units=server.accepts_units(rankduel.url),
     )
     stack.callback(site.close)
     try:
@@ -100,6 +102,11 @@ def _simulate(
         return bool(verdict["state"] == "decided")
 
     done = Users(url, corpus.test, users).run(decided)
+    # the verdict counts an answer once its window is over
+    window = server.call(f"{rankduel_url}/v1/experiments/{server.EXPERIMENT}")["answer_window_seconds"]
+    end = time.monotonic() + window + COUNTING_SECONDS
+    while not decided(done) and time.monotonic() < end:
+        time.sleep(1.0)
     print(f"{done.searches} searches, {done.clicks} clicks, ", end="")
     print(f"pages with the control instead: {done.fallbacks or 'none'}\n")
     verdict, standings = server.call(f"{results}/verdict"), server.call(f"{results}/standings")

@@ -56,8 +56,6 @@ class Refused(Exception):
 
     def __init__(self, status: int, problem: Mapping[str, Any]):
         super().__init__(f"{status}: {problem.get('detail') or problem.get('title')} {problem.get('errors', '')}")
-        self.status = status
-        self.pointers = [error.get("pointer") for error in problem.get("errors", [])]
 
 
 def call(url: str, body: Any = None) -> Any:
@@ -80,22 +78,6 @@ def create_experiment(url: str, rankers: Mapping[str, str], settle_seconds: floa
         "name": EXPERIMENT,
         "rankers": [{"id": id, "description": description} for id, description in rankers.items()],
         "settle_after_seconds": window,
+        "answer_window_seconds": window,
     }
-    optional = {"answer_window_seconds": window}
-    try:
-        call(f"{url}/v1/experiments", {**experiment, **optional})
-    except Refused as refused:
-        # an earlier server does not know this setting
-        if refused.status != 422 or not set(refused.pointers) & {f"/{name}" for name in optional}:
-            raise
-        call(f"{url}/v1/experiments", experiment)
-
-
-def accepts_units(url: str) -> bool:
-    """Whether `next-duel` takes the id of the visitor (`unit`)."""
-    try:
-        # the length is invalid, so that no duel is issued
-        call(f"{url}/v1/experiments/{EXPERIMENT}/next-duel", {"unit": "probe", "length": "none"})
-    except Refused as refused:
-        return refused.status == 422 and "/unit" not in refused.pointers
-    return False
+    call(f"{url}/v1/experiments", experiment)

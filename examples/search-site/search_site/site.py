@@ -10,7 +10,6 @@ Whatever rankduel or a ranker does, `search` returns a page:
 from __future__ import annotations
 
 import functools
-import inspect
 import logging
 import secrets
 import threading
@@ -18,10 +17,10 @@ import time
 from collections import Counter, OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, Mapping, Sequence
 
-from rankduel import Page, Rankduel
+from rankduel import Rankduel
 
 from .rankers import Ranker
 
@@ -96,14 +95,11 @@ class Site:
         *,
         ranker_seconds: float = 0.5,
         settle_seconds: float = 30.0,
-        units: bool = False,
     ):
         self._rankers = {name: _Bounded(name, ranker, ranker_seconds) for name, ranker in rankers.items()}
         self._control = control
         self._rankduel = rankduel
         self._settle_seconds = settle_seconds
-        # a client of an earlier version has no parameter for units
-        self._units = units and "unit" in inspect.signature(Rankduel.page).parameters
         self._lock = threading.Lock()
         self._visits: OrderedDict[str, _Visit] = OrderedDict()
         self._fallbacks: Counter[str] = Counter()
@@ -128,9 +124,9 @@ class Site:
         return results
 
     def _new_page(self, query: str, session: str) -> Results:
-        unit: dict[str, Any] = {"unit": session} if self._units else {}
         try:
-            page = self._rankduel.page(lambda ranker: self._ranking(ranker, query), length=LENGTH, **unit)
+            # the verdict counts one answer of each session
+            page = self._rankduel.page(lambda ranker: self._ranking(ranker, query), length=LENGTH, unit=session)
         except RankerFailed as error:
             log.warning("the control is shown: %s", error)
             return self._control_page(query, "ranker-failed")
@@ -158,7 +154,7 @@ class Site:
                 visit = self._visits.get(session)
                 if visit is not None and visit.results.duel_id == duel_id:
                     del self._visits[session]
-        self._rankduel.clicked(_of_duel(duel_id), list(clicks), final=final)
+        self._rankduel.clicked(duel_id, list(clicks), final=final)
 
     def leave(self, session: str) -> None:
         """The visitor has left the page: its clicks so far are all there are."""
@@ -191,15 +187,6 @@ class Site:
         self._rankduel.close(seconds=3.0)
         for ranker in self._rankers.values():
             ranker.close()
-
-
-def _of_duel(duel_id: str) -> Any:
-    """What the client takes if only the id of a duel is known: the id itself, or a page with that id
-    if the client is an earlier one, whose pages do not name their rankers."""
-    if "left" in {known.name for known in fields(Page)}:
-        return duel_id
-    without_slots: dict[str, Any] = {"slots": (), "total": 0, "expires_at": time.time() + 3600.0}
-    return Page(duel_id=duel_id, **without_slots)
 
 
 def new_session() -> str:

@@ -45,8 +45,9 @@ class Running:
         os.kill(self.rankduel_process, signal.SIGKILL)
 
     def stop(self) -> int:
-        """Ctrl-C. Returns the exit code."""
-        self._process.send_signal(signal.SIGINT)
+        """Returns the exit code."""
+        # Ctrl-C has no effect on processes of a shell that runs in the background
+        self._process.terminate()
         try:
             code = self._process.wait(60)
         finally:

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;
 
-use super::load::{ask, post};
+use super::load::{Connections, Pace, ask, post};
 use crate::clock::{Clock as _, SystemClock};
 use crate::engine::experiment_spec::DEFAULT_DUEL_TTL_SECONDS;
 use crate::engine::experiment_spec::ExperimentSpec;
@@ -107,6 +107,21 @@ pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
         exclusions: Vec::new(),
         pages: PageRules::default(),
     })
+}
+
+/// Sends this many requests of 100 answers each, so that the policy selects from a state that is
+/// not empty.
+pub fn feed(server: SocketAddr, answers: &mut Answers, requests: usize) -> anyhow::Result<()> {
+    let connection = Connections::open(&[server], 1)?;
+    let mut requests = (0..requests).map(|_| answers.many(100));
+    connection.run(Pace::Closed, Duration::from_secs(3600), |next| match requests.next() {
+        Some(request) => {
+            *next = request;
+            true
+        }
+        None => false,
+    })?;
+    Ok(())
 }
 
 /// Creates an experiment with D-TS+ and this number of rankers.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::context::Bench;
 use super::report::Section;
-use super::{duels, feedback, replicas, reports, start};
+use super::{duels, feedback, replicas, reports, start, stock};
 use crate::cli::database::open_store;
 use crate::cli::error::CommandError;
 use crate::cli::runtime::runtime;
@@ -30,6 +30,8 @@ Parts:
   duels      next-duel for 10 and for 100 rankers (D-TS+), in a closed loop (each connection sends
              a request after each answer) and in an open loop (a fixed number of requests per
              second; a latency counts from the time at which the request was due)
+  stock      next-duel for 10 and for 100 rankers (D-TS+), with 1, 10 and 100 duels a request
+             (`count`), in a closed loop
   feedback   durable outcomes, one per request and 100 per request
   start      an experiment with a long log: appending, folding, opening with and without a
              snapshot; memory
@@ -45,7 +47,8 @@ Examples:
   rankduel bench replicas --database-url postgres://…/scratch --servers 4 --server-cpus 0.2
   rankduel bench --database-url postgres://…/scratch --rounds 5 --seconds 5 --format json")]
 pub struct Arguments {
-    /// The parts to measure [default: all that the database supports, without reports]
+    /// The parts to measure [default: all that the database supports, without stock
+    /// and reports]
     #[arg(value_enum, value_name = "PART")]
     parts: Vec<Part>,
 
@@ -105,6 +108,8 @@ pub struct Arguments {
 enum Part {
     /// next-duel, compared with a bare route
     Duels,
+    /// next-duel, with several duels a request
+    Stock,
     /// Feedback, compared with the disk
     Feedback,
     /// Opening an experiment with a long log; memory
@@ -178,6 +183,7 @@ pub fn run(arguments: Arguments) -> Result<(), CommandError> {
     for part in parts {
         let section = match part {
             Part::Duels => duels::run(&bench),
+            Part::Stock => stock::run(&bench),
             Part::Feedback => feedback::run(&bench),
             Part::Start => start::run(&bench),
             Part::Reports => reports::run(&bench),

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::http::header;
 use axum::routing::post;
 
-use super::answers::{Answers, create};
+use super::answers::{Answers, create, feed};
 use super::context::Bench;
 use super::load::{self, Connections, Observed, Pace};
 use super::process::Server;
@@ -38,15 +38,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
         create(api.address, &name, rankers)?;
         // The policy selects from a state that is neither empty nor decided.
         let mut answers = bench.runtime.block_on(Answers::of(&bench.store, &name))?;
-        let connection = Connections::open(&[api.address], 1)?;
-        let mut requests = (0..2 * rankers).map(|_| answers.many(100));
-        connection.run(Pace::Closed, bench.forever(), |next| match requests.next() {
-            Some(request) => {
-                *next = request;
-                true
-            }
-            None => false,
-        })?;
+        feed(api.address, &mut answers, 2 * rankers)?;
     }
     let body = load::ask(api.address, "POST", &path(10), "")?;
     let bytes = body.len().to_string();

@@ -15,5 +15,6 @@ mod report;
 mod reports;
 mod share;
 mod start;
+mod stock;
 
 pub(super) use command::{Arguments, run};

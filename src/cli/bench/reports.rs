@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use serde_json::json;
 
-use super::answers::{Answers, create};
+use super::answers::{Answers, create, feed};
 use super::context::Bench;
 use super::load::{self, Connections, Pace};
 use super::report::{Bound, Goal, Row, Section};
@@ -44,7 +44,8 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
         let name = bench.experiment(&format!("reports-{rankers}"));
         create(server.address, &name, rankers)?;
         let mut answers = bench.runtime.block_on(Answers::of(&bench.store, &name))?;
-        feed(server.address, &mut answers, rankers)?;
+        // each ranker has some of it
+        feed(server.address, &mut answers, rankers.div_ceil(4))?;
         let mixes = mixes(&name, rankers);
         let mut measured: Vec<Row> = mixes
             .iter()
@@ -70,20 +71,6 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
         rows.append(&mut measured);
     }
     Ok(Section { name: "reports", on: bench.machine(), rows, goals })
-}
-
-/// Feedback of which each ranker has some.
-fn feed(server: SocketAddr, answers: &mut Answers, rankers: usize) -> anyhow::Result<()> {
-    let connection = Connections::open(&[server], 1)?;
-    let mut requests = (0..rankers.div_ceil(4)).map(|_| answers.many(100));
-    connection.run(Pace::Closed, Duration::from_secs(3600), |next| match requests.next() {
-        Some(request) => {
-            *next = request;
-            true
-        }
-        None => false,
-    })?;
-    Ok(())
 }
 
 fn mixes(name: &str, rankers: usize) -> Vec<Mix> {

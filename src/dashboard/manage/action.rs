@@ -6,7 +6,8 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::form::{Errors, Values};
-use super::policies;
+use super::{methods, policies};
+use crate::engine::experiment_spec::page_rules::CurrentMethod;
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::Status;
 use crate::store::ExperimentRecord;
@@ -21,6 +22,7 @@ pub(crate) enum Action {
     Enlist,
     Retire,
     Policy,
+    Interleaving,
 }
 
 /// The experiment to change.
@@ -56,6 +58,12 @@ impl Subject {
         Some(&winner.id)
     }
 
+    /// The present method of interleaving; `None` if this version cannot read it.
+    pub fn method(&self) -> Option<interleaving::Spec> {
+        let current = CurrentMethod::of(&self.record, &self.loaded.spec.pages).ok()?;
+        Some(current.method)
+    }
+
     /// Path of the page of all changes.
     pub fn path(&self) -> String {
         format!("/experiments/{}/manage", self.record.name)
@@ -63,7 +71,7 @@ impl Subject {
 }
 
 impl Action {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Pause,
         Self::Resume,
         Self::Conclude,
@@ -71,6 +79,7 @@ impl Action {
         Self::Enlist,
         Self::Retire,
         Self::Policy,
+        Self::Interleaving,
     ];
 
     /// Its name in paths.
@@ -83,6 +92,7 @@ impl Action {
             Self::Enlist => "enlist",
             Self::Retire => "retire",
             Self::Policy => "policy",
+            Self::Interleaving => "interleaving",
         }
     }
 
@@ -100,6 +110,7 @@ impl Action {
             Self::Enlist => "Add a ranker",
             Self::Retire => "Retire a ranker",
             Self::Policy => "Change the policy",
+            Self::Interleaving => "Change the interleaving",
         }
     }
 
@@ -113,12 +124,13 @@ impl Action {
             Self::Enlist => "The ranker takes part from the next duel on.",
             Self::Retire => "The ranker is retired.",
             Self::Policy => "The policy is changed.",
+            Self::Interleaving => "The interleaving is changed.",
         }
     }
 
     /// Whether the change asks for values.
     pub fn has_fields(self) -> bool {
-        matches!(self, Self::Conclude | Self::Enlist | Self::Retire | Self::Policy)
+        !matches!(self, Self::Pause | Self::Resume | Self::Archive)
     }
 
     /// Whether it cannot be undone.
@@ -165,6 +177,7 @@ impl Action {
             Self::Enlist => &[("/enlist/description", "description"), ("/enlist", "ranker")],
             Self::Retire => &[("/retire", "ranker")],
             Self::Policy => &policies::POINTERS,
+            Self::Interleaving => &methods::POINTERS,
             Self::Pause | Self::Resume | Self::Archive => &[],
         }
     }
@@ -189,6 +202,7 @@ impl Action {
             }
             Self::Retire => json!({"retire": values.get("ranker")}),
             Self::Policy => json!({"policy": policies::policy(values, errors)}),
+            Self::Interleaving => json!({"interleaving": methods::method(values, errors)}),
         };
         match body {
             Value::Object(body) => body,
@@ -244,6 +258,12 @@ impl Action {
                 "Policy " code { (values.get("policy")) } " will select the duels of " code { (name) } " from the next "
                 "request on, instead of " code { (subject.loaded.spec.policy.kind()) } ". It learns from the whole log "
                 "first; the verdict and all counts stay."
+            },
+            Self::Interleaving => html! {
+                "The method " code { (values.get("interleaving")) } " will merge the pages of " code { (name) } " from the "
+                "next request on"
+                @if let Some(method) = subject.method() { ", instead of " (methods::described(&method)) }
+                ". Pages that were made before are credited by the method that made them."
             },
         }
     }

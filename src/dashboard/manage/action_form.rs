@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::action::{Action, Subject};
 use super::form::{Errors, Fields, Step, Values, step_button, token_field};
-use super::policies;
+use super::{methods, policies};
 
 /// The values that a form starts with. `chosen` is the ranker that a link has chosen, if any.
 pub(super) fn initial(action: Action, subject: &Subject, chosen: Option<&str>) -> Values {
@@ -14,6 +14,7 @@ pub(super) fn initial(action: Action, subject: &Subject, chosen: Option<&str>) -
             Values::default().with("winner", champion)
         }
         Action::Policy => Values::default().with("policy", subject.loaded.spec.policy.kind()),
+        Action::Interleaving => methods::values(&subject.method().unwrap_or_default()),
         Action::Retire => Values::default().with("ranker", chosen.unwrap_or_default()),
         Action::Enlist | Action::Pause | Action::Resume | Action::Archive => Values::default(),
     }
@@ -44,6 +45,7 @@ pub(super) fn form(
                         "What makes it different, for people; you can leave it empty."))
                 }
                 Action::Policy => { (policies::fields(&fields)) }
+                Action::Interleaving => { (methods::fields(&fields)) }
                 Action::Pause | Action::Resume | Action::Archive => {}
             }
             div.buttons {

@@ -17,7 +17,7 @@ use crate::http::problem::Problem;
 use crate::service::keys::key_errors;
 use crate::store::ApiKeyRecord;
 
-const PATH: &str = "/keys";
+pub(super) const PATH: &str = "/keys";
 const NEW: &str = "/keys/new";
 const NEW_TITLE: &str = "New key";
 const POINTERS: [(&str, &str); 4] = [
@@ -105,7 +105,10 @@ fn table(page: &Page, keys: &[ApiKeyRecord], now: i64) -> Markup {
                     td { (time(key.last_used_at)) }
                     td {
                         @match KeyState::of(key, now) {
-                            KeyState::Good => a href={ (PATH) "/" (key.id) "/revoke" } { "Revoke" span.sr { " " (key.name) } "…" },
+                            KeyState::Good => {
+                                a href={ (PATH) "/" (key.id) "/rotate" } { "Replace" span.sr { " " (key.name) } "…" } " "
+                                a href={ (PATH) "/" (key.id) "/revoke" } { "Revoke" span.sr { " " (key.name) } "…" }
+                            }
                             ended => span.badge.archived { (ended.name()) },
                         }
                     }
@@ -121,6 +124,17 @@ fn experiments(key: &ApiKeyRecord) -> Markup {
 
 fn time(at: Option<i64>) -> Markup {
     html! { @match at { Some(at) => (timestamp(at)), None => "never" } }
+}
+
+/// What a key allows, and its last use.
+pub(super) fn facts(key: &ApiKeyRecord) -> Markup {
+    html! {
+        dl.facts {
+            (fact("Scopes", &html! { (key.scopes) }))
+            (fact("Experiments", &experiments(key)))
+            (fact("Last used", &time(key.last_used_at)))
+        }
+    }
 }
 
 /// The form of a new key.
@@ -166,7 +180,7 @@ pub(crate) async fn submit_new(page: Page, body: Bytes) -> Response {
         return ask_new(&page, &values, &request);
     }
     match page.state.service.create_api_key(&request, &page.caller.actor()).await {
-        Ok((key, record)) => made(&page, &key, &record),
+        Ok((key, record)) => made(&page, &key, &record, &Markup::default()),
         Err(error) => {
             let problem = Problem::from(error);
             errors.add_problem(&problem, &POINTERS);
@@ -187,23 +201,24 @@ fn request(values: &Values, errors: &mut Errors) -> KeyRequest {
     let names = values.get("experiments");
     let names = names.split([',', ' ', '\n', '\r']).filter(|name| !name.is_empty());
     let names: Vec<String> = names.map(str::to_owned).collect();
-    let days = values.get("expires_in_days");
-    let expires_in_days = match days.parse() {
-        Ok(days) => Some(days),
-        Err(_) => {
-            if !days.is_empty() {
-                let detail = format!("write a whole number of days, 1 to {KEY_DAYS_MAX}");
-                errors.add("expires_in_days", detail);
-            }
-            None
-        }
-    };
     KeyRequest {
         name: values.get("name").to_owned(),
         scopes: scopes.into_iter().collect(),
         experiments: (!names.is_empty()).then_some(names),
-        expires_in_days,
+        expires_in_days: days(values, errors),
     }
+}
+
+/// The days until a key expires; `None` if the field is empty or is no number, which is an error
+/// then.
+pub(super) fn days(values: &Values, errors: &mut Errors) -> Option<u32> {
+    let text = values.get("expires_in_days");
+    let days = text.parse().ok();
+    if days.is_none() && !text.is_empty() {
+        let detail = format!("write a whole number of days, 1 to {KEY_DAYS_MAX}");
+        errors.add("expires_in_days", detail);
+    }
+    days
 }
 
 fn edit(page: &Page, values: &Values, errors: &Errors, status: StatusCode) -> Response {
@@ -252,8 +267,8 @@ fn ask_new(page: &Page, values: &Values, request: &KeyRequest) -> Response {
     page.respond(StatusCode::OK, NEW_TITLE, &confirmation.page())
 }
 
-/// The new key, which is shown in this one response and stored nowhere.
-fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord) -> Response {
+/// The new key, which is shown in this one response and stored nowhere, and more about it.
+pub(super) fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord, more: &Markup) -> Response {
     let main = html! {
         h1 { "The new key" }
         p.notice role="status" { "Copy the key now: it is stored nowhere and never shown again." }
@@ -265,6 +280,7 @@ fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord) -> Response {
             (fact("Experiments", &experiments(record)))
             (fact("Expires", &time(record.expires_at)))
         }
+        (more)
         p { a.button href=(PATH) { "All keys" } }
     };
     page.respond(StatusCode::OK, "The new key", &main)
@@ -292,13 +308,7 @@ async fn ask_revoke(page: &Page, id: &str, errors: &Errors, status: StatusCode) 
             "every session that was opened with it."
             @if is_own { " It is the key of this session: you will be logged out." }
         },
-        details: html! {
-            dl.facts {
-                (fact("Scopes", &html! { (key.scopes) }))
-                (fact("Experiments", &experiments(&key)))
-                (fact("Last used", &time(key.last_used_at)))
-            }
-        },
+        details: facts(&key),
         path: &format!("{PATH}/{id}/revoke"),
         token: &page.token(),
         values: &Values::default(),

@@ -13,10 +13,12 @@ mod confirm;
 mod create;
 mod form;
 mod keys;
+mod methods;
 mod new_experiment;
 mod overview;
 mod page;
 mod policies;
+mod rotate_key;
 mod routes;
 
 pub(crate) use routes::{MANAGING_PAGES, routes};

@@ -1,11 +1,10 @@
 //! The form of a new experiment.
 
-use interleaving::Method;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::form::{Errors, Fields, Step, Values, step_button, token_field};
-use super::policies;
+use super::{methods, policies};
 use crate::engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
 
 /// The path of the form.
@@ -84,7 +83,6 @@ pub(super) fn body(values: &Values, errors: &mut Errors) -> Map<String, Value> {
 /// The form.
 pub(super) fn form(values: &Values, errors: &Errors, token: &str) -> Markup {
     let fields = Fields { values, errors };
-    let methods = Method::KINDS.map(|(kind, _)| (kind, kind));
     html! {
         form.fields method="post" action=(PATH) {
             (token_field(token))
@@ -119,8 +117,7 @@ pub(super) fn form(values: &Values, errors: &Errors, token: &str) -> Markup {
             }
             details.more open[more_differs(values, errors)] {
                 summary { "Pages and feedback" }
-                (fields.select("interleaving", "Interleaving",
-                    "How the service merges two rankings into one page; it plays no part if your backend merges them.", &methods))
+                (methods::field(&fields))
                 (fields.select("ties", "Ties", "What a page counts on which both rankers do equally well.",
                     &[("skip", "nothing"), ("half", "half a win for both"), ("coin", "a win for one of them, by a coin")]))
                 div.pair {

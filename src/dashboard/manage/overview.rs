@@ -10,7 +10,7 @@ use super::super::layout::{number, percent, timestamp};
 use super::super::parts::{fact, status, with_code};
 use super::action::{Action, Subject};
 use super::page::Page;
-use super::{audit, policies};
+use super::{audit, methods, policies};
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::store::AuditRecord;
 
@@ -48,6 +48,7 @@ pub(crate) async fn show(
         (state(&subject))
         (rankers(&subject))
         (policy(&subject))
+        (interleaving(&subject))
         (history(&subject, &entries))
     };
     page.respond(StatusCode::OK, &format!("Manage {}", subject.record.name), &main)
@@ -156,6 +157,21 @@ fn policy(subject: &Subject) -> Markup {
             p.quiet { (with_code(spec.policy.description().summary)) }
             @if Action::Policy.refusal(subject).is_none() {
                 div.buttons { (link(subject, Action::Policy)) }
+            }
+        }
+    }
+}
+
+fn interleaving(subject: &Subject) -> Markup {
+    html! {
+        section aria-labelledby="interleaving-title" {
+            h2 #interleaving-title { "Interleaving" }
+            @match subject.method() {
+                Some(method) => { p { (methods::described(&method)) } }
+                None => { p { "This version of the program cannot read the method." } }
+            }
+            @if Action::Interleaving.refusal(subject).is_none() {
+                div.buttons { (link(subject, Action::Interleaving)) }
             }
         }
     }

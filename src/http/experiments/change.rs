@@ -159,6 +159,9 @@ pub(crate) fn check_change(spec: &ExperimentSpec, body: ExperimentChange) -> Api
         ExperimentChange { enlist: Some(ranker), .. } => {
             (spec.with_enlisted(ranker), format!("/rankers/{}", spec.rankers.len()))
         }
+        ExperimentChange { interleaving: Some(method), .. } => {
+            return spec_bodies::interleaving(method).map(drop);
+        }
         _ => return Ok(()),
     };
     let errors: Vec<_> = changed

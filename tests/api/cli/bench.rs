@@ -66,6 +66,21 @@ async fn a_quick_bench_reports_every_side_and_every_goal(database: TestDatabase)
 }
 
 #[test]
+fn a_quick_bench_of_stocks_counts_decisions() {
+    let mut command = rankduel(&QUICK);
+    command.args(["stock", "--format", "json"]);
+    let (code, report, log) = outcome(command);
+    assert_eq!(code, Some(0), "{log}");
+    let report: Value = serde_json::from_str(&report).expect("a report");
+    let rows = report["sections"][0]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        let decisions = row["values"]["decisions/s"]["median"].as_f64().expect("a median");
+        assert!(decisions > 0.0, "{row}");
+    }
+}
+
+#[test]
 fn unsupported_measurements_are_refused() {
     let mut command = rankduel(&QUICK);
     command.arg("replicas");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::visit::{ADMIN, Visitor, key, serve};
 use crate::support::client::JSON;
-use crate::support::service::{START_MS, Server};
+use crate::support::service::Server;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
@@ -50,6 +50,12 @@ fn changes() -> Vec<Change> {
             "/policy/alpha",
             json!(0.6),
         ),
+        change(
+            "/experiments/search/manage/interleaving",
+            &[("interleaving", "optimized"), ("settings", r#"{"depth":7}"#)],
+            "/interleaving/depth",
+            json!(7),
+        ),
         change("/experiments/search/manage/conclude", &[("winner", "b")], "/winner", json!("b")),
         Change {
             audited: "experiment-archived",
@@ -63,7 +69,7 @@ fn changes() -> Vec<Change> {
     ]
 }
 
-async fn api(server: &Server, method: &str, path: &str, body: Option<Value>) -> Value {
+pub async fn api(server: &Server, method: &str, path: &str, body: Option<Value>) -> Value {
     let bearer = format!("Bearer {ADMIN}");
     let headers = [JSON, ("authorization", &*bearer), ("if-match", "*")];
     let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
@@ -72,12 +78,12 @@ async fn api(server: &Server, method: &str, path: &str, body: Option<Value>) -> 
     serde_json::from_slice(&answer.bytes).expect("JSON")
 }
 
-async fn create(server: &Server, name: &str) {
+pub async fn create(server: &Server, name: &str) {
     let body = json!({"name": name, "rankers": ["a", "b", "c"]});
     api(server, "POST", "/v1/experiments", Some(body)).await;
 }
 
-async fn changes_of(server: &Server) -> Vec<Value> {
+pub async fn changes_of(server: &Server) -> Vec<Value> {
     let page = api(server, "GET", "/v1/audit?limit=500", None).await;
     page["entries"].as_array().expect("entries").clone()
 }
@@ -143,7 +149,7 @@ async fn every_change_needs_the_scope_the_token_and_this_site(database: TestData
         assert_eq!(asked.status, 200, "{path}: {}", asked.html);
         assert!(asked.html.contains("What will happen"), "{path}: {}", asked.html);
         for (name, value) in fields {
-            assert_eq!(asked.hidden(name), *value, "{path}");
+            assert_eq!(asked.hidden(name).replace("&quot;", "\""), *value, "{path}");
         }
         assert_eq!(changes_of(&server).await.len(), before, "{path} was changed");
 
@@ -314,6 +320,7 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
         ("enlist", [("ranker", "a")], "has a ranker `a`"),
         ("conclude", [("winner", "nobody")], "has no ranker `nobody`"),
         ("policy", [("policy", "no-such")], "no policy `no-such`"),
+        ("interleaving", [("interleaving", "no-such")], "no interleaving method `no-such`"),
     ] {
         let path = format!("/experiments/search/manage/{path}");
         let form = visitor.get(&path).await;
@@ -328,123 +335,6 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
     }
     for path in ["/experiments/none/manage", "/experiments/search/manage/explode"] {
         assert_eq!(visitor.get(path).await.status, 404, "{path}");
-    }
-}
-
-#[tokio::test]
-async fn keys_are_made_shown_once_and_revoked() {
-    let database = fresh_database(Kind::Sqlite).await;
-    let store = database.store().await;
-    let server = serve(database.connect().await).await;
-    create(&server, "search").await;
-    let visitor = Visitor::with(&server, ADMIN).await;
-    let token = visitor.get("/keys/new").await.token();
-    let fields = [
-        ("form_token", &*token),
-        ("name", "backend <1>"),
-        ("scopes", "decide"),
-        ("scopes", "read"),
-        ("experiments", "search, other"),
-        ("expires_in_days", "30"),
-    ];
-    let asked = visitor.post("/keys/new", &fields).await;
-    assert_eq!(asked.status, 200);
-    assert!(asked.html.contains("backend &lt;1&gt;") && asked.html.contains("decide read"));
-    assert_eq!(store.api_keys().await.unwrap().len(), 0);
-    for (name, value, message) in [
-        ("name", "", "the name of a key has 1 to 100"),
-        ("scopes", "", "a key needs at least one scope"),
-        ("experiments", "No Name", "an experiment&#39;s name"),
-        ("expires_in_days", "0", "after 1 to 36500 days"),
-        ("expires_in_days", "x", "a whole number of days"),
-    ] {
-        let mut wrong: Vec<_> = fields.into_iter().filter(|(own, _)| *own != name).collect();
-        wrong.push(("step", "confirm"));
-        if name != "scopes" {
-            wrong.push((name, value));
-        }
-        let answer = visitor.post("/keys/new", &wrong).await;
-        assert_eq!(answer.status, 422, "{name}");
-        let html = answer.html.replace('\'', "&#39;").to_lowercase();
-        assert!(html.contains(message), "{name}: {html}");
-    }
-    let mut confirmed = fields.to_vec();
-    confirmed.push(("step", "confirm"));
-    let made = visitor.post("/keys/new", &confirmed).await;
-    assert_eq!((made.status, &*made.caching), (200, "no-store"));
-    let start = made.html.find("<code id=\"key\">").expect("the key") + "<code id=\"key\">".len();
-    let text = made.html[start..].split('<').next().expect("its end").to_owned();
-    let record = store.api_keys().await.unwrap().remove(0);
-    assert_eq!(
-        (&*record.name, &*record.scopes, record.expires_at),
-        ("backend <1>", "decide read", Some(START_MS + 30 * 86_400_000))
-    );
-    assert_eq!(record.experiments, Some(vec!["search".to_owned(), "other".to_owned()]));
-    // The key is valid at once, and shown nowhere again.
-    let bearer = format!("Bearer {text}");
-    let read = async || {
-        let headers = [("authorization", &*bearer)];
-        server.send("GET", "/v1/experiments/search", &headers, Vec::new()).await.status
-    };
-    assert_eq!(read().await, 200);
-    let list = visitor.get("/keys").await;
-    assert!(list.html.contains(&record.id) && !list.html.contains(&text), "{}", list.html);
-    let audit = visitor.get("/audit").await;
-    assert!(audit.html.contains("key-created") && !audit.html.contains(&text));
-
-    let path = format!("/keys/{}/revoke", record.id);
-    let asked = visitor.get(&path).await;
-    assert!(asked.html.contains("within ten seconds"), "{}", asked.html);
-    let confirm = [("form_token", &*token), ("step", "confirm")];
-    assert_eq!(visitor.post(&path, &confirm[1..]).await.status, 403);
-    assert_eq!(visitor.post(&path, &confirm[..1]).await.status, 200, "the question again");
-    assert_eq!(read().await, 200);
-    assert_eq!(visitor.post(&path, &confirm).await.location, "/keys?done=revoked");
-    assert_eq!(read().await, 401);
-    assert_eq!(visitor.get("/keys/00000000/revoke").await.status, 404);
-    let entries = changes_of(&server).await;
-    let what: Vec<_> = entries.iter().map(|entry| entry["what"].as_str().unwrap()).collect();
-    assert_eq!(what, ["key-revoked", "key-created", "experiment-created"]);
-    assert!(entries[0]["who"].as_str().unwrap().starts_with("key:"));
-}
-
-#[tokio::test]
-async fn keys_and_the_whole_audit_log_need_a_key_for_all_experiments() {
-    let database = fresh_database(Kind::Sqlite).await;
-    let store = database.store().await;
-    let (limited, _) = key(&store, Scope::Admin, Some(&["search"])).await;
-    let (reader, _) = key(&store, Scope::Read, None).await;
-    let server = serve(database.connect().await).await;
-    for name in ["search", "secret"] {
-        create(&server, name).await;
-    }
-    let (limited, reader) =
-        (Visitor::with(&server, &limited).await, Visitor::with(&server, &reader).await);
-    let token = limited.get("/new-experiment").await.token();
-    for path in
-        ["/keys", "/keys/new", "/keys/00000000/revoke", "/audit", "/audit?experiment=secret"]
-    {
-        assert_eq!(limited.get(path).await.status, 403, "{path}");
-        assert_eq!(reader.get(path).await.status, 403, "{path}");
-        assert_eq!(Visitor::of(&server).get(path).await.status, 303, "{path}");
-    }
-    let fields =
-        [("form_token", &*token), ("name", "more"), ("scopes", "admin"), ("step", "confirm")];
-    assert_eq!(limited.post("/keys/new", &fields).await.status, 403);
-    assert_eq!(store.api_keys().await.unwrap().len(), 2);
-    let own = limited.get("/audit?experiment=search").await;
-    assert!(own.status == 200 && own.html.contains("experiment-created"), "{}", own.html);
-    assert!(!own.html.contains("secret"));
-    // Readers see no way to change anything; others do.
-    for (visitor, manages, all) in [
-        (&reader, false, false),
-        (&limited, true, false),
-        (&Visitor::with(&server, ADMIN).await, true, true),
-    ] {
-        let page = visitor.get("/experiments/search").await;
-        assert_eq!(page.html.contains("/experiments/search/manage"), manages);
-        assert_eq!(page.html.contains("href=\"/keys\""), all);
-        assert_eq!(visitor.get("/").await.html.contains("/new-experiment"), manages);
     }
 }
 

@@ -104,6 +104,7 @@ async fn a_person_creates_and_manages_an_experiment() {
         ("resume", None, "running"),
         ("enlist", Some(("ranker", "learned")), "running"),
         ("policy", Some(("policy", "uniform")), "running"),
+        ("interleaving", Some(("interleaving", "balanced")), "running"),
         ("conclude", Some(("winner", "neural")), "concluded"),
     ] {
         let link = format!("a[href='/experiments/shop/manage/{action}']");
@@ -129,17 +130,18 @@ async fn a_person_creates_and_manages_an_experiment() {
     // The managing pages have no script at all, and break no rule of their own.
     assert_eq!(browser.run("return document.scripts.length").await, 0);
     browser.open(&format!("{}/audit?experiment=shop", server.base())).await;
-    assert_eq!(browser.run("return document.querySelectorAll('tbody tr').length").await, 6);
+    assert_eq!(browser.run("return document.querySelectorAll('tbody tr').length").await, 7);
     assert_eq!(browser.console().await, [""; 0]);
 }
 
 /// Pages of the scene that change something.
-pub const PAGES: [&str; 7] = [
+pub const PAGES: [&str; 8] = [
     "/new-experiment",
     "/experiments/checkout/manage",
     "/experiments/nightly/manage",
     "/experiments/checkout/manage/pause",
     "/experiments/checkout/manage/policy",
+    "/experiments/checkout/manage/interleaving",
     "/keys",
     "/audit",
 ];

@@ -6,6 +6,7 @@ mod list;
 mod login;
 mod manage;
 mod manage_browser;
+mod manage_keys;
 mod reference;
 mod scene;
 mod screenshots;

@@ -25,6 +25,7 @@ type settings struct {
 	ReportMS     int64   `json:"report_ms"`
 	Stock        int     `json:"stock"`
 	StockSeconds float64 `json:"stock_seconds"`
+	Queue        int     `json:"queue"`
 }
 
 type arguments struct {
@@ -40,6 +41,9 @@ type arguments struct {
 	Clicks   []json.RawMessage `json:"clicks"`
 	Final    bool              `json:"final"`
 	Outcome  rankduel.Outcome  `json:"outcome"`
+
+	DuelID       string `json:"duel_id"`
+	Milliseconds int64  `json:"milliseconds"`
 }
 
 var client *rankduel.Client
@@ -48,7 +52,7 @@ func do(what string, given arguments) (any, error) {
 	ctx := context.Background()
 	switch what {
 	case "connect":
-		return struct{}{}, connect(given.settings)
+		return map[string]any{"queue": true}, connect(given.settings)
 	case "check":
 		rankers, err := client.Check(ctx)
 		return map[string]any{"rankers": rankers}, err
@@ -67,6 +71,31 @@ func do(what string, given arguments) (any, error) {
 		status, err := client.ReportOutcome(ctx, given.Of, given.Outcome)
 		return map[string]any{"status": status}, err
 	}
+	return queue(what, given)
+}
+
+func queue(what string, given arguments) (any, error) {
+	switch what {
+	case "queue_clicks", "queue_outcome":
+		of := rankduel.Duel{ID: given.DuelID}
+		if given.Of != "" {
+			if err := json.Unmarshal([]byte(given.Of), &of); err != nil {
+				return nil, err
+			}
+		}
+		if what == "queue_outcome" {
+			return struct{}{}, client.QueueOutcome(of, given.Outcome)
+		}
+		clicks, err := clicks(given.Clicks)
+		client.QueueClicks(of, clicks, given.Final)
+		return struct{}{}, err
+	case "flush":
+		return map[string]any{"flushed": client.Flush(time.Duration(given.Milliseconds) * time.Millisecond)}, nil
+	case "close":
+		return map[string]any{"flushed": client.Close(time.Duration(given.Milliseconds) * time.Millisecond)}, nil
+	case "counts":
+		return client.Counts(), nil
+	}
 	return nil, fmt.Errorf("unknown request %q", what)
 }
 
@@ -77,6 +106,7 @@ func connect(given settings) (err error) {
 		ReportTime: time.Duration(given.ReportMS) * time.Millisecond,
 		Stock:      given.Stock,
 		StockAge:   time.Duration(given.StockSeconds * float64(time.Second)),
+		Queue:      given.Queue,
 	})
 	return err
 }

@@ -22,7 +22,11 @@ import java.util.function.Consumer;
  * <p>{@code page} always returns within the deadline. If the service does not answer in time, it
  * returns the control's ranking.
  */
-public final class Rankduel {
+public final class Rankduel implements AutoCloseable {
+    /** Feedback of which only the id of the duel is known is sent again for a day. */
+    private static final double KEPT_SECONDS = 24 * 3600.0;
+    private static final Duration CLOSING = Duration.ofSeconds(10);
+
     private final String experiment;
     private final String control;
     private final long deadlineMillis;
@@ -30,6 +34,7 @@ public final class Rankduel {
     private final Consumer<RankduelException> onFallback;
     private final Server server;
     private final Stock stock;
+    private final FeedbackQueue queue;
 
     private Rankduel(Builder builder) {
         experiment = builder.experiment;
@@ -38,6 +43,7 @@ public final class Rankduel {
         reportMillis = builder.reportTime.toMillis();
         onFallback = builder.onFallback;
         server = new Server(new Transport(builder.url, builder.key), experiment);
+        queue = new FeedbackQueue(server, builder.queue, builder.log);
         stock = builder.stock == 0 ? null : new Stock(server, builder.stock, builder.stockAge.toMillis());
     }
 
@@ -56,6 +62,8 @@ public final class Rankduel {
         private Duration reportTime = Duration.ofSeconds(10);
         private int stock;
         private Duration stockAge = Duration.ofSeconds(5);
+        private int queue = 10_000;
+        private Consumer<String> log = message -> {};
         private Consumer<RankduelException> onFallback = reason -> {};
 
         private Builder(String url, String experiment, String control) {
@@ -89,6 +97,24 @@ public final class Rankduel {
             }
             this.stock = stock;
             this.stockAge = positive(stockAge);
+            return this;
+        }
+
+        /**
+         * Number of items of feedback that may wait to be sent; 10,000 by default. If there are more,
+         * the oldest are dropped.
+         */
+        public Builder queue(int queue) {
+            if (queue < 1) {
+                throw new IllegalArgumentException("queue is " + queue + "; it must be at least 1");
+            }
+            this.queue = queue;
+            return this;
+        }
+
+        /** Called with each message about queued feedback that is refused or sent again. */
+        public Builder log(Consumer<String> log) {
+            this.log = log;
             return this;
         }
 
@@ -269,15 +295,81 @@ public final class Rankduel {
      *     later
      */
     public Status reportClicks(String duelId, List<Click> clicks, boolean isFinal) throws RankduelException {
-        Map<String, Object> item = new LinkedHashMap<>();
-        item.put("clicks", clicks.stream().map(Click::members).toList());
-        item.put("final", isFinal);
-        return report(duelId, item);
+        return report(duelId, clicksItem(clicks, isFinal));
     }
 
     /** Reports the outcome, if your own code merges the pages and credits the clicks. */
     public Status reportOutcome(String duelId, Outcome outcome) throws RankduelException {
-        return report(duelId, new LinkedHashMap<>(Map.of("outcome", outcome.wireName())));
+        return report(duelId, outcomeItem(outcome));
+    }
+
+    /** Reports all clicks on the page of a duel without waiting; an empty list if there were none. */
+    public void queueClicks(String duelId, List<Click> clicks) {
+        queueClicks(duelId, clicks, true);
+    }
+
+    /**
+     * The same as {@link #reportClicks(String, List, boolean)}, but returns at once: a daemon thread
+     * sends the clicks again until the server has them, for at most a day.
+     */
+    public void queueClicks(String duelId, List<Click> clicks, boolean isFinal) {
+        put(duelId, clicksItem(clicks, isFinal), System.currentTimeMillis() / 1000.0 + KEPT_SECONDS);
+    }
+
+    /** The same, for at most as long as the duel lasts. */
+    public void queueClicks(Duel of, List<Click> clicks, boolean isFinal) {
+        put(of.id(), clicksItem(clicks, isFinal), of.expiresAt());
+    }
+
+    /** The same as {@link #reportOutcome}, but returns at once, like {@code queueClicks}. */
+    public void queueOutcome(String duelId, Outcome outcome) {
+        put(duelId, outcomeItem(outcome), System.currentTimeMillis() / 1000.0 + KEPT_SECONDS);
+    }
+
+    /** The same, for at most as long as the duel lasts. */
+    public void queueOutcome(Duel of, Outcome outcome) {
+        put(of.id(), outcomeItem(outcome), of.expiresAt());
+    }
+
+    /** Number of queued items of feedback so far, by result. */
+    public Counts counts() {
+        return queue.counts();
+    }
+
+    /**
+     * Waits at most this long until the server has all queued feedback. Returns whether it has.
+     */
+    public boolean flush(Duration limit) {
+        return queue.flush(limit.toMillis());
+    }
+
+    /** {@code flush}, and drops all later feedback for the queue. Call it before the process ends. */
+    public boolean close(Duration limit) {
+        return queue.close(limit.toMillis());
+    }
+
+    /** {@code close} with a limit of ten seconds. */
+    @Override
+    public void close() {
+        close(CLOSING);
+    }
+
+    private static Map<String, Object> clicksItem(List<Click> clicks, boolean isFinal) {
+        Map<String, Object> item = new LinkedHashMap<>();
+        item.put("clicks", clicks.stream().map(Click::members).toList());
+        item.put("final", isFinal);
+        return item;
+    }
+
+    private static Map<String, Object> outcomeItem(Outcome outcome) {
+        return new LinkedHashMap<>(Map.of("outcome", outcome.wireName()));
+    }
+
+    private void put(String duelId, Map<String, Object> item, double expiresAt) {
+        if (duelId != null) {
+            item.put("duel_id", duelId);
+            queue.put(item, expiresAt);
+        }
     }
 
     private Status report(String duelId, Map<String, Object> item) throws RankduelException {

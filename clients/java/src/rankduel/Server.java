@@ -66,19 +66,19 @@ final class Server {
 
     /**
      * Sends one item of feedback. Transient errors are followed by another attempt while there is
-     * time; the server counts the item once.
+     * time for a whole one; the server counts the item once.
      */
     Status report(Map<String, Object> item, long millis) throws RankduelException {
-        long end = now() + millis;
+        long limit = millis / ATTEMPTS;
+        long last = now() + millis - limit;
         for (int attempt = 0; ; attempt += 1) {
             try {
-                long limit = Math.min(millis / ATTEMPTS, end - now());
                 return Status.of(transport.post(path + "/feedback", item, limit).get("status"));
             } catch (RankduelException failed) {
                 long longest = FIRST_WAIT_MILLIS << Math.min(attempt, 10);
                 long wait = ThreadLocalRandom.current().nextLong(longest / 2, longest);
                 wait = Math.max(wait, failed.retryAfterMillis());
-                if (!failed.isTransient() || now() + wait >= end) {
+                if (!failed.isTransient() || now() + wait > last) {
                     throw failed;
                 }
                 try {
@@ -89,6 +89,15 @@ final class Server {
                 }
             }
         }
+    }
+
+    /** Sends items of feedback together, in one attempt. Returns a result for each. */
+    List<Object> feedback(List<Map<String, Object>> items, long millis) throws RankduelException {
+        Map<String, Object> answer = transport.post(path + "/feedback", Map.of("feedback", items), millis);
+        if (answer.get("results") instanceof List<?> results && results.size() == items.size()) {
+            return Json.list(results);
+        }
+        throw RankduelException.notRankduel("it has no result for each item");
     }
 
     /** The rankers of the experiment. */

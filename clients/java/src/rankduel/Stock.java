@@ -6,12 +6,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 
-/**
- * Up to {@code size} duels. Each is used once, and not later than the maximum age after the request.
- *
- * <p>A server that does not know {@code count} refuses it once; from then on the stock makes single
- * requests, as many as the deadline allows.
- */
+/** Up to {@code size} duels. Each is used once, and not later than the maximum age after the request. */
 final class Stock {
     private record Kept(Duel duel, long requestedAtNanos) {}
 
@@ -19,7 +14,6 @@ final class Stock {
     private final int size;
     private final long maxAgeNanos;
     private final Deque<Kept> duels = new ArrayDeque<>();
-    private volatile boolean refusesCount;
 
     Stock(Server server, int size, long maxAgeMillis) {
         this.server = server;
@@ -34,7 +28,7 @@ final class Stock {
             return duel;
         }
         long requestedAt = System.nanoTime();
-        List<Duel> requested = request(requestedAt + millis * 1_000_000);
+        List<Duel> requested = request(millis);
         synchronized (duels) {
             requested.stream().skip(1).forEach(other -> duels.add(new Kept(other, requestedAt)));
             while (duels.size() > 2 * size) {
@@ -58,46 +52,19 @@ final class Stock {
         return null;
     }
 
-    private static long millisUntil(long endNanos) {
-        return (endNanos - System.nanoTime()) / 1_000_000;
-    }
-
-    private List<Duel> request(long endNanos) throws RankduelException {
+    private List<Duel> request(long millis) throws RankduelException {
+        Map<String, Object> answer = server.ask("/next-duel", Map.of("count", size), millis);
+        if (!(answer.get("duels") instanceof List<?> several) || several.isEmpty()) {
+            throw RankduelException.notRankduel("it has no duels");
+        }
         List<Duel> found = new ArrayList<>();
-        if (!refusesCount) {
-            try {
-                Map<String, Object> body = Map.of("count", size);
-                Map<String, Object> answer = server.ask("/next-duel", body, millisUntil(endNanos));
-                if (answer.get("duels") instanceof List<?> several && !several.isEmpty()) {
-                    for (Object one : several) {
-                        found.add(Duel.ofAnswer(Json.object(one)));
-                    }
-                    return found;
-                }
-                found.add(Duel.ofAnswer(answer));
-            } catch (IllegalArgumentException error) {
-                throw RankduelException.notRankduel(error.getMessage());
-            } catch (RankduelException failed) {
-                if (failed.status().orElse(0) != 422) {
-                    throw failed;
-                }
-                refusesCount = true;
+        try {
+            for (Object one : several) {
+                found.add(Duel.ofAnswer(Json.object(one)));
             }
+        } catch (IllegalArgumentException error) {
+            throw RankduelException.notRankduel(error.getMessage());
         }
-        addSingles(found, endNanos);
         return found;
-    }
-
-    private void addSingles(List<Duel> found, long endNanos) throws RankduelException {
-        while (found.size() < size && (found.isEmpty() || millisUntil(endNanos) > 0)) {
-            try {
-                found.add(Duel.ofAnswer(server.ask("/next-duel", Map.of(), millisUntil(endNanos))));
-            } catch (RankduelException failed) {
-                if (found.isEmpty()) {
-                    throw failed;
-                }
-                return;
-            }
-        }
     }
 }

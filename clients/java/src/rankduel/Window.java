@@ -9,8 +9,7 @@ import java.util.Map;
  * @param length number of slots of the page
  * @param offset number of slots of the list before the page
  * @param pinned documents at positions (from 0), independent of the rankings
- * @param unit an opaque id of the user or the session, of which the server stores a hash; null for
- *     servers that do not accept it
+ * @param unit an opaque id of the user or the session, of which the server stores a hash; or null
  */
 public record Window(int length, int offset, Map<Integer, String> pinned, String unit) {
     /** Copies the pins. */

@@ -54,7 +54,7 @@ public final class Adapter {
         switch (what) {
             case "connect":
                 client = connect(given);
-                return Map.of();
+                return Map.of("queue", true);
             case "check":
                 return Map.of("rankers", client.check());
             case "next_duel":
@@ -69,8 +69,41 @@ public final class Adapter {
             case "report_outcome":
                 String outcome = Json.string(given.get("outcome")).toUpperCase(Locale.ROOT);
                 return status(client.reportOutcome(of, Outcome.valueOf(outcome)));
+            case "queue_clicks":
+            case "queue_outcome":
+                queue(given);
+                return Map.of();
+            case "flush":
+                return Map.of("flushed", client.flush(millis(Json.number(given.get("milliseconds")))));
+            case "close":
+                return Map.of("flushed", client.close(millis(Json.number(given.get("milliseconds")))));
+            case "counts":
+                Counts counts = client.counts();
+                return Map.of("recorded", counts.recorded(), "duplicate", counts.duplicate(), "refused",
+                        counts.refused(), "dropped", counts.dropped(), "waiting", counts.waiting());
             default:
                 throw new IllegalStateException("unknown request " + what);
+        }
+    }
+
+    private void queue(Map<String, Object> given) {
+        String of = (String) given.get("of");
+        String duelId = (String) given.get("duel_id");
+        if (given.get("outcome") instanceof String name) {
+            Outcome outcome = Outcome.valueOf(name.toUpperCase(Locale.ROOT));
+            if (of == null) {
+                client.queueOutcome(duelId, outcome);
+            } else {
+                client.queueOutcome(Duel.fromJson(of), outcome);
+            }
+            return;
+        }
+        List<Click> clicks = Json.list(given.get("clicks")).stream().map(Adapter::click).toList();
+        boolean isFinal = Json.flag(given.get("final"));
+        if (of == null) {
+            client.queueClicks(duelId, clicks, isFinal);
+        } else {
+            client.queueClicks(Duel.fromJson(of), clicks, isFinal);
         }
     }
 
@@ -84,6 +117,7 @@ public final class Adapter {
                 .deadline(millis(Json.number(given.get("deadline_ms"))))
                 .reportTime(millis(Json.number(given.get("report_ms"))))
                 .stock((int) Json.number(given.get("stock")), stockAge)
+                .queue((int) Json.number(given.get("queue")))
                 .build();
     }
 

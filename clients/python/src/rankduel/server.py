@@ -60,12 +60,12 @@ class Server:
 
     def report(self, item: Mapping[str, Any], seconds: float) -> str:
         """Send one item of feedback. Transient errors are followed by another attempt while there
-        is time; the server counts the item once."""
-        end = time.monotonic() + seconds
+        is time for a whole one; the server counts the item once."""
+        limit = seconds / ATTEMPTS
+        last = time.monotonic() + seconds - limit
         for attempt in range(1000):
-            left = end - time.monotonic()
             try:
-                answer = self._transport.post(self.path + "/feedback", item, min(seconds / ATTEMPTS, left))
+                answer = self._transport.post(self.path + "/feedback", item, limit)
                 status = answer.get("status")
                 if not isinstance(status, str):
                     raise RankduelError("not-rankduel", "the answer is not from rankduel: it has no status", 200)
@@ -73,7 +73,7 @@ class Server:
             except RankduelError as failed:
                 wait = FIRST_WAIT * 2.0 ** min(attempt, 10) * random.uniform(0.5, 1.0)
                 wait = max(wait, failed.retry_after or 0.0)
-                if not failed.is_transient or time.monotonic() + wait >= end:
+                if not failed.is_transient or time.monotonic() + wait > last:
                     raise
             time.sleep(wait)
         raise AssertionError("the waits double, so the time ends first")

@@ -14,17 +14,12 @@ Ask = Callable[[dict[str, Any], float], Any]
 
 
 class Stock:
-    """Up to `size` duels, each used once, and not later than `max_age` seconds after the request.
-
-    A server that does not know `count` refuses it once; from then on the stock makes single
-    requests, as many as the deadline allows.
-    """
+    """Up to `size` duels, each used once, and not later than `max_age` seconds after the request."""
 
     def __init__(self, ask: Ask, size: int, max_age: float):
         self._ask = ask
         self._size = size
         self._max_age = max_age
-        self._knows_count = True
         self._lock = threading.Lock()
         self._duels: collections.deque[tuple[float, Duel]] = collections.deque()
 
@@ -34,7 +29,7 @@ class Stock:
         if duel is not None:
             return duel
         requested_at = time.monotonic()
-        first, *others = self._request(requested_at + seconds)
+        first, *others = self._request(seconds)
         with self._lock:
             self._duels.extend((requested_at, duel) for duel in others)
             while len(self._duels) > 2 * self._size:
@@ -51,30 +46,8 @@ class Stock:
                     return duel
         return None
 
-    def _request(self, end: float) -> list[Duel]:
-        if self._knows_count:
-            try:
-                answer = self._ask({"count": self._size}, end - time.monotonic())
-            except RankduelError as failed:
-                if failed.status != 422:
-                    raise
-                self._knows_count = False
-            else:
-                several = answer.get("duels")
-                if isinstance(several, list) and several:
-                    return [duel_of(duel) for duel in several]
-                return self._singles([duel_of(answer)], end)
-        return self._singles([], end)
-
-    def _singles(self, duels: list[Duel], end: float) -> list[Duel]:
-        while len(duels) < self._size:
-            left = end - time.monotonic()
-            if duels and left <= 0:
-                break
-            try:
-                duels.append(duel_of(self._ask({}, left)))
-            except RankduelError:
-                if not duels:
-                    raise
-                break
-        return duels
+    def _request(self, seconds: float) -> list[Duel]:
+        several = self._ask({"count": self._size}, seconds).get("duels")
+        if not isinstance(several, list) or not several:
+            raise RankduelError("not-rankduel", "the answer is not from rankduel: it has no duels", 200)
+        return [duel_of(duel) for duel in several]

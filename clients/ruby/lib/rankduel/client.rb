@@ -13,16 +13,22 @@ module Rankduel
   # the control's ranking.
   class Client
     OUTCOMES = %w[left right tie none].freeze
+    # Queued feedback of which only the `duel_id` is known is sent again for a day.
+    KEPT_SECONDS = 24 * 3600
+    private_constant :KEPT_SECONDS
 
     # `control` is the ranker to show if rankduel does not answer within `deadline` seconds. A
     # report of feedback has `report_seconds` for all attempts. With `stock`, the client requests
-    # that many duels at once, and uses each for at most `stock_seconds`. `on_fallback` is called
-    # with the error behind each fallback to the control.
+    # that many duels at once, and uses each for at most `stock_seconds`. At most `queue` items of
+    # queued feedback wait to be sent; the `logger` warns of those that are refused or sent again.
+    # `on_fallback` is called with the error behind each fallback to the control.
     def initialize(url, experiment:, control:, key: nil, deadline: 0.05, report_seconds: 10.0,
-                   stock: 0, stock_seconds: 5.0, on_fallback: nil)
+                   stock: 0, stock_seconds: 5.0, queue: 10_000, logger: nil, on_fallback: nil)
       unless [deadline, report_seconds, stock_seconds].all?(&:positive?) && !stock.negative?
         raise ArgumentError, "time limits must be above 0, and the stock at least 0"
       end
+
+      raise ArgumentError, "queue is #{queue}; it must be at least 1" unless queue.positive?
 
       @experiment = experiment
       @control = control
@@ -30,6 +36,7 @@ module Rankduel
       @report_seconds = report_seconds
       @on_fallback = on_fallback
       @server = Server.new(Transport.new(url, key), experiment)
+      @queue = FeedbackQueue.new(@server, queue, logger)
       @stock = stock.positive? ? Stock.new(@server, stock, stock_seconds) : nil
     end
 
@@ -115,11 +122,34 @@ module Rankduel
     # Reports the outcome, if your own code merges the pages and credits the clicks: `left`,
     # `right`, `tie` or `none`.
     def report_outcome(duel_id, outcome)
-      unless OUTCOMES.include?(outcome)
-        raise ArgumentError, "outcome is #{outcome.inspect}; it must be left, right, tie or none"
-      end
+      report(duel_id, outcome: known(outcome))
+    end
 
-      report(duel_id, outcome: outcome)
+    # `report_clicks` without waiting: a thread sends the clicks again until the server has them or
+    # the duel has expired. `of` is a page, a duel, or a `duel_id`, whose clicks are kept for a day.
+    # Those of a fallback page are ignored.
+    def queue_clicks(of, clicks, final: true)
+      put(of, clicks: clicks, final: final)
+    end
+
+    # `report_outcome` without waiting, like `queue_clicks`.
+    def queue_outcome(of, outcome)
+      put(of, outcome: known(outcome))
+    end
+
+    # The `Counts` of queued feedback so far, by result.
+    def counts
+      @queue.counts
+    end
+
+    # Waits at most this long until the server has all queued feedback. Returns whether it has.
+    def flush(seconds = 10.0)
+      @queue.flush(seconds)
+    end
+
+    # `flush`, and drops all later feedback for the queue. Call it before the process ends.
+    def close(seconds = 10.0)
+      @queue.close(seconds)
     end
 
     private
@@ -151,6 +181,20 @@ module Rankduel
 
     def report(duel_id, item)
       duel_id.nil? ? "ignored" : @server.report({ duel_id: duel_id, **item }, @report_seconds.to_f)
+    end
+
+    def known(outcome)
+      return outcome if OUTCOMES.include?(outcome)
+
+      raise ArgumentError, "outcome is #{outcome.inspect}; it must be left, right, tie or none"
+    end
+
+    def put(of, item)
+      is_id = of.nil? || of.is_a?(String)
+      duel_id = is_id ? of : of.duel_id
+      expires_at = is_id ? Time.now.to_f + KEPT_SECONDS : of.expires_at
+      @queue.put({ duel_id: duel_id, **item }, expires_at) unless duel_id.nil?
+      nil
     end
 
     def fell_back(error)

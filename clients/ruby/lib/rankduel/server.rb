@@ -34,19 +34,27 @@ module Rankduel
     end
 
     # Sends one item of feedback. Transient errors are followed by another attempt while there is
-    # time; the server counts the item once.
+    # time for a whole one; the server counts the item once.
     def report(item, seconds)
-      last = now + seconds
+      limit = seconds / ATTEMPTS
+      last = now + seconds - limit
       (0..).each do |attempt|
-        limit = [seconds / ATTEMPTS, last - now].min
         return status(@transport.request("#{@path}/feedback", item, limit))
       rescue Error => e
         wait = FIRST_WAIT * (2**[attempt, 10].min) * rand(0.5..1.0)
         wait = [wait, e.retry_after || 0].max
-        raise if !e.transient? || now + wait >= last
+        raise if !e.transient? || now + wait > last
 
         sleep(wait)
       end
+    end
+
+    # Sends items of feedback together, in one attempt. Returns a result for each.
+    def feedback(items, seconds)
+      results = @transport.request("#{@path}/feedback", { feedback: items }, seconds)["results"]
+      return results if results.is_a?(Array) && results.size == items.size
+
+      raise Error.not_rankduel("it has no result for each item")
     end
 
     # The rankers of the experiment.

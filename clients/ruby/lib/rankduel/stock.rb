@@ -2,15 +2,11 @@
 
 module Rankduel
   # Up to `size` duels. Each is used once, and not later than `max_age` seconds after the request.
-  #
-  # A server that does not know `count` refuses it once; from then on the stock makes single requests,
-  # as many as the deadline allows.
   class Stock
     def initialize(server, size, max_age)
       @server = server
       @size = size
       @max_age = max_age
-      @refuses_count = false
       @lock = Mutex.new
       @duels = []
     end
@@ -21,7 +17,7 @@ module Rankduel
       return found unless found.nil?
 
       requested_at = now
-      first, *others = request(requested_at + seconds)
+      first, *others = request(seconds)
       @lock.synchronize do
         # several threads may have filled the stock at the same time: keep the youngest duels
         @duels = (@duels + others.map { |duel| [requested_at, duel] }).last(2 * @size)
@@ -45,34 +41,11 @@ module Rankduel
       nil
     end
 
-    def request(last)
-      @refuses_count ? singles([], last) : several(last)
-    end
+    def request(seconds)
+      duels = @server.ask("/next-duel", { count: @size }, seconds)["duels"]
+      raise Error.not_rankduel("it has no duels") unless duels.is_a?(Array) && duels.any?
 
-    def several(last)
-      answer = @server.ask("/next-duel", { count: @size }, last - now)
-      duels = answer["duels"]
-      return duels.map { |duel| Duel.of_answer(duel) } if duels.is_a?(Array) && duels.any?
-
-      singles([Duel.of_answer(answer)], last)
-    rescue Error => e
-      raise unless e.status == 422
-
-      @refuses_count = true
-      singles([], last)
-    end
-
-    def singles(duels, last)
-      while duels.size < @size && (duels.empty? || now < last)
-        begin
-          duels << Duel.of_answer(@server.ask("/next-duel", {}, last - now))
-        rescue Error
-          raise if duels.empty?
-
-          break
-        end
-      end
-      duels
+      duels.map { |duel| Duel.of_answer(duel) }
     end
   end
   private_constant :Stock
