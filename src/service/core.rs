@@ -16,6 +16,7 @@ use crate::engine::settings::EngineSettings;
 use crate::entropy;
 use crate::service::error::ServiceError;
 use crate::service::reports::pool::ReportPool;
+use crate::service::threads::LowPriorityThreads;
 use crate::store::{AuditRecord, SessionId, SharedStore, Store};
 use crate::telemetry::metrics::Metrics;
 use interleaving::PlanCache;
@@ -36,6 +37,8 @@ pub struct Service {
     pub(super) plans: Arc<PlanCache>,
     /// Threads for reports.
     pub(crate) reports: Arc<ReportPool>,
+    /// Threads for large bodies. Feedback does not wait for reports, so these are not the same.
+    pub(crate) bodies: Arc<LowPriorityThreads>,
     /// One for each replay that may run.
     pub(super) replays: Semaphore,
 }
@@ -60,6 +63,9 @@ impl Service {
             plans: Arc::new(PlanCache::new(PLANS_KEPT)),
             reports: Arc::new(ReportPool::start(answer_bytes).map_err(|error| {
                 ServiceError::internal(format!("no threads for reports: {error}"))
+            })?),
+            bodies: Arc::new(LowPriorityThreads::start("body").map_err(|error| {
+                ServiceError::internal(format!("no threads for large bodies: {error}"))
             })?),
             replays: Semaphore::new(REPLAYS_MAX),
         });

@@ -17,6 +17,7 @@ mod policy_change;
 pub mod reports;
 pub mod retention;
 mod roster_changes;
+pub(crate) mod threads;
 pub mod transfer;
 pub mod units;
 pub mod verify;
