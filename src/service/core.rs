@@ -74,6 +74,15 @@ impl Service {
         Ok(service)
     }
 
+    /// Do `work` on what a body contains, on the threads for large bodies if it is large.
+    pub(super) async fn on_body_threads_if<T: Send + 'static>(
+        &self,
+        is_large: bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        if is_large { self.bodies.run(work).await } else { Ok(work()) }
+    }
+
     /// Whether the database answers and has the schema of this program.
     pub async fn check(&self) -> Result<(), ServiceError> {
         Ok(self.engine.store.check().await?)

@@ -11,6 +11,7 @@ mod exclusions;
 pub mod feedback;
 pub mod keys;
 pub mod lifecycle;
+pub(crate) mod listing;
 mod method_change;
 pub mod pages;
 mod policy_change;

@@ -146,9 +146,10 @@ impl dyn Policy + '_ {
         self.batches()?.number()
     }
 
-    /// The pairs of the open batch in a fixed order; empty where `batch` is `None`.
+    /// The pairs of the open batch in a fixed order; empty where `batch` is `None`. With many
+    /// rankers these are many: [`Batches::pairs`] makes no list of them.
     pub fn batch_pairs(&self) -> Vec<BatchPair> {
-        self.batches().map_or_else(Vec::new, Batches::pairs)
+        self.batches().map_or_else(Vec::new, |batches| batches.pairs().collect())
     }
 
     /// Add one ranker, with the next index.

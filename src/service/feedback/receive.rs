@@ -89,7 +89,7 @@ impl Service {
             let unchecked = request.has_unknown_key.then_some(feedback);
             (request, unchecked)
         };
-        if is_large { self.bodies.run(check).await } else { Ok(check()) }
+        self.on_body_threads_if(is_large, check).await
     }
 
     /// Append the events of duels that have not expired, and look the others up. Returns one result
