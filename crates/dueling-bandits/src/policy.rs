@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+#[cfg(feature = "serde")]
+use crate::saved_state::SaveLater;
 use crate::{
     BatchPair, Batches, DeferredUpdates, Duel, InFlight, MutableRoster, Observation, Outcome,
     PairCounts, PolicyRng, RosterError, Selection, Tally, VerdictPlanning,
@@ -79,7 +81,14 @@ pub trait Policy: Send + Sync + Debug {
     /// The state as bytes, for [`PolicySpec::restore`](crate::PolicySpec::restore), without derived
     /// fields. With the feature `serde`.
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8>;
+    fn save(&self) -> Vec<u8> {
+        self.save_later()()
+    }
+
+    /// As [`Policy::save`], in two steps: copying the state is fast, and making bytes of the copy
+    /// needs the policy no more. With the feature `serde`.
+    #[cfg(feature = "serde")]
+    fn save_later(&self) -> SaveLater;
 }
 
 impl dyn Policy + '_ {
