@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::click::{ClickBody, ClickShape};
+use super::click::{ClickList, ClickShape};
 use super::extract::{self, JsonText, Object, PathOf};
 use super::operation::Access;
 use super::problem::ProblemKind::{
@@ -67,7 +67,7 @@ struct One {
     /// Instead of `outcome`, with the `duel_id` of an interleaved page: the clicks on it, at most
     /// 100. Order and repeats do not matter.
     #[schema(value_type = Option<Vec<ClickShape>>, max_items = 100, nullable = false)]
-    clicks: Option<Vec<ClickBody>>,
+    clicks: Option<ClickList>,
     /// With `clicks`: whether these are the last clicks of the duel; `true` by default. `true`
     /// settles the duel, on these clicks and on those sent before. After `false` the duel stays
     /// open until clicks with `true` arrive, or until the experiment's `settle_after_seconds` have
@@ -87,11 +87,10 @@ impl One {
         if unit.as_deref().is_some_and(|unit| unit_error(unit).is_some()) {
             return Err(("/unit", "a unit has 1 to 256 bytes"));
         }
-        if let Some(clicks) = self.clicks {
+        if let Some(ClickList(clicks)) = self.clicks {
             if self.outcome.is_some() || self.left_clicks.is_some() || self.right_clicks.is_some() {
                 return Err(("/clicks", "send `clicks` or an outcome, not both"));
             }
-            let clicks = clicks.into_iter().map(|click| click.0).collect();
             let said = FeedbackContent::Clicks { clicks, last: self.last.unwrap_or(true) };
             return Ok(Feedback { duel_id: self.duel_id.into(), content: said, unit });
         }
