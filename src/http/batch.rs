@@ -8,7 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 use super::duels::Duel;
-use super::extract::{JsonBody, Object, PathOf, QueryOf};
+use super::extract::{JsonBody, JsonText, Object, PathOf, QueryOf, json};
 use super::operation::Access;
 use super::problem::ProblemKind::{
     BatchNotOpen, ExperimentArchived, ExperimentNotFound, ExperimentPaused, FeedbackConflict,
@@ -242,23 +242,26 @@ struct ResultsReceipt {
 async fn results(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
-    JsonBody(body): JsonBody<ResultsBody>,
+    text: JsonText,
 ) -> ApiResult<Json<ResultsReceipt>> {
-    let posted = body
-        .results
-        .into_iter()
-        .map(|Object(row)| PostedResult {
-            left: row.left,
-            right: row.right,
-            left_wins: row.left_wins,
-            right_wins: row.right_wins,
-            ties: row.ties,
-        })
-        .collect();
-    let (is_new, position) = state.service.post_batch(&name, body.batch, posted).await?;
+    let (batch, posted) = text.read(read_results).await?;
+    let (is_new, position) = state.service.post_batch(&name, batch, posted).await?;
     Ok(Json(ResultsReceipt {
         status: if is_new { "recorded" } else { "duplicate" },
-        batch: body.batch,
+        batch,
         position,
     }))
+}
+
+/// The number of the batch, and its results.
+fn read_results(text: &[u8]) -> ApiResult<(u32, Vec<PostedResult>)> {
+    let ResultsBody { batch, results } = json(text)?;
+    let posted = results.into_iter().map(|Object(row)| PostedResult {
+        left: row.left,
+        right: row.right,
+        left_wins: row.left_wins,
+        right_wins: row.right_wins,
+        ties: row.ties,
+    });
+    Ok((batch, posted.collect()))
 }
