@@ -3,11 +3,15 @@
 Each attack has a server of its own on a new database. The attacker is a process of its own. One
 caller with a key requests duels all the time, some of them on new connections; the report has the
 statuses and latencies that it sees, and the largest memory of the server.
+
+The exit code is 1 if one of its requests was refused, or if the server had more memory or more open
+files than its limits allow.
 """
 
 import argparse
 import asyncio
 import contextlib
+import functools
 import json
 import multiprocessing
 import os
@@ -23,6 +27,11 @@ import time
 import urllib.parse
 
 KEY = "attack-attack-attack-attack"
+# What a server may have more than before the attack, in megabytes: 256 of large answers, 64 of
+# bodies, 64 for 4096 connections, and the reports and bodies that are being processed.
+MEMORY_MAX = 512
+# The limit of connections, and what else a server has open.
+FILES_MAX = 4096 + 100
 HOST = "127.0.0.1"
 PROGRAM = os.environ["RANKDUEL_PROGRAM"]
 
@@ -139,7 +148,7 @@ def ask(port, method, path, value=None):
         return answer(connection.makefile("rb"))
 
 
-def prepare(port, rankers):
+def prepare(port, rankers, duels):
     """An experiment with some feedback."""
     spec = {"name": "target", "rankers": [f"ranker-{number}" for number in range(rankers)]}
     status, text = ask(port, "POST", "/v1/experiments", spec)
@@ -148,7 +157,7 @@ def prepare(port, rankers):
     connection = socket.create_connection((HOST, port))
     stream = connection.makefile("rb")
     items = []
-    for _ in range(500):
+    for _ in range(duels):
         connection.sendall(head("POST", "/v1/experiments/target/next-duel"))
         duel = json.loads(answer(stream)[1])
         if not duel["self_duel"]:
@@ -187,14 +196,19 @@ class Caller(threading.Thread):
                 status, connection = type(error).__name__, None
             self.latencies.append((time.perf_counter() - started) * 1000)
             self.statuses[status] = self.statuses.get(status, 0) + 1
-            if number % 50 == 0:
-                self.memory = max(self.memory, self.server.memory())
-                self.files = max(self.files, self.server.files())
+            if number % 20 == 0:
+                self.look()
             time.sleep(0.002)
+
+    def look(self):
+        """Note what the server has."""
+        self.memory = max(self.memory, self.server.memory())
+        self.files = max(self.files, self.server.files())
 
     def stop(self):
         self.going = False
         self.join()
+        self.look()
         self.latencies.sort()
         return self
 
@@ -282,6 +296,14 @@ def page(number):
     return head("GET", "/experiments/target" if number % 2 else "/", more="accept-encoding: gzip\r\n")
 
 
+@functools.cache
+def large_body(number):
+    """Two megabytes of feedback, each item with a hundred clicks."""
+    clicks = [{"position": position} for position in range(100)]
+    item = {"duel_id": f"none-{number}", "clicks": clicks, "final": False}
+    return head("POST", FEEDBACK, json.dumps({"feedback": [item] * 900}).encode())
+
+
 STANDINGS = head("GET", "/v1/experiments/target/standings")
 FEEDBACK = "/v1/experiments/target/feedback"
 
@@ -298,6 +320,7 @@ ATTACKS = {
     "idle": (False, 10, 6000, wait_for_close, False),
     "pipelined-docs": (False, 10, 3000, unread(head("GET", "/docs", key=None), 400), False),
     "slow-bodies-with-key": (True, 10, 1024, slow_bodies(FEEDBACK, KEY, 100_000), False),
+    "large-bodies-with-key": (True, 10, 16, repeated(large_body), False),
     "slow-readers-with-key": (True, 1024, 120, unread(STANDINGS), False),
     "reports-with-key": (True, 1024, 16, repeated(report), False),
     "pages-with-key": (True, 1024, 4, repeated(page), False),
@@ -311,14 +334,14 @@ def attack(port, name):
     asyncio.run(forever(port, count, one))
 
 
-def run(name, kind, folder, number, seconds):
+def run(name, kind, folder, number, seconds, duels):
     has_key, rankers, count, _, hangs = ATTACKS[name]
     database = Database(kind, folder, number)
     settings = SETTINGS.get(name, [])
     server = Server(database, settings if "--max-connections" in HELP else [])
     attacker = None
     try:
-        prepare(server.port, rankers)
+        prepare(server.port, rankers, duels)
         before = server.memory()
         with database.hanging() if hangs else contextlib.nullcontext():
             if count:
@@ -347,7 +370,20 @@ def run(name, kind, folder, number, seconds):
         "max_ms": caller.latencies[-1],
         "memory_mb": [before, caller.memory],
         "files": caller.files,
+        "unbounded": unbounded(before, caller, refused, bool(settings)),
     }
+
+
+def unbounded(before, caller, refused, more_connections):
+    """Why this attack is a failure of the server; an empty list if it is none."""
+    found = []
+    if refused:
+        found.append(f"{refused} requests refused")
+    if caller.memory - before > MEMORY_MAX:
+        found.append(f"{caller.memory - before:.0f} MB more memory, and {MEMORY_MAX} are allowed")
+    if caller.files > FILES_MAX and not more_connections:
+        found.append(f"{caller.files} files open, and {FILES_MAX} are allowed")
+    return found
 
 
 def main():
@@ -355,7 +391,7 @@ def main():
     parser.add_argument("attacks", nargs="*", metavar="ATTACK", help=f"some of: {', '.join(ATTACKS)}")
     parser.add_argument("--database", choices=["sqlite", "postgres"], help="only this database")
     parser.add_argument("--seconds", type=float, default=10.0, help="duration of an attack (default: 10)")
-    parser.add_argument("--short", action="store_true", help="two seconds for each attack")
+    parser.add_argument("--short", action="store_true", help="one second for each attack, without `none`: for CI")
     parser.add_argument("--json", action="store_true", help="one JSON object for each attack")
     options = parser.parse_args()
     unknown = set(options.attacks) - set(ATTACKS)
@@ -363,20 +399,22 @@ def main():
         parser.error(f"no such attack: {', '.join(sorted(unknown))}")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    seconds = 2.0 if options.short else options.seconds
+    seconds, duels = (1.0, 50) if options.short else (options.seconds, 500)
+    attacks = options.attacks or [name for name in ATTACKS if not (options.short and name.startswith("none"))]
     kinds = [options.database] if options.database else ["sqlite", "postgres"]
     failed = False
     if not options.json:
         print(f"{'attack':30} {'database':9} {'requests':>8} {'refused':>7} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8} {'memory MB':>14}")
     with tempfile.TemporaryDirectory() as folder:
-        for number, (name, kind) in enumerate((name, kind) for name in options.attacks or ATTACKS for kind in kinds):
-            result = run(name, kind, folder, number, seconds)
-            failed |= not result["with_key"] and result["refused"] > 0
+        for number, (name, kind) in enumerate((name, kind) for name in attacks for kind in kinds):
+            result = run(name, kind, folder, number, seconds, duels)
+            failed |= bool(result["unbounded"])
             if options.json:
                 print(json.dumps(result), flush=True)
                 continue
             before, most_memory = result["memory_mb"]
             note = "" if result["refused"] == 0 else f"  {result['statuses']}"
+            note += "".join(f"  FAILED: {why}" for why in result["unbounded"])
             print(
                 f"{name:30} {kind:9} {result['requests']:8} {result['refused']:7} {result['p50_ms']:8.2f}"
                 f" {result['p99_ms']:8.2f} {result['max_ms']:8.1f} {before:6.0f} → {most_memory:5.0f}{note}",

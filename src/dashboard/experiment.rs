@@ -149,18 +149,14 @@ fn rankers(view: &View) -> Markup {
 
 fn batch(view: &View) -> Markup {
     let Some(batch) = &view.batch else { return Markup::default() };
-    let sum = |count: &dyn Fn(&dueling_bandits::BatchPair) -> u32| -> u64 {
-        batch.pairs.iter().map(|(pair, _)| u64::from(count(pair))).sum()
-    };
-    let (needed, answered) = (sum(&|pair| pair.needed), sum(&|pair| pair.answered));
-    let in_flight: u64 = batch.pairs.iter().map(|(_, out)| u64::from(*out)).sum();
+    let (needed, answered, in_flight) = (batch.needed, batch.answered, batch.in_flight);
     html! {
         section aria-labelledby="batch-title" {
             h2 #batch-title { "Batch" }
             @if let Some(number_of) = batch.number {
                 p {
                     "Batch " (number_of) @if let Some(at) = batch.opened_at { ", open since " (timestamp(at)) } ": "
-                    b { (number(answered.min(needed))) " of " (number(needed)) } " comparisons of " (number(batch.pairs.len() as u64))
+                    b { (number(answered.min(needed))) " of " (number(needed)) } " comparisons of " (number(batch.pairs_total as u64))
                     " pairs are answered; " (number(in_flight)) " are in flight."
                 }
                 progress max=(needed.max(1)) value=(answered.min(needed)) aria-labelledby="batch-title" {

@@ -31,7 +31,7 @@ pub(crate) const PAGES: [&str; 3] =
 pub(crate) const OPEN: [&str; 4] = ["/login", "/logout", "/dashboard.css", "/dashboard.js"];
 
 /// Experiments on one page of the list.
-const LIST: u32 = 100;
+const LIST: usize = 100;
 
 pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
     let asset = |kind: &'static str, text: &'static str| {
@@ -75,15 +75,13 @@ async fn experiments(
 ) -> Response {
     let visitor = sessions.visitor(&headers, &caller);
     let after = query.ok().and_then(|Query(query)| query.after).filter(|name| !name.contains('\0'));
-    let mut records = match caller.list(&state.service, after.as_deref(), LIST + 1).await {
-        Ok(records) => records,
+    let page = match caller.list(&state.service, after.as_deref(), LIST).await {
+        Ok(page) => page,
         Err(error) => return problem_page(&error.into(), visitor),
     };
-    let more = records.len() > LIST as usize;
-    records.truncate(LIST as usize);
-    let next = if more { records.last().map(|record| record.name.clone()) } else { None };
+    let next = page.records.last().filter(|_| page.more).map(|record| record.name.clone());
     let mut rows = Vec::new();
-    for record in records {
+    for record in page.records {
         let loaded = match state.service.peek(&record.name) {
             Some(loaded) => summary(&state, loaded).await,
             None => None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::engine::fold::counts::{Counts, PairTotals};
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
-use crate::service::batches::OpenBatch;
+use crate::service::batches::{BatchPart, OpenBatch};
 use crate::service::conclusion::days_since;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::Alarm;
@@ -86,7 +86,11 @@ impl Parts {
             service.traffic(loaded)
         )?;
         let in_batches = loaded.fold()?.policy().batches().is_some();
-        let batch = if in_batches { Some(service.batch(&loaded.name).await?) } else { None };
+        let batch = if in_batches {
+            Some(service.batch(&loaded.name, BatchPart::NONE).await?)
+        } else {
+            None
+        };
         let days = days_since(loaded.record().created_at, service.now_ms());
         Ok(Self { verdict, regret, traffic, alarms, batch, days })
     }

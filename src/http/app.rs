@@ -124,7 +124,7 @@ pub fn app_for(
     let hosts = Arc::new(HostCheck::new(Arc::clone(&given), Arc::clone(&service), hosts));
     let router = router.layer(from_fn_with_state(Arc::clone(&hosts), refuse_other_hosts));
     let guard = Guard::new(given, Arc::clone(&service), Arc::new(sessions), rules);
-    let shell = Arc::new(Shell::new(guard, Arc::clone(&service.reports), settings, &metrics)?);
+    let shell = Arc::new(Shell::new(guard, &service, settings, &metrics)?);
     let router = shell.around(router);
     Ok(App { router, fast_path: Arc::new(FastPath::new(shell, service)), hosts, metrics })
 }

@@ -2,12 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
+use dueling_bandits::BatchPair;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 use super::duels::Duel;
-use super::extract::{JsonBody, Object, PathOf};
+use super::extract::{JsonBody, JsonText, Object, PathOf, QueryOf, json};
 use super::operation::Access;
 use super::problem::ProblemKind::{
     BatchNotOpen, ExperimentArchived, ExperimentNotFound, ExperimentPaused, FeedbackConflict,
@@ -18,7 +19,7 @@ use super::routes::Routes;
 use super::state::AppState;
 use crate::access::Scope;
 use crate::clock::rfc3339;
-use crate::service::batches::PostedResult;
+use crate::service::batches::{BatchPart, PostedResult};
 
 /// Maximum number of duels in one lease.
 const LEASE_MAX: u32 = 1000;
@@ -67,8 +68,36 @@ struct Batch {
     answered: u64,
     /// Duels issued by the responding server that are neither answered nor expired.
     in_flight: u64,
-    /// One row for each pair; none if no batch is open.
+    /// Number of pairs in the batch.
+    pairs_total: usize,
+    /// One row for each selected pair; none if no batch is open. Their order is the same until the
+    /// batch is complete.
     pairs: Vec<Pair>,
+}
+
+/// Pairs of the batch.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct PairsQuery {
+    /// Number of pairs before the first one; 0 by default.
+    #[param(minimum = 0, nullable = false)]
+    offset: Option<usize>,
+    /// Most pairs, 1 to 1000; 1000 by default.
+    #[param(minimum = 1, maximum = 1000, nullable = false)]
+    limit: Option<usize>,
+}
+
+impl PairsQuery {
+    fn part(&self) -> ApiResult<BatchPart> {
+        let (offset, most) = (self.offset.unwrap_or(0), BatchPart::MAX);
+        let limit = self.limit.unwrap_or(most);
+        if !(1..=most).contains(&limit) {
+            let detail = format!("`limit` is {limit}; it must be 1 to {most}");
+            return Err(Problem::invalid(&detail).query("limit", detail));
+        }
+        Ok(BatchPart { offset, limit })
+    }
 }
 
 /// One pair of a batch.
@@ -88,40 +117,38 @@ struct Pair {
 
 /// Progress of the open batch
 ///
-/// A caller that works through batches is done when `number` is `null`.
+/// A caller that works through batches is done when `number` is `null`. At most 1000 pairs are
+/// returned; `offset` and `limit` select them. The sums are over all pairs.
 #[utoipa::path(get, path = "/v1/experiments/{name}/batch", tag = "batches",
-    params(("name" = String, Path, description = "Name of the experiment.")),
+    params(("name" = String, Path, description = "Name of the experiment."), PairsQuery),
     responses(
         (status = 200, body = Batch, description = "The open batch."),
     ))]
 async fn batch(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
+    QueryOf(query): QueryOf<PairsQuery>,
 ) -> ApiResult<Json<Batch>> {
     let loaded = state.service.experiment(&name).await?;
-    let open = state.service.batch(&name).await?;
+    let open = state.service.batch(&name, query.part()?).await?;
     let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
-    let pairs: Vec<_> = open
-        .pairs
-        .iter()
-        .map(|(pair, in_flight)| Pair {
-            left: id(pair.duel.first),
-            right: id(pair.duel.second),
-            needed: pair.needed,
-            answered: pair.answered,
-            in_flight: *in_flight,
-        })
-        .collect();
-    let sum = |count: fn(&Pair) -> u32| pairs.iter().map(|pair| u64::from(count(pair))).sum();
+    let pair = |(pair, in_flight): (BatchPair, u32)| Pair {
+        left: id(pair.duel.first),
+        right: id(pair.duel.second),
+        needed: pair.needed,
+        answered: pair.answered,
+        in_flight,
+    };
     Ok(Json(Batch {
         experiment: name,
         position: open.position,
         number: open.number,
         opened_at: open.opened_at.map(rfc3339),
-        needed: sum(|pair| pair.needed),
-        answered: sum(|pair| pair.answered),
-        in_flight: sum(|pair| pair.in_flight),
-        pairs,
+        needed: open.needed,
+        answered: open.answered,
+        in_flight: open.in_flight,
+        pairs_total: open.pairs_total,
+        pairs: open.pairs.into_iter().map(pair).collect(),
     }))
 }
 
@@ -215,23 +242,26 @@ struct ResultsReceipt {
 async fn results(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
-    JsonBody(body): JsonBody<ResultsBody>,
+    text: JsonText,
 ) -> ApiResult<Json<ResultsReceipt>> {
-    let posted: Vec<_> = body
-        .results
-        .into_iter()
-        .map(|Object(row)| PostedResult {
-            left: row.left,
-            right: row.right,
-            left_wins: row.left_wins,
-            right_wins: row.right_wins,
-            ties: row.ties,
-        })
-        .collect();
-    let (is_new, position) = state.service.post_batch(&name, body.batch, &posted).await?;
+    let (batch, posted) = text.read(read_results).await?;
+    let (is_new, position) = state.service.post_batch(&name, batch, posted).await?;
     Ok(Json(ResultsReceipt {
         status: if is_new { "recorded" } else { "duplicate" },
-        batch: body.batch,
+        batch,
         position,
     }))
+}
+
+/// The number of the batch, and its results.
+fn read_results(text: &[u8]) -> ApiResult<(u32, Vec<PostedResult>)> {
+    let ResultsBody { batch, results } = json(text)?;
+    let posted = results.into_iter().map(|Object(row)| PostedResult {
+        left: row.left,
+        right: row.right,
+        left_wins: row.left_wins,
+        right_wins: row.right_wins,
+        ties: row.ties,
+    });
+    Ok((batch, posted.collect()))
 }

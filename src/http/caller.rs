@@ -9,7 +9,7 @@ use super::problem::{Problem, ProblemKind};
 use crate::access::{Actor, KnownKey, Scope};
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::store::ExperimentRecord;
+use crate::service::listing::ExperimentPage;
 
 /// The caller of a request; an extractor.
 #[derive(Debug, Clone, Default)]
@@ -42,18 +42,14 @@ impl Caller {
         self.key.as_deref()
     }
 
-    /// Experiments that are not archived and that the caller's key includes, by name, starting
-    /// after `after`.
+    /// Experiments that are not archived and that the caller's key includes, as [`Service::list`].
     pub async fn list(
         &self,
         service: &Service,
         after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<ExperimentRecord>, ServiceError> {
-        match self.key.as_ref().and_then(|key| key.experiments()) {
-            None => service.list(after, limit).await,
-            Some(names) => service.list_of(names, after, limit).await,
-        }
+        limit: usize,
+    ) -> Result<ExperimentPage, ServiceError> {
+        service.list(self.key.as_ref().and_then(|key| key.experiments()), after, limit).await
     }
 
     /// Require that the caller's key includes this experiment.

@@ -2,15 +2,21 @@
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use utoipa::ToSchema;
 
+use crate::engine::fold::open_pages::MAX_CLICKED;
 use crate::engine::page_rules::CLICK;
 use crate::service::feedback::{Clicked, PageEvent};
 
 /// A click: a position, a document id, or an object with one of them and the kind of event.
 #[derive(Debug)]
 pub(crate) struct ClickBody(pub PageEvent);
+
+/// The clicks of one item of feedback, without those beyond the first one too many: a body of two
+/// megabytes can have a million, and each takes some thirty times its bytes.
+#[derive(Debug)]
+pub(crate) struct ClickList(pub Vec<PageEvent>);
 
 /// A click: a position in the shown list from 0, a document id, or an object.
 #[derive(Debug, ToSchema)]
@@ -107,6 +113,28 @@ impl<'de> Deserialize<'de> for ClickBody {
             }
         }
         deserializer.deserialize_any(Click)
+    }
+}
+
+impl<'de> Deserialize<'de> for ClickList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = ClickList;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("a sequence")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ClickList, A::Error> {
+                let mut clicks = Vec::new();
+                while let Some(ClickBody(click)) = list.next_element()? {
+                    if clicks.len() <= MAX_CLICKED {
+                        clicks.push(click);
+                    }
+                }
+                Ok(ClickList(clicks))
+            }
+        }
+        deserializer.deserialize_seq(List)
     }
 }
 

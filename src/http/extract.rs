@@ -2,6 +2,7 @@
 //! error.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::path::ErrorKind;
@@ -16,18 +17,28 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use super::problem::{Problem, ProblemKind};
+use crate::service::threads::LowPriorityThreads;
 
-/// A body from this size on is parsed away from the threads that serve requests.
-const LARGE_BYTES: usize = 64 * 1024;
+/// A body from this size on is read on the threads for large bodies. It would hold up the requests
+/// that share a thread with it.
+pub(crate) const LARGE_BYTES: usize = 64 * 1024;
+
+/// An extension of a request with a large body: the threads that read it.
+#[derive(Debug, Clone)]
+pub(crate) struct LargeBody(pub Arc<LowPriorityThreads>);
 
 /// A JSON body. `T` should `deny_unknown_fields`, so that a misspelt field is rejected, not
 /// ignored.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonBody<T>(pub T);
 
-/// The bytes of a body whose content type is JSON; parse them with [`json`].
+/// The bytes of a body whose content type is JSON.
 #[derive(Debug, Clone)]
-pub struct JsonText(pub Bytes);
+pub struct JsonText {
+    bytes: Bytes,
+    /// The threads that read it, if it is large.
+    threads: Option<Arc<LowPriorityThreads>>,
+}
 
 /// An optional JSON body; `null` is the same as no body.
 #[derive(Debug, Clone, Copy)]
@@ -46,8 +57,7 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Js
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        require_json(request.headers())?;
-        json_in_turn(whole(request, state).await?).await.map(Self)
+        JsonText::from_request(request, state).await?.read(json).await.map(Self)
     }
 }
 
@@ -56,29 +66,44 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         require_json(request.headers())?;
-        whole(request, state).await.map(Self)
+        whole(request, state).await
     }
 }
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
+impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let headers = request.headers().clone();
-        let bytes = whole(request, state).await?;
-        if bytes.is_empty() {
+        let text = whole(request, state).await?;
+        if text.bytes.is_empty() {
             return Ok(Self(None));
         }
         require_json(&headers)?;
-        if bytes.trim_ascii() == b"null" {
+        if text.bytes.trim_ascii() == b"null" {
             return Ok(Self(None));
         }
-        json(&bytes).map(Some).map(Self)
+        text.read(json).await.map(Some).map(Self)
     }
 }
 
-async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
-    Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
+impl JsonText {
+    /// What `read` makes of the bytes. It reads those of a large body on the threads for large
+    /// bodies, so it should do all the work on them that takes long.
+    pub async fn read<T: Send + 'static>(
+        self,
+        read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        match self.threads {
+            None => read(&self.bytes),
+            Some(threads) => threads.run(move || read(&self.bytes)).await?,
+        }
+    }
+}
+
+async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<JsonText, Problem> {
+    let threads = request.extensions().get().map(|LargeBody(threads)| Arc::clone(threads));
+    let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
         BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
             Problem::new(
                 ProblemKind::PayloadTooLarge,
@@ -89,7 +114,8 @@ async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Pro
             ProblemKind::MalformedJson,
             format!("The body did not arrive completely: {}.", other.body_text()),
         ),
-    })
+    })?;
+    Ok(JsonText { bytes, threads })
 }
 
 /// Require `application/json`, with any parameters, or another type with the suffix `+json`.
@@ -107,15 +133,6 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     } else {
         Err(problem(format!("The Content-Type is {text:?}; send application/json.")))
     }
-}
-
-/// As [`json`]. A large body is parsed on a thread for blocking work: it would hold up the requests
-/// that share a thread with it.
-async fn json_in_turn<T: DeserializeOwned + Send + 'static>(bytes: Bytes) -> Result<T, Problem> {
-    if bytes.len() < LARGE_BYTES {
-        return json(&bytes);
-    }
-    tokio::task::spawn_blocking(move || json(&bytes)).await.map_err(Problem::internal)?
 }
 
 /// Parse one JSON object, and nothing after it.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::click::{ClickBody, ClickShape};
+use super::click::{ClickList, ClickShape};
 use super::extract::{self, JsonText, Object, PathOf};
 use super::operation::Access;
 use super::problem::ProblemKind::{
@@ -67,7 +67,7 @@ struct One {
     /// Instead of `outcome`, with the `duel_id` of an interleaved page: the clicks on it, at most
     /// 100. Order and repeats do not matter.
     #[schema(value_type = Option<Vec<ClickShape>>, max_items = 100, nullable = false)]
-    clicks: Option<Vec<ClickBody>>,
+    clicks: Option<ClickList>,
     /// With `clicks`: whether these are the last clicks of the duel; `true` by default. `true`
     /// settles the duel, on these clicks and on those sent before. After `false` the duel stays
     /// open until clicks with `true` arrive, or until the experiment's `settle_after_seconds` have
@@ -87,11 +87,10 @@ impl One {
         if unit.as_deref().is_some_and(|unit| unit_error(unit).is_some()) {
             return Err(("/unit", "a unit has 1 to 256 bytes"));
         }
-        if let Some(clicks) = self.clicks {
+        if let Some(ClickList(clicks)) = self.clicks {
             if self.outcome.is_some() || self.left_clicks.is_some() || self.right_clicks.is_some() {
                 return Err(("/clicks", "send `clicks` or an outcome, not both"));
             }
-            let clicks = clicks.into_iter().map(|click| click.0).collect();
             let said = FeedbackContent::Clicks { clicks, last: self.last.unwrap_or(true) };
             return Ok(Feedback { duel_id: self.duel_id.into(), content: said, unit });
         }
@@ -182,6 +181,45 @@ impl Answers {
             serde_json::from_value(item).map(|Object(one)| one).map_err(|error| error.to_string())
         };
         Ok(Self::Many(feedback.into_iter().map(one).collect()))
+    }
+}
+
+/// The feedback of a body.
+enum Posted {
+    One(Feedback),
+    Many {
+        /// The error of each item that is not good.
+        items: Vec<Result<(), String>>,
+        /// The good items, in order.
+        good: Vec<Feedback>,
+    },
+}
+
+impl Posted {
+    fn read(text: &[u8]) -> ApiResult<Self> {
+        let items = match Answers::read(text)? {
+            Answers::One(one) => {
+                return one.read().map(Self::One).map_err(|(pointer, detail)| {
+                    let kind = ProblemKind::InvalidRequest;
+                    Problem::new(kind, format!("Invalid feedback: {detail}."))
+                        .field(pointer, detail)
+                });
+            }
+            Answers::Many(items) => items,
+        };
+        if items.is_empty() || items.len() > MANY_MAX {
+            let count = items.len();
+            let detail = format!("`feedback` has {count} items; it must have 1 to {MANY_MAX}");
+            return Err(Problem::new(ProblemKind::InvalidRequest, sentence(&detail))
+                .field("/feedback", detail));
+        }
+        let mut good = Vec::with_capacity(items.len());
+        let mut keep = |item: Result<One, String>| {
+            good.push(item?.read().map_err(|(_, detail)| detail.to_string())?);
+            Ok(())
+        };
+        let items = items.into_iter().map(&mut keep).collect();
+        Ok(Self::Many { items, good })
     }
 }
 
@@ -303,14 +341,10 @@ fn expired_detail(expired_at: i64) -> String {
 async fn feedback(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
-    JsonText(text): JsonText,
+    text: JsonText,
 ) -> ApiResult<Response> {
-    match Answers::read(&text)? {
-        Answers::One(one) => {
-            let feedback = one.read().map_err(|(pointer, detail)| {
-                Problem::new(ProblemKind::InvalidRequest, format!("Invalid feedback: {detail}."))
-                    .field(pointer, detail)
-            })?;
+    match text.read(Posted::read).await? {
+        Posted::One(feedback) => {
             let received = state.service.receive(&name, vec![feedback]).await?;
             match received.into_iter().next() {
                 Some(Received::Conflict(position)) => Err(Problem::new(
@@ -335,38 +369,18 @@ async fn feedback(
                 None => Err(Problem::internal("the service returned no result for the feedback")),
             }
         }
-        Answers::Many(items) => {
-            receive_many(&state, &name, items).await.map(IntoResponse::into_response)
+        Posted::Many { items, good } => {
+            let mut received = state.service.receive(&name, good).await?.into_iter();
+            let results = items
+                .into_iter()
+                .map(|item| match item {
+                    Ok(()) => received.next().map(Receipt::from).ok_or_else(|| {
+                        Problem::internal("the service returned no result for an item of feedback")
+                    }),
+                    Err(detail) => Ok(Received::Invalid(detail).into()),
+                })
+                .collect::<ApiResult<_>>()?;
+            Ok(Json(Receipts { results }).into_response())
         }
     }
-}
-
-async fn receive_many(
-    state: &AppState,
-    name: &str,
-    items: Vec<Result<One, String>>,
-) -> ApiResult<Json<Receipts>> {
-    if items.is_empty() || items.len() > MANY_MAX {
-        let detail = format!("`feedback` has {} items; it must have 1 to {MANY_MAX}", items.len());
-        return Err(
-            Problem::new(ProblemKind::InvalidRequest, sentence(&detail)).field("/feedback", detail)
-        );
-    }
-    let mut good = Vec::with_capacity(items.len());
-    let mut keep = |item: Result<One, String>| {
-        good.push(item?.read().map_err(|(_, detail)| detail.to_string())?);
-        Ok(())
-    };
-    let kept: Vec<Result<(), String>> = items.into_iter().map(&mut keep).collect();
-    let mut received = state.service.receive(name, good).await?.into_iter();
-    let results = kept
-        .into_iter()
-        .map(|item| match item {
-            Ok(()) => received.next().map(Receipt::from).ok_or_else(|| {
-                Problem::internal("the service returned no result for an item of feedback")
-            }),
-            Err(detail) => Ok(Received::Invalid(detail).into()),
-        })
-        .collect::<ApiResult<_>>()?;
-    Ok(Json(Receipts { results }))
 }

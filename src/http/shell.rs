@@ -25,6 +25,7 @@ use tracing::Instrument as _;
 
 use super::caller::Caller;
 use super::deliver::{accepts_gzip, deliver};
+use super::extract::{LARGE_BYTES, LargeBody};
 use super::guard::{Authorization, Guard, unknown_key};
 use super::open_room::{OpenRoom, OpenSettings};
 use super::peer::Peer;
@@ -33,7 +34,9 @@ use super::request_body::{BodyBudget, Share};
 use super::request_id::{NoRandomness, RequestIds};
 use super::running_request::{Route, RunningRequest, is_probe, with_key};
 use crate::access::ApiKeys;
+use crate::service::Service;
 use crate::service::reports::pool::ReportPool;
+use crate::service::threads::LowPriorityThreads;
 use crate::telemetry::metrics::Metrics;
 
 /// Limit of the size of a request's headers, names and values together. A request beyond it gets
@@ -80,6 +83,7 @@ pub(crate) struct Shell {
     ids: RequestIds,
     open: OpenRoom,
     reports: Arc<ReportPool>,
+    large_bodies: Arc<LowPriorityThreads>,
     bodies: BodyBudget,
     body_limit_bytes: usize,
     time_limit: Duration,
@@ -88,7 +92,7 @@ pub(crate) struct Shell {
 impl Shell {
     pub fn new(
         guard: Guard,
-        reports: Arc<ReportPool>,
+        service: &Service,
         settings: &ShellSettings,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, NoRandomness> {
@@ -96,7 +100,8 @@ impl Shell {
             metrics: Arc::clone(metrics),
             ids: RequestIds::new()?,
             guard,
-            reports,
+            reports: Arc::clone(&service.reports),
+            large_bodies: Arc::clone(&service.bodies),
             permits: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
             open: OpenRoom::new(&settings.open),
             bodies: BodyBudget::new(settings.bodies_bytes),
@@ -210,8 +215,11 @@ impl Shell {
         request: Request,
         limit: usize,
     ) -> Result<(Request, Share), Problem> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let (body, share) = self.bodies.read(&parts.headers, body, limit).await?;
+        if body.len() >= LARGE_BYTES {
+            parts.extensions.insert(LargeBody(Arc::clone(&self.large_bodies)));
+        }
         Ok((Request::from_parts(parts, Body::from(body)), share))
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{JsonBody, PathOf};
+use super::extract::{JsonText, PathOf, json};
 use super::feedback::{Receipt, ReceiptStatus};
 use super::operation::Access;
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound};
@@ -159,35 +159,28 @@ struct EventReceipts {
 async fn events(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
-    JsonBody(body): JsonBody<UbiBody>,
+    text: JsonText,
 ) -> ApiResult<Json<EventReceipts>> {
-    let UbiBody { events, duels } = body;
-    let duels = duels.into_iter().map(|(query, duel)| (query, Arc::from(duel))).collect();
-    if events.is_empty() || events.len() > EVENTS_MAX {
-        let detail = format!("`events` has {} items; it must have 1 to {EVENTS_MAX}", events.len());
-        return Err(Problem::invalid(&detail).field("/events", detail));
-    }
+    let events = text.read(read_events).await?;
     let loaded = state.service.experiment(&name).await?;
     let weights = &loaded.spec.pages.event_weights;
-    let read: Vec<Result<Feedback, EventReceipt>> = events
+    let mut good = Vec::with_capacity(events.len());
+    let kept: Vec<Result<(), EventReceipt>> = events
         .into_iter()
         .map(|event| {
-            let event: UbiEvent =
-                serde_json::from_value(event).map_err(|error| invalid(error.to_string()))?;
-            if !weights.contains_key(&event.action_name) {
-                let shown: String = event.action_name.chars().take(100).collect();
+            let ReadEvent { action, part } = event.map_err(invalid)?;
+            if !weights.contains_key(&action) {
+                let shown: String = action.chars().take(100).collect();
                 let detail = format!("`{shown}` has no weight in this experiment");
                 return Err(EventReceipt::Ignored(IgnoredEvent {
                     status: Ignored::Ignored,
                     detail,
                 }));
             }
-            part(event, &duels).map_err(|detail| invalid(detail.to_owned()))
+            good.push(part.map_err(|detail| invalid(detail.to_owned()))?);
+            Ok(())
         })
         .collect();
-    let mut good = Vec::with_capacity(read.len());
-    let kept: Vec<Result<(), EventReceipt>> =
-        read.into_iter().map(|item| item.map(|item| good.push(item))).collect();
     let mut received = state.service.receive(&name, good).await?.into_iter();
     let results = kept
         .into_iter()
@@ -200,6 +193,28 @@ async fn events(
         })
         .collect::<ApiResult<_>>()?;
     Ok(Json(EventReceipts { results }))
+}
+
+/// An event that is well formed.
+struct ReadEvent {
+    action: String,
+    /// The event as feedback, or why it is none.
+    part: Result<Feedback, &'static str>,
+}
+
+/// The events of a body, each with its error if it is malformed.
+fn read_events(text: &[u8]) -> ApiResult<Vec<Result<ReadEvent, String>>> {
+    let UbiBody { events, duels } = json(text)?;
+    let duels = duels.into_iter().map(|(query, duel)| (query, Arc::from(duel))).collect();
+    if events.is_empty() || events.len() > EVENTS_MAX {
+        let detail = format!("`events` has {} items; it must have 1 to {EVENTS_MAX}", events.len());
+        return Err(Problem::invalid(&detail).field("/events", detail));
+    }
+    let read = |event: Value| {
+        let event: UbiEvent = serde_json::from_value(event).map_err(|error| error.to_string())?;
+        Ok(ReadEvent { action: event.action_name.clone(), part: part(event, &duels) })
+    };
+    Ok(events.into_iter().map(read).collect())
 }
 
 fn invalid(detail: String) -> EventReceipt {

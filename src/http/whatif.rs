@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{JsonBody, JsonText, PathOf, json};
+use super::extract::{JsonBody, PathOf};
 use super::operation::Access;
 use super::problem::ProblemKind::{CannotReplay, ExperimentNotFound};
 use super::problem::{ApiResult, Problem};
@@ -105,11 +105,8 @@ struct ChosenPair {
     ))]
 async fn choose_from_counts(
     State(state): State<AppState>,
-    JsonText(text): JsonText,
+    JsonBody(body): JsonBody<CountsBody>,
 ) -> ApiResult<Json<ChosenPair>> {
-    // The matrix of a thousand rankers takes long to read, and longer to choose from.
-    let pool = &state.service.reports;
-    let body = pool.run(move || json::<CountsBody>(&text)).await??;
     let rankers = body.wins.len();
     if !(MIN_RANKERS..=MAX_RANKERS).contains(&rankers) {
         return Err(invalid(
@@ -160,7 +157,8 @@ async fn choose_from_counts(
         };
         Ok(ChosenPair { left, right, self_duel: duel.is_self(), champion: policy.champion(), seed })
     };
-    pool.run(choose).await?.map(Json).map_err(invalid_counts)
+    // with a thousand rankers it takes long
+    state.service.reports.run(choose).await?.map(Json).map_err(invalid_counts)
 }
 
 fn invalid(pointer: &str, detail: String) -> Problem {

@@ -1,18 +1,20 @@
 //! Batches: the open batch, duels leased from it, and results of batches that were run elsewhere.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
+use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::FieldError;
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::{ControlEvent, Event, PairResult, Status};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
-use crate::service::duels::{IssueTime, IssuedDuel};
+use crate::service::duels::{BLOCKING_SELECTIONS, IssueTime, IssuedDuel};
 use crate::service::error::ServiceError;
 use crate::store::{Appended, Nonce};
-use dueling_bandits::{BatchPair, Policy};
+use dueling_bandits::{BatchPair, Batches, Policy};
 
-/// The open batch of an experiment.
+/// The open batch of an experiment, with some of its pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenBatch {
     /// Log position of this answer.
@@ -22,8 +24,32 @@ pub struct OpenBatch {
     pub number: Option<u32>,
     /// Unix milliseconds at which it opened.
     pub opened_at: Option<i64>,
-    /// Its pairs, each with the number of duels in flight from this process.
+    /// Comparisons in it.
+    pub needed: u64,
+    /// Comparisons answered so far.
+    pub answered: u64,
+    /// Duels in flight from this process.
+    pub in_flight: u64,
+    /// Number of all its pairs.
+    pub pairs_total: usize,
+    /// The pairs that were asked for, each with the number of duels in flight from this process.
     pub pairs: Vec<(BatchPair, u32)>,
+}
+
+/// Which pairs of a batch to read, in the order of the batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchPart {
+    /// Pairs before the first.
+    pub offset: usize,
+    /// Most pairs.
+    pub limit: usize,
+}
+
+impl BatchPart {
+    /// The maximum of `limit`.
+    pub const MAX: usize = 1000;
+    /// No pairs.
+    pub const NONE: Self = Self { offset: 0, limit: 0 };
 }
 
 /// Posted counts of one pair.
@@ -41,36 +67,29 @@ pub struct PostedResult {
     pub ties: u32,
 }
 
+/// From this many pairs on, posted results are checked on the threads for large bodies.
+const LARGE_PAIRS: usize = 1000;
+/// Most errors in posted results that are reported.
+const ERRORS_MAX: usize = 100;
 /// High half of the nonces of posted batches. No process has it.
 const BATCH_RESULTS: u64 = u64::MAX;
 
 impl Service {
     /// The open batch. An experiment that is set running again continues the batch that was open.
-    pub async fn batch(&self, name: &str) -> Result<OpenBatch, ServiceError> {
+    pub async fn batch(&self, name: &str, part: BatchPart) -> Result<OpenBatch, ServiceError> {
         let loaded = self.experiment(name).await?;
         let now = self.now_ms();
-        let (number, pairs, position, opened_at) = {
-            let fold = loaded.fold()?;
-            let policy = fold.policy();
-            require_batches(&loaded, policy)?;
-            if loaded.with_record(|record| record.status == Status::Concluded) {
-                (None, Vec::new(), fold.position(), fold.batch_opened_at())
-            } else {
-                (policy.batch(), policy.batch_pairs(), fold.position(), fold.batch_opened_at())
-            }
-        };
-        let pairs = loaded.outstanding(now, |in_flight| {
-            pairs
-                .into_iter()
-                .map(|pair| (pair, in_flight.of(pair.duel.first, pair.duel.second)))
-                .collect()
-        })?;
-        Ok(OpenBatch { position, number, opened_at: number.map(|_| opened_at), pairs })
+        // a batch of a thousand rankers has half a million pairs
+        self.reports.read(move || open_batch(&loaded, part, now)).await?
     }
 
     /// Issue up to `count` duels of the open batch at once. Returns fewer, or none, if the batch
     /// does not need that many.
-    pub async fn lease(&self, name: &str, count: usize) -> Result<Vec<IssuedDuel>, ServiceError> {
+    pub async fn lease(
+        self: &Arc<Self>,
+        name: &str,
+        count: usize,
+    ) -> Result<Vec<IssuedDuel>, ServiceError> {
         let loaded = self.experiment(name).await?;
         require_batches(&loaded, loaded.fold()?.policy())?;
         loaded.with_record(refuse_archived)?;
@@ -79,6 +98,22 @@ impl Service {
             Status::Paused => return Err(ServiceError::Paused(name.into())),
             Status::Concluded => return Ok(Vec::new()),
         }
+        let is_long = count * loaded.spec.rankers.len() >= BLOCKING_SELECTIONS;
+        let service = Arc::clone(self);
+        let issue = move || service.lease_of(&loaded, count);
+        if !is_long {
+            return issue();
+        }
+        tokio::task::spawn_blocking(issue)
+            .await
+            .map_err(|error| ServiceError::internal(format!("duels were not issued: {error}")))?
+    }
+
+    fn lease_of(
+        &self,
+        loaded: &LoadedExperiment,
+        count: usize,
+    ) -> Result<Vec<IssuedDuel>, ServiceError> {
         let now = self.now_ms();
         let mut duels = Vec::new();
         for _ in 0..count {
@@ -88,7 +123,7 @@ impl Service {
                 break;
             }
             let time = IssueTime { chosen_at, now };
-            duels.push(self.issue(&loaded, &selection, None, time, step, &mut rng));
+            duels.push(self.issue(loaded, &selection, None, time, step, &mut rng));
         }
         Ok(duels)
     }
@@ -100,27 +135,38 @@ impl Service {
         &self,
         name: &str,
         batch: u32,
-        posted: &[PostedResult],
+        posted: Vec<PostedResult>,
     ) -> Result<(bool, u64), ServiceError> {
         let loaded = self.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
         // batches are numbered from 1 whenever the log is folded anew
         let refolds = (loaded.spec.refolds() as Nonce) << 32;
         let nonce = Nonce::from(BATCH_RESULTS) << 64 | refolds | Nonce::from(batch);
-        let (open, pairs) = {
+        let open = {
             let fold = loaded.fold()?;
             require_batches(&loaded, fold.policy())?;
-            (fold.policy().batch(), fold.policy().batch_pairs())
+            fold.policy().batch()
         };
         let results = if open == Some(batch) {
-            match_results(&loaded, &pairs, posted).map_err(ServiceError::Invalid)?
+            let read = Arc::clone(&loaded);
+            let pairs = move || Ok::<_, EngineError>(read.fold()?.policy().batch_pairs());
+            let pairs = self.reports.read(pairs).await??;
+            let is_large = pairs.len().max(posted.len()) >= LARGE_PAIRS;
+            let experiment = Arc::clone(&loaded);
+            let check = move || match_results(&experiment, &pairs, &posted);
+            self.on_body_threads_if(is_large, check).await?.map_err(ServiceError::Invalid)?
         } else {
             // it may be a repeat of the post that closed the batch
             match self.engine.store.find(loaded.id, &[nonce]).await?.into_iter().next().flatten() {
-                Some(entry) if same_results(&loaded, &entry.event, posted) => {
-                    return Ok((false, entry.position));
+                Some(entry) => {
+                    let (position, experiment) = (entry.position, Arc::clone(&loaded));
+                    let is_large = posted.len() >= LARGE_PAIRS;
+                    let compare = move || same_results(&experiment, &entry.event, &posted);
+                    return match self.on_body_threads_if(is_large, compare).await? {
+                        true => Ok((false, position)),
+                        false => Err(conflict(batch, position)),
+                    };
                 }
-                Some(entry) => return Err(conflict(batch, entry.position)),
                 None => return Err(ServiceError::BatchNotOpen { asked: batch, open }),
             }
         };
@@ -138,21 +184,63 @@ impl Service {
     }
 }
 
+fn open_batch(
+    loaded: &LoadedExperiment,
+    part: BatchPart,
+    now_ms: i64,
+) -> Result<OpenBatch, ServiceError> {
+    let concluded = loaded.with_record(|record| record.status == Status::Concluded);
+    let mut open = {
+        let fold = loaded.fold()?;
+        let batches = require_batches(loaded, fold.policy())?;
+        let number = batches.number().filter(|_| !concluded);
+        let mut open = OpenBatch {
+            position: fold.position(),
+            number,
+            opened_at: number.map(|_| fold.batch_opened_at()),
+            needed: 0,
+            answered: 0,
+            in_flight: 0,
+            pairs_total: 0,
+            pairs: Vec::new(),
+        };
+        if number.is_some() {
+            for pair in batches.pairs() {
+                open.needed += u64::from(pair.needed);
+                open.answered += u64::from(pair.answered);
+                if open.pairs_total >= part.offset && open.pairs.len() < part.limit {
+                    open.pairs.push((pair, 0));
+                }
+                open.pairs_total += 1;
+            }
+        }
+        open
+    };
+    if open.number.is_some() {
+        loaded.outstanding(now_ms, |in_flight| {
+            open.in_flight = in_flight.total();
+            for (pair, out) in &mut open.pairs {
+                *out = in_flight.of(pair.duel.first, pair.duel.second);
+            }
+        })?;
+    }
+    Ok(open)
+}
+
 fn conflict(batch: u32, position: u64) -> ServiceError {
     ServiceError::Conflict(format!(
         "different results of batch {batch} were posted before (log position {position}); those count"
     ))
 }
 
-fn require_batches(loaded: &LoadedExperiment, policy: &dyn Policy) -> Result<(), ServiceError> {
-    if policy.batches().is_some() {
-        Ok(())
-    } else {
-        Err(ServiceError::NotInBatches(loaded.spec.policy.kind()))
-    }
+fn require_batches<'a>(
+    loaded: &LoadedExperiment,
+    policy: &'a dyn Policy,
+) -> Result<&'a dyn Batches, ServiceError> {
+    policy.batches().ok_or_else(|| ServiceError::NotInBatches(loaded.spec.policy.kind()))
 }
 
-/// The posted rows as results of the pairs of the batch, or all errors in them.
+/// The posted rows as results of the pairs of the batch, or the first errors in them.
 fn match_results(
     loaded: &LoadedExperiment,
     pairs: &[BatchPair],
@@ -212,6 +300,7 @@ fn match_results(
         }
     }
     if !errors.is_empty() {
+        errors.truncate(ERRORS_MAX);
         return Err(errors);
     }
     results.sort_by_key(|result| (result.first, result.second));

@@ -16,6 +16,7 @@ use crate::engine::settings::EngineSettings;
 use crate::entropy;
 use crate::service::error::ServiceError;
 use crate::service::reports::pool::ReportPool;
+use crate::service::threads::LowPriorityThreads;
 use crate::store::{AuditRecord, SessionId, SharedStore, Store};
 use crate::telemetry::metrics::Metrics;
 use interleaving::PlanCache;
@@ -36,6 +37,8 @@ pub struct Service {
     pub(super) plans: Arc<PlanCache>,
     /// Threads for reports.
     pub(crate) reports: Arc<ReportPool>,
+    /// Threads for large bodies. Feedback does not wait for reports, so these are not the same.
+    pub(crate) bodies: Arc<LowPriorityThreads>,
     /// One for each replay that may run.
     pub(super) replays: Semaphore,
 }
@@ -61,11 +64,23 @@ impl Service {
             reports: Arc::new(ReportPool::start(answer_bytes).map_err(|error| {
                 ServiceError::internal(format!("no threads for reports: {error}"))
             })?),
+            bodies: Arc::new(LowPriorityThreads::start("body").map_err(|error| {
+                ServiceError::internal(format!("no threads for large bodies: {error}"))
+            })?),
             replays: Semaphore::new(REPLAYS_MAX),
         });
         let tasks: Arc<dyn PeriodicTasks> = Arc::<Self>::clone(&service);
         service.engine.start_background(Arc::downgrade(&tasks));
         Ok(service)
+    }
+
+    /// Do `work` on what a body contains, on the threads for large bodies if it is large.
+    pub(super) async fn on_body_threads_if<T: Send + 'static>(
+        &self,
+        is_large: bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        if is_large { self.bodies.run(work).await } else { Ok(work()) }
     }
 
     /// Whether the database answers and has the schema of this program.

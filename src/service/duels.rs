@@ -35,7 +35,7 @@ pub struct IssuedDuel {
 
 /// From this many selections times rankers on, duels are issued on a blocking thread, so that they
 /// do not hold up other requests.
-const BLOCKING_SELECTIONS: usize = 2_000;
+pub(super) const BLOCKING_SELECTIONS: usize = 2_000;
 
 /// When a duel is issued.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,5 @@
-//! The life cycle of an experiment: create, list, pause, conclude, archive.
+//! The life cycle of an experiment: create, pause, conclude, archive.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -59,36 +58,6 @@ impl Service {
             }
         };
         Ok((self.engine.registry.get(name).await?, is_new))
-    }
-
-    /// Experiments that are not archived, by name, starting after `after`.
-    pub async fn list(
-        &self,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<ExperimentRecord>, ServiceError> {
-        Ok(self.engine.store.experiments(after, limit).await?)
-    }
-
-    /// As [`Service::list`], among the experiments with these names. So what a caller learns does
-    /// not depend on any other experiment.
-    pub async fn list_of(
-        &self,
-        names: &[String],
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<ExperimentRecord>, ServiceError> {
-        let is_after = |name: &&str| after.is_none_or(|after| *name > after);
-        let names: BTreeSet<&str> = names.iter().map(String::as_str).filter(is_after).collect();
-        let mut found = Vec::new();
-        for name in names {
-            if found.len() >= limit as usize {
-                break;
-            }
-            let record = self.engine.store.experiment(name).await?;
-            found.extend(record.filter(|record| record.archived_at.is_none()));
-        }
-        Ok(found)
     }
 
     /// Set the status, if the experiment is at `expected_version` (`None` for any version).

@@ -1,7 +1,7 @@
 //! The signing keys of this process: a copy of those in the store. They are read again from time to
 //! time, and when a token names an unknown key.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use rand::rngs::SysError;
@@ -34,7 +34,7 @@ pub enum SigningKeyError {
 /// The keys of the store.
 pub struct SigningKeys {
     store: SharedStore,
-    keys: RwLock<SigningKeySet>,
+    keys: RwLock<Arc<SigningKeySet>>,
     asked: tokio::sync::Mutex<Option<Instant>>,
 }
 
@@ -42,11 +42,20 @@ impl SigningKeys {
     /// Load the keys of `store`. The first process makes one.
     pub async fn load(store: SharedStore, now_ms: i64) -> Result<Self, SigningKeyError> {
         let keys = store.ensure_signing_key(&fresh_key(now_ms, now_ms)?).await?;
-        Ok(Self { keys: RwLock::new(set_of(&keys)?), store, asked: tokio::sync::Mutex::new(None) })
+        Ok(Self {
+            keys: RwLock::new(Arc::new(set_of(&keys)?)),
+            store,
+            asked: tokio::sync::Mutex::new(None),
+        })
     }
 
-    fn keys(&self) -> RwLockReadGuard<'_, SigningKeySet> {
+    fn keys(&self) -> RwLockReadGuard<'_, Arc<SigningKeySet>> {
         self.keys.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The keys as they are now, for work that must not hold a lock.
+    pub fn current(&self) -> Arc<SigningKeySet> {
+        Arc::clone(&self.keys())
     }
 
     /// See [`SigningKeySet::sign`].
@@ -101,7 +110,7 @@ impl SigningKeys {
 
     /// Read the keys again.
     pub async fn refresh(&self) -> Result<(), SigningKeyError> {
-        let keys = set_of(&self.store.signing_keys().await?)?;
+        let keys = Arc::new(set_of(&self.store.signing_keys().await?)?);
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
         Ok(())
     }

@@ -16,6 +16,8 @@ use crate::support::service::{START_MS, Server};
 
 on_both_databases! {
     an_open_batch_lists_its_comparisons
+    a_large_batch_comes_in_parts
+    results_with_many_errors_name_the_first
     a_lease_issues_the_comparisons_of_the_batch
     expired_comparisons_are_issued_again
     a_page_without_clicks_answers_no_comparison
@@ -70,7 +72,7 @@ async fn an_open_batch_lists_its_comparisons(database: TestDatabase) {
     let row = |left, right, answered, in_flight| json!({"left": left, "right": right, "needed": 10, "answered": answered, "in_flight": in_flight});
     let fresh = json!({
         "experiment": "search", "position": 0, "number": 1, "opened_at": rfc3339(START_MS),
-        "needed": 30, "answered": 0, "in_flight": 0,
+        "needed": 30, "answered": 0, "in_flight": 0, "pairs_total": 3,
         "pairs": [row("a", "b", 0, 0), row("a", "c", 0, 0), row("b", "c", 0, 0)],
     });
     assert_eq!(batch(&server).await, fresh);
@@ -95,6 +97,67 @@ async fn an_open_batch_lists_its_comparisons(database: TestDatabase) {
         assert_eq!(row["answered"], [&duels[0], &asked].into_iter().filter(is_of).count());
         assert_eq!(row["in_flight"], duels[1..].iter().filter(is_of).count());
     }
+}
+
+/// Sixty rankers have 1770 pairs.
+async fn a_large_batch_comes_in_parts(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let ids: Vec<String> = (0..60).map(|number| format!("ranker-{number}")).collect();
+    let policy = json!({"kind": "pcomp", "horizon": 1_000_000, "batches": 2});
+    server.create(&json!({"name": "search", "rankers": ids, "policy": policy})).await;
+    let part = async |query: &str| server.get(&format!("{BATCH}{query}")).await.json(200);
+    let pairs = |part: &Value| part["pairs"].as_array().expect("pairs").clone();
+    let duels = lease(&server, 1000).await;
+    assert_eq!(duels.len(), 1000);
+    answer_all(&server, &duels[..10], "left").await;
+
+    let (first, rest) = (part("").await, part("?offset=1000").await);
+    assert_eq!((pairs(&first).len(), pairs(&rest).len()), (1000, 770));
+    let all = [pairs(&first), pairs(&rest)].concat();
+    let mut parts = Vec::new();
+    for offset in (0..1770).step_by(300) {
+        parts.extend(pairs(&part(&format!("?offset={offset}&limit=300")).await));
+    }
+    assert_eq!(parts, all);
+    let sum = |of: &str| all.iter().filter_map(|pair| pair[of].as_u64()).sum::<u64>();
+    for one in [&first, &rest, &part("?offset=1770").await, &part("?limit=1").await] {
+        assert_eq!(one["pairs_total"], 1770);
+        for (of, total) in [("answered", 10), ("in_flight", 990)] {
+            assert_eq!((sum(of), &one[of]), (total, &json!(total)), "{of}");
+        }
+        assert_eq!(one["needed"], sum("needed"));
+    }
+    assert_eq!(pairs(&part("?offset=1770").await), Vec::<Value>::new());
+    for wrong in ["limit=0", "limit=1001", "offset=-1", "pairs=1"] {
+        server.get(&format!("{BATCH}?{wrong}")).await.problem(ProblemKind::InvalidRequest);
+    }
+}
+
+async fn results_with_many_errors_name_the_first(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let ids: Vec<String> = (0..60).map(|number| format!("ranker-{number}")).collect();
+    let policy = json!({"kind": "pcomp", "horizon": 1_000_000, "batches": 2});
+    server.create(&json!({"name": "search", "rankers": ids, "policy": policy})).await;
+    let row = json!({"left": "x", "right": "y", "left_wins": 1, "right_wins": 0, "ties": 0});
+    for rows in [0, 2000] {
+        let body = json!({"batch": 1, "results": vec![&row; rows]});
+        let problem = server.post(RESULTS, &body).await.problem(ProblemKind::InvalidRequest);
+        let errors = problem["errors"].as_array().expect("errors");
+        let first = if rows == 0 { "/results" } else { "/results/0" };
+        assert_eq!((errors.len(), &errors[0]["pointer"]), (100, &json!(first)), "{problem}");
+    }
+    // With the right rows it is recorded.
+    let mut rows = Vec::new();
+    for offset in [0, 1000] {
+        let part = server.get(&format!("{BATCH}?offset={offset}")).await.json(200);
+        for pair in part["pairs"].as_array().expect("pairs") {
+            let (left, right, needed) = (&pair["left"], &pair["right"], &pair["needed"]);
+            rows.push(json!({"left": left, "right": right, "left_wins": needed, "right_wins": 0, "ties": 0}));
+        }
+    }
+    let body = json!({"batch": 1, "results": rows});
+    assert_eq!(server.post(RESULTS, &body).await.json(200)["status"], "recorded");
+    assert_eq!(server.post(RESULTS, &body).await.json(200)["status"], "duplicate");
 }
 
 async fn a_lease_issues_the_comparisons_of_the_batch(database: TestDatabase) {

@@ -13,6 +13,7 @@ on_both_databases! {
     a_repeated_creation_returns_the_same_experiment
     a_different_experiment_with_a_taken_name_is_refused
     the_list_is_sorted_by_name_and_paginated
+    a_page_of_large_experiments_ends_early
     invalid_page_parameters_are_refused
     a_change_needs_the_current_version
     a_paused_experiment_issues_no_duels_and_still_learns
@@ -184,6 +185,42 @@ async fn the_list_is_sorted_by_name_and_paginated(database: TestDatabase) {
     let next = page["next"].as_str().expect("a next page");
     let second = server.get(&format!("{EXPERIMENTS}?limit=1&cursor={next}")).await.json(200);
     assert_eq!(second["experiments"][0]["name"], expected[2]);
+}
+
+/// Each has some 400 KiB, so that three of them end a page.
+async fn a_page_of_large_experiments_ends_early(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let rankers: Vec<Value> = (0..500)
+        .map(|number| json!({"id": format!("r{number}"), "description": "d".repeat(800)}))
+        .collect();
+    for number in 0..8 {
+        let body = json!({
+            "name": format!("large-{number}"), "rankers": rankers, "policy": {"kind": "uniform"},
+        });
+        server.create(&body).await;
+    }
+    for name in ["small-1", "small-2"] {
+        server.create(&json!({"name": name, "rankers": ["a", "b"]})).await;
+    }
+    let (mut pages, mut path) = (Vec::new(), "/v1/experiments?limit=500".to_owned());
+    loop {
+        let answer = server.get(&path).await;
+        assert!(answer.bytes.len() < 2 * 1024 * 1024, "a page has {}", answer.bytes.len());
+        let page = answer.json(200);
+        let experiments = page["experiments"].as_array().expect("experiments").iter();
+        pages.push(experiments.map(|one| one["name"].clone()).collect::<Vec<_>>());
+        match page["next"].as_str() {
+            Some(next) => path = format!("/v1/experiments?limit=500&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3, 4]);
+    let names = (0..8).map(|number| format!("large-{number}"));
+    let names: Vec<Value> =
+        names.map(Value::from).chain(["small-1", "small-2"].map(Value::from)).collect();
+    assert_eq!(pages.concat(), names);
+    let few = server.get("/v1/experiments?limit=2").await.json(200);
+    assert_eq!(few["experiments"].as_array().map(Vec::len), Some(2));
 }
 
 async fn invalid_page_parameters_are_refused(database: TestDatabase) {

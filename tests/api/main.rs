@@ -25,6 +25,7 @@ mod extract;
 mod feedback;
 mod hostile;
 mod keys;
+mod large_bodies;
 mod locked;
 mod metrics;
 mod pages;

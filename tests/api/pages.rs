@@ -602,6 +602,8 @@ async fn invalid_clicks_are_refused(database: TestDatabase) {
         (json!([{"position": 1, "document": "l1"}]), "/clicks/0"),
         (json!([{"position": 1, "times": 2}]), "/clicks/0/times"),
         (json!(vec![0; 101]), "/clicks"),
+        (json!(vec![0; 500_000]), "/clicks"),
+        (json!([vec![0; 300], vec![-1]].concat()), "/clicks/300"),
         (json!(3), "/clicks"),
     ] {
         clicks(&server, &page, feedback, None)

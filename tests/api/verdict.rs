@@ -21,6 +21,7 @@ on_both_databases! {
     a_reopened_experiment_stays_running
     a_failed_conclusion_does_not_block_others
     winners_are_reported_for_every_notion
+    deciding_pairs_of_many_rankers_are_left_out
 }
 
 async fn verdict(server: &Client, name: &str) -> Value {
@@ -472,4 +473,20 @@ async fn winners_are_reported_for_every_notion(database: TestDatabase) {
         (&json!(true), &json!("Every notion that has a winner names `a`."))
     );
     assert_eq!(server.get(path).await.header("etag"), Some("\"9\""));
+}
+
+/// Finding them takes too long for a report.
+async fn deciding_pairs_of_many_rankers_are_left_out(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for (name, rankers) in [("few", 12), ("many", 257)] {
+        let ids: Vec<String> = (0..rankers).map(|number| format!("r{number}")).collect();
+        server.create(&steady(name, &ids.iter().map(String::as_str).collect::<Vec<_>>())).await;
+        play(&server, name, 20).await;
+        let open = verdict(&server, name).await;
+        assert_eq!(open["state"], "open");
+        let pairs = open["deciding_pairs"].as_array().expect("pairs").len();
+        let total = open["deciding_pairs_total"].as_u64().expect("a number");
+        assert_eq!((pairs > 0, total > 0), (name == "few", name == "few"), "{name}");
+    }
+    server.get("/experiments/many").await.text();
 }

@@ -12,7 +12,7 @@ pub trait Batches {
     fn number(&self) -> Option<u32>;
 
     /// The pairs of the open batch in a fixed order; empty while no batch is open.
-    fn pairs(&self) -> Vec<BatchPair>;
+    fn pairs(&self) -> Box<dyn Iterator<Item = BatchPair> + '_>;
 }
 
 /// One pair of an open batch, and its progress.

@@ -100,6 +100,8 @@ pub use policy::Policy;
 pub use registry::PolicySpec;
 pub use rng::{PolicyRng, step_rng};
 pub use roster::{Roster, RosterError};
+#[cfg(feature = "serde")]
+pub use saved_state::SaveLater;
 pub use tally::Tally;
 
 /// Fewest rankers that can duel.

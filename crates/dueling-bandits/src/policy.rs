@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+#[cfg(feature = "serde")]
+use crate::saved_state::SaveLater;
 use crate::{
     BatchPair, Batches, DeferredUpdates, Duel, InFlight, MutableRoster, Observation, Outcome,
     PairCounts, PolicyRng, RosterError, Selection, Tally, VerdictPlanning,
@@ -79,7 +81,14 @@ pub trait Policy: Send + Sync + Debug {
     /// The state as bytes, for [`PolicySpec::restore`](crate::PolicySpec::restore), without derived
     /// fields. With the feature `serde`.
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8>;
+    fn save(&self) -> Vec<u8> {
+        self.save_later()()
+    }
+
+    /// As [`Policy::save`], in two steps: copying the state is fast, and making bytes of the copy
+    /// needs the policy no more. With the feature `serde`.
+    #[cfg(feature = "serde")]
+    fn save_later(&self) -> SaveLater;
 }
 
 impl dyn Policy + '_ {
@@ -144,9 +153,10 @@ impl dyn Policy + '_ {
         self.batches()?.number()
     }
 
-    /// The pairs of the open batch in a fixed order; empty where `batch` is `None`.
+    /// The pairs of the open batch in a fixed order; empty where `batch` is `None`. With many
+    /// rankers these are many: [`Batches::pairs`] makes no list of them.
     pub fn batch_pairs(&self) -> Vec<BatchPair> {
-        self.batches().map_or_else(Vec::new, Batches::pairs)
+        self.batches().map_or_else(Vec::new, |batches| batches.pairs().collect())
     }
 
     /// Add one ranker, with the next index.

@@ -1,8 +1,10 @@
 //! Encoding a policy's state as bytes.
 
+#[cfg(feature = "serde")]
+pub use serializable::SaveLater;
 pub use serializable::Serializable;
 #[cfg(feature = "serde")]
-pub(crate) use serializable::{load_state, save_state};
+pub(crate) use serializable::{load_state, save_later};
 
 #[cfg(feature = "serde")]
 mod serializable {
@@ -11,12 +13,17 @@ mod serializable {
 
     impl<T: serde::Serialize + serde::de::DeserializeOwned> Serializable for T {}
 
-    /// A policy's state as bytes, for [`Policy::save`](crate::Policy::save).
-    pub(crate) fn save_state(state: &impl serde::Serialize) -> Vec<u8> {
-        postcard::to_stdvec(state).expect("numbers and vectors of numbers always serialise")
+    /// A copy of a policy's state that makes its bytes when it is called.
+    pub type SaveLater = Box<dyn FnOnce() -> Vec<u8> + Send>;
+
+    /// The copy of a state, for [`Policy::save_later`](crate::Policy::save_later).
+    pub(crate) fn save_later<T: serde::Serialize + Send + 'static>(state: T) -> SaveLater {
+        Box::new(move || {
+            postcard::to_stdvec(&state).expect("numbers and vectors of numbers always serialise")
+        })
     }
 
-    /// A state that [`save_state`] wrote; `None` unless the bytes are exactly one `T`.
+    /// A state that [`save_later`] wrote; `None` unless the bytes are exactly one `T`.
     pub(crate) fn load_state<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
         let (state, rest) = postcard::take_from_bytes(bytes).ok()?;
         rest.is_empty().then_some(state)

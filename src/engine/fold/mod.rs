@@ -15,4 +15,5 @@ mod state;
 
 pub use apply::{Answered, Chunk, FoldError};
 pub use methods::MethodVersion;
+pub use saved::FoldCopy;
 pub use state::{Fold, MAX_POSITION};

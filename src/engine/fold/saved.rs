@@ -16,11 +16,11 @@ use crate::engine::fold::open_pages::{ClickedPage, OpenPages};
 use crate::engine::fold::page_counts::PageCounts;
 use crate::engine::page_rules::MAX_METHOD_VERSIONS;
 use crate::store::Nonce;
-use dueling_bandits::Roster;
 use dueling_bandits::evidence::cohorts::Saved as SavedCohorts;
 use dueling_bandits::evidence::verdict::State as VerdictState;
 use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, VerdictTracker};
 use dueling_bandits::parameters::Setup;
+use dueling_bandits::{Roster, SaveLater};
 
 /// Bytes of the digest at the end of a saved fold. It shows damage: damaged bytes could decode to
 /// a state that no log folds to.
@@ -55,6 +55,15 @@ struct SavedUnits {
     heavy: HeavyUnits,
     /// The units of unsettled duels.
     open_pages: BTreeMap<Nonce, u64>,
+}
+
+/// The state of a [`Fold`], apart from it: making bytes of it takes long, and needs no lock.
+pub struct FoldCopy {
+    /// Without the policy.
+    saved: Saved,
+    policy: SaveLater,
+    units: SavedUnits,
+    excluded: ExcludedUnits,
 }
 
 impl Fold {
@@ -154,6 +163,11 @@ impl Fold {
 
     /// The state as bytes, for a snapshot of [`Fold::format`].
     pub fn save(&self) -> Vec<u8> {
+        self.copy().into_bytes()
+    }
+
+    /// A copy of the state, for [`FoldCopy::into_bytes`].
+    pub fn copy(&self) -> FoldCopy {
         let saved = Saved {
             position: self.position,
             policy_text: self.policy_text.clone(),
@@ -161,7 +175,7 @@ impl Fold {
             policy_since: self.policy_since,
             rankers: self.roster.rankers(),
             retired: self.retired.clone(),
-            policy: self.policy.save(),
+            policy: Vec::new(),
             counts: self.counts.clone(),
             history: self.history.clone(),
             concluded_by_itself: self.concluded_by_itself.clone(),
@@ -181,20 +195,29 @@ impl Fold {
             verdict: self.verdict.state().clone(),
             race: self.race.clone(),
         };
-        let mut bytes = postcard::to_stdvec(&saved)
-            .expect("numbers, strings and vectors of them always serialise");
         let units = SavedUnits {
             cohorts: self.cohorts.saved().clone(),
             heavy: self.heavy_units.clone(),
             open_pages: self.open_pages.units(),
         };
-        let excludes = self.excluded != ExcludedUnits::default();
+        FoldCopy { saved, policy: self.policy.save_later(), units, excluded: self.excluded.clone() }
+    }
+}
+
+impl FoldCopy {
+    /// The state as bytes, as [`Fold::save`] makes them.
+    pub fn into_bytes(self) -> Vec<u8> {
+        let Self { mut saved, policy, units, excluded } = self;
+        saved.policy = policy();
+        let mut bytes = postcard::to_stdvec(&saved)
+            .expect("numbers, strings and vectors of them always serialise");
+        let excludes = excluded != ExcludedUnits::default();
         if excludes || units != SavedUnits::default() {
             bytes = postcard::to_extend(&units, bytes)
                 .expect("numbers and vectors of them always serialise");
         }
         if excludes {
-            bytes = postcard::to_extend(&self.excluded, bytes)
+            bytes = postcard::to_extend(&excluded, bytes)
                 .expect("numbers and sets of them always serialise");
         }
         let digest = digest(&bytes);

@@ -203,16 +203,19 @@ impl LoadedExperiment {
         every: u64,
         now_ms: i64,
     ) -> Result<Option<Snapshot>, EngineError> {
-        let fold = self.fold()?;
-        let position = fold.position();
-        if position < self.snapshot_position.load(Ordering::Relaxed) + every {
-            return Ok(None);
-        }
+        let (position, format, copy) = {
+            let fold = self.fold()?;
+            if fold.position() < self.snapshot_position.load(Ordering::Relaxed) + every {
+                return Ok(None);
+            }
+            (fold.position(), fold.format(), fold.copy())
+        };
         Ok(Some(Snapshot {
             experiment: self.id,
             position,
-            format: fold.format(),
-            state: fold.save(),
+            format,
+            // with many rankers this takes long: not under the lock
+            state: copy.into_bytes(),
             created_at: now_ms,
         }))
     }

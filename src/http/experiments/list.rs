@@ -12,6 +12,10 @@ use crate::http::cursor::{read_cursor, read_limit, write_cursor};
 use crate::http::extract::QueryOf;
 use crate::http::problem::ApiResult;
 use crate::http::state::AppState;
+use crate::service::listing as service;
+
+/// Specs of this size together are read on the threads for reports.
+const LARGE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +44,8 @@ pub(crate) struct ExperimentPage {
 
 /// List experiments
 ///
-/// Ordered by name, in pages. Archived experiments are omitted, but can still be read by name. A
+/// Ordered by name, in pages of at most `limit` experiments. A page of large experiments has fewer:
+/// it ends after about 1 MiB. Archived experiments are omitted, but can still be read by name. A
 /// key that is restricted to some experiments sees only those.
 #[utoipa::path(get, path = "/v1/experiments", tag = "experiments", params(ListQuery),
     responses((status = 200, body = ExperimentPage, description = "A page.")))]
@@ -51,22 +56,24 @@ pub(crate) async fn list(
 ) -> ApiResult<Json<ExperimentPage>> {
     let limit = read_limit(query.limit)?;
     let after = query.cursor.as_deref().map(|cursor| read_cursor(cursor, name)).transpose()?;
-    let mut records = caller.list(&state.service, after.as_deref(), limit + 1).await?;
-    let more = records.len() > limit as usize;
-    records.truncate(limit as usize);
-    let next = match records.last() {
-        Some(last) if more => Some(write_cursor(&last.name)),
-        _ => None,
-    };
+    let page = caller.list(&state.service, after.as_deref(), limit as usize).await?;
+    if page.bytes < LARGE_BYTES {
+        return Ok(Json(described(page)));
+    }
+    Ok(Json(state.service.reports.run(move || described(page)).await?))
+}
+
+fn described(page: service::ExperimentPage) -> ExperimentPage {
+    let next = page.records.last().filter(|_| page.more).map(|last| write_cursor(&last.name));
     let (mut experiments, mut unreadable) = (Vec::new(), Vec::new());
-    for record in records {
+    for record in page.records {
         let spec = sound_spec(&record);
         match spec.and_then(|spec| Experiment::of_record(&record, &spec)) {
             Ok(experiment) => experiments.push(experiment),
             Err(_) => unreadable.push(record.name),
         }
     }
-    Ok(Json(ExperimentPage { experiments, next, unreadable }))
+    ExperimentPage { experiments, next, unreadable }
 }
 
 fn name(key: Vec<u8>) -> Option<String> {

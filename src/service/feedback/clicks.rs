@@ -21,8 +21,7 @@ pub(super) fn read_clicks(
     clicks: &[PageEvent],
 ) -> Result<PageClicks, FieldError> {
     if clicks.len() > MAX_CLICKED {
-        let detail =
-            format!("there are {} clicks; at most {MAX_CLICKED} on one page count", clicks.len());
+        let detail = format!("there are more than {MAX_CLICKED} clicks; only so many count");
         return Err(FieldError::new("/clicks", detail));
     }
     let mut read = PageClicks::default();

@@ -6,15 +6,15 @@ use std::sync::{Arc, OnceLock};
 use super::content::Clicked;
 use crate::service::error::excerpt;
 use crate::tokens::duel_token::{DuelId, DuelToken, TokenError};
+use crate::tokens::key_set::SigningKeySet;
 use crate::tokens::page_payload::{DocumentName, DuelSecrets, PagePayload};
-use crate::tokens::signing::SigningKeys;
 
 /// The opened `duel_id`s of a request.
 ///
 /// Opening one takes time in proportion to its length. Items of a request may share the text of
 /// their `duel_id`; then they also share its place in memory, and finding it does not read it.
 pub(super) struct OpenedDuels<'a> {
-    keys: &'a SigningKeys,
+    keys: &'a SigningKeySet,
     by_place: HashMap<usize, usize>,
     by_text: HashMap<&'a str, usize>,
     opened: Vec<Result<OpenedDuel, TokenError>>,
@@ -22,7 +22,7 @@ pub(super) struct OpenedDuels<'a> {
 
 impl<'a> OpenedDuels<'a> {
     /// None yet.
-    pub fn new(keys: &'a SigningKeys) -> Self {
+    pub fn new(keys: &'a SigningKeySet) -> Self {
         Self { keys, by_place: HashMap::new(), by_text: HashMap::new(), opened: Vec::new() }
     }
 
@@ -55,7 +55,7 @@ pub(super) struct OpenedDuel {
 }
 
 impl OpenedDuel {
-    fn open(keys: &SigningKeys, text: &str) -> Result<Self, TokenError> {
+    fn open(keys: &SigningKeySet, text: &str) -> Result<Self, TokenError> {
         let DuelId { duel, key, page } = keys.open(text)?;
         let page = match page {
             Some(payload) => {

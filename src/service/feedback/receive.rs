@@ -16,9 +16,9 @@ use crate::service::units::UnitHasher;
 use crate::store::{Appended, LogEntry, NewEvent};
 use crate::telemetry::trace;
 
-/// From this many bytes of `duel_id`s and clicks on, feedback is checked on a blocking thread, so
-/// that it does not hold up other requests.
-const BLOCKING_BYTES: usize = 64 * 1024;
+/// From this many bytes of `duel_id`s and clicks on, feedback is checked on the threads for large
+/// bodies, so that it does not hold up other requests.
+const LARGE_BYTES: usize = 64 * 1024;
 
 impl Service {
     /// Receive feedback. Returns one result for each piece, in order, when all events that count
@@ -31,11 +31,10 @@ impl Service {
         let loaded = self.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
         let now = self.now_ms();
-        let feedback: Arc<[Feedback]> = feedback.into();
-        let mut request = self.check_feedback(&loaded, &feedback).await?;
-        if request.has_unknown_key {
+        let (mut request, unchecked) = self.check_feedback(&loaded, feedback).await?;
+        if let Some(feedback) = unchecked {
             self.refresh_signing_keys().await?;
-            request = self.check_feedback(&loaded, &feedback).await?;
+            (request, _) = self.check_feedback(&loaded, feedback).await?;
         }
         for &duel in &request.duels {
             trace::about(duel);
@@ -74,27 +73,23 @@ impl Service {
             .collect()
     }
 
+    /// Check feedback. Returns it too if it was signed with a key that is not known here.
     async fn check_feedback(
         &self,
         loaded: &Arc<LoadedExperiment>,
-        feedback: &Arc<[Feedback]>,
-    ) -> Result<CheckedRequest, ServiceError> {
-        if feedback.iter().map(Feedback::bytes).sum::<usize>() < BLOCKING_BYTES {
-            let weights = &loaded.spec.pages.event_weights;
-            let keys = &self.engine.signing_keys;
-            let units = UnitHasher::of(loaded);
-            return Ok(CheckedRequest::check(keys, loaded.id, units, weights, feedback));
-        }
-        let (engine, loaded) = (Arc::clone(&self.engine), Arc::clone(loaded));
-        let feedback = Arc::clone(feedback);
+        feedback: Vec<Feedback>,
+    ) -> Result<(CheckedRequest, Option<Vec<Feedback>>), ServiceError> {
+        let is_large = feedback.iter().map(Feedback::bytes).sum::<usize>() >= LARGE_BYTES;
+        let (keys, units) = (self.engine.signing_keys.current(), UnitHasher::of(loaded));
+        let loaded = Arc::clone(loaded);
         let check = move || {
             let weights = &loaded.spec.pages.event_weights;
-            let units = UnitHasher::of(&loaded);
-            CheckedRequest::check(&engine.signing_keys, loaded.id, units, weights, &feedback)
+            let request = CheckedRequest::check(&keys, loaded.id, units, weights, &feedback);
+            // otherwise freed here, because that takes long as well
+            let unchecked = request.has_unknown_key.then_some(feedback);
+            (request, unchecked)
         };
-        tokio::task::spawn_blocking(check)
-            .await
-            .map_err(|error| ServiceError::internal(format!("feedback was not checked: {error}")))
+        self.on_body_threads_if(is_large, check).await
     }
 
     /// Append the events of duels that have not expired, and look the others up. Returns one result

@@ -16,7 +16,7 @@ use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
 use crate::service::units::UnitHasher;
 use crate::store::{ExperimentId, NewEvent, Nonce};
 use crate::tokens::duel_token::{DuelToken, TokenError};
-use crate::tokens::signing::SigningKeys;
+use crate::tokens::key_set::SigningKeySet;
 use dueling_bandits::Answer;
 
 const NO_PAGE: &str = "the service did not interleave this duel, so it does not know what `clicks` are on: send \
@@ -72,7 +72,7 @@ impl CheckedRequest {
     /// Check the items of a request. Pieces of a duel become one event, unless an item between them
     /// settles the duel.
     pub fn check(
-        keys: &SigningKeys,
+        keys: &SigningKeySet,
         experiment: ExperimentId,
         units: UnitHasher,
         event_weights: &BTreeMap<String, u32>,

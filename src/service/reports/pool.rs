@@ -1,38 +1,30 @@
 //! The threads that compute reports, and the memory that written reports may take.
 //!
-//! The work of a report grows with the number of rankers. On the threads that serve requests, or on
-//! as many others as there are callers, it would hold up the duels. Here it has a few threads,
-//! which run at a lower priority than the rest of the program.
+//! The work of a report grows with the number of rankers, so it has
+//! [threads of its own](crate::service::threads).
 
 use std::io::Write as _;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::engine::error::EngineError;
 use crate::service::error::ServiceError;
+use crate::service::threads::LowPriorityThreads;
 
-/// Reports that may wait for a thread. Further ones are refused.
-const QUEUE: usize = 1024;
-/// Added to the niceness of the process: a tenth of the weight of the other threads.
-const NICENESS: i32 = 10;
 /// The pause after an input was read, in times of that. With 1024 rankers, that is some 5 ms.
 const PAUSE_TIMES: u32 = 20;
 /// The unit of the budget of memory.
 const UNIT_BYTES: usize = 1024;
 
-type Job = Box<dyn FnOnce() + Send>;
-
 /// Threads for reports.
 #[derive(Debug)]
 pub struct ReportPool {
-    jobs: SyncSender<Job>,
+    threads: LowPriorityThreads,
     /// One for each computation whose input is in memory.
     inputs: Semaphore,
     /// When the next input may be read.
@@ -43,21 +35,12 @@ pub struct ReportPool {
 impl ReportPool {
     /// Threads for half of the processors, and this much memory for what they write.
     pub fn start(written_bytes: usize) -> std::io::Result<Self> {
-        let threads =
-            std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
-        let (jobs, waiting) = sync_channel(QUEUE);
-        let waiting = Arc::new(Mutex::new(waiting));
-        for number in 0..threads {
-            let waiting = Arc::clone(&waiting);
-            std::thread::Builder::new()
-                .name(format!("report-{number}"))
-                .spawn(move || work(&waiting))?;
-        }
+        let threads = LowPriorityThreads::start("report")?;
         let units = (written_bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
         let written = Arc::new(Semaphore::new(units));
         Ok(Self {
-            jobs,
-            inputs: Semaphore::new(threads + 1),
+            inputs: Semaphore::new(threads.count() + 1),
+            threads,
             next_copy: tokio::sync::Mutex::new(Instant::now()),
             written,
         })
@@ -106,18 +89,7 @@ impl ReportPool {
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
-        let (done, result) = oneshot::channel();
-        let job: Job = Box::new(move || {
-            if !done.is_closed() {
-                // The caller may have gone since.
-                drop(done.send(job()));
-            }
-        });
-        self.jobs.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => EngineError::Overloaded,
-            TrySendError::Disconnected(_) => EngineError::Internal("no thread for reports".into()),
-        })?;
-        result.await.map_err(|_| ServiceError::internal("a report was not computed: it panicked"))
+        self.threads.run(job).await
     }
 
     /// `text`, counted while any copy of it is in memory. An error if all written reports together
@@ -146,21 +118,5 @@ struct Held {
 impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
         &self.text
-    }
-}
-
-fn work(waiting: &Mutex<Receiver<Job>>) {
-    // On Linux, this is the priority of the calling thread alone.
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(NICENESS) {
-        tracing::debug!(%error, "reports run at the priority of the other threads");
-    }
-    loop {
-        let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        // The sender ends with the service.
-        let Ok(job) = job else { return };
-        // The panic hook has logged the panic, and the caller gets an error: the job's channel is
-        // dropped.
-        drop(catch_unwind(AssertUnwindSafe(job)));
     }
 }

@@ -51,7 +51,10 @@ impl Service {
         let counts = loaded.traffic().counts(self.now_ms());
         let fold = loaded.fold()?;
         let waits = fold.policy().batch().is_some()
-            && fold.policy().batch_pairs().iter().any(|pair| pair.answered < pair.needed);
+            && fold
+                .policy()
+                .batches()
+                .is_some_and(|batches| batches.pairs().any(|pair| pair.answered < pair.needed));
         let since = fold.batch_opened_at().max(counts.newest_answer_ms);
         let shown = fold.counts().shown;
         let silent = SilentPages::of(&fold);

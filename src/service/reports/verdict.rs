@@ -15,10 +15,9 @@ use crate::service::reports::conclusion::Conclusion;
 use crate::service::reports::duels_to_go::{DuelsToGo, SavedPolicy};
 use crate::service::reports::single_flight::{Computed, SingleFlight};
 use crate::service::reports::verdict_basis::VerdictBasis;
-use crate::service::reports::verdict_pairs::{DecidingPair, Effect};
+use crate::service::reports::verdict_pairs::{DecidingPair, Effect, missing_claims};
 use crate::service::reports::verdict_sentence::Finding;
 use dueling_bandits::evidence::lead::LeadEvidence;
-use dueling_bandits::evidence::plan::Plan;
 use dueling_bandits::evidence::{
     Posterior, Present, RacePoint, Sequences, Standing, Target, VerdictTracker,
 };
@@ -80,7 +79,7 @@ pub struct Verdict {
     /// One row for each ranker, in the order of the experiment.
     pub rankers: Vec<RankerVerdict>,
     /// The pairs whose duels would complete the leader's proof soonest, at most 50, the one that
-    /// lacks most duels first.
+    /// lacks most duels first. Empty for more than 256 rankers.
     pub deciding_pairs: Vec<DecidingPair>,
     /// Number of all such pairs.
     pub deciding_pairs_total: usize,
@@ -269,7 +268,7 @@ impl LoadedExperiment {
             }
         };
         let claims = if winners.is_empty() {
-            Plan::make(&tracker, &tally, active, Some(standing.ranker)).claims().to_vec()
+            missing_claims(&tracker, &tally, active, standing.ranker)
         } else {
             Vec::new()
         };

@@ -8,11 +8,15 @@ use crate::engine::loaded::LoadedExperiment;
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::effect::corrected_win_rate;
 use dueling_bandits::evidence::lead::LeadEvidence;
-use dueling_bandits::evidence::plan::Claim;
-use dueling_bandits::evidence::{Posterior, Sequences};
+use dueling_bandits::evidence::plan::{Claim, Plan};
+use dueling_bandits::evidence::{Posterior, Sequences, VerdictTracker};
 
 /// Most deciding pairs in a verdict.
 const PAIRS_MAX: usize = 50;
+/// Most active rankers for which the cheapest proof is sought. The time for it grows with more than
+/// the cube of their number where no ranker beats most others: with 1024, it took over half a
+/// minute, and all other reports waited.
+const PROVEN_RANKERS_MAX: usize = 256;
 
 /// A pair that completes the leader's proof.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -65,6 +69,20 @@ pub struct Effect {
 
 // The tallies have only the wins that count for the verdict: repeated answers of one unit would
 // make the intervals too narrow.
+/// The claims that the proof for `leader` lacks; none with more than [`PROVEN_RANKERS_MAX`] active
+/// rankers.
+pub(super) fn missing_claims(
+    tracker: &VerdictTracker,
+    tally: &Tally,
+    active: &[usize],
+    leader: usize,
+) -> Vec<Claim> {
+    if active.len() > PROVEN_RANKERS_MAX {
+        return Vec::new();
+    }
+    Plan::make(tracker, tally, active, Some(leader)).claims().to_vec()
+}
+
 impl LoadedExperiment {
     /// The effect of `winner` on each other active ranker, the smallest first.
     pub(super) fn effects(

@@ -205,12 +205,12 @@ impl Batches for Ledger {
         (!self.open.is_empty()).then_some(self.opened)
     }
 
-    fn pairs(&self) -> Vec<BatchPair> {
-        if self.open.is_empty() {
-            return Vec::new();
-        }
-        let pair =
-            |row: &Row| BatchPair { duel: row.duel(), needed: row.needed, answered: row.answered };
-        self.rows.0.iter().map(pair).collect()
+    fn pairs(&self) -> Box<dyn Iterator<Item = BatchPair> + '_> {
+        let rows = if self.open.is_empty() { &[][..] } else { &self.rows.0 };
+        Box::new(rows.iter().map(|row| BatchPair {
+            duel: row.duel(),
+            needed: row.needed,
+            answered: row.answered,
+        }))
     }
 }

@@ -23,7 +23,7 @@ use crate::parameters::{
 };
 use crate::policies::{choose, coin, ucb};
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;
@@ -329,8 +329,8 @@ impl Policy for MeanBandit {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&(&self.tally, &self.counts))
+    fn save_later(&self) -> SaveLater {
+        save_later((self.tally.clone(), self.counts.clone()))
     }
 }
 

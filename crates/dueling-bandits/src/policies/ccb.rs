@@ -15,7 +15,7 @@ use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
 use crate::policies::bounds::Bounds;
 use crate::policies::choose;
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{
     Duel, InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError, Selection, Tally,
     step_rng,
@@ -379,9 +379,15 @@ impl Policy for Hypotheses {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
+    fn save_later(&self) -> SaveLater {
         let (tally, retired) = self.bounds.parts();
-        save_state(&(tally, retired, &self.contenders, &self.beaten_by, self.most_losses))
+        save_later((
+            tally.clone(),
+            retired,
+            self.contenders.clone(),
+            self.beaten_by.clone(),
+            self.most_losses,
+        ))
     }
 }
 

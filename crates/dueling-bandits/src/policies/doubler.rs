@@ -26,7 +26,7 @@ use crate::policies::{
     ucb::{self, Machine},
 };
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;
@@ -93,7 +93,7 @@ impl PolicyParameters for Doubler {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
@@ -195,7 +195,7 @@ impl Policy for DoublingMachine {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&self.state)
+    fn save_later(&self) -> SaveLater {
+        save_later(self.state.clone())
     }
 }

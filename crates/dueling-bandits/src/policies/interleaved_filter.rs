@@ -27,7 +27,7 @@ use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;
@@ -146,7 +146,7 @@ impl Rival {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
@@ -251,8 +251,8 @@ impl Policy for Filter {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&self.state)
+    fn save_later(&self) -> SaveLater {
+        save_later(self.state.clone())
     }
 }
 

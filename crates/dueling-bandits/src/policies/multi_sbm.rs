@@ -21,7 +21,7 @@ use crate::policies::{
     ucb::{self, Machine, PerRanker},
 };
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 
 const FORMAT: u32 = 1;
@@ -82,7 +82,7 @@ impl PolicyParameters for MultiSbm {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
@@ -154,7 +154,7 @@ impl Policy for Machines {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&self.state)
+    fn save_later(&self) -> SaveLater {
+        save_later(self.state.clone())
     }
 }

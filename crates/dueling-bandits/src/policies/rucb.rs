@@ -13,7 +13,7 @@ use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
 use crate::policies::bounds::Bounds;
 use crate::policies::choose;
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{
     InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError, Selection, Tally,
 };
@@ -191,9 +191,9 @@ impl Policy for State {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
+    fn save_later(&self) -> SaveLater {
         let (tally, retired) = self.bounds.parts();
-        save_state(&(tally, retired, self.hypothesis.map(|b| b as u16)))
+        save_later((tally.clone(), retired, self.hypothesis.map(|b| b as u16)))
     }
 }
 

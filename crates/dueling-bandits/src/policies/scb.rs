@@ -22,7 +22,7 @@ use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 use identification::{Identification, SavedIdentification};
 
@@ -207,8 +207,8 @@ impl Policy for ScalableCopeland {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&Saved {
+    fn save_later(&self) -> SaveLater {
+        save_later(Saved {
             tally: self.tally.clone(),
             number: self.number,
             round: self.round.save(),

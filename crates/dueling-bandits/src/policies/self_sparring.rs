@@ -17,7 +17,7 @@ use rand_distr::Beta;
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally};
 
 const FORMAT: u32 = 1;
@@ -151,7 +151,7 @@ impl Policy for Posteriors {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&self.tally)
+    fn save_later(&self) -> SaveLater {
+        save_later(self.tally.clone())
     }
 }

@@ -16,7 +16,7 @@ use crate::policies::{
     ucb::{self, Machine},
 };
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally};
 
 const FORMAT: u32 = 1;
@@ -73,7 +73,7 @@ impl PolicyParameters for Sparring {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
@@ -137,7 +137,7 @@ impl Policy for SparringMachines {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&self.state)
+    fn save_later(&self) -> SaveLater {
+        save_later(self.state.clone())
     }
 }

@@ -4,7 +4,7 @@ use rand::RngExt;
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{
     InFlight, MutableRoster, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally,
 };
@@ -101,8 +101,8 @@ impl Policy for UniformPairs {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&(&self.tally, self.roster.retired()))
+    fn save_later(&self) -> SaveLater {
+        save_later((self.tally.clone(), self.roster.retired()))
     }
 }
 

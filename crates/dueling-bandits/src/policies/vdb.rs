@@ -31,7 +31,7 @@ mod weights;
 
 use crate::parameters::{Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values};
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally};
 use weights::{add_losses, draw, probabilities, ticket, weights};
 
@@ -126,7 +126,7 @@ impl PolicyParameters for Vdb {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State {
     tally: Tally,
@@ -249,8 +249,8 @@ impl Policy for Players {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&self.state)
+    fn save_later(&self) -> SaveLater {
+        save_later(self.state.clone())
     }
 }
 

@@ -210,8 +210,8 @@ mod tests {
             0
         }
 
-        fn save(&self) -> Vec<u8> {
-            Vec::new()
+        fn save_later(&self) -> dueling_bandits::SaveLater {
+            Box::new(Vec::new)
         }
     }
 

@@ -8,11 +8,11 @@ use crate::policies::comp::pair_selection::{Closed, PairSelection};
 use crate::policies::comp::parameters::BatchParameters;
 use crate::policies::comp::standing::Standing;
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{Batches, InFlight, Observation, Policy, PolicyRng, Selection, Tally};
 
 /// The saved state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct State<S> {
     tally: Tally,
@@ -162,7 +162,7 @@ impl<S: PairSelection + 'static> Policy for Batched<S> {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&self.state)
+    fn save_later(&self) -> SaveLater {
+        save_later(self.state.clone())
     }
 }

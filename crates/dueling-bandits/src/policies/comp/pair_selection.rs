@@ -16,7 +16,9 @@ pub(super) enum Closed {
 }
 
 /// Selects the pairs of each batch, and removes rankers after it.
-pub(super) trait PairSelection: std::fmt::Debug + Send + Sync + Serializable {
+pub(super) trait PairSelection:
+    std::fmt::Debug + Clone + Send + Sync + Serializable + 'static
+{
     /// The format of saved states. A change of what a policy learns from the same outcomes needs a
     /// new one, so that the log is folded again.
     #[cfg(feature = "serde")]

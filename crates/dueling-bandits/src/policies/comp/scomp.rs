@@ -72,7 +72,7 @@ pub(super) fn are_seeds(seeds: &[usize], rankers: usize) -> bool {
 }
 
 /// The selection of SCOMP.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum SeedsAgainstAll {
     /// The first phase, with `S`, which is not empty.

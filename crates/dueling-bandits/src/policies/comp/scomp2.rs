@@ -52,7 +52,7 @@ impl PolicyParameters for Scomp2 {
 }
 
 /// The selection of SCOMP2.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct BestSeedAgainstAll {
     /// `S`; not empty in the first phase.

@@ -6,7 +6,7 @@ use crate::parameters::Setup;
 use crate::policies::choose;
 use crate::policies::cw_rmed::exploration::Tournament;
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally};
 
 const FORMAT: u32 = 1;
@@ -226,7 +226,7 @@ impl Policy for State {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&(&self.tally, &self.remaining, &self.next))
+    fn save_later(&self) -> SaveLater {
+        save_later((self.tally.clone(), self.remaining.clone(), self.next.clone()))
     }
 }

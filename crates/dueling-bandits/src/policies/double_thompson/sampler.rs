@@ -13,7 +13,7 @@ use crate::{
 #[cfg(feature = "serde")]
 use crate::{
     parameters::Setup,
-    saved_state::{load_state, save_state},
+    saved_state::{SaveLater, load_state, save_later},
 };
 
 #[cfg(feature = "serde")]
@@ -143,8 +143,9 @@ impl Policy for Sampler {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&self.bounds.parts())
+    fn save_later(&self) -> SaveLater {
+        let (tally, retired) = self.bounds.parts();
+        save_later((tally.clone(), retired))
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct BordaArms {
 }
 
 /// The active rankers with their turns, and the interval of each.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct BordaState {
     turns: RoundRobin,

@@ -13,7 +13,7 @@ pub(super) trait Exploration: Debug + Send + Sync {
     const FORMAT: u32 = 1;
 
     /// The state that follows from the log, in addition to the tally.
-    type State: Debug + Send + Sync + Serializable;
+    type State: Debug + Clone + Send + Sync + Serializable + 'static;
 
     /// The state before the first observation.
     fn start(&self) -> Self::State;

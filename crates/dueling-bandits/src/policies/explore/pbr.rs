@@ -165,7 +165,7 @@ struct Race {
 }
 
 /// `𝒜` with its turns, and the verdicts.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct RaceState {
     turns: RoundRobin,

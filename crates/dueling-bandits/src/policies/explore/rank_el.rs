@@ -124,7 +124,7 @@ struct Elicitation {
 }
 
 /// The pairs still to be compared with their turns, and the intervals of all pairs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct ElicitationState {
     turns: RoundRobin,

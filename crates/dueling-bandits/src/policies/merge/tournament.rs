@@ -7,7 +7,7 @@ use crate::parameters::Setup;
 use crate::policies::choose;
 use crate::policies::merge::ranker_batches::RankerBatches;
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{
     DeferredUpdates, Duel, InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng,
 };
@@ -202,8 +202,8 @@ impl Policy for Tournament {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&(&self.tally, &self.batches))
+    fn save_later(&self) -> SaveLater {
+        save_later((self.tally.clone(), self.batches.clone()))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::parameters::Setup;
 use crate::policies::choose;
 use crate::policies::rmed::queue::{InitialQueue, Scarce};
 #[cfg(feature = "serde")]
-use crate::saved_state::{load_state, save_state};
+use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Selection, Tally};
 
 const FORMAT: u32 = 1;
@@ -366,8 +366,8 @@ impl Policy for State {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
-        save_state(&Saved {
+    fn save_later(&self) -> SaveLater {
+        save_later(Saved {
             tally: self.tally.clone(),
             initial: self.initial.as_ref().map(|queue| queue.drawn().to_vec()),
             remaining: self.remaining.clone(),

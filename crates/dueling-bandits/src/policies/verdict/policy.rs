@@ -15,7 +15,7 @@ use crate::{
     evidence::plan::SavedPlan,
     evidence::verdict,
     parameters::Setup,
-    saved_state::{load_state, save_state},
+    saved_state::{SaveLater, load_state, save_later},
 };
 
 #[cfg(feature = "serde")]
@@ -400,9 +400,9 @@ impl Policy for Deciding {
     }
 
     #[cfg(feature = "serde")]
-    fn save(&self) -> Vec<u8> {
+    fn save_later(&self) -> SaveLater {
         let (tally, retired) = self.explorer.bounds().parts();
-        save_state(&Saved {
+        save_later(Saved {
             tally: tally.clone(),
             retired,
             verdict: self.tracker.state().clone(),

@@ -37,7 +37,7 @@ pub(super) enum IndependenceTest {
 }
 
 /// The active set `𝒲` with its turns, the box `H`, and the rankers that are out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SavageState {
     turns: RoundRobin,

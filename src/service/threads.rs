@@ -1,0 +1,86 @@
+//! Threads for long work that needs no lock.
+//!
+//! On the threads that serve requests, or on as many others as there are callers, long work would
+//! hold up the duels. Here it has a few threads, which run at a lower priority than the rest of the
+//! program, and a queue with a bound.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::engine::error::EngineError;
+use crate::service::error::ServiceError;
+
+/// Jobs that may wait for a thread. Further ones are refused.
+const QUEUE: usize = 1024;
+/// Added to the niceness of the process: a tenth of the weight of the other threads.
+const NICENESS: i32 = 10;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A few threads of low priority.
+#[derive(Debug)]
+pub struct LowPriorityThreads {
+    jobs: SyncSender<Job>,
+    count: usize,
+}
+
+impl LowPriorityThreads {
+    /// Threads for half of the processors, called `name-0`, `name-1` and so on.
+    pub fn start(name: &str) -> std::io::Result<Self> {
+        let count = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
+        let (jobs, waiting) = sync_channel(QUEUE);
+        let waiting = Arc::new(Mutex::new(waiting));
+        for number in 0..count {
+            let waiting = Arc::clone(&waiting);
+            std::thread::Builder::new()
+                .name(format!("{name}-{number}"))
+                .spawn(move || work(&waiting))?;
+        }
+        Ok(Self { jobs, count })
+    }
+
+    /// Number of threads.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Run `job` on one of the threads. A job whose caller has gone is not run.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let (done, result) = oneshot::channel();
+        let job: Job = Box::new(move || {
+            if !done.is_closed() {
+                // The caller may have gone since.
+                drop(done.send(job()));
+            }
+        });
+        self.jobs.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => EngineError::Overloaded,
+            TrySendError::Disconnected(_) => EngineError::Internal("the threads ended".into()),
+        })?;
+        result
+            .await
+            .map_err(|_| ServiceError::internal("work of a request was not done: it panicked"))
+    }
+}
+
+fn work(waiting: &Mutex<Receiver<Job>>) {
+    // On Linux, this is the priority of the calling thread alone.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(NICENESS) {
+        tracing::debug!(%error, "long work runs at the priority of the other threads");
+    }
+    loop {
+        let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        // The sender ends with the service.
+        let Ok(job) = job else { return };
+        // The panic hook has logged the panic, and the caller gets an error: the job's channel is
+        // dropped.
+        drop(catch_unwind(AssertUnwindSafe(job)));
+    }
+}
