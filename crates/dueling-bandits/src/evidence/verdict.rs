@@ -210,6 +210,12 @@ impl VerdictTracker {
         }
     }
 
+    /// Whether an answer was ever left out since the verdict last started, or started with answers
+    /// that do not count.
+    pub fn leaves_out(&self) -> bool {
+        self.state.uncounted.is_some()
+    }
+
     /// The wins of `tally` that count.
     pub fn counted(&self, tally: &Tally) -> Tally {
         let mut counted = tally.clone();

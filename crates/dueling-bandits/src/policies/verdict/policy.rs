@@ -181,7 +181,9 @@ impl Deciding {
             if let Some((winner, loser)) = rival.filter(|_| !explored.duel.is_self()) {
                 return Selection::of(winner, loser);
             }
-            if !self.plan.needs_losses() {
+            // an explorer that knows more than what counts, and is sure, teaches nothing by itself
+            let is_sure = explored.duel.is_self() && self.tracker.leaves_out();
+            if !self.plan.needs_losses() && !is_sure {
                 return explored;
             }
         }
