@@ -195,8 +195,8 @@ impl Deciding {
         }
     }
 
-    /// The plan lacks nothing, and the verdict may only need its next check, which comes after a few
-    /// more comparisons. An explorer that is sure of its leader would make none.
+    /// The plan lacks nothing, and the verdict may only need its next check, which comes after a
+    /// few more comparisons. An explorer that is sure of its leader would make none.
     fn checking(&self, explored: Selection) -> Selection {
         let leader = self.plan.leader().unwrap_or(explored.duel.first);
         match self.nearest_rival(leader) {
