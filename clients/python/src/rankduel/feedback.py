@@ -103,6 +103,7 @@ class FeedbackQueue:
                 if self._closing:
                     self._counts["dropped"] += len(self._items)
                     self._items.clear()
+                    self._changed.notify_all()  # a caller of `flush` may wait for this
                     return
                 batch = self._take()
             if not batch:
