@@ -5,7 +5,7 @@ use crate::evidence::verdict::VerdictTracker;
 use crate::{Policy, Tally};
 
 /// With more rankers than this, a check takes too long to follow every answer.
-const FEW: usize = 64;
+pub(super) const FEW: usize = 64;
 
 /// The parts of a run that take part. The policy learns from every answer, and hears which of them
 /// do not count.
@@ -81,12 +81,16 @@ impl Counting<'_> {
         answers.is_multiple_of(self.tracker.checks_every(self.active.len()))
     }
 
-    /// A policy that has found a verdict by itself compares hardly any more. If what counts gives
-    /// none, one of the two must move: the policy goes on if its own counts give it none any more,
-    /// and otherwise what counts is checked now, since the next regular check would come very late.
     fn reconcile(&mut self) {
-        if self.tracker.verdict().is_none() && self.policy.reconsider_verdict() {
-            self.tracker.check_now(self.policy.tally(), self.active);
-        }
+        reconcile(self.tracker, self.policy, self.active);
+    }
+}
+
+/// A policy that has found a verdict by itself compares hardly any more. If what counts gives none,
+/// one of the two must move: the policy goes on if its own counts give it none any more, and
+/// otherwise what counts is checked now, since the next regular check would come very late.
+pub(super) fn reconcile(tracker: &mut VerdictTracker, policy: &mut dyn Policy, active: &[usize]) {
+    if tracker.verdict().is_none() && policy.reconsider_verdict() {
+        tracker.check_now(policy.tally(), active);
     }
 }

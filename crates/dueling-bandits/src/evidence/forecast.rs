@@ -7,6 +7,7 @@
 
 use rand::RngExt;
 
+use crate::evidence::counting::{FEW, reconcile};
 use crate::evidence::posterior::Posterior;
 use crate::evidence::verdict::VerdictTracker;
 use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Roster, Tally};
@@ -125,6 +126,10 @@ impl Draw {
             let (batch, ticket) = (selection.batch, selection.ticket);
             self.policy.observe(&Observation { duel, outcome, batch, ticket });
             self.tracker.observe(self.policy.tally(), roster.active(), 1);
+            // answers that were left out have put the checks of the two out of step
+            if rankers <= FEW {
+                reconcile(&mut self.tracker, &mut *self.policy, roster.active());
+            }
             if self.tracker.verdict().is_some() {
                 return true;
             }
