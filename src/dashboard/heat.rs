@@ -10,13 +10,15 @@ use super::view::{Pairing, View};
 
 /// With more rankers than this, a picture replaces the table.
 const TABLE_MAX: usize = 16;
+/// Most squares in a row of the picture.
+const SQUARES_MAX: usize = 200;
 /// Shades from "always loses" to "always wins".
 const SHADES: usize = 9;
 
-/// The shade of a pair: that of its posterior mean under a uniform prior, so that few duels give a
-/// pale shade.
-fn shade(pair: &Pairing) -> usize {
-    let mean = (pair.rate * pair.plays + 1.0) / (pair.plays + 2.0);
+/// The shade of a win rate: that of the posterior mean under a uniform prior, so that few duels
+/// give a pale shade.
+fn shade(rate: f64, plays: f64) -> usize {
+    let mean = (rate * plays + 1.0) / (plays + 2.0);
     ((mean * SHADES as f64) as usize).min(SHADES - 1)
 }
 
@@ -61,7 +63,7 @@ fn cell(view: &View, i: usize, j: usize) -> Markup {
     let Some(pair) = view.pairing(i, j) else {
         return html! { td.cell.none { span.sr { "never compared" } "–" } };
     };
-    let class = format!("cell w{}", shade(&pair));
+    let class = format!("cell w{}", shade(pair.rate, pair.plays));
     html! {
         td class=(class) {
             @if pair.deciding { span.mark aria-hidden="true" { "◆" } span.sr { "decides; " } }
@@ -97,16 +99,18 @@ fn table(view: &View) -> Markup {
 }
 
 /// Squares of one unit. Each shade is one path, and neighbours in a row with the same shade are one
-/// rectangle.
+/// rectangle. With many rankers a square shows the pooled duels of several neighbours in the order.
 fn picture(view: &View) -> Markup {
     let rankers = view.active().len();
+    let each = rankers.div_ceil(SQUARES_MAX);
+    let blocks: Vec<&[usize]> = view.active().chunks(each).collect();
     let mut paths = vec![String::new(); SHADES + 1];
     let deciding = SHADES;
-    for (y, &i) in view.active().iter().enumerate() {
+    for (y, rows) in blocks.iter().enumerate() {
         let mut run: Option<(usize, usize)> = None; // shade, start
-        for x in 0..=rankers {
-            let pair = view.active().get(x).filter(|&&j| j != i).and_then(|&j| view.pairing(i, j));
-            let here = pair.as_ref().map(shade);
+        for x in 0..=blocks.len() {
+            let square = blocks.get(x).and_then(|columns| Square::of(view, rows, columns));
+            let here = square.as_ref().map(|square| shade(square.rate(), square.plays));
             if let Some((shade, start)) = run
                 && here != Some(shade)
             {
@@ -117,18 +121,19 @@ fn picture(view: &View) -> Markup {
             if let (Some(shade), None) = (here, run) {
                 run = Some((shade, x));
             }
-            if pair.is_some_and(|pair| pair.deciding) {
+            if square.is_some_and(|square| square.deciding) {
                 let _ = write!(paths[deciding], "M{x}.5 {y}.1l.4 .4l-.4 .4l-.4 -.4z");
             }
         }
     }
     let compared = view.pairs_compared();
+    let size = blocks.len();
     html! {
         figure.picture {
-            svg role="img" viewBox={ "0 0 " (rankers) " " (rankers) } shape-rendering="crispEdges"
+            svg role="img" viewBox={ "0 0 " (size) " " (size) } shape-rendering="crispEdges"
                 aria-label={ "Win rates of " (rankers) " rankers against each other, the best first; " (number(compared as u64))
                     " pairs were compared. The table below shows the numbers of one ranker." } {
-                rect.cell.none x="0" y="0" width=(rankers) height=(rankers) {}
+                rect.cell.none x="0" y="0" width=(size) height=(size) {}
                 @for (shade, path) in paths.iter().enumerate() {
                     @if !path.is_empty() {
                         @if shade == deciding { path.deciding d=(path) {} }
@@ -137,9 +142,40 @@ fn picture(view: &View) -> Markup {
                 }
             }
             figcaption {
-                (rankers) " rankers, too many for a table. Rows and columns are ordered from the best (top left) to the worst. Select a ranker below."
+                (rankers) " rankers, too many for a table. Rows and columns are ordered from the best (top left) to the worst. "
+                @if each > 1 {
+                    "Each square is the mean of up to " (each) " rankers against up to " (each) " others that are next to each other in this order. "
+                }
+                "Select a ranker below."
             }
         }
+    }
+}
+
+/// The duels of the rankers of some rows against those of some columns.
+#[derive(Default)]
+struct Square {
+    wins: f64,
+    plays: f64,
+    deciding: bool,
+}
+
+impl Square {
+    /// `None` if none of these pairs was compared.
+    fn of(view: &View, rows: &[usize], columns: &[usize]) -> Option<Self> {
+        let mut square = Self::default();
+        for &i in rows {
+            for pair in columns.iter().filter(|&&j| j != i).filter_map(|&j| view.pairing(i, j)) {
+                square.wins += pair.rate * pair.plays;
+                square.plays += pair.plays;
+                square.deciding |= pair.deciding;
+            }
+        }
+        (square.plays > 0.0).then_some(square)
+    }
+
+    fn rate(&self) -> f64 {
+        self.wins / self.plays
     }
 }
 

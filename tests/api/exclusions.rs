@@ -150,7 +150,7 @@ async fn every_server_and_every_copy_excludes_the_same_units(database: TestDatab
     let whole = found(&third, "search").await;
     assert_eq!(whole[5], one[5], "self-duels may have been appended since");
     let loaded = third.service.experiment("search").await.expect("an experiment");
-    let snapshot = loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    let snapshot = loaded.snapshot(0).expect("a state");
     drop(loaded);
     third.stop().await;
     let store = database.connect().await;
@@ -284,7 +284,7 @@ async fn an_invalid_exclusion_is_refused(database: TestDatabase) {
 
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
     let loaded = server.service.experiment("search").await.expect("an experiment");
-    let snapshot = loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    let snapshot = loaded.snapshot(0).expect("a state");
     let store = database.connect().await;
     store.save_snapshot(&snapshot).await.expect("it is kept");
     let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);

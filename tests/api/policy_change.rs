@@ -123,7 +123,7 @@ async fn every_replica_and_every_restart_uses_the_new_policy(database: TestDatab
     let position = third.position("search").await;
     let from_log = state(&third, position).await;
     let loaded = third.service.experiment("search").await.expect("an experiment");
-    let snapshot = loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    let snapshot = loaded.snapshot(0).expect("a state");
     drop(loaded);
     third.stop().await;
     let store = database.connect().await;
@@ -162,7 +162,7 @@ async fn an_invalid_policy_change_is_refused(database: TestDatabase) {
     play(&server, 2).await;
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
     let loaded = server.service.experiment("search").await.expect("an experiment");
-    let snapshot = loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    let snapshot = loaded.snapshot(0).expect("a state");
     let store = database.connect().await;
     store.save_snapshot(&snapshot).await.expect("it is kept");
     let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);

@@ -204,7 +204,7 @@ async fn an_invalid_replay_is_refused(database: TestDatabase) {
     play(&server, "search", 3).await;
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
     let loaded = server.service.experiment("search").await.expect("an experiment");
-    let snapshot = loaded.snapshot_if_due(0, 0).expect("a state").expect("a snapshot");
+    let snapshot = loaded.snapshot(0).expect("a state");
     let store = database.connect().await;
     store.save_snapshot(&snapshot).await.expect("it is kept");
     let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);

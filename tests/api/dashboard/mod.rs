@@ -11,3 +11,4 @@ mod reference;
 mod scene;
 mod screenshots;
 mod visit;
+mod win_rates;

@@ -146,10 +146,10 @@ impl World {
             Op::Follow { replica } => self.follow(*replica).await?,
             Op::Snapshot { replica } => {
                 for loaded in self.replicas[*replica].service.loaded() {
-                    let snapshot = loaded.snapshot_if_due(1, 0).map_err(text_of)?;
-                    if let Some(snapshot) = snapshot {
+                    if loaded.snapshot_is_behind() {
+                        let snapshot = loaded.snapshot(0).map_err(text_of)?;
                         self.store.save_snapshot(&snapshot).await.expect("a snapshot");
-                        loaded.snapshot_saved(snapshot.position);
+                        loaded.snapshot_saved(&snapshot);
                     }
                 }
             }

@@ -214,15 +214,42 @@ struct Beginnings {
 }
 
 impl Beginnings {
-    /// The smallest mean of the `k` smallest `E` and, if given, of `direct`, over all `k` from
-    /// `least` on.
-    fn smallest_mean(&self, least: usize, direct: Option<f64>) -> f64 {
-        match direct {
-            // means of ascending values ascend
-            None => self.sum[least.max(1)] / least.max(1) as f64,
-            Some(direct) => (least..self.sum.len())
-                .map(|k| (self.sum[k] + direct) / (k + 1) as f64)
-                .fold(f64::INFINITY, f64::min),
+    /// The mean of the `k` smallest `E`. It ascends with `k`, since the values do.
+    fn mean(&self, k: usize) -> f64 {
+        self.sum[k.max(1)] / k.max(1) as f64
+    }
+
+    /// For each `k`, the smallest mean of `direct` and the `k` or more smallest `E`.
+    fn smallest_means_with(&self, direct: f64) -> Vec<f64> {
+        let mut smallest = vec![f64::INFINITY; self.sum.len()];
+        let mut least = f64::INFINITY;
+        for (k, sum) in self.sum.iter().enumerate().rev() {
+            least = least.min((sum + direct) / (k + 1) as f64);
+            smallest[k] = least;
+        }
+        smallest
+    }
+}
+
+/// The claim of `a` against the rival itself, and what the capital needs of it.
+struct Direct {
+    /// `E(a≻j)` and its logarithm.
+    value: f64,
+    ln: f64,
+    /// `ln(1 - w + w E(a≻j))`.
+    ln_staked: f64,
+    /// [`Beginnings::smallest_means_with`] it.
+    smallest_means: Vec<f64>,
+}
+
+impl Direct {
+    fn new(rule: &CopelandRule, ln: f64, rival: &Beginnings) -> Self {
+        let value = exp(ln);
+        Self {
+            value,
+            ln,
+            ln_staked: rule.ln_staked(ln),
+            smallest_means: rival.smallest_means_with(value),
         }
     }
 }
@@ -376,55 +403,85 @@ impl CopelandRule {
         losses.extend(others.map(|x| evidence.ln(x, j).min(MOST_LN)));
         let rival = self.beginnings(losses);
         let leader = self.beginnings([&claims[..at], &claims[at + 1..]].concat());
+        let lost = Direct::new(self, direct, &rival);
         let count = self.rankers - 2;
-        let one = (0..=count).map(|v| self.type_one(direct, &rival, &leader, v));
-        let beaten = (1..=count).flat_map(|v| {
-            let near = self.type_two(Some(direct), &rival, &leader, count - v, v, true);
-            [near, self.type_two(Some(direct), &rival, &leader, count - v + 1, v, false)]
-        });
-        let unbeaten = (2..=count).flat_map(|v| {
+        let mut least = f64::INFINITY;
+        for v in 0..=count {
+            least = self.type_one(&lost, &rival, &leader, v, least);
+        }
+        for v in 1..=count {
+            let truths = [(count - v, true), (count - v + 1, false)];
+            for (u, near) in truths {
+                least = self.type_two(Some(&lost), &rival, &leader, (u, v, near), least);
+            }
+        }
+        for v in 2..=count {
             let u = count + 2 - v;
-            let near = self.type_two(None, &rival, &leader, u, v, true);
-            let far = (u < count).then(|| self.type_two(None, &rival, &leader, u + 1, v, false));
-            [Some(near), far].into_iter().flatten()
-        });
-        libm::log(one.chain(beaten).chain(unbeaten).fold(f64::INFINITY, f64::min))
+            least = self.type_two(None, &rival, &leader, (u, v, true), least);
+            if u < count {
+                least = self.type_two(None, &rival, &leader, (u + 1, v, false), least);
+            }
+        }
+        libm::log(least)
     }
 
-    /// `j` beats all others: `a`, and `v` more are not beaten by `a`.
-    fn type_one(&self, direct: f64, rival: &Beginnings, leader: &Beginnings, v: usize) -> f64 {
+    /// `j` beats all others: `a`, and `v` more are not beaten by `a`. Returns the smaller one of
+    /// the capital and `least`.
+    fn type_one(
+        &self,
+        direct: &Direct,
+        rival: &Beginnings,
+        leader: &Beginnings,
+        v: usize,
+        least: f64,
+    ) -> f64 {
         let others = (self.rankers - 1) as f64;
         let all = self.rankers - 2;
-        let staked = self.ln_staked(direct) + rival.ln_staked[all];
         let [b1, b2, b3, b4, b5] = TYPE_I;
-        b1 * self.wrong_weight[v + 1] * exp(direct + leader.ln_product[v])
-            + b2 / others * (exp(direct) + rival.sum[all])
-            + b3 / (others * others) * leader.sum[v]
+        let second = b2 / others * (direct.value + rival.sum[all]);
+        let third = b3 / (others * others) * leader.sum[v];
+        if second + third >= least {
+            return least;
+        }
+        let staked = direct.ln_staked + rival.ln_staked[all];
+        let capital = b1 * self.wrong_weight[v + 1] * exp(direct.ln + leader.ln_product[v])
+            + second
+            + third
             + b4 * exp(staked)
-            + b5 / others * exp(staked + leader.ln_staked[v])
+            + b5 / others * exp(staked + leader.ln_staked[v]);
+        least.min(capital)
     }
 
     /// No ranker beats all others: `j` beats `u` rankers other than `a`, which does not beat `v`
-    /// other than `j`; `direct` is `ln E(a≻j)` where `a` does not beat `j` either.
+    /// other than `j`, and is near or far; `direct` is there where `a` does not beat `j` either.
+    /// Returns the smaller one of the capital and `least`.
     fn type_two(
         &self,
-        direct: Option<f64>,
+        direct: Option<&Direct>,
         rival: &Beginnings,
         leader: &Beginnings,
-        u: usize,
-        v: usize,
-        near: bool,
+        (u, v, near): (usize, usize, bool),
+        least: f64,
     ) -> f64 {
         let others = (self.rankers - 1) as f64;
         let losses = v + usize::from(direct.is_some());
         let Shares { o, g } = if near { self.near[losses] } else { self.far[losses] };
-        let staked = rival.ln_staked[u] + direct.map_or(0.0, |direct| self.ln_staked(direct));
         let [b1, b2, b3, b4, b5] = TYPE_II;
-        b1 * o * exp(direct.unwrap_or(0.0) + leader.ln_product[v])
-            + b2 * rival.smallest_mean(u, direct.map(exp))
-            + b3 * g / others.min(losses as f64) * leader.sum[v]
+        let mean = direct.map_or_else(|| rival.mean(u), |direct| direct.smallest_means[u]);
+        let second = b2 * mean;
+        let third = b3 * g / others.min(losses as f64) * leader.sum[v];
+        // no term is negative, and the exponentials below cost most of the time
+        if second + third >= least {
+            return least;
+        }
+        let (ln, ln_staked) = direct.map_or((0.0, 0.0), |direct| (direct.ln, direct.ln_staked));
+        let staked = rival.ln_staked[u] + ln_staked;
+        let capital = b1 * o * exp(ln + leader.ln_product[v])
+            + second
+            + third
             + b4 * exp(staked)
-            + b5 * g * exp(staked + leader.ln_staked[v])
+            + b5 * g * exp(staked + leader.ln_staked[v]);
+        least.min(capital)
     }
 
     fn beginnings(&self, mut ln: Vec<f64>) -> Beginnings {
