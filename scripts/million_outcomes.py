@@ -1,6 +1,6 @@
-"""Write an export with the given numbers of rankers and outcomes.
+"""Write an export with the given numbers of rankers and outcomes, and a policy (uniform).
 
-    million_outcomes.py RANKERS OUTCOMES
+    million_outcomes.py RANKERS OUTCOMES [POLICY]
 
 The format is that of docs/operations.md, "The format of an export". The larger the distance between
 two rankers, the more often the better one wins. Pairs are drawn uniformly. The same call writes the
@@ -17,6 +17,7 @@ START_MS = 1_790_000_000_000
 
 def main() -> None:
     rankers, outcomes = int(sys.argv[1]), int(sys.argv[2])
+    policy = sys.argv[3] if len(sys.argv) > 3 else "uniform"
     chance = random.Random(1)
     digest = hashlib.sha256()
 
@@ -28,7 +29,7 @@ def main() -> None:
 
     spec = {
         "rankers": [{"id": f"ranker-{index:03}"} for index in range(rankers)],
-        "policy": {"kind": "uniform"},
+        "policy": {"kind": policy},
         "ties": "skip",
         "duel_ttl_seconds": 3600,
         "seed": 1,

@@ -3,7 +3,7 @@
     time_pages.py URL EXPERIMENT
 
 Prints a table: milliseconds of the first call after new feedback, and the mean of twenty calls that
-find nothing new.
+find nothing new; and the mean of a duel and of its answer, which both are new each time.
 """
 
 import json
@@ -23,6 +23,7 @@ PAGES = [
     ("/metrics", "/metrics"),
 ]
 REPEATS = 20
+DUELS = 100
 
 
 def main() -> None:
@@ -36,16 +37,28 @@ def main() -> None:
         with urllib.request.urlopen(request, timeout=600) as answer:
             return answer.read()
 
-    def spent(route: str) -> float:
+    def spent(route: str, method: str = "GET") -> float:
         text = call("/metrics").decode()
-        pattern = r'^rankduel_http_request_duration_seconds_sum\{method="GET",route="' + re.escape(route) + r'"\} (\S+)$'
+        labels = f'method="{method}",route="{re.escape(route)}"'
+        pattern = r"^rankduel_http_request_duration_seconds_sum\{" + labels + r"\} (\S+)$"
         found = re.search(pattern, text, re.MULTILINE)
         return float(found.group(1)) if found else 0.0
 
-    def new_feedback() -> None:
+    def new_feedback() -> bool:
         duel = json.loads(call(f"/v1/experiments/{name}/next-duel", ""))
         if not duel["self_duel"]:
             call(f"/v1/experiments/{name}/feedback", {"duel_id": duel["duel_id"], "outcome": "left"})
+        return not duel["self_duel"]
+
+    duel, answer = "/v1/experiments/{name}/next-duel", "/v1/experiments/{name}/feedback"
+    before = [spent(duel, "POST"), spent(answer, "POST")]
+    answered = 0
+    for _ in range(DUELS):
+        answered += new_feedback()
+    after = [spent(duel, "POST"), spent(answer, "POST")]
+    print(f"{duel:40} {1000 * (after[0] - before[0]) / DUELS:10.2f} ms")
+    if answered > 0:
+        print(f"{answer:40} {1000 * (after[1] - before[1]) / answered:10.2f} ms, with its commit")
 
     print(f"{'':40} {'anew, ms':>10} {'again, ms':>10} {'bytes':>10}")
     for route, path in PAGES:

@@ -26,8 +26,6 @@ const KEYS_EVERY_ROUNDS: u32 = 5;
 const WITHIN: Duration = Duration::from_secs(10);
 /// Duels of one experiment that are settled in one round.
 const SETTLE_AT_ONCE: usize = 10_000;
-/// Entries folded between two snapshots of an experiment.
-const SNAPSHOT_EVERY: u64 = 10_000;
 
 /// Why a task was not done. It is done in a later round.
 pub type TaskError = Box<dyn std::error::Error + Send + Sync>;
@@ -160,7 +158,7 @@ impl Engine {
             for step in [
                 self.settle_pages(loaded).await.map_err(TaskError::from),
                 self.complete_cohorts(loaded).await.map_err(TaskError::from),
-                self.save_snapshot(loaded, SNAPSHOT_EVERY).await.map_err(TaskError::from),
+                self.save_due_snapshot(loaded).await.map_err(TaskError::from),
                 self.note_ended_batches(loaded).await.map_err(TaskError::from),
                 tasks.maintain(loaded).await,
             ] {
@@ -195,7 +193,7 @@ impl Engine {
     pub(crate) async fn save_snapshots(&self) -> Result<(), EngineError> {
         let mut done = Ok(());
         for loaded in self.registry.all() {
-            done = done.and(self.save_snapshot(&loaded, SNAPSHOT_EVERY).await);
+            done = done.and(self.save_due_snapshot(&loaded).await);
         }
         done
     }
@@ -231,26 +229,24 @@ impl Engine {
         Ok(())
     }
 
-    async fn save_snapshot(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-        every: u64,
-    ) -> Result<(), EngineError> {
-        if loaded.is_broken() || !loaded.snapshot_is_due(every) {
+    async fn save_due_snapshot(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
+        if loaded.is_broken() || !loaded.snapshot_is_due() {
             return Ok(());
         }
+        self.save_snapshot(loaded).await
+    }
+
+    async fn save_snapshot(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
         // with many rankers it is megabytes: not on a thread that serves requests
         let (saved, now_ms) = (Arc::clone(loaded), self.now_ms());
-        let snapshot = tokio::task::spawn_blocking(move || saved.snapshot_if_due(every, now_ms));
+        let snapshot = tokio::task::spawn_blocking(move || saved.snapshot(now_ms));
         let snapshot = snapshot.await.map_err(|error| {
             EngineError::Internal(format!("a snapshot was not made: {error}"))
         })??;
-        if let Some(snapshot) = snapshot {
-            // first: a process that starts from the snapshot does not fold these ends again
-            self.note_ended_batches(loaded).await?;
-            self.store.save_snapshot(&snapshot).await?;
-            loaded.snapshot_saved(snapshot.position);
-        }
+        // first: a process that starts from the snapshot does not fold these ends again
+        self.note_ended_batches(loaded).await?;
+        self.store.save_snapshot(&snapshot).await?;
+        loaded.snapshot_saved(&snapshot);
         Ok(())
     }
 
@@ -263,7 +259,11 @@ impl Engine {
             if !self.flush(&loaded).await {
                 continue;
             }
-            let saved = self.save_snapshot(&loaded, 1).await;
+            let saved = if !loaded.is_broken() && loaded.snapshot_is_behind() {
+                self.save_snapshot(&loaded).await
+            } else {
+                Ok(())
+            };
             if saved.is_ok() {
                 self.registry.remove(&loaded);
                 tracing::debug!(experiment = loaded.name, "evicted from memory");

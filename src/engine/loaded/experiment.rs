@@ -1,6 +1,6 @@
 //! The loaded experiment, and what can be read of it.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::engine::condition::{Condition, ConditionCell};
@@ -9,6 +9,7 @@ use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::extensions::Extensions;
 use crate::engine::fold::Fold;
+use crate::engine::loaded::snapshot_schedule::SnapshotSchedule;
 use crate::engine::log_regression;
 use crate::engine::outstanding::Outstanding;
 use crate::engine::self_duels::SelfDuels;
@@ -42,7 +43,7 @@ pub struct LoadedExperiment {
     pub(super) due: Arc<DueExperiments>,
     /// Whether it was added to `due`: once is enough, the maintenance rounds do the rest.
     pub(super) was_due: AtomicBool,
-    pub(super) snapshot_position: AtomicU64,
+    pub(super) snapshots: SnapshotSchedule,
     /// Unix milliseconds of about the last request.
     pub(super) last_used_ms: AtomicI64,
     /// Unix milliseconds at which it was loaded: this process knows its duels since then.
@@ -192,36 +193,34 @@ impl LoadedExperiment {
         EngineError::Unreadable { name: self.name.clone(), why: why.to_string() }
     }
 
-    /// Whether `every` entries or more were folded since the last snapshot.
-    pub fn snapshot_is_due(&self, every: u64) -> bool {
-        self.position() >= self.snapshot_position.load(Ordering::Relaxed) + every
+    /// Whether enough of the log was folded since the newest snapshot to save another one.
+    pub fn snapshot_is_due(&self) -> bool {
+        self.snapshots.is_due(self.position())
     }
 
-    /// A snapshot, if `every` entries or more were folded since the last one.
-    pub fn snapshot_if_due(
-        &self,
-        every: u64,
-        now_ms: i64,
-    ) -> Result<Option<Snapshot>, EngineError> {
+    /// Whether the newest snapshot lacks entries of the log.
+    pub fn snapshot_is_behind(&self) -> bool {
+        self.snapshots.is_behind(self.position())
+    }
+
+    /// A snapshot of the current state.
+    pub fn snapshot(&self, now_ms: i64) -> Result<Snapshot, EngineError> {
         let (position, format, copy) = {
             let fold = self.fold()?;
-            if fold.position() < self.snapshot_position.load(Ordering::Relaxed) + every {
-                return Ok(None);
-            }
             (fold.position(), fold.format(), fold.copy())
         };
-        Ok(Some(Snapshot {
+        Ok(Snapshot {
             experiment: self.id,
             position,
             format,
             // with many rankers this takes long: not under the lock
             state: copy.into_bytes(),
             created_at: now_ms,
-        }))
+        })
     }
 
-    /// The store has a snapshot at this position.
-    pub fn snapshot_saved(&self, position: u64) {
-        self.snapshot_position.fetch_max(position, Ordering::Relaxed);
+    /// The store has this snapshot.
+    pub fn snapshot_saved(&self, snapshot: &Snapshot) {
+        self.snapshots.saved(snapshot.position, snapshot.state.len());
     }
 }

@@ -4,5 +4,6 @@ mod duels;
 mod experiment;
 mod folding;
 mod open;
+mod snapshot_schedule;
 
 pub use experiment::{EndedBatch, LoadedExperiment, Process};

@@ -1,8 +1,9 @@
 //! How an experiment is loaded: the newest readable snapshot, then the log from there.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex, RwLock};
 
+use super::snapshot_schedule::SnapshotSchedule;
 use super::{LoadedExperiment, Process};
 use crate::engine::condition::{Condition, ConditionCell};
 use crate::engine::consistency::{sound_spec, state_errors};
@@ -31,7 +32,8 @@ impl LoadedExperiment {
     ) -> Result<Arc<Self>, EngineError> {
         let unreadable = |why| EngineError::Unreadable { name: record.name.clone(), why };
         let spec = sound_spec(&record).map_err(unreadable)?;
-        let (fold, log_regressed) = newest_state(store, &record, &spec, metrics).await?;
+        let NewestState { fold, snapshot_bytes, log_regressed } =
+            newest_state(store, &record, &spec, metrics).await?;
         if fold.position() < record.pruned_to {
             return Err(unreadable(format!(
                 "its log was pruned up to position {}, and there is no later snapshot in the layout \
@@ -57,7 +59,7 @@ impl LoadedExperiment {
             ended_batches: Mutex::default(),
             due,
             was_due: AtomicBool::new(false),
-            snapshot_position: AtomicU64::new(fold.position()),
+            snapshots: SnapshotSchedule::new(fold.position(), snapshot_bytes),
             last_used_ms: AtomicI64::new(i64::MIN),
             opened_at: now_ms,
             is_first: record.created_at >= process.since_ms && record.head == 0,
@@ -73,26 +75,35 @@ impl LoadedExperiment {
         if let (Condition::Serving, Some(error)) = (loaded.condition(), wrong.first()) {
             return Err(loaded.unreadable(error));
         }
-        if log_regressed
-            && let Some(snapshot) =
-                loaded.snapshot_if_due(0, loaded.with_record(|record| record.updated_at))?
-        {
+        if log_regressed {
+            let snapshot = loaded.snapshot(loaded.with_record(|record| record.updated_at))?;
             in_time(store.save_snapshot(&snapshot)).await?;
+            loaded.snapshot_saved(&snapshot);
         }
         Ok(loaded)
     }
 }
 
-/// The state to start folding from, and whether a snapshot shows that the log has regressed.
+/// The state to start folding from.
+struct NewestState {
+    fold: Fold,
+    /// Bytes of the snapshot that it was read from; 0 if there is none.
+    snapshot_bytes: usize,
+    /// Whether a snapshot shows that the log has regressed.
+    log_regressed: bool,
+}
+
 async fn newest_state(
     store: &dyn Store,
     record: &ExperimentRecord,
     spec: &ExperimentSpec,
     metrics: &Metrics,
-) -> Result<(Fold, bool), EngineError> {
-    let start = Fold::start(spec, record.seed, record.created_at);
-    let Some(snapshot) = in_time(store.newest_snapshot(record.id, start.format())).await? else {
-        return Ok((start, false));
+) -> Result<NewestState, EngineError> {
+    let fold = Fold::start(spec, record.seed, record.created_at);
+    let start = NewestState { fold, snapshot_bytes: 0, log_regressed: false };
+    let Some(snapshot) = in_time(store.newest_snapshot(record.id, start.fold.format())).await?
+    else {
+        return Ok(start);
     };
     if snapshot.position > record.head {
         // the log may have grown since the record was read
@@ -101,18 +112,20 @@ async fn newest_state(
         if snapshot.position > head {
             let sign = "the log is shorter than a snapshot of it";
             log_regression::report(metrics, &record.name, head, snapshot.position, sign);
-            return Ok((start, true));
+            return Ok(NewestState { log_regressed: true, ..start });
         }
     }
     match Fold::restore(spec, record.seed, &snapshot.state) {
-        Some(restored) if restored.position() == snapshot.position => Ok((restored, false)),
+        Some(fold) if fold.position() == snapshot.position => {
+            Ok(NewestState { fold, snapshot_bytes: snapshot.state.len(), log_regressed: false })
+        }
         _ => {
             tracing::warn!(
                 experiment = record.name,
                 position = snapshot.position,
                 "snapshot cannot be read; folding the log from the start"
             );
-            Ok((start, false))
+            Ok(start)
         }
     }
 }
