@@ -249,6 +249,7 @@ async fn axe_finds_nothing_on_any_page() {
     walk.open("/new-experiment", "a[href='/']").await;
     let findings = [without_keys, walk.findings].concat();
     assert!(findings.is_empty(), "{}", findings.join("\n"));
+    assert!(walk.linked.contains("/keys/*/rotate"), "{:?}", walk.linked);
     // `/docs` is Swagger UI, `/logout` leads to the page of the login, and a chart's file is CSV
     walk.linked.retain(|path| !matches!(&**path, "/docs" | "/logout") && !path.ends_with(".csv"));
     let missing: Vec<_> = walk.linked.difference(&walk.checked).collect();
