@@ -161,7 +161,7 @@ def click(page: Any, document: str | int, action: str = "click", **members: Any)
         "action_name": action,
         "query_id": page["ubi"]["query_id"],
         "client_id": "c-1",
-        "user_query": "a query that stays here",
+        "user_query": "red shoes",
         "timestamp": "2026-11-21T16:00:00.000Z",
         "event_attributes": {"object": {"object_id": document}, "position": {"ordinal": 1}},
         **members,
