@@ -1,0 +1,1 @@
+"""Connects a search application that speaks UBI (User Behavior Insights) with rankduel."""
