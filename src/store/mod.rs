@@ -53,6 +53,7 @@ mod append_plan;
 mod audit;
 mod connect;
 mod error;
+mod experiment_id;
 mod keys;
 mod postgres;
 mod record;
@@ -64,6 +65,7 @@ mod traits;
 pub use audit::{AuditAuthor, AuditNote, AuditRecord};
 pub use connect::{ConnectError, connect, connect_with};
 pub use error::{StoreError, in_time};
+pub use experiment_id::experiment_id;
 pub use keys::{ApiKeyRecord, SessionId, SigningKey};
 pub use record::{
     Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, Imported, LogEntry,

@@ -3,7 +3,8 @@
 use super::AuditNote;
 use crate::events::{Event, Status};
 
-/// An experiment's number in its database.
+/// An experiment's number: [`experiment_id`](super::experiment_id) of its name, unless an earlier
+/// version numbered it.
 pub type ExperimentId = i64;
 
 /// Identifies an event once and for all: a repeat carries the same nonce. 128 bits.
@@ -166,6 +167,8 @@ pub enum Created {
     New(ExperimentRecord),
     /// The experiment that already has the name. Nothing was changed.
     Taken(ExperimentRecord),
+    /// Another experiment has the id of this name. Nothing was changed.
+    Collision,
 }
 
 /// Result of [`ExperimentLog::change_experiment`](super::ExperimentLog::change_experiment).
@@ -204,4 +207,6 @@ pub enum Imported {
     New(ExperimentRecord),
     /// The experiment that already has the name. Nothing was changed.
     Taken(ExperimentRecord),
+    /// Another experiment has the id of this name. Nothing was changed.
+    Collision,
 }

@@ -21,7 +21,9 @@ impl From<ServiceError> for Problem {
                 Self::new(ProblemKind::InvalidDuel, detail).field("/duel_id", why)
             }
             ServiceError::Expired(_) => Self::new(ProblemKind::DuelExpired, detail),
-            ServiceError::Exists(_) => Self::new(ProblemKind::ExperimentExists, detail),
+            ServiceError::Exists(_) | ServiceError::NameCollision(_) => {
+                Self::new(ProblemKind::ExperimentExists, detail)
+            }
             ServiceError::Stale { .. } => Self::new(ProblemKind::PreconditionFailed, detail),
             ServiceError::Paused(_) => Self::new(ProblemKind::ExperimentPaused, detail),
             ServiceError::NotConcluded(_) => Self::new(ProblemKind::NotConcluded, detail),

@@ -9,7 +9,7 @@ use crate::store::sql::{implement_audit_log, implement_experiment_log, implement
 
 implement_audit_log!(PostgresStore, PgTransaction<'_>);
 implement_key_store!(PostgresStore);
-implement_experiment_log!(PostgresStore);
+implement_experiment_log!(PostgresStore, PgTransaction<'_>);
 
 const LOCK_EXPERIMENT: &str =
     concat!("select ", experiment_columns!(), " from experiment where id = $1 for no key update");

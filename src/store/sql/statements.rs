@@ -19,8 +19,12 @@ pub(in crate::store) use {experiment_columns, log_columns};
 pub const MIGRATIONS: &str =
     "select version, checksum, description from _sqlx_migrations where success order by version";
 
+/// The id first: it leads to the row, and in a distributed database to its shard.
 pub const EXPERIMENT: &str =
-    concat!("select ", experiment_columns!(), " from experiment where name = $1");
+    concat!("select ", experiment_columns!(), " from experiment where id = $1 and name = $2");
+/// An experiment that an earlier version numbered; `$1` is the id of the name.
+pub const NUMBERED_EXPERIMENT: &str =
+    concat!("select ", experiment_columns!(), " from experiment where name = $2 and id <> $1");
 pub const EXPERIMENTS: &str = concat!(
     "select ",
     experiment_columns!(),
@@ -34,8 +38,8 @@ pub const EXPERIMENTS_AFTER: &str = concat!(
 pub const NAMES: &str = "select name from experiment where name > $1 order by name limit $2";
 pub const CREATE_EXPERIMENT: &str = concat!(
     "insert into experiment
-         (name, spec, seed, status, version, head, created_at_ms, updated_at_ms)
-     values ($1, $2, $3, 'running', 1, 0, $4, $4) on conflict (name) do nothing returning ",
+         (id, name, spec, seed, status, version, head, created_at_ms, updated_at_ms)
+     values ($5, $1, $2, $3, 'running', 1, 0, $4, $4) on conflict do nothing returning ",
     experiment_columns!()
 );
 /// `$6` is the version before the change: a row with another version is not touched.
@@ -46,9 +50,9 @@ pub const CHANGE_EXPERIMENT: &str = "update experiment
 pub const IMPORT_EXPERIMENT: &str = concat!(
     "insert into experiment
          (name, spec, seed, status, winner, version, head, created_at_ms, updated_at_ms,
-          archived_at_ms, pruned_to, interleaving)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-     on conflict (name) do nothing returning ",
+          archived_at_ms, pruned_to, interleaving, id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+     on conflict do nothing returning ",
     experiment_columns!()
 );
 
