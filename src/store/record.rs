@@ -113,6 +113,11 @@ pub struct Notice {
     pub head: u64,
 }
 
+/// Experiments whose events are appended in one transaction. Different units commit and fail on
+/// their own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct AppendUnit(pub ExperimentId);
+
 /// An event to append.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
@@ -209,4 +214,13 @@ pub enum Imported {
     Taken(ExperimentRecord),
     /// Another experiment has the id of this name. Nothing was changed.
     Collision,
+}
+
+/// Result of [`Database::distribute`](super::Database::distribute).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Distributed {
+    /// Whether a table was not distributed before.
+    pub newly: bool,
+    /// The nodes that hold experiments.
+    pub nodes: i64,
 }

@@ -64,9 +64,10 @@ impl From<&StoreError> for Problem {
                     "The server's database does not answer. Nothing is lost: send the same request again.",
                 )
             }
-            StoreError::Schema(_) | StoreError::Corrupt(_) | StoreError::Refused(_) => {
-                Self::internal(error)
-            }
+            StoreError::Schema(_)
+            | StoreError::Distribution(_)
+            | StoreError::Corrupt(_)
+            | StoreError::Refused(_) => Self::internal(error),
         }
     }
 }

@@ -18,9 +18,9 @@ macro_rules! implement_experiment_log {
             use $crate::store::sql::rows::{ExperimentRow, SnapshotRow, records, status_name};
             use $crate::store::sql::statements;
             use $crate::store::{
-                Appended, AuditNote, Change, Changed, Created, EntryChunks, ExperimentId,
-                ExperimentLog, ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment,
-                Nonce, Notices, Snapshot, StoreError, experiment_id,
+                AppendUnit, Appended, AuditNote, Change, Changed, Created, EntryChunks,
+                ExperimentId, ExperimentLog, ExperimentRecord, Head, Imported, LogEntry, NewEvent,
+                NewExperiment, Nonce, Notices, Snapshot, StoreError, experiment_id,
             };
 
             /// The experiment that had the name before `inserted`, the row of this transaction.
@@ -173,6 +173,10 @@ macro_rules! implement_experiment_log {
                         Ok(Changed::Done(after))
                     })
                     .await
+                }
+
+                fn append_unit(&self, experiment: ExperimentId) -> AppendUnit {
+                    self.unit_of(experiment)
                 }
 
                 async fn append(
