@@ -10,7 +10,7 @@ use super::{
     matrix, migrate, openapi, pages, policies, prune, replay, sensitivity, serve, signing_keys,
     simulate, verify,
 };
-use crate::config::{ServeArgs, StoreArgs};
+use crate::config::ServeArgs;
 
 /// Online ranker evaluation with dueling bandits.
 #[derive(Debug, Parser)]
@@ -28,8 +28,7 @@ enum Command {
     Serve(ServeArgs),
     /// Check the health of a running server: exit code 0 if it is healthy, 1 if not.
     Health(health::HealthArgs),
-    /// Update the schema of a database.
-    Migrate(StoreArgs),
+    Migrate(migrate::Arguments),
     /// Print the API description (OpenAPI 3.1, YAML).
     Openapi,
     Export(export::Arguments),

@@ -1,26 +1,56 @@
 //! `rankduel migrate`: updates the schema of a database.
 
 use anyhow::Context as _;
+use clap::{Args, ValueEnum};
 
 use super::database::open_store;
 use super::error::CommandError;
 use super::runtime::runtime;
 use crate::config::StoreArgs;
-use crate::store::{Database, StoreError};
+use crate::store::{Database, Distributed, StoreError};
 use crate::telemetry::logging::{self, LogFormat};
 
+/// Update the schema of a database.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    store: StoreArgs,
+
+    /// Then distribute the experiments over the nodes of a PostgreSQL database with this extension.
+    /// Stop the servers first. The database keeps its experiments; repeating the command changes
+    /// nothing
+    #[arg(long, value_name = "EXTENSION")]
+    distribute: Option<Extension>,
+}
+
+/// An extension that distributes a PostgreSQL database.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Extension {
+    Citus,
+}
+
 /// Runs the command.
-pub(super) fn run(args: &StoreArgs) -> Result<(), CommandError> {
+pub(super) fn run(args: &Arguments) -> Result<(), CommandError> {
     // what a migration waits for is a warning
     logging::init("rankduel=warn", LogFormat::Auto)
         .map_err(|error| CommandError::Usage(error.to_string()))?;
     runtime()?.block_on(async {
-        let store = open_store(&args.database_url).await?;
-        let done = migrate(&*store).await;
+        let store = open_store(&args.store.database_url).await?;
+        let done = update(&*store, args.distribute).await;
         store.close().await;
-        println!("The {} database {}.", store.kind(), done?);
-        Ok(())
+        done.map_err(CommandError::from)
     })
+}
+
+async fn update(store: &dyn Database, distribute: Option<Extension>) -> anyhow::Result<()> {
+    println!("The {} database {}.", store.kind(), migrate(store).await?);
+    if let Some(Extension::Citus) = distribute {
+        let Distributed { newly, nodes } = store.distribute().await?;
+        let when = if newly { "now" } else { "already" };
+        let nodes = if nodes == 1 { "1 node".into() } else { format!("{nodes} nodes") };
+        println!("Its experiments are {when} distributed over {nodes}.");
+    }
+    Ok(())
 }
 
 async fn migrate(store: &dyn Database) -> anyhow::Result<&'static str> {

@@ -16,6 +16,12 @@ pub enum ServiceError {
     /// An experiment with this name was created from a different request.
     #[error("experiment `{0}` exists and was created from a different request")]
     Exists(String),
+    /// Another experiment has the id that is computed from this name.
+    #[error(
+        "the name `{0}` cannot be used: another experiment has the id that is computed from it. \
+         Choose another name"
+    )]
+    NameCollision(String),
     /// The experiment was changed since the caller read it.
     #[error("the experiment is at version {current}, not {expected}: read it again, then decide")]
     Stale {

@@ -56,6 +56,7 @@ impl Service {
                 }
                 false
             }
+            Created::Collision => return Err(ServiceError::NameCollision(name.into())),
         };
         Ok((self.engine.registry.get(name).await?, is_new))
     }

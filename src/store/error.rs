@@ -28,6 +28,9 @@ pub enum StoreError {
     /// The schema is older or newer than this program's.
     #[error("the database schema does not match this program: {0}")]
     Schema(String),
+    /// The database cannot be distributed over several nodes. The message says why, and what to do.
+    #[error("the database cannot be distributed: {0}")]
+    Distribution(String),
     /// A row that this program cannot have written. The message names the row.
     #[error("the database has unreadable data: {0}")]
     Corrupt(String),
@@ -42,7 +45,11 @@ impl StoreError {
         match self {
             Self::Unavailable(error) => error.as_database_error().is_some(),
             Self::Refused(_) | Self::Corrupt(_) => true,
-            Self::Slow(_) | Self::Locked(_) | Self::Pooled(_) | Self::Schema(_) => false,
+            Self::Slow(_)
+            | Self::Locked(_)
+            | Self::Pooled(_)
+            | Self::Schema(_)
+            | Self::Distribution(_) => false,
         }
     }
 }
@@ -142,8 +149,8 @@ enum Meaning {
 /// Meaning of an SQLSTATE (PostgreSQL documentation, appendix A).
 fn of_sqlstate(code: &str) -> Meaning {
     match code {
-        // undefined table, column or schema
-        "42P01" | "42703" | "3F000" => Meaning::Schema,
+        // undefined table, column, schema or function
+        "42P01" | "42703" | "3F000" | "42883" => Meaning::Schema,
         // duplicate prepared statement, invalid statement name: another client of a pooler
         // prepared it, or this one did in another session
         "42P05" | "26000" => Meaning::Pooled,
@@ -215,6 +222,7 @@ mod tests {
             ("58030", Meaning::Unavailable), // I/O error
             ("42P01", Meaning::Schema),      // undefined table
             ("42703", Meaning::Schema),      // undefined column
+            ("42883", Meaning::Schema),      // undefined function
             ("42P05", Meaning::Pooled),      // duplicate prepared statement
             ("26000", Meaning::Pooled),      // invalid statement name
             ("XX001", Meaning::Corrupt),     // data corrupted

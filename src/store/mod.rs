@@ -42,17 +42,22 @@
 //!    a database's own SQL belong in `sqlite/` and `postgres/`.
 //! 3. Add it to the contract suite `tests/storage/store_contract`, which runs on both databases.
 //!
+//! A statement of PostgreSQL also says what it reaches in a distributed database; a test holds it
+//! to that.
+//!
 //! # How to add a column
 //!
 //! Add one migration to each of `migrations/sqlite` and `migrations/postgres`, named
 //! `NNNN_expand_…` if older programs can live with it, and extend the row type in `sql/`.
 //! For PostgreSQL, a migration has one command and names its constraints: a distributed one refuses
-//! others.
+//! others. A column of `log` also belongs in the function `append_entries`, and a new table in the
+//! lists of `postgres/distribute.rs`.
 
 mod append_plan;
 mod audit;
 mod connect;
 mod error;
+mod experiment_id;
 mod keys;
 mod postgres;
 mod record;
@@ -64,10 +69,11 @@ mod traits;
 pub use audit::{AuditAuthor, AuditNote, AuditRecord};
 pub use connect::{ConnectError, connect, connect_with};
 pub use error::{StoreError, in_time};
+pub use experiment_id::experiment_id;
 pub use keys::{ApiKeyRecord, SessionId, SigningKey};
 pub use record::{
-    Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, Imported, LogEntry,
-    NewEvent, NewExperiment, Nonce, Notice, Snapshot,
+    AppendUnit, Appended, Change, Changed, Created, Distributed, ExperimentId, ExperimentRecord,
+    Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Snapshot,
 };
 pub use traits::{
     AuditLog, Database, EntryChunks, ExperimentLog, KeyStore, Notices, SharedStore, Store,

@@ -3,7 +3,8 @@
 use super::AuditNote;
 use crate::events::{Event, Status};
 
-/// An experiment's number in its database.
+/// An experiment's number: [`experiment_id`](super::experiment_id) of its name, unless an earlier
+/// version numbered it.
 pub type ExperimentId = i64;
 
 /// Identifies an event once and for all: a repeat carries the same nonce. 128 bits.
@@ -112,6 +113,11 @@ pub struct Notice {
     pub head: u64,
 }
 
+/// Experiments whose events are appended in one transaction. Different units commit and fail on
+/// their own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct AppendUnit(pub ExperimentId);
+
 /// An event to append.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
@@ -166,6 +172,8 @@ pub enum Created {
     New(ExperimentRecord),
     /// The experiment that already has the name. Nothing was changed.
     Taken(ExperimentRecord),
+    /// Another experiment has the id of this name. Nothing was changed.
+    Collision,
 }
 
 /// Result of [`ExperimentLog::change_experiment`](super::ExperimentLog::change_experiment).
@@ -204,4 +212,15 @@ pub enum Imported {
     New(ExperimentRecord),
     /// The experiment that already has the name. Nothing was changed.
     Taken(ExperimentRecord),
+    /// Another experiment has the id of this name. Nothing was changed.
+    Collision,
+}
+
+/// Result of [`Database::distribute`](super::Database::distribute).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Distributed {
+    /// Whether a table was not distributed before.
+    pub newly: bool,
+    /// The nodes that hold experiments.
+    pub nodes: i64,
 }

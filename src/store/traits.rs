@@ -9,9 +9,9 @@ use async_trait::async_trait;
 
 use super::error::StoreError;
 use super::{
-    ApiKeyRecord, Appended, AuditNote, AuditRecord, Change, Changed, Created, ExperimentId,
-    ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notice, SessionId,
-    SigningKey, Snapshot,
+    ApiKeyRecord, AppendUnit, Appended, AuditNote, AuditRecord, Change, Changed, Created,
+    Distributed, ExperimentId, ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment,
+    Nonce, Notice, SessionId, SigningKey, Snapshot,
 };
 
 /// A whole store.
@@ -82,8 +82,17 @@ pub trait ExperimentLog: Send + Sync {
         recorded_at: i64,
     ) -> Result<Changed, StoreError>;
 
-    /// Append events, of any number of experiments, in one transaction: all of them are kept or
-    /// none. Returns one result for each event, in the order given.
+    /// The unit of an experiment. Append the events of one unit together, and those of different
+    /// units at the same time. The unit of an experiment can change while the database is
+    /// distributed.
+    fn append_unit(&self, experiment: ExperimentId) -> AppendUnit {
+        let _ = experiment;
+        AppendUnit::default()
+    }
+
+    /// Append events, of any number of experiments. Those of one [`AppendUnit`] are appended in
+    /// one transaction: all of them are kept or none. After an error, other units may have kept
+    /// theirs. Returns one result for each event, in the order given.
     ///
     /// Each log stays dense and in the order given. A nonce counts once for each experiment, within
     /// the call and against the log. An event is too late once the log has the nonce of
@@ -248,6 +257,15 @@ pub trait Database: Send + Sync {
 
     /// Check that the database responds and that its schema matches this program.
     async fn check(&self) -> Result<(), StoreError>;
+
+    /// Distribute the experiments over the nodes of the database. The schema must be that of this
+    /// program. What is distributed already stays as it is.
+    async fn distribute(&self) -> Result<Distributed, StoreError> {
+        Err(StoreError::Distribution(format!(
+            "it is a {} database; only PostgreSQL with the extension citus has several nodes",
+            self.kind()
+        )))
+    }
 
     /// Damage that the database itself finds in its files. Empty if it finds none or cannot check.
     async fn integrity(&self) -> Result<Vec<String>, StoreError>;

@@ -121,8 +121,8 @@ async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) 
     database
         .execute(
             "with recursive number (n) as (select 1 union all select n + 1 from number where n < 9999)
-             insert into experiment (name, spec, seed, status, version, head, created_at_ms, updated_at_ms)
-             select 'many-' || n, spec, seed, status, 1, 0, created_at_ms, updated_at_ms
+             insert into experiment (id, name, spec, seed, status, version, head, created_at_ms, updated_at_ms)
+             select n, 'many-' || n, spec, seed, status, 1, 0, created_at_ms, updated_at_ms
              from number cross join (select * from experiment where name = '0') as first",
         )
         .await;

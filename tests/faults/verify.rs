@@ -226,7 +226,8 @@ async fn lost_and_duplicated_outcomes_are_detected() {
 
     execute(
         &url,
-        "update log set answer = (answer + 1) % 4 where (experiment_id, position) = (1, 2)",
+        "update log set answer = (answer + 1) % 4
+        where experiment_id = (select id from experiment where name = 'steady') and position = 2",
     )
     .await;
     let findings = compare_with_the_log(&scene, &*store).await;
@@ -239,15 +240,24 @@ async fn lost_and_duplicated_outcomes_are_detected() {
     execute(&url, "alter table log drop constraint log_experiment_id_nonce_key").await;
     execute(
         &url,
-        "update log set nonce = (select nonce from log where (experiment_id, position) = (1, 3))
-        where (experiment_id, position) = (1, 4)",
+        "with steady as (
+            select log.* from log
+            join experiment on experiment.id = experiment_id and experiment.name = 'steady'
+        )
+        update log set nonce = (select nonce from steady where position = 3)
+        where experiment_id = (select id from experiment where name = 'steady') and position = 4",
     )
     .await;
     let findings = compare_with_the_log(&scene, &*store).await;
     assert_eq!(findings.double_counted, 1, "{findings:?}");
     assert!(findings.lost >= 1, "{findings:?}");
 
-    execute(&url, "delete from log where (experiment_id, position) = (2, 1)").await;
+    execute(
+        &url,
+        "delete from log where position = 1
+        and experiment_id = (select id from experiment where name = 'thompson')",
+    )
+    .await;
     let findings = compare_with_the_log(&scene, &*store).await;
     assert!(!findings.wrong.is_empty(), "a gap was not found");
 }

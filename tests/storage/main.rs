@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod distributed;
 mod exclusions;
 mod fixture;
 mod fold;

@@ -39,6 +39,8 @@ pub struct TestDatabase {
     pub url: String,
     /// The pooler in front of it, which its stores use.
     pub pooler: Option<pooler::Pooler>,
+    /// Whether it stands in for a distributed database.
+    distributed: bool,
     remains: Remains,
 }
 
@@ -60,7 +62,13 @@ pub async fn fresh_database(kind: Kind) -> TestDatabase {
         Kind::Sqlite => {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let url = format!("sqlite://{}/rankduel.db", folder.path().display());
-            TestDatabase { kind, url, pooler: None, remains: Remains::Folder(folder) }
+            TestDatabase {
+                kind,
+                url,
+                pooler: None,
+                distributed: false,
+                remains: Remains::Folder(folder),
+            }
         }
         Kind::Postgres => {
             static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -75,6 +83,7 @@ pub async fn fresh_database(kind: Kind) -> TestDatabase {
                 kind,
                 url,
                 pooler: None,
+                distributed: false,
                 remains: Remains::Database { server: Box::new(server), name },
             }
         }
@@ -87,6 +96,47 @@ pub async fn fresh_pooled_database() -> TestDatabase {
     database.pooler = Some(pooler::Pooler::start(&database.url, "transaction").await);
     database
 }
+
+/// A new, empty PostgreSQL database that looks distributed to the program, and refuses what the
+/// extension would refuse.
+pub async fn fresh_distributed_database() -> TestDatabase {
+    let mut database = fresh_database(Kind::Postgres).await;
+    database.distributed = true;
+    database
+}
+
+/// What makes a database look distributed: the extension's list of tables. A transaction that
+/// writes rows of two experiments fails.
+const DISTRIBUTED: &str = "
+    create table if not exists pg_dist_partition (
+        logicalrelid regclass primary key, partmethod \"char\"
+    );
+    insert into pg_dist_partition values ('log', 'h') on conflict do nothing;
+    create table if not exists reached (transaction bigint, experiment bigint);
+    create index if not exists reached_by_transaction on reached (transaction);
+    create or replace function reach() returns trigger language plpgsql as $$
+    begin
+        if tg_table_name = 'log' then
+            insert into reached
+            select txid_current(), experiment_id from written group by experiment_id;
+        else
+            insert into reached select txid_current(), id from written group by id;
+        end if;
+        if (select count(distinct experiment) from reached
+            where transaction = txid_current()) > 1
+        then
+            raise exception using errcode = '0A000',
+                message = 'could not run distributed query with FOR UPDATE/SHARE commands';
+        end if;
+        return null;
+    end $$;
+    create or replace trigger reach after insert on log
+        referencing new table as written for each statement execute function reach();
+    create or replace trigger reach after update on experiment
+        referencing new table as written for each statement execute function reach();
+    create or replace trigger reach_new after insert on experiment
+        referencing new table as written for each statement execute function reach();
+";
 
 impl TestDatabase {
     /// A store on this database; no migrations are run.
@@ -102,6 +152,10 @@ impl TestDatabase {
     pub async fn store(&self) -> SharedStore {
         let store = self.connect().await;
         store.migrate().await.unwrap_or_else(|error| panic!("{:?}: {error}", self.kind));
+        if self.distributed {
+            self.execute(DISTRIBUTED).await;
+            store.check().await.unwrap_or_else(|error| panic!("{error}"));
+        }
         store
     }
 

@@ -21,7 +21,9 @@ impl From<ServiceError> for Problem {
                 Self::new(ProblemKind::InvalidDuel, detail).field("/duel_id", why)
             }
             ServiceError::Expired(_) => Self::new(ProblemKind::DuelExpired, detail),
-            ServiceError::Exists(_) => Self::new(ProblemKind::ExperimentExists, detail),
+            ServiceError::Exists(_) | ServiceError::NameCollision(_) => {
+                Self::new(ProblemKind::ExperimentExists, detail)
+            }
             ServiceError::Stale { .. } => Self::new(ProblemKind::PreconditionFailed, detail),
             ServiceError::Paused(_) => Self::new(ProblemKind::ExperimentPaused, detail),
             ServiceError::NotConcluded(_) => Self::new(ProblemKind::NotConcluded, detail),
@@ -62,9 +64,10 @@ impl From<&StoreError> for Problem {
                     "The server's database does not answer. Nothing is lost: send the same request again.",
                 )
             }
-            StoreError::Schema(_) | StoreError::Corrupt(_) | StoreError::Refused(_) => {
-                Self::internal(error)
-            }
+            StoreError::Schema(_)
+            | StoreError::Distribution(_)
+            | StoreError::Corrupt(_)
+            | StoreError::Refused(_) => Self::internal(error),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::access::Actor;
 use crate::engine::consistency::sound_spec;
 use crate::engine::experiment_spec::{ExperimentSpec, name_error};
 use crate::engine::fold::Fold;
+use crate::service::error::ServiceError;
 use crate::store::{AuditNote, ExperimentRecord, Imported, Snapshot, Store};
 
 /// Result of an import.
@@ -123,6 +124,7 @@ pub async fn import(
         (None, Ok(Imported::Taken(_))) => {
             Err(anyhow::anyhow!("experiment `{name}` was created meanwhile; import again"))
         }
+        (None, Ok(Imported::Collision)) => Err(ServiceError::NameCollision(name).into()),
     }
 }
 

@@ -4,15 +4,17 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use sqlx::migrate::Migrator;
-use sqlx::{Connection, Executor, Postgres};
+use sqlx::{Connection, Executor, PgConnection, Postgres};
 
+use super::distribute::distribute;
+use super::layout::Layout;
 use super::migration_watch::watch;
 use super::pool_mode::PoolMode;
 use super::pooler::require_own_sessions;
 use super::sessions::connect;
 use super::store::PostgresStore;
 use crate::store::sql::statements;
-use crate::store::{Database, StoreError, schema};
+use crate::store::{Database, Distributed, StoreError, schema};
 
 /// [`schema::compare`] decides on applied migrations that this program does not know.
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
@@ -65,13 +67,23 @@ impl Database for PostgresStore {
         connection.execute(MIGRATION_SETTINGS).await?;
         let backend =
             sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut connection).await?;
+        let layout = self.ask_layout().await?;
+        let before = if layout == Layout::ByExperiment {
+            applied(&mut connection).await?
+        } else {
+            Vec::new()
+        };
         tokio::select! {
             biased;
             // the same as `run`, whose future the compiler cannot prove to be `Send` here
             migrated = MIGRATIONS.run_direct(None, &mut connection, false) => migrated?,
             error = watch(direct, backend) => return Err(error),
         }
-        let applied = sqlx::query_as(statements::MIGRATIONS).fetch_all(&mut connection).await?;
+        let applied = applied(&mut connection).await?;
+        if layout == Layout::ByExperiment && applied != before {
+            // a migration may have added a table or a function
+            distribute(&mut connection).await?;
+        }
         connection.close().await?;
         schema::compare(&MIGRATIONS, Some(applied))
     }
@@ -93,9 +105,14 @@ impl Database for PostgresStore {
                 None
             };
             transaction.commit().await?;
+            self.ask_layout().await?;
             schema::compare(&MIGRATIONS, applied)
         })
         .await
+    }
+
+    async fn distribute(&self) -> Result<Distributed, StoreError> {
+        self.distribute_by_experiment().await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
@@ -110,6 +127,11 @@ impl Database for PostgresStore {
         self.appending.close().await;
         self.pool.close().await;
     }
+}
+
+/// The applied migrations: version, checksum and description.
+async fn applied(connection: &mut PgConnection) -> Result<Vec<(i64, Vec<u8>, String)>, StoreError> {
+    Ok(sqlx::query_as(statements::MIGRATIONS).fetch_all(connection).await?)
 }
 
 async fn require_supported_server<'c>(

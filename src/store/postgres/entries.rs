@@ -3,119 +3,28 @@
 use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
-use sqlx::Arguments as _;
 use sqlx::postgres::PgArguments;
 use sqlx::types::Uuid;
+use sqlx::{Arguments as _, Encode, Executor, Postgres, Type};
 
 use super::copy;
 use super::pool_mode::{PgTransaction, SingleStatements};
+use super::statements::{
+    APPEND, APPEND_TO_SEVERAL, COPY_ENTRIES, HEADS, INSERT_ENTRIES, KNOWN_ENTRIES,
+    KNOWN_ENTRIES_OF_SEVERAL, LOCK_HEAD, LOCK_HEADS, MOVE_HEAD, MOVE_HEADS, READ_BULK,
+    WRITE_ENTRIES_OF_SEVERAL,
+};
 use super::store::PostgresStore;
 use crate::events::Event;
 use crate::store::append_plan::NewEntry;
 use crate::store::sql::log_row::{EventColumns, LogRow, in_order_of};
 use crate::store::sql::numbers::to_column;
 use crate::store::sql::rows::{HeadRow, ascending, records};
-use crate::store::sql::statements::log_columns;
 use crate::store::{ExperimentId, Head, LogEntry, NewEvent, Nonce, StoreError};
 
 /// From this many entries on, a copy is cheaper than a statement although it takes more round
 /// trips.
 pub(super) const COPY_FROM: usize = 256;
-
-const HEADS: &str = "select id, version, head, archived_at_ms is not null as archived
-     from experiment where id = any($1) order by id";
-
-/// Locks rows in the order of the result. `no key`: rows that only refer to an experiment do not
-/// wait.
-const LOCK_HEADS: &str = "select id, version, head, archived_at_ms is not null as archived
-     from experiment where id = any($1) order by id for no key update";
-
-/// `offset 0` keeps the planner from merging the inner select: one index lookup for each nonce.
-const KNOWN_ENTRIES: &str = concat!(
-    "select known.* from unnest($1::bigint[], $2::uuid[]) as given (experiment_id, nonce)
-     cross join lateral (
-         select ",
-    log_columns!(),
-    " from log where log.experiment_id = given.experiment_id and log.nonce = given.nonce offset 0
-     ) as known"
-);
-
-/// The entries of [`arguments`], which take the first 14 parameters. `place` names the second.
-macro_rules! given_entries {
-    ($place:literal) => {
-        concat!(
-            "unnest(
-                 $1::bigint[], $2::bigint[], $3::uuid[], $4::smallint[], $5::integer[],
-                 $6::integer[], $7::boolean[], $8::smallint[], $9::bigint[], $10::bigint[],
-                 $11::bigint[], $12::bigint[], $13::text[]
-             ) as entry (experiment_id, ",
-            $place,
-            ", nonce, kind, first_ranker, second_ranker, first_left, answer, batch, ticket,
-                 chosen_at, issued_at_ms, detail)"
-        )
-    };
-}
-macro_rules! entry_columns {
-    () => {
-        "nonce, $14, kind, first_ranker, second_ranker, first_left, answer, batch, ticket, \
-         chosen_at, issued_at_ms, detail"
-    };
-}
-
-/// Lock heads in order, write entries and move the heads, if every experiment exists and is not
-/// archived. A lock that had to wait reads the head as it is afterwards.
-const APPEND_NEW: &str = concat!(
-    "with locked as materialized (
-         select id, head from experiment where id = any($15) and archived_at_ms is null
-         order by id for no key update
-     ), open as materialized (
-         select id, head from locked
-         where (select count(*) from locked) = cardinality($15::bigint[])
-     ), entries as (
-         insert into log (",
-    log_columns!(),
-    ") select experiment_id, open.head + ordinal, ",
-    entry_columns!(),
-    " from ",
-    given_entries!("ordinal"),
-    " join open on open.id = experiment_id
-     )
-     update experiment set head = open.head + added.entries
-     from open
-     join unnest($15::bigint[], $16::bigint[]) as added (id, entries) on added.id = open.id
-     where experiment.id = open.id
-     returning experiment.id, experiment.head"
-);
-
-macro_rules! moved_heads {
-    ($experiments:literal, $heads:literal) => {
-        concat!(
-            "with moved as (
-                 update experiment set head = moved.head
-                 from unnest(",
-            $experiments,
-            "::bigint[], ",
-            $heads,
-            "::bigint[]) as moved (id, head) where experiment.id = moved.id returning 1
-             ) "
-        )
-    };
-}
-
-const MOVE_HEADS: &str = concat!(moved_heads!("$1", "$2"), "select count(*) from moved");
-
-/// Entries and heads in one round trip.
-const WRITE_ENTRIES: &str = concat!(
-    moved_heads!("$15", "$16"),
-    "insert into log (",
-    log_columns!(),
-    ") select experiment_id, position, ",
-    entry_columns!(),
-    " from ",
-    given_entries!("position")
-);
-
-const COPY_ENTRIES: &str = concat!("copy log (", log_columns!(), ") from stdin (format binary)");
 
 impl PostgresStore {
     pub(super) async fn read_heads(
@@ -137,12 +46,10 @@ impl PostgresStore {
         after: i64,
         limit: u32,
     ) -> Result<Vec<LogEntry>, StoreError> {
-        // a copy takes no parameters; these are numbers
-        let statement = format!(
-            "copy (select {} from log where experiment_id = {experiment} and position > {after} \
-             order by position limit {limit}) to stdout (format binary)",
-            log_columns!()
-        );
+        let numbers = [experiment, after, i64::from(limit)];
+        let statement = (1..).zip(numbers).fold(READ_BULK.to_owned(), |sql, (n, number)| {
+            sql.replace(&format!("${n}"), &number.to_string())
+        });
         let mut transaction = self.begin().await?;
         let mut stream = transaction.connection().copy_out_raw(&statement).await?;
         let mut data = Vec::new();
@@ -162,7 +69,7 @@ impl PostgresStore {
         // The lock makes this a commit that waits as an append does, so that what is found is as
         // durable as what is appended.
         let mut transaction = self.begin().await?;
-        sqlx::query(LOCK_HEADS).bind(vec![experiment]).execute(&mut *transaction).await?;
+        lock_heads(&mut transaction, &[experiment]).await?;
         let nonces_here = nonces.iter().map(|nonce| (experiment, *nonce));
         let known = known_entries(&mut transaction, nonces_here).await?;
         transaction.commit().await?;
@@ -173,9 +80,13 @@ impl PostgresStore {
 /// Lock the rows of these experiments, in the order given.
 pub(super) async fn lock_heads(
     transaction: &mut PgTransaction<'_>,
-    ids: Vec<ExperimentId>,
+    ids: &[ExperimentId],
 ) -> Result<Vec<Head>, StoreError> {
-    let rows: Vec<HeadRow> = sqlx::query_as(LOCK_HEADS).bind(ids).fetch_all(transaction).await?;
+    let query = match ids {
+        [id] => sqlx::query_as(LOCK_HEAD).bind(id),
+        ids => sqlx::query_as(LOCK_HEADS).bind(ids),
+    };
+    let rows: Vec<HeadRow> = query.fetch_all(transaction).await?;
     records(rows)
 }
 
@@ -186,55 +97,88 @@ pub(super) async fn known_entries(
 ) -> Result<Vec<(ExperimentId, LogEntry)>, StoreError> {
     let (experiments, nonces): (Vec<_>, Vec<_>) =
         nonces.map(|(experiment, nonce)| (experiment, Uuid::from_u128(nonce))).unzip();
-    let rows: Vec<LogRow> =
-        sqlx::query_as(KNOWN_ENTRIES).bind(experiments).bind(nonces).fetch_all(transaction).await?;
+    if nonces.is_empty() {
+        return Ok(Vec::new());
+    }
+    let query = match single(experiments.iter().copied()) {
+        Some(experiment) => sqlx::query_as(KNOWN_ENTRIES).bind(experiment),
+        None => sqlx::query_as(KNOWN_ENTRIES_OF_SEVERAL).bind(experiments),
+    };
+    let rows: Vec<LogRow> = query.bind(nonces).fetch_all(transaction).await?;
     rows.into_iter().map(|row| Ok((row.experiment_id, row.try_into()?))).collect()
 }
 
-/// Append events in one statement, assuming that all of them are new. `added` has the number of
-/// events of each experiment, and `ordinals` the rank of each event among them. Returns the new
-/// heads; none if nothing was written.
-pub(super) async fn append_new(
+/// Append events of one experiment in one call, assuming that all of them are new. Returns the new
+/// head; `None` if the experiment does not exist or is archived, and nothing was written.
+pub(super) async fn append_new<'c>(
+    executor: impl Executor<'c, Database = Postgres>,
+    experiment: ExperimentId,
+    events: impl Iterator<Item = (Nonce, &Event)>,
+    ordinals: Vec<i64>,
+    recorded_at: i64,
+) -> Result<Option<i64>, StoreError> {
+    let arguments = arguments(experiment, events, ordinals, recorded_at)?;
+    Ok(sqlx::query_scalar_with(APPEND, arguments).fetch_one(executor).await?)
+}
+
+/// [`append_new`] for several experiments. `added` has the number of events of each, and
+/// `ordinals` the rank of each event among them. Returns the new heads; none if nothing was
+/// written.
+pub(super) async fn append_new_to_several(
     statements: SingleStatements<'_>,
     events: &[(ExperimentId, NewEvent)],
     ordinals: Vec<i64>,
     added: &BTreeMap<ExperimentId, i64>,
     recorded_at: i64,
 ) -> Result<BTreeMap<ExperimentId, i64>, StoreError> {
-    let entries = events.iter().map(|(experiment, new)| (*experiment, new.nonce, &new.event));
-    let rows: Vec<(i64, i64)> =
-        sqlx::query_as_with(APPEND_NEW, arguments(entries, ordinals, recorded_at)?)
-            .bind(added.keys().copied().collect::<Vec<i64>>())
-            .bind(added.values().copied().collect::<Vec<i64>>())
-            .fetch_all(statements)
-            .await?;
+    let experiments: Vec<_> = events.iter().map(|(experiment, _)| *experiment).collect();
+    let entries = events.iter().map(|(_, new)| (new.nonce, &new.event));
+    let arguments = arguments(experiments, entries, ordinals, recorded_at)?;
+    let rows: Vec<(i64, i64)> = sqlx::query_as_with(APPEND_TO_SEVERAL, arguments)
+        .bind(added.keys().copied().collect::<Vec<i64>>())
+        .bind(added.values().copied().collect::<Vec<i64>>())
+        .fetch_all(statements)
+        .await?;
     Ok(rows.into_iter().collect())
 }
 
-/// Write log entries; their experiments' heads stay as they are.
+/// Write log entries of one experiment; its head stays as it is.
 pub(super) async fn insert_entries(
     transaction: &mut PgTransaction<'_>,
     entries: &[NewEntry<'_>],
     recorded_at: i64,
 ) -> Result<(), StoreError> {
-    write_entries(transaction, entries, &BTreeMap::new(), recorded_at).await
+    let Some(first) = entries.first() else { return Ok(()) };
+    let arguments =
+        arguments(first.experiment, events_of(entries), positions_of(entries)?, recorded_at)?;
+    sqlx::query_with(INSERT_ENTRIES, arguments).execute(transaction).await?;
+    Ok(())
 }
 
-/// Write log entries and set the heads of their experiments.
+/// Write log entries above the locked heads of their experiments, and move these to `heads`.
 pub(super) async fn write_entries(
     transaction: &mut PgTransaction<'_>,
     entries: &[NewEntry<'_>],
     heads: &BTreeMap<ExperimentId, u64>,
     recorded_at: i64,
 ) -> Result<(), StoreError> {
-    let positions = entries
-        .iter()
-        .map(|entry| to_column("position", entry.position))
-        .collect::<Result<Vec<i64>, _>>()?;
-    let (experiments, heads) = head_columns(heads)?;
-    let entries = entries.iter().map(|entry| (entry.experiment, entry.nonce, entry.event));
-    sqlx::query_with(WRITE_ENTRIES, arguments(entries, positions, recorded_at)?)
-        .bind(experiments)
+    if let Some((experiment, head)) = single_head(heads)? {
+        let ordinals = (1..).take(entries.len()).collect();
+        let moved =
+            append_new(transaction, experiment, events_of(entries), ordinals, recorded_at).await?;
+        return match moved {
+            Some(moved) if moved == head => Ok(()),
+            moved => Err(StoreError::Corrupt(format!(
+                "the head of experiment {experiment} is {moved:?} after an append to {head}"
+            ))),
+        };
+    }
+    let experiments: Vec<_> = entries.iter().map(|entry| entry.experiment).collect();
+    let (ids, heads) = head_columns(heads)?;
+    let arguments =
+        arguments(experiments, events_of(entries), positions_of(entries)?, recorded_at)?;
+    sqlx::query_with(WRITE_ENTRIES_OF_SEVERAL, arguments)
+        .bind(ids)
         .bind(heads)
         .execute(transaction)
         .await?;
@@ -248,13 +192,44 @@ pub(super) async fn copy_entries(
     heads: &BTreeMap<ExperimentId, u64>,
     recorded_at: i64,
 ) -> Result<(), StoreError> {
-    let (experiments, heads) = head_columns(heads)?;
     let rows = copy::rows(entries, recorded_at)?;
     let mut copy = transaction.connection().copy_in_raw(COPY_ENTRIES).await?;
     copy.send(rows).await?;
     copy.finish().await?;
-    sqlx::query(MOVE_HEADS).bind(experiments).bind(heads).execute(transaction).await?;
+    let query = match single_head(heads)? {
+        Some((experiment, head)) => sqlx::query(MOVE_HEAD).bind(experiment).bind(head),
+        None => {
+            let (experiments, heads) = head_columns(heads)?;
+            sqlx::query(MOVE_HEADS).bind(experiments).bind(heads)
+        }
+    };
+    query.execute(transaction).await?;
     Ok(())
+}
+
+/// The experiment that all of these are, if there is exactly one.
+fn single(mut experiments: impl Iterator<Item = ExperimentId>) -> Option<ExperimentId> {
+    let first = experiments.next()?;
+    experiments.all(|experiment| experiment == first).then_some(first)
+}
+
+/// The experiment and its head, if there is exactly one.
+fn single_head(
+    heads: &BTreeMap<ExperimentId, u64>,
+) -> Result<Option<(ExperimentId, i64)>, StoreError> {
+    let mut heads = heads.iter();
+    match (heads.next(), heads.next()) {
+        (Some((experiment, head)), None) => Ok(Some((*experiment, to_column("head", *head)?))),
+        _ => Ok(None),
+    }
+}
+
+fn events_of<'a>(entries: &'a [NewEntry<'a>]) -> impl Iterator<Item = (Nonce, &'a Event)> {
+    entries.iter().map(|entry| (entry.nonce, entry.event))
+}
+
+fn positions_of(entries: &[NewEntry<'_>]) -> Result<Vec<i64>, StoreError> {
+    entries.iter().map(|entry| to_column("position", entry.position)).collect()
 }
 
 fn head_columns(heads: &BTreeMap<ExperimentId, u64>) -> Result<(Vec<i64>, Vec<i64>), StoreError> {
@@ -263,19 +238,19 @@ fn head_columns(heads: &BTreeMap<ExperimentId, u64>) -> Result<(Vec<i64>, Vec<i6
     Ok((heads.keys().copied().collect(), positions))
 }
 
-/// The first 14 arguments of the statements that write entries: an array for each column, and the
-/// time of recording.
-fn arguments<'a>(
-    entries: impl Iterator<Item = (ExperimentId, Nonce, &'a Event)>,
+/// The first 14 arguments of the statements that write entries: the experiment, or that of each
+/// entry; an array for each column; and the time of recording.
+fn arguments<'a, Experiments>(
+    experiments: Experiments,
+    entries: impl Iterator<Item = (Nonce, &'a Event)>,
     places: Vec<i64>,
     recorded_at: i64,
-) -> Result<PgArguments, StoreError> {
-    let (mut experiments, mut nonces, mut columns) = (Vec::new(), Vec::new(), Vec::new());
-    for (experiment, nonce, event) in entries {
-        experiments.push(experiment);
-        nonces.push(Uuid::from_u128(nonce));
-        columns.push(EventColumns::from(event));
-    }
+) -> Result<PgArguments, StoreError>
+where
+    Experiments: for<'q> Encode<'q, Postgres> + Type<Postgres>,
+{
+    let (nonces, mut columns): (Vec<_>, Vec<_>) =
+        entries.map(|(nonce, event)| (Uuid::from_u128(nonce), EventColumns::from(event))).unzip();
     let details: Vec<Option<String>> =
         columns.iter_mut().map(|event| event.detail.take()).collect();
     fn column<T>(columns: &[EventColumns], of: impl Fn(&EventColumns) -> T) -> Vec<T> {

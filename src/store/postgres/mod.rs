@@ -6,6 +6,9 @@
 //! notified of the logs that have grown. A notification can be lost, so a replica must also poll
 //! ([`ExperimentLog::heads`](super::ExperimentLog::heads)).
 //!
+//! A database can be distributed by experiment over several nodes ([`distribute`]). Each statement
+//! says in its list what it reaches there ([`statements`]).
+//!
 //! Sessions are set up so that a commit is durable whatever the server's default, and so that every
 //! wait ends: for a lock, for a statement, and for a server that no longer responds. Behind a
 //! pooler that does not keep sessions, each transaction is set up so ([`pool_mode`]).
@@ -13,7 +16,9 @@
 mod append;
 mod copy;
 mod database;
+mod distribute;
 mod entries;
+mod layout;
 mod listener;
 mod migration_watch;
 mod notifier;
@@ -22,6 +27,7 @@ mod pool_mode;
 mod pooler;
 mod repeat_guard;
 mod sessions;
+mod statements;
 mod store;
 mod traits;
 

@@ -8,8 +8,9 @@ use sqlx::{ConnectOptions as _, Connection, Executor, PgConnection, PgPool};
 use super::pool_mode::PoolMode;
 use crate::store::StoreError;
 
-/// Most connections of one process that append.
-pub(super) const APPENDING: u32 = 3;
+/// Most connections of one process that append: as many as the engine's commits at the same time.
+/// Those of a plain database take one connection, or a few after a failure.
+pub(super) const APPENDING: u32 = 16;
 /// Most connections of one process for everything else.
 pub(super) const OTHER: u32 = 7;
 /// How long a call waits for a connection.

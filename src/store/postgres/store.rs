@@ -7,6 +7,7 @@ use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::OnceCell;
 
+use super::layout::{HAS_EXTENSION, IS_DISTRIBUTED, KnownLayout, Layout};
 use super::notifier::Notifier;
 use super::own_notices::OwnNotices;
 use super::pool_mode::{PgTransaction, PoolMode, SingleStatements};
@@ -38,6 +39,7 @@ pub(in crate::store) struct PostgresStore {
     pub(super) listening: Option<PgPool>,
     pub(super) own_notices: OwnNotices,
     pub(super) repeat_guard: RepeatGuard,
+    pub(super) layout: KnownLayout,
     notifier: Notifier,
 }
 
@@ -57,6 +59,7 @@ impl PostgresStore {
             listening: direct.clone().map(listening_pool),
             notifier: Notifier::start(pool.clone(), mode, own_notices.clone()),
             repeat_guard: RepeatGuard::default(),
+            layout: KnownLayout::default(),
             own_sessions: OnceCell::new(),
             options,
             mode,
@@ -80,6 +83,24 @@ impl PostgresStore {
     /// transaction of the driver.
     pub(super) async fn begin(&self) -> Result<Box<PgTransaction<'static>>, StoreError> {
         Ok(Box::new(PgTransaction::begin(&self.pool, self.mode).await?))
+    }
+
+    /// The layout; the first call asks the database.
+    pub(super) async fn layout(&self) -> Result<Layout, StoreError> {
+        match self.layout.known() {
+            Some(layout) => Ok(layout),
+            None => self.ask_layout().await,
+        }
+    }
+
+    /// Ask the database for its layout: it may have been distributed by another process.
+    pub(super) async fn ask_layout(&self) -> Result<Layout, StoreError> {
+        let extended = sqlx::query_scalar(HAS_EXTENSION).fetch_one(self.readers()).await?;
+        let distributed =
+            extended && sqlx::query_scalar(IS_DISTRIBUTED).fetch_one(self.readers()).await?;
+        let layout = if distributed { Layout::ByExperiment } else { Layout::Whole };
+        self.layout.learn(layout);
+        Ok(layout)
     }
 
     /// Notify other processes that the log of an experiment has grown to `head`.

@@ -2,21 +2,16 @@
 
 use super::entries::insert_entries;
 use super::pool_mode::PgTransaction;
+use super::statements::{LOCK_EXPERIMENT, LOCK_SIGNING_KEYS};
 use super::store::PostgresStore;
 use crate::store::StoreError;
-use crate::store::sql::statements::experiment_columns;
 use crate::store::sql::{implement_audit_log, implement_experiment_log, implement_key_store};
 
 implement_audit_log!(PostgresStore, PgTransaction<'_>);
 implement_key_store!(PostgresStore);
-implement_experiment_log!(PostgresStore);
+implement_experiment_log!(PostgresStore, PgTransaction<'_>);
 
-const LOCK_EXPERIMENT: &str =
-    concat!("select ", experiment_columns!(), " from experiment where id = $1 for no key update");
-
-/// "If there is no key yet" cannot be a constraint, so only one process at a time may check and
-/// add.
 async fn lock_signing_keys(connection: &mut PgTransaction<'_>) -> Result<(), StoreError> {
-    sqlx::query("lock table signing_key in share row exclusive mode").execute(connection).await?;
+    sqlx::query(LOCK_SIGNING_KEYS).execute(connection).await?;
     Ok(())
 }

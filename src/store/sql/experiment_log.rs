@@ -9,7 +9,7 @@ pub(in crate::store) const PRUNE_STEP: i64 = 10_000;
 /// Implement `ExperimentLog` for a store. Needs [`implement_audit_log`](super::implement_audit_log)
 /// in the same module.
 macro_rules! implement_experiment_log {
-    ($Store:ty) => {
+    ($Store:ty, $Connection:ty) => {
         const _: () = {
             use $crate::store::append_plan::NewEntry;
             use $crate::store::sql::experiment_log::{PRUNE_STEP, READ_BULK_FROM};
@@ -18,10 +18,33 @@ macro_rules! implement_experiment_log {
             use $crate::store::sql::rows::{ExperimentRow, SnapshotRow, records, status_name};
             use $crate::store::sql::statements;
             use $crate::store::{
-                Appended, AuditNote, Change, Changed, Created, EntryChunks, ExperimentId,
-                ExperimentLog, ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment,
-                Nonce, Notices, Snapshot, StoreError,
+                AppendUnit, Appended, AuditNote, Change, Changed, Created, EntryChunks,
+                ExperimentId, ExperimentLog, ExperimentRecord, Head, Imported, LogEntry, NewEvent,
+                NewExperiment, Nonce, Notices, Snapshot, StoreError, experiment_id,
             };
+
+            /// The experiment that had the name before `inserted`, the row of this transaction.
+            /// `None` without such a row: another name has the id.
+            async fn taken(
+                connection: &mut $Connection,
+                name: &str,
+                inserted: &Option<ExperimentRow>,
+            ) -> Result<Option<ExperimentRow>, StoreError> {
+                // a numbered experiment; none is added any more
+                let numbered = sqlx::query_as(statements::NUMBERED_EXPERIMENT)
+                    .bind(experiment_id(name))
+                    .bind(name)
+                    .fetch_optional(&mut *connection)
+                    .await?;
+                if numbered.is_some() || inserted.is_some() {
+                    return Ok(numbered);
+                }
+                Ok(sqlx::query_as(statements::EXPERIMENT)
+                    .bind(experiment_id(name))
+                    .bind(name)
+                    .fetch_optional(connection)
+                    .await?)
+            }
 
             #[async_trait::async_trait]
             impl ExperimentLog for $Store {
@@ -37,23 +60,16 @@ macro_rules! implement_experiment_log {
                                 .bind(&new.spec)
                                 .bind(new.seed.cast_signed())
                                 .bind(new.created_at)
+                                .bind(experiment_id(&new.name))
                                 .fetch_optional(&mut *transaction)
                                 .await?;
-                        let result = match created {
-                            Some(row) => {
-                                add_notes(&mut transaction, &new.audit).await?;
-                                Created::New(row.try_into()?)
-                            }
-                            None => {
-                                let row: ExperimentRow = sqlx::query_as(statements::EXPERIMENT)
-                                    .bind(&new.name)
-                                    .fetch_one(&mut *transaction)
-                                    .await?;
-                                Created::Taken(row.try_into()?)
-                            }
-                        };
+                        if let Some(taken) = taken(&mut transaction, &new.name, &created).await? {
+                            return Ok(Created::Taken(taken.try_into()?));
+                        }
+                        let Some(created) = created else { return Ok(Created::Collision) };
+                        add_notes(&mut transaction, &new.audit).await?;
                         transaction.commit().await?;
-                        Ok(result)
+                        Ok(Created::New(created.try_into()?))
                     })
                     .await
                 }
@@ -63,11 +79,18 @@ macro_rules! implement_experiment_log {
                     name: &str,
                 ) -> Result<Option<ExperimentRecord>, StoreError> {
                     self.attempt(move || async move {
-                        let row: Option<ExperimentRow> = sqlx::query_as(statements::EXPERIMENT)
-                            .bind(name)
-                            .fetch_optional(self.readers())
-                            .await?;
-                        row.map(TryInto::try_into).transpose()
+                        let id = experiment_id(name);
+                        for statement in [statements::EXPERIMENT, statements::NUMBERED_EXPERIMENT] {
+                            let row: Option<ExperimentRow> = sqlx::query_as(statement)
+                                .bind(id)
+                                .bind(name)
+                                .fetch_optional(self.readers())
+                                .await?;
+                            if let Some(row) = row {
+                                return row.try_into().map(Some);
+                            }
+                        }
+                        Ok(None)
                     })
                     .await
                 }
@@ -150,6 +173,10 @@ macro_rules! implement_experiment_log {
                         Ok(Changed::Done(after))
                     })
                     .await
+                }
+
+                fn append_unit(&self, experiment: ExperimentId) -> AppendUnit {
+                    self.unit_of(experiment)
                 }
 
                 async fn append(
@@ -319,15 +346,13 @@ macro_rules! implement_experiment_log {
                             .bind(record.archived_at)
                             .bind(to_column("pruned_to", record.pruned_to)?)
                             .bind(&record.interleaving)
+                            .bind(experiment_id(&record.name))
                             .fetch_optional(&mut *transaction)
                             .await?;
-                    let Some(imported) = imported else {
-                        let row: ExperimentRow = sqlx::query_as(statements::EXPERIMENT)
-                            .bind(&record.name)
-                            .fetch_one(&mut *transaction)
-                            .await?;
-                        return Ok(Imported::Taken(row.try_into()?));
-                    };
+                    if let Some(taken) = taken(&mut transaction, &record.name, &imported).await? {
+                        return Ok(Imported::Taken(taken.try_into()?));
+                    }
+                    let Some(imported) = imported else { return Ok(Imported::Collision) };
                     let imported = ExperimentRecord::try_from(imported)?;
                     if let Some(base) = base {
                         sqlx::query(statements::SAVE_SNAPSHOT)

@@ -13,6 +13,7 @@
 //! | `begin` | begins a transaction that writes |
 //! | `readers`, `writers` | the pools for single statements |
 //! | `read_heads`, `read_bulk`, `find_entries`, `append_events` | access to the log, in SQL of its own |
+//! | `unit_of` | the unit of an experiment |
 //! | `open_listener`, `announce` | receive and send notices |
 //!
 //! Names in that module:
@@ -28,6 +29,7 @@ pub(super) mod experiment_log;
 mod key_store;
 pub(super) mod log_row;
 pub(super) mod numbers;
+pub(super) mod reach;
 pub(super) mod rows;
 pub(super) mod statements;
 pub(super) mod table_row;

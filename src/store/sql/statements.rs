@@ -1,4 +1,6 @@
-//! The statements that read alike in both databases.
+//! The statements that read alike in both databases, and what each reaches in a distributed one.
+
+use super::reach::statements;
 
 /// The columns of [`ExperimentRow`](super::rows::ExperimentRow), for a `select` or a `returning`.
 macro_rules! experiment_columns {
@@ -16,112 +18,118 @@ macro_rules! log_columns {
 }
 pub(in crate::store) use {experiment_columns, log_columns};
 
-pub const MIGRATIONS: &str =
-    "select version, checksum, description from _sqlx_migrations where success order by version";
+statements! {
+    Coordinator MIGRATIONS =
+        "select version, checksum, description from _sqlx_migrations where success order by version";
 
-pub const EXPERIMENT: &str =
-    concat!("select ", experiment_columns!(), " from experiment where name = $1");
-pub const EXPERIMENTS: &str = concat!(
-    "select ",
-    experiment_columns!(),
-    " from experiment where archived_at_ms is null order by name limit $1"
-);
-pub const EXPERIMENTS_AFTER: &str = concat!(
-    "select ",
-    experiment_columns!(),
-    " from experiment where archived_at_ms is null and name > $1 order by name limit $2"
-);
-pub const NAMES: &str = "select name from experiment where name > $1 order by name limit $2";
-pub const CREATE_EXPERIMENT: &str = concat!(
-    "insert into experiment
-         (name, spec, seed, status, version, head, created_at_ms, updated_at_ms)
-     values ($1, $2, $3, 'running', 1, 0, $4, $4) on conflict (name) do nothing returning ",
-    experiment_columns!()
-);
-/// `$6` is the version before the change: a row with another version is not touched.
-pub const CHANGE_EXPERIMENT: &str = "update experiment
-     set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, interleaving = $7,
-         spec = $8, version = version + 1, head = head + 1
-     where id = $5 and version = $6";
-pub const IMPORT_EXPERIMENT: &str = concat!(
-    "insert into experiment
-         (name, spec, seed, status, winner, version, head, created_at_ms, updated_at_ms,
-          archived_at_ms, pruned_to, interleaving)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-     on conflict (name) do nothing returning ",
-    experiment_columns!()
-);
+    /// The id first: it leads to the row, and in a distributed database to its shard.
+    Experiment EXPERIMENT =
+        concat!("select ", experiment_columns!(), " from experiment where id = $1 and name = $2");
+    /// An experiment that an earlier version numbered; `$1` is the id of the name.
+    Experiments NUMBERED_EXPERIMENT =
+        concat!("select ", experiment_columns!(), " from experiment where name = $2 and id <> $1");
+    Experiments EXPERIMENTS = concat!(
+        "select ",
+        experiment_columns!(),
+        " from experiment where archived_at_ms is null order by name limit $1"
+    );
+    Experiments EXPERIMENTS_AFTER = concat!(
+        "select ",
+        experiment_columns!(),
+        " from experiment where archived_at_ms is null and name > $1 order by name limit $2"
+    );
+    Experiments NAMES = "select name from experiment where name > $1 order by name limit $2";
+    Experiment CREATE_EXPERIMENT = concat!(
+        "insert into experiment
+             (id, name, spec, seed, status, version, head, created_at_ms, updated_at_ms)
+         values ($5, $1, $2, $3, 'running', 1, 0, $4, $4) on conflict do nothing returning ",
+        experiment_columns!()
+    );
+    /// `$6` is the version before the change: a row with another version is not touched.
+    Experiment CHANGE_EXPERIMENT = "update experiment
+         set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, interleaving = $7,
+             spec = $8, version = version + 1, head = head + 1
+         where id = $5 and version = $6";
+    Experiment IMPORT_EXPERIMENT = concat!(
+        "insert into experiment
+             (name, spec, seed, status, winner, version, head, created_at_ms, updated_at_ms,
+              archived_at_ms, pruned_to, interleaving, id)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+         on conflict do nothing returning ",
+        experiment_columns!()
+    );
 
-pub const READ: &str = concat!(
-    "select ",
-    log_columns!(),
-    " from log where experiment_id = $1 and position > $2 order by position limit $3"
-);
-/// Checks the conditions of pruning under the row's lock: they may have changed since the caller
-/// checked them.
-pub const PRUNE: &str = "update experiment set pruned_to = $2
-     where id = $1 and pruned_to <= $2 and head >= $2
-       and (status = 'concluded' or archived_at_ms is not null)
-       and exists (
-           select 1 from snapshot where experiment_id = $1 and format = $3 and position >= $2
-       )";
-pub const FIRST_POSITION: &str =
-    "select position from log where experiment_id = $1 order by position limit 1";
-pub const DELETE_ENTRIES: &str = "delete from log where experiment_id = $1 and position <= $2";
+    Experiment READ = concat!(
+        "select ",
+        log_columns!(),
+        " from log where experiment_id = $1 and position > $2 order by position limit $3"
+    );
+    /// Checks the conditions of pruning under the row's lock: they may have changed since the
+    /// caller checked them.
+    Experiment PRUNE = "update experiment set pruned_to = $2
+         where id = $1 and pruned_to <= $2 and head >= $2
+           and (status = 'concluded' or archived_at_ms is not null)
+           and exists (
+               select 1 from snapshot where experiment_id = $1 and format = $3 and position >= $2
+           )";
+    Experiment FIRST_POSITION =
+        "select position from log where experiment_id = $1 order by position limit 1";
+    Experiment DELETE_ENTRIES = "delete from log where experiment_id = $1 and position <= $2";
 
-pub const SAVE_SNAPSHOT: &str =
-    "insert into snapshot (experiment_id, format, position, state, created_at_ms)
-     select $1, $2, $3, $4, $5
-     where exists (select 1 from experiment where id = $1 and head >= $3)
-     on conflict (experiment_id, format, position) do update
-     set state = excluded.state, created_at_ms = excluded.created_at_ms";
-/// Deletes the snapshots that one at position `$3` replaces, and those above the log's head.
-pub const DELETE_SNAPSHOTS: &str =
-    "delete from snapshot where experiment_id = $1 and format = $2 and exists (
-         select 1 from experiment
-         where id = $1 and (snapshot.position > head or (snapshot.position < $3 and $3 <= head))
-     )";
-pub const NEWEST_SNAPSHOT: &str =
-    "select experiment_id, format, position, state, created_at_ms from snapshot
-     where experiment_id = $1 and format = $2 order by position desc limit 1";
-pub const SNAPSHOTS: &str =
-    "select experiment_id, format, position, state, created_at_ms from snapshot
-     where experiment_id = $1 order by format, position";
+    Experiment SAVE_SNAPSHOT =
+        "insert into snapshot (experiment_id, format, position, state, created_at_ms)
+         select $1, $2, $3, $4, $5
+         where exists (select 1 from experiment where id = $1 and head >= $3)
+         on conflict (experiment_id, format, position) do update
+         set state = excluded.state, created_at_ms = excluded.created_at_ms";
+    /// Deletes the snapshots that one at position `$3` replaces, and those above the log's head.
+    Experiment DELETE_SNAPSHOTS =
+        "delete from snapshot where experiment_id = $1 and format = $2 and exists (
+             select 1 from experiment
+             where id = $1 and (snapshot.position > head or (snapshot.position < $3 and $3 <= head))
+         )";
+    Experiment NEWEST_SNAPSHOT =
+        "select experiment_id, format, position, state, created_at_ms from snapshot
+         where experiment_id = $1 and format = $2 order by position desc limit 1";
+    Experiment SNAPSHOTS =
+        "select experiment_id, format, position, state, created_at_ms from snapshot
+         where experiment_id = $1 order by format, position";
 
-pub const SIGNING_KEYS: &str = "select id, secret, created_at_ms, active_from_ms from signing_key
-     order by active_from_ms desc, created_at_ms desc, id desc";
-pub const ENSURE_SIGNING_KEY: &str =
-    "insert into signing_key (id, secret, created_at_ms, active_from_ms)
-     select $1, $2, $3, $4 where not exists (select 1 from signing_key)";
-pub const ADD_SIGNING_KEY: &str =
-    "insert into signing_key (id, secret, created_at_ms, active_from_ms) values ($1, $2, $3, $4)";
-pub const REMOVE_SIGNING_KEY: &str = "delete from signing_key where id = $1";
+    Coordinator SIGNING_KEYS = "select id, secret, created_at_ms, active_from_ms from signing_key
+         order by active_from_ms desc, created_at_ms desc, id desc";
+    Coordinator ENSURE_SIGNING_KEY =
+        "insert into signing_key (id, secret, created_at_ms, active_from_ms)
+         select $1, $2, $3, $4 where not exists (select 1 from signing_key)";
+    Coordinator ADD_SIGNING_KEY =
+        "insert into signing_key (id, secret, created_at_ms, active_from_ms) values ($1, $2, $3, $4)";
+    Coordinator REMOVE_SIGNING_KEY = "delete from signing_key where id = $1";
 
-pub const API_KEYS: &str =
-    "select id, digest, name, scopes, experiments, replaces, created_at_ms, expires_at_ms,
-         revoked_at_ms, last_used_at_ms
-     from api_key order by id";
-pub const ADD_API_KEY: &str = "insert into api_key
-         (id, digest, name, scopes, experiments, replaces, created_at_ms, expires_at_ms)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)";
-pub const END_API_KEY: &str = "update api_key set expires_at_ms = $2
-     where id = $1 and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > $2)";
-pub const REVOKE_API_KEY: &str =
-    "update api_key set revoked_at_ms = $2 where id = $1 and revoked_at_ms is null";
-pub const NOTE_KEY_USE: &str = "update api_key set last_used_at_ms = $2
-     where id = $1 and (last_used_at_ms is null or last_used_at_ms < $2)";
+    Coordinator API_KEYS =
+        "select id, digest, name, scopes, experiments, replaces, created_at_ms, expires_at_ms,
+             revoked_at_ms, last_used_at_ms
+         from api_key order by id";
+    Coordinator ADD_API_KEY = "insert into api_key
+             (id, digest, name, scopes, experiments, replaces, created_at_ms, expires_at_ms)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)";
+    Coordinator END_API_KEY = "update api_key set expires_at_ms = $2
+         where id = $1 and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > $2)";
+    Coordinator REVOKE_API_KEY =
+        "update api_key set revoked_at_ms = $2 where id = $1 and revoked_at_ms is null";
+    Coordinator NOTE_KEY_USE = "update api_key set last_used_at_ms = $2
+         where id = $1 and (last_used_at_ms is null or last_used_at_ms < $2)";
 
-pub const ENDED_SESSIONS: &str = "select id from ended_session";
-pub const END_SESSION: &str = "insert into ended_session (id, expires_at_ms) values ($1, $2)
-     on conflict (id) do nothing";
-pub const FORGET_ENDED_SESSIONS: &str = "delete from ended_session where expires_at_ms < $1";
+    Coordinator ENDED_SESSIONS = "select id from ended_session";
+    Coordinator END_SESSION = "insert into ended_session (id, expires_at_ms) values ($1, $2)
+         on conflict (id) do nothing";
+    Coordinator FORGET_ENDED_SESSIONS = "delete from ended_session where expires_at_ms < $1";
 
-pub const ADD_AUDIT: &str =
-    "insert into audit (at_ms, who, what, subject, experiment, before, after, request_id, once)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (once) do nothing";
-pub const AUDIT: &str =
-    "select id, at_ms, who, what, subject, experiment, before, after, request_id from audit
-     where id < $1 order by id desc limit $2";
-pub const AUDIT_OF_EXPERIMENT: &str =
-    "select id, at_ms, who, what, subject, experiment, before, after, request_id from audit
-     where id < $1 and experiment = $3 order by id desc limit $2";
+    Coordinator ADD_AUDIT =
+        "insert into audit (at_ms, who, what, subject, experiment, before, after, request_id, once)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (once) do nothing";
+    Coordinator AUDIT =
+        "select id, at_ms, who, what, subject, experiment, before, after, request_id from audit
+         where id < $1 order by id desc limit $2";
+    Coordinator AUDIT_OF_EXPERIMENT =
+        "select id, at_ms, who, what, subject, experiment, before, after, request_id from audit
+         where id < $1 and experiment = $3 order by id desc limit $2";
+}

@@ -15,7 +15,9 @@ use crate::store::sql::log_row::{EventColumns, LogRow, in_order_of};
 use crate::store::sql::numbers::to_column;
 use crate::store::sql::rows::{HeadRow, ascending, records};
 use crate::store::sql::statements::{experiment_columns, log_columns};
-use crate::store::{Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError};
+use crate::store::{
+    AppendUnit, Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError,
+};
 
 /// Needs no lock of its own: a transaction that writes is the only one.
 pub(super) const LOCK_EXPERIMENT: &str =
@@ -53,6 +55,11 @@ const READ_BULK: &str = "
     from (select * from log where experiment_id = $1 and position > $2 order by position limit $3)";
 
 impl SqliteStore {
+    /// All experiments are in one file.
+    pub(super) fn unit_of(&self, _experiment: ExperimentId) -> AppendUnit {
+        AppendUnit::default()
+    }
+
     pub(super) async fn read_heads(
         &self,
         experiments: &[ExperimentId],

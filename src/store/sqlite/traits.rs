@@ -9,7 +9,7 @@ use crate::store::sql::{implement_audit_log, implement_experiment_log, implement
 
 implement_audit_log!(SqliteStore, SqliteConnection);
 implement_key_store!(SqliteStore);
-implement_experiment_log!(SqliteStore);
+implement_experiment_log!(SqliteStore, SqliteConnection);
 
 /// Does nothing: only one transaction writes at a time.
 async fn lock_signing_keys(_connection: &mut SqliteConnection) -> Result<(), StoreError> {

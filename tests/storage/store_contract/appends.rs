@@ -17,6 +17,22 @@ on_all_databases! {
     concurrent_events_of_two_processes_all_count
 }
 
+/// Every unit has a transaction of its own there.
+mod distributed {
+    use crate::support::fresh_distributed_database;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn appends_of_every_size_match_a_model() {
+        super::appends_of_every_size_match_a_model(fresh_distributed_database().await).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn concurrent_events_of_two_processes_all_count() {
+        super::concurrent_events_of_two_processes_all_count(fresh_distributed_database().await)
+            .await;
+    }
+}
+
 /// Logs as plain lists.
 #[derive(Default)]
 struct Model {

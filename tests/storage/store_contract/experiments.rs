@@ -13,6 +13,9 @@ on_all_databases! {
     experiments_are_listed_by_the_bytes_of_their_names
     every_name_is_listed
     strings_round_trip
+    the_id_of_an_experiment_is_computed_from_its_name
+    a_numbered_experiment_keeps_its_number_and_its_name
+    a_name_whose_id_another_experiment_has_is_refused
 }
 
 async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase) {
@@ -254,4 +257,51 @@ async fn strings_round_trip(database: TestDatabase) {
     store.create_experiment(&new).await.unwrap();
     assert_eq!(store.experiment("long").await.unwrap().unwrap().spec, long);
     assert_eq!(store.experiments(None, 100).await.unwrap().len(), strings.len() + 1);
+}
+
+async fn the_id_of_an_experiment_is_computed_from_its_name(database: TestDatabase) {
+    let store = database.store().await;
+    for name in ["one", "two", "\u{e9}"] {
+        assert_eq!(create(&store, name).await.id, experiment_id(name));
+    }
+    let record = ExperimentRecord { name: "three".into(), ..create(&store, "four").await };
+    let mut no_entries = std::iter::empty();
+    let imported = store.import(&record, None, &mut no_entries, None).await.unwrap();
+    assert_eq!(
+        imported,
+        Imported::New(ExperimentRecord { id: experiment_id("three"), ..record.clone() })
+    );
+}
+
+/// As an earlier version left it: numbered by the database.
+async fn a_numbered_experiment_keeps_its_number_and_its_name(database: TestDatabase) {
+    let store = database.store().await;
+    let created = create(&store, "old").await;
+    database.execute("update experiment set id = 7").await;
+    let old = ExperimentRecord { id: 7, ..created };
+    assert_eq!(store.experiment("old").await.unwrap(), Some(old.clone()));
+    let again = new_experiment("old");
+    assert_eq!(store.create_experiment(&again).await.unwrap(), Created::Taken(old.clone()));
+    let mut no_entries = std::iter::empty();
+    let imported = store.import(&old, None, &mut no_entries, None).await.unwrap();
+    assert_eq!(imported, Imported::Taken(old.clone()));
+    assert_eq!(store.experiment("new").await.unwrap(), None);
+    create(&store, "new").await;
+    assert_eq!(store.names("", 9).await.unwrap(), ["new", "old"]);
+    let appended = store.append(&[(7, new_event(1, 1))], NOW).await.unwrap();
+    assert_eq!(appended, [Appended::Recorded(1)]);
+    assert_eq!(whole_log(&store, 7).await.len(), 1);
+}
+
+async fn a_name_whose_id_another_experiment_has_is_refused(database: TestDatabase) {
+    let store = database.store().await;
+    let one = create(&store, "one").await;
+    database.execute("update experiment set name = 'two'").await;
+    assert_eq!(store.experiment("one").await.unwrap(), None);
+    let created = store.create_experiment(&new_experiment("one")).await.unwrap();
+    assert_eq!(created, Created::Collision);
+    let mut no_entries = std::iter::empty();
+    let imported = store.import(&one, None, &mut no_entries, None).await.unwrap();
+    assert_eq!(imported, Imported::Collision);
+    assert_eq!(store.names("", 9).await.unwrap(), ["two"]);
 }

@@ -26,17 +26,14 @@ pub fn new_event(nonce: Nonce, number: u64) -> NewEvent {
     NewEvent::new(nonce, outcome(number))
 }
 
+pub fn new_experiment(name: &str) -> NewExperiment {
+    NewExperiment { name: name.into(), spec: "{}".into(), seed: 1, created_at: NOW, audit: None }
+}
+
 pub async fn create(store: &SharedStore, name: &str) -> ExperimentRecord {
-    let new = NewExperiment {
-        name: name.into(),
-        spec: "{}".into(),
-        seed: 1,
-        created_at: NOW,
-        audit: None,
-    };
-    match store.create_experiment(&new).await.unwrap() {
+    match store.create_experiment(&new_experiment(name)).await.unwrap() {
         Created::New(record) => record,
-        Created::Taken(record) => panic!("{record:?} exists"),
+        other => panic!("{other:?}"),
     }
 }
 

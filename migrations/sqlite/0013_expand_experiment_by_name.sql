@@ -1,0 +1,2 @@
+-- Nothing: the name is unique here and has an index.
+select 1;

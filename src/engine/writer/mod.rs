@@ -1,0 +1,107 @@
+//! Group commit. A task appends all events that arrived during the last commit, in one
+//! transaction. Another task folds them and then replies to the callers.
+//!
+//! Each append unit of the store that has events has two such tasks
+//! ([`ExperimentLog::append_unit`](crate::store::ExperimentLog::append_unit)): all experiments of a
+//! plain database have two, and each experiment of a distributed one has its own. A node that
+//! hangs delays its own experiments only.
+
+mod commit;
+mod groups;
+mod submission;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use self::commit::{CommitSettings, Committer};
+use self::groups::{COMMITS_AT_ONCE, LANES_AT_ONCE, Unit};
+use self::submission::{Capacity, Submission};
+use crate::clock::SharedClock;
+use crate::engine::error::EngineError;
+use crate::engine::loaded::LoadedExperiment;
+use crate::engine::settings::EngineSettings;
+use crate::store::{AppendUnit, Appended, NewEvent, SharedStore};
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::trace;
+
+/// Appends events to logs.
+#[derive(Clone)]
+pub struct Writer {
+    commit: CommitSettings,
+    /// The queues of the units that have tasks.
+    queues: Arc<Mutex<HashMap<AppendUnit, mpsc::UnboundedSender<Submission>>>>,
+    /// Commits at the same time.
+    commits: Arc<Semaphore>,
+    /// Commits at the same time of experiments whose last commit failed.
+    lanes: Arc<Semaphore>,
+}
+
+impl Writer {
+    /// A writer. Its tasks start with the first events.
+    pub fn start(
+        store: SharedStore,
+        clock: SharedClock,
+        metrics: Arc<Metrics>,
+        settings: &EngineSettings,
+    ) -> Self {
+        let events_max = settings.queue_events_max.min(Semaphore::MAX_PERMITS);
+        let capacity =
+            Capacity { permits: Arc::new(Semaphore::new(events_max)), events_max, metrics };
+        Self {
+            commit: CommitSettings { store, clock, capacity, within: settings.commit_within },
+            queues: Arc::default(),
+            commits: Arc::new(Semaphore::new(COMMITS_AT_ONCE)),
+            lanes: Arc::new(Semaphore::new(LANES_AT_ONCE)),
+        }
+    }
+
+    /// Append `events` to the log of one experiment. Returns when they are durable and folded.
+    pub async fn append(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        events: Vec<NewEvent>,
+    ) -> Result<Vec<Appended>, EngineError> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let _part = trace::part("append");
+        let capacity = &self.commit.capacity;
+        let wanted = u32::try_from(events.len()).map_err(|_| EngineError::Overloaded)?;
+        let permits = Arc::clone(&capacity.permits)
+            .try_acquire_many_owned(wanted)
+            .map_err(|_| EngineError::Overloaded)?;
+        capacity.measure();
+        let (reply, answer) = oneshot::channel();
+        self.submit(Submission { loaded: Arc::clone(loaded), events, reply, _permits: permits });
+        answer.await.unwrap_or_else(|_| Err(EngineError::Internal("the writer has stopped".into())))
+    }
+
+    /// Queue a submission for its unit, whose tasks are started if there are none.
+    fn submit(&self, submission: Submission) {
+        let unit = self.commit.store.append_unit(submission.loaded.id);
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let submission = match queues.get(&unit) {
+            None => submission,
+            Some(queue) => match queue.send(submission) {
+                Ok(()) => return,
+                // the task was idle and has ended
+                Err(mpsc::error::SendError(submission)) => submission,
+            },
+        };
+        let (queue, submissions) = mpsc::unbounded_channel();
+        // cannot fail: the receiver is in this function
+        let _ = queue.send(submission);
+        if queues.len() == queues.capacity() {
+            queues.retain(|_, queue| !queue.is_closed());
+        }
+        queues.insert(unit, queue);
+        let unit = Unit::new(
+            Committer::start(self.commit.clone()),
+            Arc::clone(&self.commits),
+            Arc::clone(&self.lanes),
+        );
+        tokio::spawn(unit.run(submissions));
+    }
+}

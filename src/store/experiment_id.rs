@@ -1,0 +1,31 @@
+//! The id of an experiment, computed from its name.
+
+use sha2::{Digest as _, Sha256};
+
+use super::ExperimentId;
+
+/// Separates this use of the hash from others.
+const DOMAIN: &[u8] = b"rankduel experiment\0";
+
+/// The id of a new experiment with this name: the first 63 bits of a hash, never 0.
+///
+/// The id is the same in every database, so an experiment keeps it when it moves, and a database
+/// needs no sequence and no constraint over several experiments. Experiments of earlier versions
+/// were numbered, and keep their numbers.
+pub fn experiment_id(name: &str) -> ExperimentId {
+    let hash = Sha256::new().chain_update(DOMAIN).chain_update(name).finalize();
+    let bits = hash.iter().take(8).fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+    (bits >> 1).max(1).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// These ids are in databases: a change would lose their experiments.
+    #[test]
+    fn ids_never_change() {
+        assert_eq!(experiment_id("checkout"), 5_512_729_635_458_958_493);
+        assert_eq!(experiment_id(""), 5_286_817_970_788_183_916);
+    }
+}
