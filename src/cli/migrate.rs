@@ -15,19 +15,28 @@ pub(super) fn run(args: &StoreArgs) -> Result<(), CommandError> {
     logging::init("rankduel=warn", LogFormat::Auto)
         .map_err(|error| CommandError::Usage(error.to_string()))?;
     runtime()?.block_on(async {
-        let store = open_store(&args.database_url).await?;
-        let done = migrate(&*store).await;
+        let urls = args.database_urls();
+        let store = open_store(&urls).await?;
+        let done = migrate(&*store, urls.len() > 1).await;
         store.close().await;
-        println!("The {} database {}.", store.kind(), done?);
+        let which = match urls.len() {
+            1 => format!("The {} database", store.kind()),
+            many => format!("Each of the {many} databases"),
+        };
+        println!("{which} {}.", done?);
         Ok(())
     })
 }
 
-async fn migrate(store: &dyn Database) -> anyhow::Result<&'static str> {
+async fn migrate(store: &dyn Database, several: bool) -> anyhow::Result<&'static str> {
     match store.check().await {
         Ok(()) => Ok("already has the schema of this version; nothing was changed"),
-        Err(StoreError::Schema(_)) => {
-            store.migrate().await.context("the schema cannot be updated")?;
+        Err(error) if is_behind(&error, several) => {
+            let failed = match several {
+                true => "the databases cannot be made ready",
+                false => "the schema cannot be updated",
+            };
+            store.migrate().await.context(failed)?;
             store
                 .check()
                 .await
@@ -35,5 +44,14 @@ async fn migrate(store: &dyn Database) -> anyhow::Result<&'static str> {
             Ok("now has the schema of this version")
         }
         Err(other) => Err(other.into()),
+    }
+}
+
+/// Whether a migration can help: the schema is older, or `several` databases are not a set yet.
+fn is_behind(error: &StoreError, several: bool) -> bool {
+    match error.kind() {
+        StoreError::Schema(_) => true,
+        StoreError::Set(_) => several,
+        _ => false,
     }
 }

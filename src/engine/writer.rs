@@ -4,6 +4,9 @@
 //! An experiment whose row is locked, or whose part of a distributed database is down, must not
 //! fail the others. After a failed commit, each of its experiments has a lane of its own: a task
 //! that commits for this experiment alone, until that succeeds.
+//!
+//! Each database has a writer with tasks and a queue of its own, so that one which is slow or down
+//! delays none of the others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -26,24 +29,33 @@ const COMMIT_EVENTS_MAX: usize = 10_000;
 /// lanes which wait for a lock leave one to the others.
 const LANES_AT_ONCE: usize = 2;
 
+/// Events of an experiment that moves to another database wait for it for this long.
+const MOVING_FOR: Duration = Duration::from_secs(3);
+/// How often they try again.
+const MOVING_RETRY: Duration = Duration::from_millis(50);
+
 /// Appends events to logs.
 #[derive(Clone)]
 pub struct Writer {
-    queue: mpsc::UnboundedSender<Submission>,
+    store: SharedStore,
+    /// One for each database.
+    queues: Vec<mpsc::UnboundedSender<Submission>>,
     capacity: Capacity,
 }
 
-/// Capacity of the queue: one permit for each event.
+/// Capacity of the queues: one permit for each event.
 #[derive(Clone)]
 struct Capacity {
-    permits: Arc<Semaphore>,
+    permits: Arc<[Arc<Semaphore>]>,
     events_max: usize,
     metrics: Arc<Metrics>,
 }
 
 impl Capacity {
     fn measure(&self) {
-        self.metrics.queue_events.set((self.events_max - self.permits.available_permits()) as i64);
+        let free: usize = self.permits.iter().map(|permits| permits.available_permits()).sum();
+        let most = self.events_max * self.permits.len();
+        self.metrics.queue_events.set((most - free) as i64);
     }
 }
 
@@ -62,17 +74,22 @@ impl Writer {
         metrics: Arc<Metrics>,
         settings: &EngineSettings,
     ) -> Self {
-        let (queue, submissions) = mpsc::unbounded_channel();
         let events_max = settings.queue_events_max.min(Semaphore::MAX_PERMITS);
-        let capacity =
-            Capacity { permits: Arc::new(Semaphore::new(events_max)), events_max, metrics };
-        // a commit is folded while the next one is written
-        let (committed, folding) = mpsc::channel(1);
+        let permits = (0..store.databases()).map(|_| Arc::new(Semaphore::new(events_max)));
+        let capacity = Capacity { permits: permits.collect(), events_max, metrics };
         let within = settings.commit_within;
-        tokio::spawn(fold(Arc::clone(&store), within, Arc::clone(&capacity.metrics), folding));
-        let committer = Committer { store, clock, capacity: capacity.clone(), within, committed };
-        tokio::spawn(run(committer, submissions));
-        Self { queue, capacity }
+        let start_queue = |_| {
+            let (queue, submissions) = mpsc::unbounded_channel();
+            // a commit is folded while the next one is written
+            let (committed, folding) = mpsc::channel(1);
+            let (store, clock) = (Arc::clone(&store), Arc::clone(&clock));
+            tokio::spawn(fold(Arc::clone(&store), within, Arc::clone(&capacity.metrics), folding));
+            let capacity = capacity.clone();
+            tokio::spawn(run(Committer { store, clock, capacity, within, committed }, submissions));
+            queue
+        };
+        let queues = (0..store.databases()).map(start_queue).collect();
+        Self { store, queues, capacity }
     }
 
     /// Append `events` to the log of one experiment. Returns when they are durable and folded.
@@ -85,8 +102,28 @@ impl Writer {
             return Ok(Vec::new());
         }
         let _part = trace::part("append");
+        if self.queues.len() == 1 {
+            return self.append_once(loaded, events).await;
+        }
+        let started = Instant::now();
+        loop {
+            match self.append_once(loaded, events.clone()).await {
+                Err(EngineError::Moving(_)) if started.elapsed() < MOVING_FOR => {
+                    tokio::time::sleep(MOVING_RETRY).await;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn append_once(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        events: Vec<NewEvent>,
+    ) -> Result<Vec<Appended>, EngineError> {
+        let database = self.store.database_of(loaded.id);
         let wanted = u32::try_from(events.len()).map_err(|_| EngineError::Overloaded)?;
-        let permits = Arc::clone(&self.capacity.permits)
+        let permits = Arc::clone(&self.capacity.permits[database])
             .try_acquire_many_owned(wanted)
             .map_err(|_| EngineError::Overloaded)?;
         self.capacity.measure();
@@ -94,7 +131,7 @@ impl Writer {
         let submission =
             Submission { loaded: Arc::clone(loaded), events, reply, _permits: permits };
         let stopped = || EngineError::Internal("the writer has stopped".into());
-        self.queue.send(submission).map_err(|_| stopped())?;
+        self.queues[database].send(submission).map_err(|_| stopped())?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
@@ -316,9 +353,13 @@ async fn fold(
         fold_committed(&store, within, &metrics, &waiting, events, &appended, recorded_at).await;
         let mut appended = appended.into_iter();
         for waiting in waiting {
-            let own = appended.by_ref().take(waiting.events).collect();
+            let own: Vec<_> = appended.by_ref().take(waiting.events).collect();
+            let reply = match own.contains(&Appended::Frozen) {
+                true => Err(EngineError::Moving(waiting.loaded.name.clone())),
+                false => Ok(own),
+            };
             // the caller may have given up; its events stay in the log
-            let _ = waiting.reply.send(Ok(own));
+            let _ = waiting.reply.send(reply);
         }
     }
 }

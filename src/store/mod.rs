@@ -55,14 +55,16 @@ mod connect;
 mod error;
 mod experiment_id;
 mod keys;
+mod member;
 mod postgres;
 mod record;
 mod schema;
+mod sharded;
 mod sql;
 mod sqlite;
 mod traits;
 
-pub use audit::{AuditAuthor, AuditNote, AuditRecord};
+pub use audit::{AuditAuthor, AuditCursor, AuditNote, AuditPage, AuditRecord};
 pub use connect::{ConnectError, connect, connect_with};
 pub use error::{StoreError, in_time};
 pub use experiment_id::experiment_id;
@@ -71,6 +73,7 @@ pub use record::{
     Appended, Change, Changed, Created, ExperimentId, ExperimentRecord, Head, Imported, LogEntry,
     NewEvent, NewExperiment, Nonce, Notice, Snapshot,
 };
+pub use sharded::{DatabaseSet, MoveError, Moved};
 pub use traits::{
     AuditLog, Database, EntryChunks, ExperimentLog, KeyStore, Notices, SharedStore, Store,
 };

@@ -9,9 +9,9 @@ use async_trait::async_trait;
 
 use super::error::StoreError;
 use super::{
-    ApiKeyRecord, Appended, AuditNote, AuditRecord, Change, Changed, Created, ExperimentId,
-    ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notice, SessionId,
-    SigningKey, Snapshot,
+    ApiKeyRecord, Appended, AuditCursor, AuditNote, AuditPage, AuditRecord, Change, Changed,
+    Created, ExperimentId, ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment,
+    Nonce, Notice, SessionId, SigningKey, Snapshot,
 };
 
 /// A whole store.
@@ -82,8 +82,8 @@ pub trait ExperimentLog: Send + Sync {
         recorded_at: i64,
     ) -> Result<Changed, StoreError>;
 
-    /// Append events, of any number of experiments, in one transaction: all of them are kept or
-    /// none. Returns one result for each event, in the order given.
+    /// Append events, of any number of experiments, in one transaction for each database: all of
+    /// its events are kept or none. Returns one result for each event, in the order given.
     ///
     /// Each log stays dense and in the order given. A nonce counts once for each experiment, within
     /// the call and against the log. An event is too late once the log has the nonce of
@@ -131,6 +131,16 @@ pub trait ExperimentLog: Send + Sync {
     /// Listen to commits of other processes; own commits are left out. `None` if the database sends
     /// no notifications. A notice can be lost, so a caller also polls [`ExperimentLog::heads`].
     async fn listen(&self) -> Result<Option<Box<dyn Notices>>, StoreError>;
+
+    /// Number of databases. Each commits on its own, so each has a writer of its own.
+    fn databases(&self) -> usize {
+        1
+    }
+
+    /// The database that the experiment was last found in, from 0.
+    fn database_of(&self, _experiment: ExperimentId) -> usize {
+        0
+    }
 
     /// Delete the log entries up to position `to` of a concluded or archived experiment that has a
     /// snapshot of `format` at or above `to`. Returns `false`, and changes nothing, if one of these
@@ -225,13 +235,30 @@ pub trait AuditLog: Send + Sync {
     /// Add notes. A note whose `once` already exists is skipped.
     async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError>;
 
-    /// Entries before entry `before`, newest first, at most `limit`; of one experiment, if given.
+    /// Entries before entry `before`, newest first, at most `limit`; of one experiment, if given. Of
+    /// several databases, each has its own entry `before`.
     async fn audit(
         &self,
         experiment: Option<&str>,
         before: i64,
         limit: u32,
     ) -> Result<Vec<AuditRecord>, StoreError>;
+
+    /// At most `limit` entries after the page that ended at `after`, newest first; of one
+    /// experiment, if given. Entries that are added meanwhile do not move the pages.
+    async fn audit_page(
+        &self,
+        experiment: Option<&str>,
+        after: Option<&AuditCursor>,
+        limit: u32,
+    ) -> Result<AuditPage, StoreError> {
+        let before = after.map_or(i64::MAX, AuditCursor::id);
+        let mut records = self.audit(experiment, before, limit.saturating_add(1)).await?;
+        let more = records.len() > limit as usize;
+        records.truncate(limit as usize);
+        let last = records.last().filter(|_| more).map(|last| last.id);
+        Ok(AuditPage { records, next: last.map(AuditCursor::after) })
+    }
 }
 
 /// The database as such.
@@ -248,6 +275,12 @@ pub trait Database: Send + Sync {
 
     /// Check that the database responds and that its schema matches this program.
     async fn check(&self) -> Result<(), StoreError>;
+
+    /// [`Database::check`] of each database, with its name for messages. It can be empty if there is
+    /// one.
+    async fn check_each(&self) -> Vec<(String, Result<(), StoreError>)> {
+        vec![(String::new(), self.check().await)]
+    }
 
     /// Damage that the database itself finds in its files. Empty if it finds none or cannot check.
     async fn integrity(&self) -> Result<Vec<String>, StoreError>;

@@ -13,5 +13,6 @@ mod poolers;
 mod replicas;
 mod restart;
 mod retention;
+mod sets;
 mod simulation;
 mod store_contract;

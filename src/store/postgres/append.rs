@@ -83,7 +83,7 @@ impl PostgresStore {
         let ids = ascending(events.iter().map(|(experiment, _)| *experiment));
         let heads = lock_heads(&mut transaction, ids).await?;
         if check == Check::Skip
-            && (heads.iter().any(|head| head.archived)
+            && (heads.iter().any(|head| head.archived || head.frozen)
                 || events.iter().any(|(_, new)| new.superseded_by.is_some()))
         {
             transaction.rollback().await?;
@@ -140,8 +140,8 @@ impl OneStatement {
     }
 }
 
-/// Append events that are assumed to be new. `None`: one of their experiments does not exist or is
-/// archived, and nothing was written.
+/// Append events that are assumed to be new. `None`: one of their experiments does not exist, is
+/// archived or is frozen, and nothing was written.
 async fn append_at_once(
     statements: SingleStatements<'_>,
     events: &[(ExperimentId, NewEvent)],

@@ -11,24 +11,33 @@ use super::copy;
 use super::pool_mode::{PgTransaction, SingleStatements};
 use super::store::PostgresStore;
 use crate::events::Event;
-use crate::store::append_plan::NewEntry;
+use crate::store::append_plan::{NewEntry, copied};
 use crate::store::sql::log_row::{EventColumns, LogRow, in_order_of};
 use crate::store::sql::numbers::to_column;
 use crate::store::sql::rows::{HeadRow, ascending, records};
-use crate::store::sql::statements::log_columns;
+use crate::store::sql::statements::{is_present, log_columns};
 use crate::store::{ExperimentId, Head, LogEntry, NewEvent, Nonce, StoreError};
 
 /// From this many entries on, a copy is cheaper than a statement although it takes more round
 /// trips.
 pub(super) const COPY_FROM: usize = 256;
 
-const HEADS: &str = "select id, version, head, archived_at_ms is not null as archived
-     from experiment where id = any($1) order by id";
+macro_rules! select_heads {
+    () => {
+        concat!(
+            "select id, version, head, archived_at_ms is not null as archived,
+                 presence = 'frozen' as frozen
+             from experiment where id = any($1) and ",
+            is_present!(),
+            " order by id"
+        )
+    };
+}
+const HEADS: &str = select_heads!();
 
 /// Locks rows in the order of the result. `no key`: rows that only refer to an experiment do not
 /// wait.
-const LOCK_HEADS: &str = "select id, version, head, archived_at_ms is not null as archived
-     from experiment where id = any($1) order by id for no key update";
+const LOCK_HEADS: &str = concat!(select_heads!(), " for no key update");
 
 /// `offset 0` keeps the planner from merging the inner select: one index lookup for each nonce.
 const KNOWN_ENTRIES: &str = concat!(
@@ -62,11 +71,12 @@ macro_rules! entry_columns {
     };
 }
 
-/// Lock heads in order, write entries and move the heads, if every experiment exists and is not
-/// archived. A lock that had to wait reads the head as it is afterwards.
+/// Lock heads in order, write entries and move the heads, if every experiment exists and is neither
+/// archived nor frozen. A lock that had to wait reads the row as it is afterwards.
 const APPEND_NEW: &str = concat!(
     "with locked as materialized (
-         select id, head from experiment where id = any($15) and archived_at_ms is null
+         select id, head from experiment
+         where id = any($15) and archived_at_ms is null and presence = 'here'
          order by id for no key update
      ), open as materialized (
          select id, head from locked
@@ -140,8 +150,10 @@ impl PostgresStore {
         // a copy takes no parameters; these are numbers
         let statement = format!(
             "copy (select {} from log where experiment_id = {experiment} and position > {after} \
+             and exists (select 1 from experiment where id = {experiment} and {}) \
              order by position limit {limit}) to stdout (format binary)",
-            log_columns!()
+            log_columns!(),
+            is_present!()
         );
         let mut transaction = self.begin().await?;
         let mut stream = transaction.connection().copy_out_raw(&statement).await?;
@@ -249,11 +261,24 @@ pub(super) async fn copy_entries(
     recorded_at: i64,
 ) -> Result<(), StoreError> {
     let (experiments, heads) = head_columns(heads)?;
-    let rows = copy::rows(entries, recorded_at)?;
+    copy_in(transaction, copy::rows(entries.iter().map(|entry| (*entry, recorded_at)))?).await?;
+    sqlx::query(MOVE_HEADS).bind(experiments).bind(heads).execute(transaction).await?;
+    Ok(())
+}
+
+/// Write log entries that another database recorded.
+pub(super) async fn insert_copied(
+    transaction: &mut PgTransaction<'_>,
+    experiment: ExperimentId,
+    entries: &[LogEntry],
+) -> Result<(), StoreError> {
+    copy_in(transaction, copy::rows(copied(experiment, entries))?).await
+}
+
+async fn copy_in(transaction: &mut PgTransaction<'_>, rows: Vec<u8>) -> Result<(), StoreError> {
     let mut copy = transaction.connection().copy_in_raw(COPY_ENTRIES).await?;
     copy.send(rows).await?;
     copy.finish().await?;
-    sqlx::query(MOVE_HEADS).bind(experiments).bind(heads).execute(transaction).await?;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! The pools of a store in PostgreSQL, and how its calls run.
 
 use std::io;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use sqlx::PgPool;
@@ -39,6 +40,10 @@ pub(in crate::store) struct PostgresStore {
     pub(super) own_notices: OwnNotices,
     pub(super) repeat_guard: RepeatGuard,
     notifier: Notifier,
+    /// Host, port and database, for messages.
+    pub(super) place: String,
+    /// The set of databases that this process knows.
+    pub(super) epoch: AtomicI64,
 }
 
 impl PostgresStore {
@@ -58,6 +63,8 @@ impl PostgresStore {
             notifier: Notifier::start(pool.clone(), mode, own_notices.clone()),
             repeat_guard: RepeatGuard::default(),
             own_sessions: OnceCell::new(),
+            place: place(&options),
+            epoch: AtomicI64::new(0),
             options,
             mode,
             direct,
@@ -107,4 +114,13 @@ impl PostgresStore {
             Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message)).into())
         })
     }
+}
+
+/// Host, port and database of a URL.
+fn place(options: &PgConnectOptions) -> String {
+    let host = match options.get_socket() {
+        Some(socket) => socket.display().to_string(),
+        None => format!("{}:{}", options.get_host(), options.get_port()),
+    };
+    format!("{host}/{}", options.get_database().unwrap_or(options.get_username()))
 }

@@ -14,39 +14,70 @@ macro_rules! log_columns {
          first_left, answer, batch, ticket, chosen_at, issued_at_ms, detail"
     };
 }
-pub(in crate::store) use {experiment_columns, log_columns};
+/// Whether this database has the experiment. It does not while the experiment arrives from another
+/// database, nor once it has gone to one.
+macro_rules! is_present {
+    () => {
+        "presence in ('here', 'frozen')"
+    };
+}
+/// Whether this database has the experiment `$1`, for a statement that reads its log: the log of
+/// one that has gone is being deleted.
+macro_rules! has_experiment {
+    () => {
+        concat!("exists (select 1 from experiment where id = $1 and ", is_present!(), ")")
+    };
+}
+pub(in crate::store) use {experiment_columns, is_present, log_columns};
 
 pub const MIGRATIONS: &str =
     "select version, checksum, description from _sqlx_migrations where success order by version";
 
 /// The id first: it leads to the row, and in a distributed database to its shard.
-pub const EXPERIMENT: &str =
-    concat!("select ", experiment_columns!(), " from experiment where id = $1 and name = $2");
+pub const EXPERIMENT: &str = concat!(
+    "select ",
+    experiment_columns!(),
+    " from experiment where id = $1 and name = $2 and ",
+    is_present!()
+);
 /// An experiment that an earlier version numbered; `$1` is the id of the name.
-pub const NUMBERED_EXPERIMENT: &str =
-    concat!("select ", experiment_columns!(), " from experiment where name = $2 and id <> $1");
+pub const NUMBERED_EXPERIMENT: &str = concat!(
+    "select ",
+    experiment_columns!(),
+    " from experiment where name = $2 and id <> $1 and ",
+    is_present!()
+);
 pub const EXPERIMENTS: &str = concat!(
     "select ",
     experiment_columns!(),
-    " from experiment where archived_at_ms is null order by name limit $1"
+    " from experiment where archived_at_ms is null and ",
+    is_present!(),
+    " order by name limit $1"
 );
 pub const EXPERIMENTS_AFTER: &str = concat!(
     "select ",
     experiment_columns!(),
-    " from experiment where archived_at_ms is null and name > $1 order by name limit $2"
+    " from experiment where archived_at_ms is null and name > $1 and ",
+    is_present!(),
+    " order by name limit $2"
 );
-pub const NAMES: &str = "select name from experiment where name > $1 order by name limit $2";
+pub const NAMES: &str = concat!(
+    "select name from experiment where name > $1 and ",
+    is_present!(),
+    " order by name limit $2"
+);
 pub const CREATE_EXPERIMENT: &str = concat!(
     "insert into experiment
          (id, name, spec, seed, status, version, head, created_at_ms, updated_at_ms)
      values ($5, $1, $2, $3, 'running', 1, 0, $4, $4) on conflict do nothing returning ",
     experiment_columns!()
 );
-/// `$6` is the version before the change: a row with another version is not touched.
+/// `$6` is the version before the change: a row with another version is not touched, nor one that
+/// is frozen.
 pub const CHANGE_EXPERIMENT: &str = "update experiment
      set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, interleaving = $7,
          spec = $8, version = version + 1, head = head + 1
-     where id = $5 and version = $6";
+     where id = $5 and version = $6 and presence = 'here'";
 pub const IMPORT_EXPERIMENT: &str = concat!(
     "insert into experiment
          (name, spec, seed, status, winner, version, head, created_at_ms, updated_at_ms,
@@ -59,12 +90,14 @@ pub const IMPORT_EXPERIMENT: &str = concat!(
 pub const READ: &str = concat!(
     "select ",
     log_columns!(),
-    " from log where experiment_id = $1 and position > $2 order by position limit $3"
+    " from log where experiment_id = $1 and position > $2 and ",
+    has_experiment!(),
+    " order by position limit $3"
 );
 /// Checks the conditions of pruning under the row's lock: they may have changed since the caller
-/// checked them.
+/// checked them. A log that is being copied is not pruned.
 pub const PRUNE: &str = "update experiment set pruned_to = $2
-     where id = $1 and pruned_to <= $2 and head >= $2
+     where id = $1 and pruned_to <= $2 and head >= $2 and presence = 'here' and move_id is null
        and (status = 'concluded' or archived_at_ms is not null)
        and exists (
            select 1 from snapshot where experiment_id = $1 and format = $3 and position >= $2
@@ -76,7 +109,7 @@ pub const DELETE_ENTRIES: &str = "delete from log where experiment_id = $1 and p
 pub const SAVE_SNAPSHOT: &str =
     "insert into snapshot (experiment_id, format, position, state, created_at_ms)
      select $1, $2, $3, $4, $5
-     where exists (select 1 from experiment where id = $1 and head >= $3)
+     where exists (select 1 from experiment where id = $1 and head >= $3 and presence <> 'gone')
      on conflict (experiment_id, format, position) do update
      set state = excluded.state, created_at_ms = excluded.created_at_ms";
 /// Deletes the snapshots that one at position `$3` replaces, and those above the log's head.
@@ -129,3 +162,57 @@ pub const AUDIT: &str =
 pub const AUDIT_OF_EXPERIMENT: &str =
     "select id, at_ms, who, what, subject, experiment, before, after, request_id from audit
      where id < $1 and experiment = $3 order by id desc limit $2";
+
+pub const SET: &str = "select id, keys_in, keys_at, epoch from database_set where one = 1";
+pub const MEMBERS: &str = "select id, place from set_member order by id";
+pub const IS_EMPTY: &str = "select not exists (select 1 from experiment)
+     and not exists (select 1 from signing_key) and not exists (select 1 from api_key)";
+/// An epoch never goes back, also if two processes change the set at once.
+pub const ENTER_SET: &str = "update database_set
+     set keys_in = $1, keys_at = $2, epoch = case when epoch < $3 then $3 else epoch end
+     where one = 1";
+pub const ADD_MEMBER: &str =
+    "insert into set_member (id, place) values ($1, $2) on conflict (id) do nothing";
+pub const SET_CHANGED: &str = "the set of databases has changed since this process started: \
+     restart it with all of them";
+
+/// Also one that nobody sees.
+pub const ANY_EXPERIMENT: &str =
+    concat!("select ", experiment_columns!(), " from experiment where id = $1");
+pub const KNOWS: &str = "select exists (select 1 from experiment where id = $1 or name = $2)";
+pub const PRESENCE: &str = "select presence, move_id, moving_to from experiment where id = $1";
+pub const BEGIN_MOVE: &str = "update experiment set move_id = $2, moving_to = $3
+     where id = $1 and presence = 'here' and move_id is null";
+pub const FREEZE: &str = "update experiment set presence = 'frozen'
+     where id = $1 and presence in ('here', 'frozen') and move_id = $2";
+pub const STAY: &str = "update experiment set move_id = null, moving_to = null
+     where id = $1 and presence = 'here' and move_id = $2";
+pub const THAW: &str = "update experiment set presence = 'here', move_id = null, moving_to = null
+     where id = $1 and presence = 'frozen' and move_id = $2";
+pub const LEAVE: &str = "update experiment set presence = 'gone', move_id = null, moving_to = null
+     where id = $1 and presence = 'frozen' and move_id = $2";
+/// The version is not known yet; no program sees the row. A move that was turned away cannot begin
+/// again.
+pub const EXPECT: &str = "insert into experiment
+         (id, move_id, name, spec, seed, status, version, head, pruned_to, created_at_ms,
+          updated_at_ms, presence)
+     values ($1, $2, $3, $4, $5, $6, 1, $7, $7, $8, $8, 'arriving')
+     on conflict (id) do update
+     set presence = 'arriving', move_id = excluded.move_id, head = excluded.head,
+         pruned_to = excluded.pruned_to, winner = null, archived_at_ms = null
+     where experiment.presence = 'gone'
+       and (experiment.move_id is null or experiment.move_id <> excluded.move_id)";
+/// The new head `$4` of a copy whose head is `$3`.
+pub const COPIED: &str = "update experiment set head = $4
+     where id = $1 and presence = 'arriving' and move_id = $2 and head = $3";
+pub const ARRIVE: &str = "update experiment
+     set presence = 'here', move_id = null, spec = $4, status = $5, winner = $6, version = $7,
+         updated_at_ms = $8, archived_at_ms = $9, interleaving = $10
+     where id = $1 and presence = 'arriving' and move_id = $2 and head = $3";
+/// The row keeps the move's id, so that the move cannot begin again.
+pub const TURN_AWAY: &str = "update experiment set presence = 'gone'
+     where id = $1 and presence = 'arriving' and move_id = $2";
+pub const CLEAR_SNAPSHOTS: &str = "delete from snapshot where experiment_id = $1
+     and exists (select 1 from experiment where id = $1 and presence = 'gone')";
+pub const CLEAR_ENTRIES: &str = "delete from log where experiment_id = $1 and position <= $2
+     and exists (select 1 from experiment where id = $1 and presence = 'gone')";
