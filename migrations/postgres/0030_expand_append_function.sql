@@ -1,5 +1,6 @@
 -- Appends entries to one experiment: locks its head, writes the entries above it and moves it. The
--- result is the new head; null if the experiment does not exist or is archived. A distributed
+-- result is the new head; null if the experiment does not exist, is archived or is frozen. A
+-- distributed
 -- database runs the call on the node that has the experiment, in one trip.
 create function append_entries(
     experiment bigint, ordinals bigint[], nonces uuid[], kinds smallint[], firsts integer[],
@@ -10,7 +11,8 @@ declare
     before bigint;
 begin
     select e.head into before from experiment as e
-    where e.id = append_entries.experiment and e.archived_at_ms is null for no key update;
+    where e.id = append_entries.experiment and e.archived_at_ms is null and e.presence = 'here'
+    for no key update;
     if not found then
         return null;
     end if;

@@ -1,29 +1,55 @@
-//! The database of a command.
+//! The databases of a command.
+
+use std::sync::Arc;
 
 use super::error::CommandError;
-use crate::store::{ConnectError, SharedStore, StoreError, connect, connect_with};
+use crate::store::{ConnectError, DatabaseSet, SharedStore, StoreError, connect, connect_with};
 
-/// Opens the store of this URL. An invalid URL is a wrong call.
-pub(super) async fn open_store(url: &str) -> Result<SharedStore, CommandError> {
-    open_store_with(url, None).await
+/// Opens the store of these URLs. An invalid URL is a wrong call.
+pub(super) async fn open_store(urls: &[String]) -> Result<SharedStore, CommandError> {
+    open_store_with(urls, &[]).await
 }
 
-/// [`open_store`], with the URL of the same database without a pooler.
+/// [`open_store`], with the URLs of the same databases without a pooler.
 pub(super) async fn open_store_with(
-    url: &str,
-    direct: Option<&str>,
+    urls: &[String],
+    direct: &[String],
 ) -> Result<SharedStore, CommandError> {
-    connect_with(url, direct).await.map_err(|error| match error {
+    match urls {
+        [url] => connect_with(url, direct.first().map(String::as_str)).await.map_err(refused),
+        _ => Ok(Arc::new(open_set(urls, direct).await?)),
+    }
+}
+
+/// Opens several databases.
+pub(super) async fn open_set(
+    urls: &[String],
+    direct: &[String],
+) -> Result<DatabaseSet, CommandError> {
+    DatabaseSet::open(urls, direct).await.map_err(refused)
+}
+
+fn refused(error: ConnectError) -> CommandError {
+    match error {
         ConnectError::Url(detail) => CommandError::Usage(format!("--database-url: {detail}")),
         error @ ConnectError::File { .. } => {
             CommandError::Failed(anyhow::Error::new(error).context("the database cannot be opened"))
         }
-    })
+    }
 }
 
-/// Whether the database of this URL has API keys. A database that does not exist has none, and is
-/// not created.
-pub(super) async fn has_api_keys(url: &str) -> Result<bool, CommandError> {
+/// Whether one of the databases has API keys. A database that does not exist has none, and is not
+/// created.
+pub(super) async fn has_api_keys(urls: &[String]) -> Result<bool, CommandError> {
+    for url in urls {
+        if one_has_api_keys(url).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+async fn one_has_api_keys(url: &str) -> Result<bool, CommandError> {
     let existing = if url.starts_with("sqlite:") && !url.contains('?') {
         format!("{url}?mode=rw")
     } else {
@@ -31,9 +57,7 @@ pub(super) async fn has_api_keys(url: &str) -> Result<bool, CommandError> {
     };
     let store = match connect(&existing).await {
         Ok(store) => store,
-        Err(ConnectError::Url(detail)) => {
-            return Err(CommandError::Usage(format!("--database-url: {detail}")));
-        }
+        Err(error @ ConnectError::Url(_)) => return Err(refused(error)),
         Err(ConnectError::File { .. }) => return Ok(false),
     };
     let keys = store.api_keys().await;

@@ -7,8 +7,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use super::error::CommandError;
 use super::{
     bench, calibrate, completions, demo, estimate, export, figures, health, import, keys, man,
-    matrix, migrate, openapi, pages, policies, prune, replay, sensitivity, serve, signing_keys,
-    simulate, verify,
+    matrix, migrate, moving, openapi, pages, policies, prune, replay, sensitivity, serve,
+    signing_keys, simulate, verify,
 };
 use crate::config::ServeArgs;
 
@@ -35,6 +35,7 @@ enum Command {
     Pages(pages::Arguments),
     Matrix(matrix::Arguments),
     Import(import::Arguments),
+    Move(moving::Arguments),
     Prune(prune::Arguments),
     Replay(replay::Arguments),
     Verify(verify::Arguments),
@@ -64,6 +65,7 @@ pub fn run() -> ExitCode {
         Command::Pages(arguments) => pages::run(&arguments),
         Command::Matrix(arguments) => matrix::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
+        Command::Move(arguments) => moving::run(&arguments),
         Command::Prune(arguments) => prune::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),

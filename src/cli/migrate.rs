@@ -35,15 +35,24 @@ pub(super) fn run(args: &Arguments) -> Result<(), CommandError> {
     logging::init("rankduel=warn", LogFormat::Auto)
         .map_err(|error| CommandError::Usage(error.to_string()))?;
     runtime()?.block_on(async {
-        let store = open_store(&args.store.database_url).await?;
-        let done = update(&*store, args.distribute).await;
+        let urls = args.store.database_urls();
+        let store = open_store(&urls).await?;
+        let done = update(&*store, urls.len(), args.distribute).await;
         store.close().await;
         done.map_err(CommandError::from)
     })
 }
 
-async fn update(store: &dyn Database, distribute: Option<Extension>) -> anyhow::Result<()> {
-    println!("The {} database {}.", store.kind(), migrate(store).await?);
+async fn update(
+    store: &dyn Database,
+    databases: usize,
+    distribute: Option<Extension>,
+) -> anyhow::Result<()> {
+    let which = match databases {
+        1 => format!("The {} database", store.kind()),
+        many => format!("Each of the {many} databases"),
+    };
+    println!("{which} {}.", migrate(store, databases > 1).await?);
     if let Some(Extension::Citus) = distribute {
         let Distributed { newly, nodes } = store.distribute().await?;
         let when = if newly { "now" } else { "already" };
@@ -53,11 +62,15 @@ async fn update(store: &dyn Database, distribute: Option<Extension>) -> anyhow::
     Ok(())
 }
 
-async fn migrate(store: &dyn Database) -> anyhow::Result<&'static str> {
+async fn migrate(store: &dyn Database, several: bool) -> anyhow::Result<&'static str> {
     match store.check().await {
         Ok(()) => Ok("already has the schema of this version; nothing was changed"),
-        Err(StoreError::Schema(_)) => {
-            store.migrate().await.context("the schema cannot be updated")?;
+        Err(error) if is_behind(&error, several) => {
+            let failed = match several {
+                true => "the databases cannot be made ready",
+                false => "the schema cannot be updated",
+            };
+            store.migrate().await.context(failed)?;
             store
                 .check()
                 .await
@@ -65,5 +78,14 @@ async fn migrate(store: &dyn Database) -> anyhow::Result<&'static str> {
             Ok("now has the schema of this version")
         }
         Err(other) => Err(other.into()),
+    }
+}
+
+/// Whether a migration can help: the schema is older, or `several` databases are not a set yet.
+fn is_behind(error: &StoreError, several: bool) -> bool {
+    match error.kind() {
+        StoreError::Schema(_) => true,
+        StoreError::Set(_) => several,
+        _ => false,
     }
 }

@@ -22,6 +22,7 @@ mod letor;
 mod man;
 mod matrix;
 mod migrate;
+mod moving;
 mod openapi;
 mod output;
 mod pages;

@@ -17,7 +17,7 @@ use super::routes::Routes;
 use super::state::AppState;
 use crate::access::Scope;
 use crate::clock::rfc3339;
-use crate::store::AuditRecord;
+use crate::store::{AuditCursor, AuditRecord};
 
 pub(crate) fn routes() -> Routes {
     Routes::new().operation(routes!(audit), Access::Scope(Scope::Admin), &[])
@@ -50,7 +50,7 @@ struct AuditPage {
 /// One action.
 #[derive(Debug, Serialize, ToSchema)]
 struct AuditEntry {
-    /// Number of the entry; a later entry has a larger number.
+    /// Number of the entry; a later entry of the same database has a larger number.
     id: i64,
     /// Time of the action.
     #[schema(format = DateTime)]
@@ -60,9 +60,9 @@ struct AuditEntry {
     #[schema(example = "key:1f0c9a2e")]
     who: String,
     /// The action: `experiment-created`, `experiment-changed`, `experiment-archived`,
-    /// `experiment-imported`, `log-pruned`, `experiment-concluded` (by the service itself),
-    /// `batch-closed`, `key-created`, `key-rotated`, `key-revoked`, `signing-key-added` or
-    /// `signing-key-removed`.
+    /// `experiment-imported`, `experiment-moved`, `log-pruned`, `experiment-concluded` (by the
+    /// service itself), `batch-closed`, `key-created`, `key-rotated`, `key-revoked`,
+    /// `signing-key-added` or `signing-key-removed`.
     #[schema(example = "experiment-changed")]
     what: String,
     /// Name of the experiment, or id of the key, on which the action was performed.
@@ -117,21 +117,15 @@ async fn audit(
         None => caller.require_all_experiments()?,
     }
     let limit = read_limit(query.limit)?;
-    let before = match &query.cursor {
-        Some(cursor) => read_cursor(cursor, |id| Some(i64::from_be_bytes(id.try_into().ok()?)))?,
-        None => i64::MAX,
-    };
+    let after = query.cursor.as_deref().map(|cursor| read_cursor(cursor, AuditCursor::from_bytes));
+    let after = after.transpose()?;
     if query.experiment.as_ref().is_some_and(|name| name.contains('\0')) {
         let detail = "`experiment` is not the name of an experiment";
         return Err(Problem::invalid(detail).query("experiment", detail));
     }
-    let mut records =
-        state.service.audit_log(query.experiment.as_deref(), before, limit + 1).await?;
-    let more = records.len() > limit as usize;
-    records.truncate(limit as usize);
-    let next = match records.last() {
-        Some(last) if more => Some(write_cursor(last.id.to_be_bytes())),
-        _ => None,
-    };
-    Ok(Json(AuditPage { entries: records.into_iter().map(Into::into).collect(), next }))
+    let page = state.service.audit_log(query.experiment.as_deref(), after.as_ref(), limit).await?;
+    Ok(Json(AuditPage {
+        entries: page.records.into_iter().map(Into::into).collect(),
+        next: page.next.map(|next| write_cursor(next.as_bytes())),
+    }))
 }

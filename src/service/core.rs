@@ -17,7 +17,7 @@ use crate::entropy;
 use crate::service::error::ServiceError;
 use crate::service::reports::pool::ReportPool;
 use crate::service::threads::LowPriorityThreads;
-use crate::store::{AuditRecord, SessionId, SharedStore, Store};
+use crate::store::{AuditCursor, AuditPage, SessionId, SharedStore, Store, StoreError};
 use crate::telemetry::metrics::Metrics;
 use interleaving::PlanCache;
 
@@ -83,9 +83,14 @@ impl Service {
         if is_large { self.bodies.run(work).await } else { Ok(work()) }
     }
 
-    /// Whether the database answers and has the schema of this program.
-    pub async fn check(&self) -> Result<(), ServiceError> {
-        Ok(self.engine.store.check().await?)
+    /// Whether each database answers and has the schema of this program.
+    pub async fn check_each(&self) -> Vec<(String, Result<(), StoreError>)> {
+        self.engine.store.check_each().await
+    }
+
+    /// Set the metric of the databases that do not answer.
+    pub(crate) fn databases_down(&self, count: usize) {
+        self.engine.metrics.databases_down.set(count as i64);
     }
 
     /// Write what is only in memory, then close the store. No request may be running.
@@ -142,14 +147,14 @@ impl Service {
         self.engine.signing_keys.is_form_token(text, visitor)
     }
 
-    /// Entries of the audit log before entry `before`, newest first.
+    /// A page of the audit log, newest first, after the page that ended at `after`.
     pub async fn audit_log(
         &self,
         experiment: Option<&str>,
-        before: i64,
+        after: Option<&AuditCursor>,
         limit: u32,
-    ) -> Result<Vec<AuditRecord>, ServiceError> {
-        Ok(self.engine.store.audit(experiment, before, limit).await?)
+    ) -> Result<AuditPage, ServiceError> {
+        Ok(self.engine.store.audit_page(experiment, after, limit).await?)
     }
 
     /// Number of requested experiments that this program cannot read.

@@ -34,18 +34,17 @@ pub async fn verify(store: &dyn Store, name: &str) -> Result<Findings, StoreErro
             findings.wrong.push("there is no such experiment".into());
             return Ok(findings);
         }
-        Err(StoreError::Corrupt(what)) => {
-            findings.wrong.push(format!("its record cannot be read: {what}"));
+        Err(error) => {
+            findings.wrong.push(format!("its record cannot be read: {}", corruption(error)?));
             return Ok(findings);
         }
-        Err(error) => return Err(error),
     };
     let snapshots = match store.snapshots(record.id).await {
-        Err(StoreError::Corrupt(what)) => {
-            findings.wrong.push(format!("its snapshots cannot be read: {what}"));
+        Ok(snapshots) => snapshots,
+        Err(error) => {
+            findings.wrong.push(format!("its snapshots cannot be read: {}", corruption(error)?));
             Vec::new()
         }
-        snapshots => snapshots?,
     };
     let spec = match ExperimentSpec::read(&record.spec) {
         Ok(spec) => Some(spec),
@@ -76,11 +75,12 @@ async fn read_log(
     let mut leftover = 0;
     while after < record.head {
         let chunk = match store.read(record.id, after, CHUNK).await {
-            Err(StoreError::Corrupt(what)) => {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                let what = corruption(error)?;
                 findings.wrong.push(format!("{what}; later entries were not read"));
                 return Ok(());
             }
-            chunk => chunk?,
         };
         if chunk.is_empty() {
             break;
@@ -122,8 +122,8 @@ async fn read_log(
     }
     // an append moves the head in the same transaction, so a newer entry must have a newer head
     let beyond = match store.read(record.id, record.head, 1).await {
-        Err(StoreError::Corrupt(_)) => None,
-        entries => entries?.into_iter().next(),
+        Ok(entries) => entries.into_iter().next(),
+        Err(error) => corruption(error).map(|_| None)?,
     };
     if let Some(beyond) = beyond {
         let head = store.heads(&[record.id]).await?.first().map_or(0, |head| head.head);
@@ -132,6 +132,14 @@ async fn read_log(
         }
     }
     Ok(())
+}
+
+/// What cannot be read, if that is the error; any other one ends the verification.
+fn corruption(error: StoreError) -> Result<String, StoreError> {
+    match error.kind() {
+        StoreError::Corrupt(what) => Ok(what.clone()),
+        _ => Err(error),
+    }
 }
 
 /// The fold of the entries read so far, and the data it must agree with.

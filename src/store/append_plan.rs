@@ -15,6 +15,17 @@ pub(super) struct NewEntry<'a> {
     pub event: &'a Event,
 }
 
+/// Entries that another database recorded, to be written for `experiment`, with the times at which
+/// they were recorded.
+pub(super) fn copied(
+    experiment: ExperimentId,
+    entries: &[LogEntry],
+) -> impl ExactSizeIterator<Item = (NewEntry<'_>, i64)> {
+    entries.iter().map(move |LogEntry { position, nonce, recorded_at, event }| {
+        (NewEntry { experiment, position: *position, nonce: *nonce, event }, *recorded_at)
+    })
+}
+
 /// The writes of an append, and its results.
 #[derive(Debug)]
 pub(super) struct AppendPlan<'a> {
@@ -61,6 +72,7 @@ pub(super) fn plan<'a>(
         results.push(match seen.get(&(experiment, new.nonce)) {
             Some((position, event)) if new.event.repeats(event) => Appended::Duplicate(*position),
             Some((position, _)) => Appended::Conflict(*position),
+            None if head.frozen => Appended::Frozen,
             None if head.archived => Appended::Archived,
             None => match superseding() {
                 Some((position, _)) => Appended::TooLate(*position),

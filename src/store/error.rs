@@ -1,5 +1,6 @@
 //! Errors of a store, and how errors of a database map to them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::migrate::MigrateError;
@@ -31,6 +32,17 @@ pub enum StoreError {
     /// The database cannot be distributed over several nodes. The message says why, and what to do.
     #[error("the database cannot be distributed: {0}")]
     Distribution(String),
+    /// The databases that were given are not the whole set that they belong to.
+    #[error("{0}")]
+    Set(String),
+    /// The error of one of several databases.
+    #[error("database {database}: {error}")]
+    Of {
+        /// Its position, and its host or path.
+        database: Arc<str>,
+        /// What happened there; a part of this error's own message, not its `source`.
+        error: Box<StoreError>,
+    },
     /// A row that this program cannot have written. The message names the row.
     #[error("the database has unreadable data: {0}")]
     Corrupt(String),
@@ -40,16 +52,26 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// The error itself, whichever database it is of.
+    pub fn kind(&self) -> &Self {
+        match self {
+            Self::Of { error, .. } => error.kind(),
+            own => own,
+        }
+    }
+
     /// Whether the database answered, with an error. It may then accept a part of what it refused.
     pub fn is_answer(&self) -> bool {
         match self {
             Self::Unavailable(error) => error.as_database_error().is_some(),
             Self::Refused(_) | Self::Corrupt(_) => true,
+            Self::Of { error, .. } => error.is_answer(),
             Self::Slow(_)
             | Self::Locked(_)
             | Self::Pooled(_)
             | Self::Schema(_)
-            | Self::Distribution(_) => false,
+            | Self::Distribution(_)
+            | Self::Set(_) => false,
         }
     }
 }
@@ -156,9 +178,9 @@ fn of_sqlstate(code: &str) -> Meaning {
         "42P05" | "26000" => Meaning::Pooled,
         // data corrupted, index corrupted
         "XX001" | "XX002" => Meaning::Corrupt,
-        // read-only transaction, idle too long in a transaction, lock not available, permission
-        // denied
-        "25006" | "25P03" | "55P03" | "42501" => Meaning::Unavailable,
+        // read-only transaction, idle too long in a transaction, the database accepts no
+        // connections, lock not available, permission denied
+        "25006" | "25P03" | "55000" | "55P03" | "42501" => Meaning::Unavailable,
         // classes: connection exception, invalid authorization, invalid catalog name, transaction
         // rollback, insufficient resources, operator intervention, system error
         _ if ["08", "28", "3D", "40", "53", "57", "58"]
@@ -216,6 +238,7 @@ mod tests {
             ("42501", Meaning::Unavailable), // permission denied
             ("53100", Meaning::Unavailable), // disk full
             ("53300", Meaning::Unavailable), // too many connections
+            ("55000", Meaning::Unavailable), // the database accepts no connections
             ("55P03", Meaning::Unavailable), // lock timeout
             ("57014", Meaning::Unavailable), // statement timeout
             ("57P01", Meaning::Unavailable), // admin shutdown

@@ -59,14 +59,16 @@ mod connect;
 mod error;
 mod experiment_id;
 mod keys;
+mod member;
 mod postgres;
 mod record;
 mod schema;
+mod sharded;
 mod sql;
 mod sqlite;
 mod traits;
 
-pub use audit::{AuditAuthor, AuditNote, AuditRecord};
+pub use audit::{AuditAuthor, AuditCursor, AuditNote, AuditPage, AuditRecord};
 pub use connect::{ConnectError, connect, connect_with};
 pub use error::{StoreError, in_time};
 pub use experiment_id::experiment_id;
@@ -75,6 +77,7 @@ pub use record::{
     AppendUnit, Appended, Change, Changed, Created, Distributed, ExperimentId, ExperimentRecord,
     Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Snapshot,
 };
+pub use sharded::{DatabaseSet, MoveError, Moved};
 pub use traits::{
     AuditLog, Database, EntryChunks, ExperimentLog, KeyStore, Notices, SharedStore, Store,
 };

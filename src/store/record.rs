@@ -102,6 +102,8 @@ pub struct Head {
     pub head: u64,
     /// Whether it is archived: nothing can be appended to its log.
     pub archived: bool,
+    /// Whether it accepts nothing for the moment, because it moves to another database.
+    pub frozen: bool,
 }
 
 /// A notification by the database that a log has grown. Notices can be lost.
@@ -116,7 +118,12 @@ pub struct Notice {
 /// Experiments whose events are appended in one transaction. Different units commit and fail on
 /// their own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct AppendUnit(pub ExperimentId);
+pub struct AppendUnit {
+    /// The database, from 0.
+    pub database: usize,
+    /// The experiment, if it has a unit of its own; 0 otherwise.
+    pub experiment: ExperimentId,
+}
 
 /// An event to append.
 #[derive(Debug, Clone, PartialEq)]
@@ -183,6 +190,9 @@ pub enum Changed {
     Done(ExperimentRecord),
     /// The current record, whose version is not the expected one. Nothing was changed.
     Stale(ExperimentRecord),
+    /// The experiment moves to another database and accepts nothing for the moment. Nothing was
+    /// changed.
+    Frozen,
     /// The experiment does not exist.
     Missing,
 }
@@ -201,6 +211,9 @@ pub enum Appended {
     TooLate(u64),
     /// The experiment is archived, by this or another process. The event was not appended.
     Archived,
+    /// The experiment moves to another database and accepts nothing for the moment. The event was
+    /// not appended; it can be sent again.
+    Frozen,
     /// The experiment does not exist.
     Missing,
 }

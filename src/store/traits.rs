@@ -9,9 +9,9 @@ use async_trait::async_trait;
 
 use super::error::StoreError;
 use super::{
-    ApiKeyRecord, AppendUnit, Appended, AuditNote, AuditRecord, Change, Changed, Created,
-    Distributed, ExperimentId, ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment,
-    Nonce, Notice, SessionId, SigningKey, Snapshot,
+    ApiKeyRecord, AppendUnit, Appended, AuditCursor, AuditNote, AuditPage, AuditRecord, Change,
+    Changed, Created, Distributed, ExperimentId, ExperimentRecord, Head, Imported, LogEntry,
+    NewEvent, NewExperiment, Nonce, Notice, SessionId, SigningKey, Snapshot,
 };
 
 /// A whole store.
@@ -141,6 +141,16 @@ pub trait ExperimentLog: Send + Sync {
     /// no notifications. A notice can be lost, so a caller also polls [`ExperimentLog::heads`].
     async fn listen(&self) -> Result<Option<Box<dyn Notices>>, StoreError>;
 
+    /// Number of databases. Each commits on its own.
+    fn databases(&self) -> usize {
+        1
+    }
+
+    /// The database that the experiment was last found in, from 0.
+    fn database_of(&self, _experiment: ExperimentId) -> usize {
+        0
+    }
+
     /// Delete the log entries up to position `to` of a concluded or archived experiment that has a
     /// snapshot of `format` at or above `to`. Returns `false`, and changes nothing, if one of these
     /// conditions does not hold. One transaction marks the entries as pruned and writes the note.
@@ -234,13 +244,30 @@ pub trait AuditLog: Send + Sync {
     /// Add notes. A note whose `once` already exists is skipped.
     async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError>;
 
-    /// Entries before entry `before`, newest first, at most `limit`; of one experiment, if given.
+    /// Entries before entry `before`, newest first, at most `limit`; of one experiment, if given. Of
+    /// several databases, each has its own entry `before`.
     async fn audit(
         &self,
         experiment: Option<&str>,
         before: i64,
         limit: u32,
     ) -> Result<Vec<AuditRecord>, StoreError>;
+
+    /// At most `limit` entries after the page that ended at `after`, newest first; of one
+    /// experiment, if given. Entries that are added meanwhile do not move the pages.
+    async fn audit_page(
+        &self,
+        experiment: Option<&str>,
+        after: Option<&AuditCursor>,
+        limit: u32,
+    ) -> Result<AuditPage, StoreError> {
+        let before = after.map_or(i64::MAX, AuditCursor::id);
+        let mut records = self.audit(experiment, before, limit.saturating_add(1)).await?;
+        let more = records.len() > limit as usize;
+        records.truncate(limit as usize);
+        let last = records.last().filter(|_| more).map(|last| last.id);
+        Ok(AuditPage { records, next: last.map(AuditCursor::after) })
+    }
 }
 
 /// The database as such.
@@ -265,6 +292,12 @@ pub trait Database: Send + Sync {
             "it is a {} database; only PostgreSQL with the extension citus has several nodes",
             self.kind()
         )))
+    }
+
+    /// [`Database::check`] of each database, with its name for messages. It can be empty if there is
+    /// one.
+    async fn check_each(&self) -> Vec<(String, Result<(), StoreError>)> {
+        vec![(String::new(), self.check().await)]
     }
 
     /// Damage that the database itself finds in its files. Empty if it finds none or cannot check.

@@ -20,6 +20,7 @@ mod documented;
 mod failover;
 mod kills;
 mod load;
+mod moves;
 mod network;
 mod proxy;
 mod report;

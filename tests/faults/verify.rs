@@ -1,10 +1,11 @@
 //! The checks at the end of every fault test.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dueling_bandits::Answer;
 use rankduel::events::{ControlEvent, Event};
-use rankduel::store::{LogEntry, Nonce, SharedStore, connect};
+use rankduel::store::{DatabaseSet, LogEntry, Nonce, SharedStore, connect};
 use rankduel::tokens::key_set::SigningKeySet;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
@@ -17,10 +18,10 @@ use crate::support::client::{Client, eventually};
 
 /// Stop the callers, check that the log has every acknowledged outcome once and that every
 /// process's standings agree with the log, and keep the row of the table. `url` is the database
-/// itself, without a proxy.
+/// itself, without a proxy; of several databases, their URLs with spaces between them.
 pub async fn verify(mut scene: Scene, url: &str, fault: &'static str, times: u64) {
     scene.close().await;
-    let store = connect(url).await.expect("a store");
+    let store = open(url).await;
     let Findings { lost, double_counted, wrong } = compare_with_the_log(&scene, &*store).await;
     let row = scene.office.know(|memory| Row {
         fault,
@@ -54,7 +55,9 @@ pub async fn verify(mut scene: Scene, url: &str, fault: &'static str, times: u64
         restored.push(scene.client(0).standings(name).await);
     }
     scene.stop(0);
-    execute(url, "delete from snapshot").await;
+    for url in url.split(' ') {
+        execute(url, "delete from snapshot").await;
+    }
     scene.start(0);
     for (name, restored) in NAMES.into_iter().zip(restored) {
         assert_eq!(
@@ -66,6 +69,15 @@ pub async fn verify(mut scene: Scene, url: &str, fault: &'static str, times: u64
     }
     scene.stop(0);
     store.close().await;
+}
+
+/// The store of a URL, or of several.
+pub async fn open(url: &str) -> SharedStore {
+    let urls: Vec<_> = url.split(' ').map(str::to_owned).collect();
+    match &urls[..] {
+        [url] => connect(url).await.expect("a store"),
+        urls => Arc::new(DatabaseSet::open(urls, &[]).await.expect("a set")),
+    }
 }
 
 /// The differences between the log and the responses that callers received.

@@ -19,7 +19,8 @@ async fn an_experiment_is_a_unit_of_its_own() {
         };
         let store = database.store().await;
         let id = create(&store, "one").await.id;
-        let unit = if distributed { AppendUnit(id) } else { AppendUnit::default() };
+        let unit =
+            AppendUnit { experiment: if distributed { id } else { 0 }, ..AppendUnit::default() };
         assert_eq!(store.append_unit(id), unit);
     }
 }

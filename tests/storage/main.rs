@@ -14,5 +14,6 @@ mod poolers;
 mod replicas;
 mod restart;
 mod retention;
+mod sets;
 mod simulation;
 mod store_contract;

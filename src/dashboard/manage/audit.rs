@@ -4,13 +4,15 @@ use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::layout::timestamp;
 use super::page::Page;
-use crate::store::AuditRecord;
+use crate::store::{AuditCursor, AuditPage, AuditRecord};
 
 /// Entries on one page.
 const ENTRIES: u32 = 50;
@@ -20,13 +22,13 @@ const SHORT: usize = 120;
 #[derive(Default, Deserialize)]
 pub(crate) struct AuditQuery {
     experiment: Option<String>,
-    /// Only entries before the one with this number.
-    before: Option<i64>,
+    /// The end of the previous page.
+    after: Option<String>,
 }
 
 /// The page.
 pub(crate) async fn show(page: Page, query: Result<Query<AuditQuery>, QueryRejection>) -> Response {
-    let AuditQuery { experiment, before } = query.map(|Query(query)| query).unwrap_or_default();
+    let AuditQuery { experiment, after } = query.map(|Query(query)| query).unwrap_or_default();
     let experiment =
         experiment.map(|name| name.trim().replace('\0', "")).filter(|name| !name.is_empty());
     let allowed = match &experiment {
@@ -37,13 +39,14 @@ pub(crate) async fn show(page: Page, query: Result<Query<AuditQuery>, QueryRejec
         return page.problem(&problem);
     }
     let service = &page.state.service;
-    let read = service.audit_log(experiment.as_deref(), before.unwrap_or(i64::MAX), ENTRIES + 1);
-    let mut entries = match read.await {
+    let after = after
+        .and_then(|after| URL_SAFE_NO_PAD.decode(after).ok())
+        .and_then(AuditCursor::from_bytes);
+    let read = service.audit_log(experiment.as_deref(), after.as_ref(), ENTRIES).await;
+    let AuditPage { records: entries, next } = match read {
         Ok(entries) => entries,
         Err(error) => return page.problem(&error.into()),
     };
-    let more = entries.len() > ENTRIES as usize;
-    entries.truncate(ENTRIES as usize);
     let of_experiment = experiment.as_deref().map_or_else(String::new, |name| {
         let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
         format!("experiment={name}&")
@@ -59,9 +62,10 @@ pub(crate) async fn show(page: Page, query: Result<Query<AuditQuery>, QueryRejec
         }
         @if entries.is_empty() { p { "There is no entry." } } @else { (table(&entries, "main-title")) }
         p {
-            @if before.is_some() { a href={ "/audit?" (of_experiment) } { "Newest entries" } " " }
-            @if let (true, Some(last)) = (more, entries.last()) {
-                a href={ "/audit?" (of_experiment) "before=" (last.id) } { "Older entries" }
+            @if after.is_some() { a href={ "/audit?" (of_experiment) } { "Newest entries" } " " }
+            @if let Some(next) = next {
+                @let next = URL_SAFE_NO_PAD.encode(next.as_bytes());
+                a href={ "/audit?" (of_experiment) "after=" (next) } { "Older entries" }
             }
         }
     };

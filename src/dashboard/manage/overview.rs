@@ -32,7 +32,7 @@ pub(crate) async fn show(
     let service = &page.state.service;
     let found = async {
         let subject = Subject::of(service.experiment(&name).await?);
-        let entries = service.audit_log(Some(&name), i64::MAX, ENTRIES).await?;
+        let entries = service.audit_log(Some(&name), None, ENTRIES).await?.records;
         Ok::<_, crate::service::error::ServiceError>((subject, entries))
     };
     let (subject, entries) = match found.await {

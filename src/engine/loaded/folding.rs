@@ -177,9 +177,9 @@ impl LoadedExperiment {
         &self,
         chunk: Result<Vec<LogEntry>, StoreError>,
     ) -> Result<Vec<LogEntry>, EngineError> {
-        chunk.map_err(|error| match error {
+        chunk.map_err(|error| match error.kind() {
             StoreError::Corrupt(_) => self.unreadable(&error),
-            error => error.into(),
+            _ => error.into(),
         })
     }
 }

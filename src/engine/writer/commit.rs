@@ -144,9 +144,13 @@ async fn fold(
         fold_committed(&store, within, &metrics, &waiting, events, &appended, recorded_at).await;
         let mut appended = appended.into_iter();
         for waiting in waiting {
-            let own = appended.by_ref().take(waiting.events).collect();
+            let own: Vec<_> = appended.by_ref().take(waiting.events).collect();
+            let reply = match own.contains(&Appended::Frozen) {
+                true => Err(EngineError::Moving(waiting.loaded.name.clone())),
+                false => Ok(own),
+            };
             // the caller may have given up; its events stay in the log
-            let _ = waiting.reply.send(Ok(own));
+            let _ = waiting.reply.send(reply);
         }
     }
 }

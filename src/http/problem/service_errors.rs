@@ -42,6 +42,7 @@ impl From<EngineError> for Problem {
         let detail = sentence(&error.to_string());
         match error {
             EngineError::NotFound(_) => Self::new(ProblemKind::ExperimentNotFound, detail),
+            EngineError::Moving(_) => Self::new(ProblemKind::Unavailable, detail),
             EngineError::Overloaded => Self::new(ProblemKind::Overloaded, detail),
             // logged once, by the engine
             EngineError::Unreadable { .. } => Self::new(ProblemKind::ExperimentUnreadable, detail),
@@ -53,7 +54,7 @@ impl From<EngineError> for Problem {
 
 impl From<&StoreError> for Problem {
     fn from(error: &StoreError) -> Self {
-        match error {
+        match error.kind() {
             StoreError::Unavailable(_)
             | StoreError::Slow(_)
             | StoreError::Locked(_)
@@ -64,10 +65,19 @@ impl From<&StoreError> for Problem {
                     "The server's database does not answer. Nothing is lost: send the same request again.",
                 )
             }
+            StoreError::Set(_) => {
+                tracing::warn!(%error, "this server does not know all databases");
+                Self::new(
+                    ProblemKind::Unavailable,
+                    "This server does not know all databases of the service and is to be \
+                     restarted. Send the same request again.",
+                )
+            }
             StoreError::Schema(_)
             | StoreError::Distribution(_)
             | StoreError::Corrupt(_)
-            | StoreError::Refused(_) => Self::internal(error),
+            | StoreError::Refused(_)
+            | StoreError::Of { .. } => Self::internal(error),
         }
     }
 }

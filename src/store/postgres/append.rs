@@ -38,7 +38,7 @@ impl PostgresStore {
     /// The unit of an experiment, as far as this process knows the layout of the database.
     pub(super) fn unit_of(&self, experiment: ExperimentId) -> AppendUnit {
         match self.layout.known() {
-            Some(Layout::ByExperiment) => AppendUnit(experiment),
+            Some(Layout::ByExperiment) => AppendUnit { experiment, ..AppendUnit::default() },
             Some(Layout::Whole) | None => AppendUnit::default(),
         }
     }
@@ -135,7 +135,7 @@ impl PostgresStore {
         let ids = ascending(events.iter().map(|(experiment, _)| *experiment));
         let heads = lock_heads(&mut transaction, &ids).await?;
         if check == Check::Skip
-            && (heads.iter().any(|head| head.archived)
+            && (heads.iter().any(|head| head.archived || head.frozen)
                 || events.iter().any(|(_, new)| new.superseded_by.is_some()))
         {
             transaction.rollback().await?;
@@ -192,8 +192,8 @@ impl OneStatement {
     }
 }
 
-/// Append events that are assumed to be new. `None`: one of their experiments does not exist or is
-/// archived, and nothing was written.
+/// Append events that are assumed to be new. `None`: one of their experiments does not exist, is
+/// archived or is frozen, and nothing was written.
 async fn append_at_once(
     statements: SingleStatements<'_>,
     events: &[(ExperimentId, NewEvent)],

@@ -15,13 +15,15 @@ const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 const ROW_BYTES: usize = 192;
 const COLUMNS: i16 = 14;
 
-/// A copy of new entries, in the columns of `log_columns!`.
-pub(super) fn rows(entries: &[NewEntry<'_>], recorded_at: i64) -> Result<Vec<u8>, StoreError> {
+/// A copy of entries and the times at which they were recorded, in the columns of `log_columns!`.
+pub(super) fn rows<'e>(
+    entries: impl ExactSizeIterator<Item = (NewEntry<'e>, i64)>,
+) -> Result<Vec<u8>, StoreError> {
     let mut data = Vec::with_capacity(entries.len() * ROW_BYTES);
     data.extend_from_slice(SIGNATURE);
     // no flags, no extension
     data.extend_from_slice(&[0; 8]);
-    for entry in entries {
+    for (entry, recorded_at) in entries {
         let event = EventColumns::from(entry.event);
         data.extend_from_slice(&COLUMNS.to_be_bytes());
         let mut column = |bytes: Option<&[u8]>| put(&mut data, bytes);

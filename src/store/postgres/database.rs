@@ -13,6 +13,7 @@ use super::pool_mode::PoolMode;
 use super::pooler::require_own_sessions;
 use super::sessions::connect;
 use super::store::PostgresStore;
+use crate::store::member::require_alone;
 use crate::store::sql::statements;
 use crate::store::{Database, Distributed, StoreError, schema};
 
@@ -55,7 +56,7 @@ impl Database for PostgresStore {
         // advisory lock until the first is done, and migrating a large table takes long. Closing
         // the connection releases the lock.
         let Some(direct) = &self.direct else {
-            return self.check().await.map_err(|error| match error {
+            return self.compare_schema().await.map_err(|error| match error {
                 StoreError::Schema(what) => StoreError::Schema(format!("{what}; {NOT_POOLED}")),
                 other => other,
             });
@@ -89,6 +90,30 @@ impl Database for PostgresStore {
     }
 
     async fn check(&self) -> Result<(), StoreError> {
+        self.compare_schema().await?;
+        require_alone(self).await
+    }
+
+    async fn distribute(&self) -> Result<Distributed, StoreError> {
+        self.distribute_by_experiment().await
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        // the server checks its own pages and indexes: checksums, pg_amcheck
+        Ok(Vec::new())
+    }
+
+    async fn close(&self) {
+        if let Some(listening) = &self.listening {
+            listening.close().await;
+        }
+        self.appending.close().await;
+        self.pool.close().await;
+    }
+}
+
+impl PostgresStore {
+    pub(super) async fn compare_schema(&self) -> Result<(), StoreError> {
         self.attempt(move || async move {
             if self.mode == PoolMode::Session {
                 self.own_sessions.get_or_try_init(|| require_own_sessions(&self.options)).await?;
@@ -109,23 +134,6 @@ impl Database for PostgresStore {
             schema::compare(&MIGRATIONS, applied)
         })
         .await
-    }
-
-    async fn distribute(&self) -> Result<Distributed, StoreError> {
-        self.distribute_by_experiment().await
-    }
-
-    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        // the server checks its own pages and indexes: checksums, pg_amcheck
-        Ok(Vec::new())
-    }
-
-    async fn close(&self) {
-        if let Some(listening) = &self.listening {
-            listening.close().await;
-        }
-        self.appending.close().await;
-        self.pool.close().await;
     }
 }
 

@@ -22,7 +22,15 @@ const DISTRIBUTED: [(&str, &str, &str); 3] = [
 ];
 
 /// The tables that stay on the coordinator.
-const LOCAL: [&str; 5] = ["_sqlx_migrations", "api_key", "audit", "ended_session", "signing_key"];
+const LOCAL: [&str; 7] = [
+    "_sqlx_migrations",
+    "api_key",
+    "audit",
+    "database_set",
+    "ended_session",
+    "set_member",
+    "signing_key",
+];
 
 const APPEND_ENTRIES: &str = "append_entries(bigint, bigint[], uuid[], smallint[], integer[], \
      integer[], boolean[], smallint[], bigint[], bigint[], bigint[], bigint[], text[], bigint)";

@@ -16,7 +16,7 @@ use super::statements::{
 };
 use super::store::PostgresStore;
 use crate::events::Event;
-use crate::store::append_plan::NewEntry;
+use crate::store::append_plan::{NewEntry, copied};
 use crate::store::sql::log_row::{EventColumns, LogRow, in_order_of};
 use crate::store::sql::numbers::to_column;
 use crate::store::sql::rows::{HeadRow, ascending, records};
@@ -192,10 +192,7 @@ pub(super) async fn copy_entries(
     heads: &BTreeMap<ExperimentId, u64>,
     recorded_at: i64,
 ) -> Result<(), StoreError> {
-    let rows = copy::rows(entries, recorded_at)?;
-    let mut copy = transaction.connection().copy_in_raw(COPY_ENTRIES).await?;
-    copy.send(rows).await?;
-    copy.finish().await?;
+    copy_in(transaction, copy::rows(entries.iter().map(|entry| (*entry, recorded_at)))?).await?;
     let query = match single_head(heads)? {
         Some((experiment, head)) => sqlx::query(MOVE_HEAD).bind(experiment).bind(head),
         None => {
@@ -204,6 +201,22 @@ pub(super) async fn copy_entries(
         }
     };
     query.execute(transaction).await?;
+    Ok(())
+}
+
+/// Write log entries that another database recorded.
+pub(super) async fn insert_copied(
+    transaction: &mut PgTransaction<'_>,
+    experiment: ExperimentId,
+    entries: &[LogEntry],
+) -> Result<(), StoreError> {
+    copy_in(transaction, copy::rows(copied(experiment, entries))?).await
+}
+
+async fn copy_in(transaction: &mut PgTransaction<'_>, rows: Vec<u8>) -> Result<(), StoreError> {
+    let mut copy = transaction.connection().copy_in_raw(COPY_ENTRIES).await?;
+    copy.send(rows).await?;
+    copy.finish().await?;
     Ok(())
 }
 

@@ -2,11 +2,19 @@
 //! [`crate::store::sql::statements`].
 
 use crate::store::sql::reach::statements;
-use crate::store::sql::statements::{experiment_columns, log_columns};
+use crate::store::sql::statements::{experiment_columns, has_experiment, is_present, log_columns};
 
-macro_rules! head_columns {
-    () => {
-        "select id, version, head, archived_at_ms is not null as archived from experiment "
+/// The heads of experiments that this database has.
+macro_rules! heads_where {
+    ($which:literal) => {
+        concat!(
+            "select id, version, head, archived_at_ms is not null as archived,
+                 presence = 'frozen' as frozen
+             from experiment where ",
+            $which,
+            " and ",
+            is_present!()
+        )
     };
 }
 
@@ -54,8 +62,11 @@ statements! {
     Experiment LOCK_EXPERIMENT = concat!(
         "select ",
         experiment_columns!(),
-        " from experiment where id = $1 for no key update"
+        " from experiment where id = $1 and ",
+        is_present!(),
+        " for no key update"
     );
+    Coordinator LOCK_EPOCH = "select epoch from database_set where one = 1 for share";
     /// "If there is no key yet" cannot be a constraint, so only one process at a time may check
     /// and add.
     Coordinator LOCK_SIGNING_KEYS = "lock table signing_key in share row exclusive mode";
@@ -64,12 +75,12 @@ statements! {
     Coordinator CONTINUE_AUDIT_IDS = "select setval(pg_get_serial_sequence('audit', 'id'), max(id))
          from audit having count(*) > 0";
 
-    Experiments HEADS = concat!(head_columns!(), "where id = any($1) order by id");
+    Experiments HEADS = concat!(heads_where!("id = any($1)"), " order by id");
     /// `no key`: rows that only refer to an experiment do not wait.
-    Experiment LOCK_HEAD = concat!(head_columns!(), "where id = $1 for no key update");
+    Experiment LOCK_HEAD = concat!(heads_where!("id = $1"), " for no key update");
     /// Locks rows in the order of the result.
     Together LOCK_HEADS =
-        concat!(head_columns!(), "where id = any($1) order by id for no key update");
+        concat!(heads_where!("id = any($1)"), " order by id for no key update");
 
     /// The entries of one experiment under any of these nonces.
     Experiment KNOWN_ENTRIES = concat!(
@@ -92,19 +103,21 @@ statements! {
     Experiment READ_BULK = concat!(
         "copy (select ",
         log_columns!(),
-        " from log where experiment_id = $1 and position > $2 order by position limit $3) \
-         to stdout (format binary)"
+        " from log where experiment_id = $1 and position > $2 and ",
+        has_experiment!(),
+        " order by position limit $3) to stdout (format binary)"
     );
 
     /// Lock the head of `$1`, write entries above it and move it: one trip to one node. The
-    /// result is the new head; null if the experiment does not exist or is archived.
+    /// result is the new head; null if the experiment does not exist, is archived or is frozen.
     Experiment APPEND = "select append_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
          $13, $14)";
     /// Lock heads in order, write entries and move the heads, if every experiment exists and is
-    /// not archived. A lock that had to wait reads the head as it is afterwards.
+    /// neither archived nor frozen. A lock that had to wait reads the head as it is afterwards.
     Together APPEND_TO_SEVERAL = concat!(
         "with locked as materialized (
-             select id, head from experiment where id = any($15) and archived_at_ms is null
+             select id, head from experiment
+             where id = any($15) and archived_at_ms is null and presence = 'here'
              order by id for no key update
          ), open as materialized (
              select id, head from locked
@@ -250,7 +263,15 @@ mod tests {
             .collect();
         assert_eq!(
             everywhere,
-            ["HEADS", "NUMBERED_EXPERIMENT", "EXPERIMENTS", "EXPERIMENTS_AFTER", "NAMES"]
+            [
+                "HEADS",
+                "NUMBERED_EXPERIMENT",
+                "EXPERIMENTS",
+                "EXPERIMENTS_AFTER",
+                "NAMES",
+                "IS_EMPTY",
+                "KNOWS"
+            ]
         );
     }
 

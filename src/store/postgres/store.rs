@@ -1,6 +1,7 @@
 //! The pools of a store in PostgreSQL, and how its calls run.
 
 use std::io;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use sqlx::PgPool;
@@ -41,6 +42,10 @@ pub(in crate::store) struct PostgresStore {
     pub(super) repeat_guard: RepeatGuard,
     pub(super) layout: KnownLayout,
     notifier: Notifier,
+    /// Host, port and database, for messages.
+    pub(super) place: String,
+    /// The set of databases that this process knows.
+    pub(super) epoch: AtomicI64,
 }
 
 impl PostgresStore {
@@ -61,6 +66,8 @@ impl PostgresStore {
             repeat_guard: RepeatGuard::default(),
             layout: KnownLayout::default(),
             own_sessions: OnceCell::new(),
+            place: place(&options),
+            epoch: AtomicI64::new(0),
             options,
             mode,
             direct,
@@ -128,4 +135,13 @@ impl PostgresStore {
             Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message)).into())
         })
     }
+}
+
+/// Host, port and database of a URL.
+fn place(options: &PgConnectOptions) -> String {
+    let host = match options.get_socket() {
+        Some(socket) => socket.display().to_string(),
+        None => format!("{}:{}", options.get_host(), options.get_port()),
+    };
+    format!("{host}/{}", options.get_database().unwrap_or(options.get_username()))
 }

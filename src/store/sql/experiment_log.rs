@@ -7,7 +7,7 @@ pub(in crate::store) const READ_BULK_FROM: u32 = 2000;
 pub(in crate::store) const PRUNE_STEP: i64 = 10_000;
 
 /// Implement `ExperimentLog` for a store. Needs [`implement_audit_log`](super::implement_audit_log)
-/// in the same module.
+/// and [`implement_member`](super::implement_member) in the same module.
 macro_rules! implement_experiment_log {
     ($Store:ty, $Connection:ty) => {
         const _: () = {
@@ -54,6 +54,7 @@ macro_rules! implement_experiment_log {
                 ) -> Result<Created, StoreError> {
                     self.attempt(move || async move {
                         let mut transaction = self.begin().await?;
+                        require_epoch(self, &mut transaction).await?;
                         let created: Option<ExperimentRow> =
                             sqlx::query_as(statements::CREATE_EXPERIMENT)
                                 .bind(&new.name)
@@ -153,7 +154,7 @@ macro_rules! implement_experiment_log {
                             return Ok(Changed::Stale(before));
                         }
                         let after = change.applied_to(&before, recorded_at);
-                        sqlx::query(statements::CHANGE_EXPERIMENT)
+                        let changed = sqlx::query(statements::CHANGE_EXPERIMENT)
                             .bind(status_name(after.status))
                             .bind(after.winner.map(i32::from))
                             .bind(after.archived_at)
@@ -164,6 +165,9 @@ macro_rules! implement_experiment_log {
                             .bind(&after.spec)
                             .execute(&mut *transaction)
                             .await?;
+                        if changed.rows_affected() == 0 {
+                            return Ok(Changed::Frozen);
+                        }
                         let entry =
                             NewEntry { experiment, position: after.head, nonce: *nonce, event };
                         insert_entries(&mut transaction, &[entry], recorded_at).await?;
@@ -332,6 +336,7 @@ macro_rules! implement_experiment_log {
                     audit: Option<&AuditNote>,
                 ) -> Result<Imported, StoreError> {
                     let mut transaction = self.begin().await?;
+                    require_epoch(self, &mut transaction).await?;
                     let imported: Option<ExperimentRow> =
                         sqlx::query_as(statements::IMPORT_EXPERIMENT)
                             .bind(&record.name)
@@ -366,22 +371,7 @@ macro_rules! implement_experiment_log {
                     }
                     for chunk in chunks {
                         let chunk = chunk.map_err(StoreError::Corrupt)?;
-                        // one statement writes entries that were recorded at the same time
-                        for together in
-                            chunk.chunk_by(|one, next| one.recorded_at == next.recorded_at)
-                        {
-                            let entries: Vec<_> = together
-                                .iter()
-                                .map(|entry| NewEntry {
-                                    experiment: imported.id,
-                                    position: entry.position,
-                                    nonce: entry.nonce,
-                                    event: &entry.event,
-                                })
-                                .collect();
-                            insert_entries(&mut transaction, &entries, together[0].recorded_at)
-                                .await?;
-                        }
+                        insert_copied(&mut transaction, imported.id, &chunk).await?;
                     }
                     add_notes(&mut transaction, audit).await?;
                     transaction.commit().await?;

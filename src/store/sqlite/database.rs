@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use sqlx::migrate::Migrator;
 
 use super::store::SqliteStore;
+use crate::store::member::require_alone;
 use crate::store::sql::statements;
 use crate::store::{Database, StoreError, schema};
 
@@ -35,17 +36,8 @@ impl Database for SqliteStore {
     }
 
     async fn check(&self) -> Result<(), StoreError> {
-        let migrated: bool = sqlx::query_scalar(
-            "select exists (select 1 from sqlite_schema where name = '_sqlx_migrations')",
-        )
-        .fetch_one(self.readers())
-        .await?;
-        let applied = if migrated {
-            Some(sqlx::query_as(statements::MIGRATIONS).fetch_all(self.readers()).await?)
-        } else {
-            None
-        };
-        schema::compare(&MIGRATIONS, applied)
+        self.compare_schema().await?;
+        require_alone(self).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
@@ -57,5 +49,21 @@ impl Database for SqliteStore {
     async fn close(&self) {
         self.readers().close().await;
         self.writers().close().await;
+    }
+}
+
+impl SqliteStore {
+    pub(super) async fn compare_schema(&self) -> Result<(), StoreError> {
+        let migrated: bool = sqlx::query_scalar(
+            "select exists (select 1 from sqlite_schema where name = '_sqlx_migrations')",
+        )
+        .fetch_one(self.readers())
+        .await?;
+        let applied = if migrated {
+            Some(sqlx::query_as(statements::MIGRATIONS).fetch_all(self.readers()).await?)
+        } else {
+            None
+        };
+        schema::compare(&MIGRATIONS, applied)
     }
 }

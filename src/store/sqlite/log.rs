@@ -10,21 +10,25 @@ use sqlx::{Arguments as _, AssertSqlSafe, SqliteConnection};
 
 use super::row_statements::RowStatements;
 use super::store::SqliteStore;
-use crate::store::append_plan::{NewEntry, nonces_of, plan};
+use crate::store::append_plan::{NewEntry, copied, nonces_of, plan};
 use crate::store::sql::log_row::{EventColumns, LogRow, in_order_of};
 use crate::store::sql::numbers::to_column;
 use crate::store::sql::rows::{HeadRow, ascending, records};
-use crate::store::sql::statements::{experiment_columns, log_columns};
+use crate::store::sql::statements::{experiment_columns, is_present, log_columns};
 use crate::store::{
     AppendUnit, Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError,
 };
 
 /// Needs no lock of its own: a transaction that writes is the only one.
 pub(super) const LOCK_EXPERIMENT: &str =
-    concat!("select ", experiment_columns!(), " from experiment where id = $1");
+    concat!("select ", experiment_columns!(), " from experiment where id = $1 and ", is_present!());
 
-const HEADS: &str = "select id, version, head, archived_at_ms is not null as archived
-     from experiment where id in (select value from json_each($1)) order by id";
+const HEADS: &str = concat!(
+    "select id, version, head, archived_at_ms is not null as archived, presence = 'frozen' as frozen
+     from experiment where id in (select value from json_each($1)) and ",
+    is_present!(),
+    " order by id"
+);
 
 const MOVE_HEADS: &str = "update experiment set head = moved.value ->> 1
      from jsonb_each($1) as moved where experiment.id = moved.value ->> 0";
@@ -47,12 +51,19 @@ static INSERT_ENTRIES: LazyLock<RowStatements> = LazyLock::new(|| {
 });
 
 /// A chunk of the log as one JSON array; the columns of [`JsonRow`].
-const READ_BULK: &str = "
-    select json_group_array(json_array(
+const READ_BULK: &str = concat!(
+    "select json_group_array(json_array(
         position, hex(nonce), recorded_at_ms, kind, first_ranker, second_ranker, first_left, answer,
         batch, ticket, chosen_at, issued_at_ms, detail
     ))
-    from (select * from log where experiment_id = $1 and position > $2 order by position limit $3)";
+    from (
+        select * from log where experiment_id = $1 and position > $2
+            and exists (select 1 from experiment where id = $1 and ",
+    is_present!(),
+    ")
+        order by position limit $3
+    )"
+);
 
 impl SqliteStore {
     /// All experiments are in one file.
@@ -158,10 +169,29 @@ pub(super) async fn insert_entries(
     entries: &[NewEntry<'_>],
     recorded_at: i64,
 ) -> Result<(), StoreError> {
+    let timed: Vec<_> = entries.iter().map(|entry| (*entry, recorded_at)).collect();
+    insert_timed(connection, &timed).await
+}
+
+/// Write log entries that another database recorded.
+pub(super) async fn insert_copied(
+    connection: &mut SqliteConnection,
+    experiment: ExperimentId,
+    entries: &[LogEntry],
+) -> Result<(), StoreError> {
+    let timed: Vec<_> = copied(experiment, entries).collect();
+    insert_timed(connection, &timed).await
+}
+
+/// Write log entries, each with the time at which it was recorded.
+async fn insert_timed(
+    connection: &mut SqliteConnection,
+    entries: &[(NewEntry<'_>, i64)],
+) -> Result<(), StoreError> {
     for (statement, mut arguments, entries) in INSERT_ENTRIES.split(entries) {
-        for entry in entries {
+        for (entry, recorded_at) in entries {
             let position = to_column("position", entry.position)?;
-            bind_entry(&mut arguments, entry, position, recorded_at)
+            bind_entry(&mut arguments, entry, position, *recorded_at)
                 .map_err(sqlx::Error::Encode)?;
         }
         sqlx::query_with(AssertSqlSafe(statement), arguments).execute(&mut *connection).await?;

@@ -1,5 +1,6 @@
 //! The connections of a store in an SQLite file.
 
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
@@ -24,12 +25,17 @@ const WRITER_CACHE: &str = "-65536";
 pub(in crate::store) struct SqliteStore {
     writer: SqlitePool,
     readers: SqlitePool,
+    /// The path of the file, for messages.
+    pub(super) place: String,
+    /// The set of databases that this process knows.
+    pub(super) epoch: AtomicI64,
 }
 
 impl SqliteStore {
     /// Open the file, and create it if the options say so. This puts the file into write-ahead-log
     /// mode; the mode stays with the file.
     pub async fn open(options: SqliteConnectOptions, read_only: bool) -> Result<Self, StoreError> {
+        let place = options.get_filename().display().to_string();
         let options = options
             .read_only(read_only)
             .busy_timeout(BUSY_TIMEOUT)
@@ -68,7 +74,7 @@ impl SqliteStore {
             // read and is not durable yet. A checkpoint syncs it before anyone reads it.
             sqlx::query("pragma wal_checkpoint(passive)").execute(&writer).await?;
         }
-        Ok(Self { writer, readers })
+        Ok(Self { writer, readers, place, epoch: AtomicI64::new(0) })
     }
 
     /// The pool of the connections that read.

@@ -110,7 +110,7 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
     assert_eq!(done, Changed::Done(after.clone()));
     assert_eq!(
         store.heads(&[before.id]).await.unwrap(),
-        [Head { experiment: before.id, version: 3, head: 3, archived: false }]
+        [Head { experiment: before.id, version: 3, head: 3, archived: false, frozen: false }]
     );
 
     // One of many concurrent changes succeeds.
@@ -129,7 +129,7 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
         match task.await.unwrap() {
             Changed::Done(_) => done += 1,
             Changed::Stale(record) => assert_eq!(record.version, 4),
-            Changed::Missing => panic!("it exists"),
+            other => panic!("{other:?}"),
         }
     }
     assert_eq!(done, 1);

@@ -1,0 +1,2 @@
+-- Nothing: the column has its constraint.
+select 1;

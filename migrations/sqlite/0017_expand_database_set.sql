@@ -1,0 +1,14 @@
+-- The identity of this database, and the set of databases that it serves in. One row. Its
+-- PostgreSQL twin has the same number and says the same.
+create table database_set (
+    one integer not null constraint database_set_pkey primary key
+        constraint database_set_one check (one = 1),
+    -- 16 random bytes: the identity of this database.
+    id blob not null constraint database_set_id check (length(id) = 16),
+    -- The identity of the database that has the keys of the set, and where it was; null: this
+    -- database serves alone.
+    keys_in blob,
+    keys_at text,
+    -- Grows with each change of the set. 0: this database has always served alone.
+    epoch integer not null
+) strict;
