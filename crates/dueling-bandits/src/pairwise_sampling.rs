@@ -9,8 +9,8 @@
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
-use rand::{RngExt, SeedableRng};
-use rand_distr::{Beta, Distribution, Exp1};
+use rand::{Rng as _, RngExt, SeedableRng};
+use rand_distr::{Distribution, Exp1, Gamma};
 use special::Beta as _;
 
 use crate::pairs::pair_index;
@@ -339,12 +339,27 @@ pub fn theta(tally: &Tally, i: usize, j: usize, rng: &mut PolicyRng) -> f64 {
 
 /// `θ ~ Beta(wins+1, losses+1)`.
 pub fn theta_of(wins: f64, losses: f64, rng: &mut PolicyRng) -> f64 {
-    beta(wins, losses).sample(rng)
+    BetaPosterior::new(wins, losses).sample(rng)
 }
 
-/// `Beta(a+1, b+1)`.
-fn beta(a: f64, b: f64) -> Beta<f64> {
-    Beta::new(a + 1.0, b + 1.0).expect("both shapes are at least 1")
+/// `Beta(a+1, b+1)`, `a` and `b` at least 0, as `X / (X+Y)` of two gamma variables. A gamma variable
+/// whose shape is at least 1 takes one normal variable and seldom a logarithm. The sampler for beta
+/// variables takes two to four logarithms or exponentials each time.
+struct BetaPosterior {
+    wins: Gamma<f64>,
+    losses: Gamma<f64>,
+}
+
+impl BetaPosterior {
+    fn new(a: f64, b: f64) -> Self {
+        let gamma = |shape| Gamma::new(shape, 1.0).expect("a shape of at least 1");
+        Self { wins: gamma(a + 1.0), losses: gamma(b + 1.0) }
+    }
+
+    fn sample(&self, rng: &mut PolicyRng) -> f64 {
+        let (wins, losses) = (self.wins.sample(rng), self.losses.sample(rng));
+        wins / (wins + losses)
+    }
 }
 
 /// `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)` given its side of 1/2.
@@ -368,10 +383,13 @@ pub fn theta_above_half(a: f64, b: f64, rng: &mut PolicyRng) -> f64 {
     if a + b == 0.0 {
         return 0.5 + rng.random::<f64>() / 2.0;
     }
+    if let Some(theta) = order_statistic_above_half(a, b, rng) {
+        return theta;
+    }
     let behind = b - a;
     if behind <= (a + b + 1.0).sqrt() {
         // the condition holds at least about once in 6 draws: draw until it does
-        let beta = beta(a, b);
+        let beta = BetaPosterior::new(a, b);
         loop {
             let theta = beta.sample(rng);
             if theta > 0.5 {
@@ -392,4 +410,32 @@ pub fn theta_above_half(a: f64, b: f64, rng: &mut PolicyRng) -> f64 {
             return 0.5 + step;
         }
     }
+}
+
+/// Most comparisons of a pair for [`order_statistic_above_half`].
+const FEW_COMPARISONS: u32 = 7;
+
+/// [`theta_above_half`] for a few comparisons without ties, else `None`.
+///
+/// `θ` is then the `a+1`-st smallest of `a+b+1` uniform numbers. It is above 1/2 if at most `a` of
+/// them are below. Given how many are, the others are uniform above 1/2. This takes one random word
+/// for a number, and no logarithm.
+fn order_statistic_above_half(a: f64, b: f64, rng: &mut PolicyRng) -> Option<f64> {
+    let (wins, all) = (a as u32, (a + b) as u32);
+    if all > FEW_COMPARISONS || a.fract() != 0.0 || b.fract() != 0.0 {
+        return None;
+    }
+    let mut below;
+    loop {
+        below = (rng.random::<u32>() >> (31 - all)).count_ones();
+        if below <= wins {
+            break;
+        }
+    }
+    let mut others = [0; FEW_COMPARISONS as usize + 1];
+    let others = &mut others[..(all + 1 - below) as usize];
+    others.fill_with(|| rng.next_u64());
+    let (_, &mut number, _) = others.select_nth_unstable((wins - below) as usize);
+    // the middle of an interval of 2⁻⁵²: never 1/2 or 1
+    Some(0.5 + ((number >> 13) as f64 + 0.5) * 2.0_f64.powi(-52))
 }

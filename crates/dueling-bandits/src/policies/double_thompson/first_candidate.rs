@@ -9,6 +9,9 @@ use crate::policies::double_thompson::rule::{FirstCandidate, Sharpened};
 use crate::policies::double_thompson::sampler::Sampler;
 use crate::{MAX_RANKERS, Policy as _, PolicyRng};
 
+/// From this many candidates on, their pairs with other rankers are drawn a register at once.
+const MANY_CANDIDATES: usize = 16;
+
 impl Sampler {
     /// The first candidate, with score arrays of length `N`.
     pub(super) fn first_candidate<const N: usize>(&self, rng: &mut PolicyRng) -> usize {
@@ -26,20 +29,34 @@ impl Sampler {
         // step 1: the largest optimistic Copeland score belongs to the fewest certain losses
         let least = self.bounds.least_losses();
         let is_candidate = |i: usize| self.bounds.certain_losses(i) == least;
+        let candidates = || active.iter().copied().filter(|&i| is_candidate(i));
+        let number = candidates().take(MANY_CANDIDATES).count();
+        if number <= 1 {
+            return candidates().next().unwrap_or(active[0]);
+        }
         let draw = PairwiseSample::new(&self.win_probabilities, self.tally(), rng);
         let (mut score, mut counted) = ([0; N], [0; N]);
         active.iter().for_each(|&i| counted[i] = 1);
 
-        // step 2, for the pairs with at least one candidate; of two candidates, the later one owns
-        // the pair
+        // step 2, for the pairs with at least one candidate. Of two candidates, the later one owns
+        // the pair. A candidate owns its pairs with other rankers if candidates are few. If they
+        // are many, it is faster to draw a register of pairs at once, and the later ranker owns
+        // every pair.
         let outsiders: SmallVec<[u16; MAX_RANKERS]> =
             active.iter().filter(|&&i| !is_candidate(i)).map(|&i| i as u16).collect();
-        let candidates = || active.iter().copied().filter(|&i| is_candidate(i));
+        let all_outsiders = || outsiders.iter().map(|&i| usize::from(i));
+        let many = number == MANY_CANDIDATES;
         draw.score_against_earlier(candidates(), &counted, &mut score);
-        for i in candidates() {
-            let row = draw.row(i);
-            for j in outsiders.iter().rev().map(|&j| usize::from(j)).take_while(|&j| j > i) {
-                score[if row.wins(j) { i } else { j }] += 1;
+        if many {
+            all_outsiders().for_each(|i| counted[i] = 0);
+            draw.score_against_earlier(all_outsiders(), &counted, &mut score);
+            all_outsiders().for_each(|i| counted[i] = 1);
+        } else {
+            for i in candidates() {
+                let row = draw.row(i);
+                for j in all_outsiders().rev().take_while(|&j| j > i) {
+                    score[if row.wins(j) { i } else { j }] += 1;
+                }
             }
         }
 
@@ -53,12 +70,8 @@ impl Sampler {
         // D-TS+ prices the ties with the sampled scores of all rankers: step 2 for the other pairs
         let mut score_of_all = score;
         candidates().for_each(|i| counted[i] = 0);
-        draw.score_against_earlier(
-            outsiders.iter().map(|&i| i.into()),
-            &counted,
-            &mut score_of_all,
-        );
-        let i_owns = |i: usize, j: usize| !is_candidate(j) || i > j;
+        draw.score_against_earlier(all_outsiders(), &counted, &mut score_of_all);
+        let i_owns = |i: usize, j: usize| i > j || !(many || is_candidate(j));
         let prices = tied().map(|i| (i, -self.sampled_price(i, &score_of_all, draw, i_owns)));
         choose::argmax(prices, rng).unwrap_or(active[0])
     }

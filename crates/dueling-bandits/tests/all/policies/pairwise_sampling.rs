@@ -20,8 +20,9 @@ fn tally(wins: u32, losses: u32, halves: u32) -> Tally {
     tally
 }
 
-/// `Pr(θ > 1/2)` and `E(θ | θ > 1/2)` of `θ ~ Beta(a+1, b+1)`, by Simpson's rule.
-fn integrals(a: f64, b: f64) -> (f64, f64) {
+/// `Pr(θ > 1/2)`, and `E(θ | θ > 1/2)` and `E(θ² | θ > 1/2)`, of `θ ~ Beta(a+1, b+1)`, by Simpson's
+/// rule.
+fn integrals(a: f64, b: f64) -> (f64, [f64; 2]) {
     let peak = (a / (a + b)).clamp(0.5, 1.0 - 1e-9); // peak of the part above 1/2
     let log_density = |x: f64| {
         let term = |n: f64, x: f64| if n == 0.0 { 0.0 } else { n * x.ln() };
@@ -42,7 +43,8 @@ fn integrals(a: f64, b: f64) -> (f64, f64) {
     };
     let f = |x: f64| (log_density(x) - top).exp();
     let (below, above) = (simpson(0.0, 0.5, &f), simpson(0.5, 1.0, &f));
-    (above / (below + above), simpson(0.5, 1.0, &|x| x * f(x)) / above)
+    let moment = |power| simpson(0.5, 1.0, &|x| x.powi(power) * f(x)) / above;
+    (above / (below + above), [moment(1), moment(2)])
 }
 
 #[test]
@@ -262,10 +264,16 @@ fn the_pairs_of_a_sample_are_independent() {
 }
 
 #[test]
-fn theta_given_its_side_has_the_right_mean() {
+fn theta_given_its_side_has_the_right_moments() {
     const DRAWS: u32 = 20_000;
     for (wins, losses, halves) in [
         (0, 0, 0),
+        (1, 0, 0),
+        (2, 2, 0),
+        (1, 4, 0),
+        (4, 3, 0),
+        (7, 0, 0),
+        (0, 7, 0),
         (5, 3, 0),
         (3, 5, 0),
         (0, 3, 0),
@@ -278,20 +286,25 @@ fn theta_given_its_side_has_the_right_mean() {
         let tally = tally(wins, losses, halves);
         let (_, expected) = integrals(tally.wins(0, 1), tally.wins(1, 0));
         let mut rng = rng(13);
-        let (mut sum, mut squares) = (0.0, 0.0);
+        let (mut sums, mut squares) = ([0.0; 2], [0.0; 2]);
         for _ in 0..DRAWS {
             let theta = theta_given_side(&tally, 0, 1, true, &mut rng);
             assert!(theta > 0.5 && theta <= 1.0);
-            sum += theta;
-            squares += (theta - expected) * (theta - expected);
+            for (moment, value) in [theta, theta * theta].into_iter().enumerate() {
+                sums[moment] += value;
+                squares[moment] += (value - expected[moment]).powi(2);
+            }
             let other = theta_given_side(&tally, 1, 0, false, &mut rng);
             assert!(other < 0.5);
         }
-        let mean = sum / f64::from(DRAWS);
-        let deviation = (squares / f64::from(DRAWS) / f64::from(DRAWS)).sqrt();
-        assert!(
-            (mean - expected).abs() < 4.75 * deviation + 1e-9,
-            "{wins}:{losses}: mean {mean}, expected {expected}"
-        );
+        for moment in 0..2 {
+            let (found, expected) = (sums[moment] / f64::from(DRAWS), expected[moment]);
+            let deviation = (squares[moment] / f64::from(DRAWS) / f64::from(DRAWS)).sqrt();
+            assert!(
+                (found - expected).abs() < 4.75 * deviation + 1e-9,
+                "{wins}:{losses}: moment {} is {found}, expected {expected}",
+                moment + 1
+            );
+        }
     }
 }
