@@ -94,8 +94,9 @@
 //! above the exact minimum. Sorting dominates the cost:
 //! O(K log K) a rival.
 
-use crate::Tally;
-use crate::evidence::lead::LeadEvidence;
+mod pairs;
+
+pub use crate::evidence::certificate::pairs::PairEvidence;
 
 /// Weights of the five terms where one ranker beats all others.
 const TYPE_I: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
@@ -104,8 +105,8 @@ const TYPE_II: [f64; 5] = [0.3, 0.2, 0.36, 0.07, 0.07];
 /// Share of a near ranker, and of a far one, in type II.
 const NEAR: f64 = 0.8;
 const FAR: f64 = 0.2;
-/// A capital this share of the threshold is short of it, whatever the last digits are.
-const CLEARLY_SHORT: f64 = 0.999;
+/// A capital that lacks so many nats is short, whatever the last digits are.
+pub(super) const CLEARLY: f64 = 1e-3;
 /// `ln E` is cut off here: it is far beyond what any verdict needs, and products stay finite.
 const MOST_LN: f64 = 40.0;
 /// Largest exponent whose exponential is computed.
@@ -113,71 +114,13 @@ const MOST_EXPONENT: f64 = 300.0;
 /// `ln(1 - w + w E)` is `ln w + ln E` beyond this, to all digits that matter.
 const DOMINATED: f64 = 30.0;
 
-/// The evidence of the pairs of a tally, computed when it is asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct PairEvidence<'a> {
-    mixture: &'a LeadEvidence,
-    tally: &'a Tally,
-    /// Wins of `tally` that do not count.
-    uncounted: Option<&'a Tally>,
-    rankers: &'a [usize],
-    /// `ln E(x≻y)` by `x * K + y`, in place of that of the counts.
-    known: Option<&'a [f64]>,
-}
-
-impl<'a> PairEvidence<'a> {
-    /// The pairs among `rankers`. In the rule and here, ranker `x` is `rankers[x]` of the tally.
-    pub fn new(mixture: &'a LeadEvidence, tally: &'a Tally, rankers: &'a [usize]) -> Self {
-        Self { mixture, tally, uncounted: None, rankers, known: None }
-    }
-
-    /// Without the wins in `uncounted`, which are a part of the tally.
-    pub fn without(self, uncounted: Option<&'a Tally>) -> Self {
-        Self { uncounted, ..self }
-    }
-
-    /// With `ln E(x≻y)` at `x * K + y` of `known` in place of that of the counts.
-    pub(super) fn with_evidence<'b>(&self, known: &'b [f64]) -> PairEvidence<'b>
-    where
-        'a: 'b,
-    {
-        PairEvidence { known: Some(known), ..*self }
-    }
-
-    /// Number of rankers, `K`.
-    pub fn rankers(&self) -> usize {
-        self.rankers.len()
-    }
-
-    /// Wins of `x` over `y` that count.
-    pub fn wins(&self, x: usize, y: usize) -> f64 {
-        let (x, y) = (self.rankers[x], self.rankers[y]);
-        let uncounted = self.uncounted.filter(|uncounted| x.max(y) < uncounted.rankers());
-        self.tally.wins(x, y) - uncounted.map_or(0.0, |uncounted| uncounted.wins(x, y))
-    }
-
-    /// `ln E(x≻y)`; 0 before the first duel of the pair.
-    pub fn ln(&self, x: usize, y: usize) -> f64 {
-        if let Some(known) = self.known {
-            return known[x * self.rankers() + y];
-        }
-        let (wins, losses) = (self.wins(x, y), self.wins(y, x));
-        // with many rankers most pairs have not met
-        if wins + losses > 0.0 { self.mixture.ln(wins, losses) } else { 0.0 }
-    }
-
-    /// For each ranker, the number of rankers against which it won a larger share than `null`.
-    pub fn empirical_scores(&self, null: f64) -> Vec<usize> {
-        let mut scores = vec![0; self.rankers()];
-        for x in 1..self.rankers() {
-            for y in 0..x {
-                let (won, lost) = (self.wins(x, y), self.wins(y, x));
-                scores[x] += usize::from(won * (1.0 - null) > lost * null);
-                scores[y] += usize::from(lost * (1.0 - null) > won * null);
-            }
-        }
-        scores
-    }
+/// Why a ranker is not certified.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Blocking {
+    /// The rival against which it is short of evidence.
+    pub rival: usize,
+    /// What is missing, in nats. Above 0.
+    pub lacks: f64,
 }
 
 /// The stopping rule for one number of rankers, error and margin.
@@ -307,37 +250,88 @@ impl CopelandRule {
         rivals.map(|j| (j, self.ln_capital_of(evidence, a, &claims, j))).collect()
     }
 
-    /// Whether `a` is certified. `blocking` is a rival that was short of evidence before: it is
-    /// looked at first, and replaced by another that is. O(K log K) while the same rival blocks.
-    pub fn certifies(&self, evidence: &PairEvidence, a: usize, blocking: &mut usize) -> bool {
+    /// The rival against which `a` is short of evidence; `None` if `a` is certified. `before` is
+    /// what blocked it at an earlier check: that rival is looked at first. O(K log K) while the
+    /// same rival blocks.
+    pub fn blocks(
+        &self,
+        evidence: &PairEvidence,
+        a: usize,
+        before: Option<Blocking>,
+    ) -> Option<Blocking> {
         let claims = self.claims(evidence, a);
-        let blocks = |j: usize| {
-            j != a
-                && (self.is_clearly_short(evidence, a, &claims, j)
-                    || self.ln_capital_of(evidence, a, &claims, j) < self.threshold)
+        let blocks = |rival: usize| {
+            let capital =
+                (rival != a).then(|| self.short_capital(evidence, a, &claims, rival))??;
+            Some(Blocking { rival, lacks: self.threshold - capital })
         };
-        if *blocking < self.rankers && blocks(*blocking) {
-            return false;
+        let first = before.map(|blocking| blocking.rival).filter(|&rival| rival < self.rankers);
+        first.and_then(blocks).or_else(|| (0..self.rankers).find_map(blocks))
+    }
+
+    /// The logarithm of a capital against `j` that is short of the threshold.
+    fn short_capital(
+        &self,
+        evidence: &PairEvidence,
+        a: usize,
+        claims: &[f64],
+        j: usize,
+    ) -> Option<f64> {
+        let direct = claims[j - usize::from(j > a)];
+        let clear = self.ln_capital_of_one_loss(evidence, direct, a, j);
+        if clear < self.threshold - CLEARLY {
+            return Some(clear);
         }
-        match (0..self.rankers).find(|&j| blocks(j)) {
-            Some(j) => *blocking = j,
-            None => return true,
-        }
-        false
+        let least = self.ln_capital_of(evidence, a, claims, j);
+        (least < self.threshold).then_some(least)
+    }
+
+    /// What every ranker lacks at least, in nats; 0 or more. `leading` are some rankers, each with
+    /// what blocks it. All others are blocked by the first of these, in the truth in which it beats
+    /// all others and the other one loses to it alone.
+    ///
+    /// It says how many further outcomes certify no ranker, whatever they are. An outcome raises
+    /// `ln E` of its pair by at most [`LeadEvidence::most_gain`], and the logarithm of a factor
+    /// `1 - w + w E` by no more. In each term of a capital a pair appears at most once, and from
+    /// one side. So a capital gains at most that much. The bound that decides consists of smallest
+    /// sums, means and products of such terms, and gains no more either.
+    pub fn all_lack(&self, evidence: &PairEvidence, leading: &[(usize, Blocking)]) -> f64 {
+        let Some(&(leader, _)) = leading.first() else { return 0.0 };
+        let lacks = leading.iter().map(|(_, blocking)| blocking.lacks);
+        let least = lacks.fold(f64::INFINITY, f64::min);
+        let others = (0..self.rankers).filter(|x| leading.iter().all(|(known, _)| known != x));
+        let claims = others.map(|x| (evidence.ln(x, leader).min(MOST_LN), x));
+        let Some((claim, x)) = claims.max_by(|one, other| one.0.total_cmp(&other.0)) else {
+            return least;
+        };
+        let capital = self.ln_capital_of_one_loss(evidence, claim, x, leader);
+        least.min(self.threshold - capital).max(0.0)
     }
 
     /// Whether `a` is certified to beat every other ranker, or to lose to none by more than the
-    /// margin. Implies [`CopelandRule::certifies`]. O(K² log K).
+    /// margin. Then nothing [blocks](CopelandRule::blocks) it. O(K² log K).
     pub fn certifies_condorcet(&self, evidence: &PairEvidence, a: usize) -> bool {
+        self.condorcet_lacks(evidence, a) <= 0.0
+    }
+
+    /// What the claim that `a` beats every other ranker lacks at least, in nats; above 0 until it is
+    /// certified. An outcome adds at most as much as to [`CopelandRule::all_lack`].
+    pub(super) fn condorcet_lacks(&self, evidence: &PairEvidence, a: usize) -> f64 {
         let claims = self.claims(evidence, a);
         let own = self.beginnings(claims.clone());
-        let reaches = |j: usize| self.ln_capital_of(evidence, a, &claims, j) >= self.threshold;
-        let enough = |losses: usize| {
-            let weight = self.condorcet_weight(losses);
-            libm::log(weight) + own.ln_product[losses] >= self.threshold
+        let of_losses = |losses: usize| {
+            self.threshold - libm::log(self.condorcet_weight(losses)) - own.ln_product[losses]
         };
-        (self.rankers == 2 || (1..self.rankers).all(enough))
-            && (0..self.rankers).all(|j| j == a || reaches(j))
+        let alone = match self.rankers {
+            2 => 0.0,
+            _ => (1..self.rankers).map(of_losses).fold(0.0, f64::max),
+        };
+        if alone > 0.0 {
+            return alone;
+        }
+        let rivals = (0..self.rankers).filter(|&j| j != a);
+        let lacks = rivals.map(|j| self.threshold - self.ln_capital_of(evidence, a, &claims, j));
+        lacks.fold(0.0, f64::max)
     }
 
     fn condorcet_weight(&self, losses: usize) -> f64 {
@@ -354,22 +348,24 @@ impl CopelandRule {
         self.ln_capital_of(evidence, a, &self.claims(evidence, a), j)
     }
 
-    /// Whether the truth in which `a` loses to `j` alone, which beats all others, has too little
-    /// capital to certify `a`. Of all truths it is the one that blocks most often, and the only one
-    /// that needs no sorting. O(K).
-    fn is_clearly_short(
+    /// The logarithm of the capital of the truth in which `a` loses to `j` alone, which beats all
+    /// others. Of all truths it is the one that blocks most often, and the only one that needs no
+    /// sorting. Infinite where its first term, with `direct` of `ln E(a≻j)`, is enough. O(K).
+    fn ln_capital_of_one_loss(
         &self,
         evidence: &PairEvidence,
+        direct: f64,
         a: usize,
-        claims: &[f64],
         j: usize,
-    ) -> bool {
-        let direct = claims[j - usize::from(j > a)];
-        let enough = CLEARLY_SHORT * exp(self.threshold);
+    ) -> f64 {
+        if self.rankers == 2 {
+            return direct;
+        }
         let others = (self.rankers - 1) as f64;
         let [b1, b2, _, b4, b5] = TYPE_I;
-        if self.rankers == 2 || b1 * self.wrong_weight[1] * exp(direct) >= enough {
-            return false;
+        let first = b1 * self.wrong_weight[1] * exp(direct);
+        if first >= exp(self.threshold) {
+            return f64::INFINITY;
         }
         let mut sum = exp(direct);
         let (stake, _) = self.stake;
@@ -380,8 +376,7 @@ impl CopelandRule {
             staked *= 1.0 - stake + stake * evidence;
         }
         // a product that overflows is not short
-        b1 * self.wrong_weight[1] * exp(direct) + b2 / others * sum + (b4 + b5 / others) * staked
-            < enough
+        libm::log(first + b2 / others * sum + (b4 + b5 / others) * staked)
     }
 
     /// `ln E(a≻y)` of every `y` but `a`, in their order.

@@ -43,6 +43,7 @@ mod pooling;
 pub mod posterior;
 pub mod race;
 pub mod regret_bounds;
+mod remembered;
 mod seen_units;
 pub mod sequence;
 pub mod small_counts;

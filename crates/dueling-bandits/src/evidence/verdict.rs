@@ -1,10 +1,15 @@
 //! The verdict of a run: the stopping rule, applied while results arrive, and its result for ever.
 //!
-//! [`VerdictTracker`] follows a tally. Every few comparisons it checks the rankers with the largest
-//! empirical Copeland score by [`CopelandRule`]; with a margin, pairs within it count for both.
-//! Once one is certified, the verdict is *latched*: later counts do not take it back, because the
-//! guarantee is for the first time that the rule is satisfied. The tracker is a deterministic
-//! function of the observed comparisons.
+//! [`VerdictTracker`] follows a tally. After every comparison, and with many rankers after every few,
+//! it checks the rankers with the largest empirical Copeland score by [`CopelandRule`]; with a
+//! margin, pairs within it count for both. Once one is certified, the verdict is *latched*: later
+//! counts do not take it back, because the guarantee is for the first time that the rule is
+//! satisfied. The tracker is a deterministic function of the observed comparisons.
+//!
+//! A check that cannot find anything is left out: one comparison raises the capital of a truth by a
+//! limited factor, so a check also tells for how many comparisons more there can be no verdict
+//! ([`CopelandRule::all_lack`]). That number is not saved. It changes no verdict, and after a restart
+//! the first check finds it again.
 //!
 //! # Changes of the roster
 //!
@@ -13,15 +18,17 @@
 //! own: `0.9 δ` before the first change and `0.1 δ / (r (r + 1))` after change number `r`. All of
 //! them sum to `δ`. A latched verdict of the earlier roster is dropped: it was about other rankers.
 
-use crate::evidence::certificate::{CopelandRule, PairEvidence};
+use crate::evidence::certificate::{Blocking, CLEARLY, CopelandRule, PairEvidence};
 use crate::evidence::lead::LeadEvidence;
+use crate::evidence::remembered::Remembered;
 use crate::{Duel, Outcome, Roster, Tally};
 
 /// Share of the error that is spent before the roster first changes.
 const FIRST_SHARE: f64 = 0.9;
-/// Fewest comparisons between two checks; with many rankers it is a 64th of their square, as is the
-/// time of a check. A verdict takes hundreds of comparisons and more, so this delays it little.
-const LEAST_CHECK_EVERY: u64 = 8;
+/// With up to so many rankers there is a check after every comparison, and the evidence of all
+/// pairs is remembered between two checks. With more, one comparison in a 64th of their square is
+/// checked, as is the time of a check: their verdicts take thousands of comparisons and more.
+const CHECKED_EACH: usize = 22;
 /// Most rankers of the same score whose evidence is compared to find the leader, and most rankers
 /// for which that is done.
 const LEADERS_MAX: usize = 8;
@@ -76,9 +83,12 @@ pub struct VerdictTracker {
     mixture: LeadEvidence,
     rule: CopelandRule,
     state: State,
-    /// The rival that blocked each ranker at its last check: where the next check starts. Does not
-    /// change any result.
-    blocking: Vec<usize>,
+    /// What blocked each ranker at its last check: where the next check starts. This and what
+    /// follows change no result.
+    blocking: Vec<Option<Blocking>>,
+    remembered: Remembered,
+    /// Up to this number of comparisons a check finds nothing.
+    quiet_until: u64,
 }
 
 /// What is saved.
@@ -109,6 +119,8 @@ impl VerdictTracker {
             rule: rule_of(target, state.changes, rankers),
             state,
             blocking: Vec::new(),
+            remembered: Remembered::default(),
+            quiet_until: 0,
         }
     }
 
@@ -128,9 +140,9 @@ impl VerdictTracker {
         &self.state
     }
 
-    /// Estimated bytes in memory that grow with the number of pairs: none while all answers count.
+    /// Estimated bytes in memory that grow with the number of pairs.
     pub fn bytes(&self) -> usize {
-        self.state.uncounted.as_ref().map_or(0, Tally::bytes)
+        self.state.uncounted.as_ref().map_or(0, Tally::bytes) + self.remembered.bytes()
     }
 
     /// What the verdict must achieve.
@@ -170,7 +182,8 @@ impl VerdictTracker {
         let every = self.checks_every(active.len());
         let checks_before = self.state.comparisons / every;
         self.state.comparisons += count;
-        if self.state.comparisons / every > checks_before {
+        let is_due = self.state.comparisons / every > checks_before;
+        if is_due && self.state.comparisons > self.quiet_until {
             self.check(tally, active, known);
         }
     }
@@ -179,7 +192,7 @@ impl VerdictTracker {
     /// the number of active rankers.
     pub fn checks_every(&self, active: usize) -> u64 {
         let rankers = active as u64;
-        LEAST_CHECK_EVERY.max(rankers * rankers / 64)
+        if active <= CHECKED_EACH { 1 } else { rankers * rankers / 64 }
     }
 
     /// The roster changed: the verdict starts again. `tally` has the counts so far.
@@ -191,6 +204,7 @@ impl VerdictTracker {
         };
         self.rule = rule_of(self.target, self.state.changes, rankers);
         self.blocking.clear();
+        self.quiet_until = 0;
     }
 
     /// An answer of `tally` does not count, or not yet.
@@ -200,6 +214,8 @@ impl VerdictTracker {
             uncounted.enlist();
         }
         uncounted.record(duel, outcome);
+        // an outcome less can raise the evidence of the other ranker
+        self.quiet_until = 0;
     }
 
     /// `count` answers that were left out count from here on. [`VerdictTracker::observe`] is to
@@ -293,43 +309,68 @@ impl VerdictTracker {
         if active.len() < 2 {
             return;
         }
-        self.blocking.resize(active.len(), usize::MAX);
+        self.blocking.resize(active.len(), None);
         let counts =
             PairEvidence::new(&self.mixture, tally, active).without(self.state.uncounted.as_ref());
+        let known = match known {
+            None if active.len() <= CHECKED_EACH => Some(self.remembered.all_of(&counts)),
+            known => known,
+        };
         let evidence = known.map_or(counts, |known| counts.with_evidence(known));
-        match &mut self.state.verdict {
+        let ln_growth = self.mixture.most_gain();
+        let quiet = match &mut self.state.verdict {
             None => {
-                let certified = leading(&evidence, self.target)
-                    .into_iter()
-                    .filter(|&x| self.rule.certifies(&evidence, x, &mut self.blocking[x]))
-                    .collect::<Vec<_>>();
-                let Some(&leader) = certified.first() else { return };
-                let also = (0..active.len()).filter(|&x| {
-                    certified.contains(&x)
-                        || self.rule.certifies(&evidence, x, &mut self.blocking[x])
-                });
-                let mut winners: Vec<u16> = also.map(|x| active[x] as u16).collect();
-                // the leader first, then the others ascending
-                winners.retain(|&winner| usize::from(winner) != active[leader]);
-                winners.insert(0, active[leader] as u16);
-                let condorcet = self.rule.certifies_condorcet(&evidence, leader);
-                self.state.verdict = Some(Verdict {
-                    winners,
-                    steps: tally.steps(),
-                    comparisons: self.state.comparisons,
-                    condorcet_steps: condorcet.then_some(tally.steps()),
-                });
+                let leaders = leading(&evidence, self.target);
+                let mut blocked = Vec::with_capacity(leaders.len());
+                let mut certified = Vec::new();
+                for x in leaders {
+                    match self.rule.blocks(&evidence, x, self.blocking[x]) {
+                        None => certified.push(x),
+                        Some(blocking) => {
+                            self.blocking[x] = Some(blocking);
+                            blocked.push((x, blocking));
+                        }
+                    }
+                }
+                if let Some(&leader) = certified.first() {
+                    let also = (0..active.len()).filter(|&x| {
+                        certified.contains(&x)
+                            || self.rule.blocks(&evidence, x, self.blocking[x]).is_none()
+                    });
+                    let mut winners: Vec<u16> = also.map(|x| active[x] as u16).collect();
+                    // the leader first, then the others ascending
+                    winners.retain(|&winner| usize::from(winner) != active[leader]);
+                    winners.insert(0, active[leader] as u16);
+                    let condorcet = self.rule.condorcet_lacks(&evidence, leader) <= 0.0;
+                    self.state.verdict = Some(Verdict {
+                        winners,
+                        steps: tally.steps(),
+                        comparisons: self.state.comparisons,
+                        condorcet_steps: condorcet.then_some(tally.steps()),
+                    });
+                    return;
+                }
+                outcomes_for(self.rule.all_lack(&evidence, &blocked), ln_growth)
             }
             Some(verdict) if verdict.condorcet_steps.is_none() => {
                 let winner = verdict.winner();
                 let place = active.iter().position(|&i| i == winner);
-                if place.is_some_and(|x| self.rule.certifies_condorcet(&evidence, x)) {
+                let lacks = place.map(|x| self.rule.condorcet_lacks(&evidence, x));
+                if lacks.is_some_and(|lacks| lacks <= 0.0) {
                     verdict.condorcet_steps = Some(tally.steps());
                 }
+                lacks.map_or(0, |lacks| outcomes_for(lacks, ln_growth))
             }
-            Some(_) => {}
-        }
+            Some(_) => 0,
+        };
+        self.quiet_until = self.state.comparisons + quiet;
     }
+}
+
+/// So many outcomes cannot bring the nats that a capital lacks: see [`CopelandRule::all_lack`].
+fn outcomes_for(lacks: f64, ln_growth: f64) -> u64 {
+    // fewer, so that rounding does not matter
+    ((lacks - CLEARLY) / ln_growth).max(0.0) as u64
 }
 
 impl State {

@@ -330,14 +330,62 @@ fn two_rankers_need_evidence_of_one_over_delta() {
     let rule = CopelandRule::new(2, 0.05, 0.0);
     let mut tally = Tally::new(2);
     let mixture = LeadEvidence::over(0.0);
-    let mut blocking = usize::MAX;
     let mut duels = 0;
-    while !rule.certifies(&PairEvidence::new(&mixture, &tally, &[0, 1]), 0, &mut blocking) {
+    while rule.blocks(&PairEvidence::new(&mixture, &tally, &[0, 1]), 0, None).is_some() {
         tally.record(Duel::new(0, 1), Outcome::First);
         duels += 1;
     }
     assert!(mixture.ln(tally.wins(0, 1), tally.wins(1, 0)) >= 20.0_f64.ln());
     assert!((5..=12).contains(&duels), "{duels} wins in a row");
+}
+
+/// So many outcomes that they cannot bring what all rankers lack certify none: all of one pair, as
+/// the evidence is convex in the wins, or at random.
+#[test]
+fn what_all_rankers_lack_says_how_long_none_is_certified() {
+    let mut skipped = 0;
+    for seed in 0..600 {
+        let mut rng = PolicyRng::seed_from_u64(seed);
+        let rankers = rng.random_range(2..6);
+        let tally = counts(rankers, &mut rng);
+        let margin = [0.0, 0.02][seed as usize % 2];
+        let rule = CopelandRule::new(rankers, [0.05, 0.4][seed as usize / 2 % 2], margin);
+        let (mixture, all) = (LeadEvidence::over(margin), (0..rankers).collect::<Vec<_>>());
+        let blocks =
+            |tally: &Tally, a| rule.blocks(&PairEvidence::new(&mixture, tally, &all), a, None);
+        // any rankers may be given with what blocks them, the first of them blocks all others
+        let given = rng.random_range(1..=rankers);
+        let first = rng.random_range(0..rankers);
+        let some = (0..given).map(|at| (first + at) % rankers);
+        let Some(leading) = some.map(|a| Some((a, blocks(&tally, a)?))).collect::<Option<Vec<_>>>()
+        else {
+            continue;
+        };
+        let lacks = rule.all_lack(&PairEvidence::new(&mixture, &tally, &all), &leading);
+        let outcomes = (lacks / mixture.most_gain() - 1e-3).max(0.0) as u32;
+        skipped += outcomes;
+        let still_blocked = |tally: &Tally| {
+            let open = |a: &usize| blocks(tally, *a).is_some();
+            outcomes == 0 || (0..rankers).all(|a| open(&a))
+        };
+        for x in 0..rankers {
+            for y in others(rankers, x) {
+                let mut later = tally.clone();
+                later.record_run(Duel::new(x, y), Outcome::First, outcomes);
+                assert!(still_blocked(&later), "seed {seed}: {outcomes} wins of {x} over {y}");
+            }
+        }
+        for _ in 0..20 {
+            let mut later = tally.clone();
+            for _ in 0..outcomes {
+                let x = rng.random_range(0..rankers);
+                let y = (x + rng.random_range(1..rankers)) % rankers;
+                later.record(Duel::new(x, y), Outcome::First);
+            }
+            assert!(still_blocked(&later), "seed {seed}: {outcomes} wins");
+        }
+    }
+    assert!(skipped > 300, "{skipped}");
 }
 
 /// The share of experiments with a wrong verdict of a uniform policy.
@@ -351,7 +399,7 @@ fn wrong_verdicts(probabilities: &[&[f64]], error: f64, duels: u32, experiments:
     for seed in 0..experiments {
         let mut rng = PolicyRng::seed_from_u64(seed);
         let mut tally = Tally::new(rankers);
-        let mut blocking = vec![usize::MAX; rankers];
+        let mut blocking = vec![None; rankers];
         'duels: for _ in 0..duels {
             let first = rng.random_range(0..rankers);
             let second = (first + rng.random_range(1..rankers)) % rankers;
@@ -360,7 +408,8 @@ fn wrong_verdicts(probabilities: &[&[f64]], error: f64, duels: u32, experiments:
             tally.record(Duel::new(first, second), outcome);
             let evidence = PairEvidence::new(&mixture, &tally, &all);
             for (a, blocking) in blocking.iter_mut().enumerate() {
-                if rule.certifies(&evidence, a, blocking) {
+                *blocking = rule.blocks(&evidence, a, *blocking);
+                if blocking.is_none() {
                     wrong += u64::from(score(a) < most);
                     break 'duels;
                 }
@@ -402,10 +451,10 @@ fn a_clear_winner_is_certified_and_nobody_else_is() {
         let all: Vec<usize> = (0..rankers).collect();
         let evidence = PairEvidence::new(&mixture, &tally, &all);
         let rule = CopelandRule::new(rankers, 0.05, margin);
-        assert!(rule.certifies(&evidence, 0, &mut usize::MAX.clone()));
+        assert_eq!(rule.blocks(&evidence, 0, None), None);
         assert!(rule.certifies_condorcet(&evidence, 0));
         for a in 1..rankers {
-            assert!(!rule.certifies(&evidence, a, &mut usize::MAX.clone()), "{a}");
+            assert!(rule.blocks(&evidence, a, None).is_some(), "{a}");
             assert!(!rule.certifies_condorcet(&evidence, a), "{a}");
         }
     }

@@ -97,6 +97,77 @@ fn after_a_change_of_the_roster_the_verdict_starts_anew_and_needs_more() {
     assert_eq!(run.winners(), Some(&[1][..]));
 }
 
+/// A tracker leaves out checks that cannot find anything. One that was restored before every
+/// comparison does not know which, and checks each of them: both have the same verdict at the same
+/// comparison. Most answers favour a few rankers, so that verdicts come suddenly.
+#[test]
+fn checks_that_are_left_out_would_have_found_nothing() {
+    let (mut verdicts, mut condorcet, mut later) = (0, 0, 0);
+    for seed in 0..400 {
+        let mut rng = PolicyRng::seed_from_u64(seed);
+        let rankers = rng.random_range(2..8);
+        let margin = [0.0, 0.0, 0.01, 0.1][seed as usize % 4];
+        let target = Target { confidence: [0.95, 0.6][seed as usize / 4 % 2], margin };
+        let mut tally = Tally::new(rankers);
+        let mut active: Vec<usize> = (0..rankers).collect();
+        let mut tracker = VerdictTracker::new(target, rankers);
+        let mut checked_each = tracker.clone();
+        let cycle = rng.random_bool(0.3);
+        let clear = rng.random_range(0.55..1.0);
+        // the first answers of all of these come to count late
+        let waiting = if rng.random_bool(0.3) { rng.random_range(1..60) } else { 0 };
+        let mut waited = Vec::new();
+        for at in 0..600 {
+            let first = rng.random_range(0..active.len());
+            let second = (first + rng.random_range(1..active.len())) % active.len();
+            let (first, second) = (active[first], active[second]);
+            let leads =
+                if cycle && rankers == 3 { (second + 3 - first) % 3 == 1 } else { first < second };
+            let probability = if leads { clear } else { 1.0 - clear };
+            let outcome = match rng.random_range(0..12) {
+                0 => Outcome::Half,
+                _ if rng.random_bool(probability) => Outcome::First,
+                _ => Outcome::Second,
+            };
+            let duel = Duel::new(first, second);
+            tally.record(duel, outcome);
+            let of_state = |tracker: &mut VerdictTracker, counted: u64| {
+                *tracker = VerdictTracker::restore(target, tracker.state().clone(), active.len());
+                tracker.observe(&tally, &active, counted);
+            };
+            if at < waiting {
+                tracker.leave_out(&tally, duel, outcome);
+                checked_each.leave_out(&tally, duel, outcome);
+                waited.push((duel, outcome));
+            } else {
+                tracker.observe(&tally, &active, 1);
+                of_state(&mut checked_each, 1);
+            }
+            if at == 100 && !waited.is_empty() {
+                for &(duel, outcome) in &waited {
+                    tracker.count_again(duel, outcome, 1);
+                    checked_each.count_again(duel, outcome, 1);
+                }
+                later += 1;
+                tracker.observe(&tally, &active, waited.len() as u64);
+                of_state(&mut checked_each, waited.len() as u64);
+            }
+            if at == 150 && rankers > 4 && seed.is_multiple_of(5) {
+                active.pop();
+                tracker.roster_changed(&tally, active.len());
+                checked_each.roster_changed(&tally, active.len());
+            }
+            assert_eq!(tracker.state(), checked_each.state(), "seed {seed}, answer {at}");
+        }
+        let verdict = tracker.verdict();
+        verdicts += u32::from(verdict.is_some());
+        condorcet += u32::from(verdict.is_some_and(|verdict| {
+            verdict.condorcet_steps.is_some_and(|steps| steps > verdict.steps)
+        }));
+    }
+    assert!(verdicts > 200 && condorcet > 10 && later > 50, "{verdicts} {condorcet} {later}");
+}
+
 #[test]
 fn all_shares_of_the_error_sum_to_the_error() {
     let mut tracker = VerdictTracker::new(TARGET, 2);

@@ -243,10 +243,10 @@ impl ReferenceVerdict {
         if self.reference.retired[first] || self.reference.retired[second] {
             return;
         }
-        // a check every eight comparisons, more rarely with more than 23 rankers
+        // a check after each comparison, more rarely with more than 22 rankers
         let k = self.active().len() as u64;
         self.comparisons += 1;
-        if self.comparisons.is_multiple_of((k * k / 64).max(8)) {
+        if k <= 22 || self.comparisons.is_multiple_of(k * k / 64) {
             self.check();
         }
         if self.verdict.is_none() {
