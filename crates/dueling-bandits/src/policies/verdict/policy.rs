@@ -302,6 +302,19 @@ impl Deciding {
         }
     }
 
+    /// Other answers of this pair count than before.
+    fn recounted(&mut self, duel: Duel) {
+        let bounds = self.explorer.bounds();
+        let (tally, active) = (bounds.tally(), bounds.active());
+        let (i, j) = (duel.first, duel.second);
+        if let (true, Ok(x), Ok(y)) =
+            (self.is_planning(), active.binary_search(&i), active.binary_search(&j))
+        {
+            self.outlooks.update(&self.tracker, tally, active, x, y);
+            self.plan.update(&self.outlooks, active, i, j);
+        }
+    }
+
     fn is_plan_due(&self) -> bool {
         let steps = self.tally().steps();
         let since = steps - self.planned_at;
@@ -456,16 +469,13 @@ impl DeferredUpdates for Deciding {
 
 impl VerdictPlanning for Deciding {
     fn leave_out(&mut self, duel: Duel, outcome: Outcome) {
-        let bounds = self.explorer.bounds();
-        let (tally, active) = (bounds.tally(), bounds.active());
-        self.tracker.leave_out(tally, duel, outcome);
-        let (i, j) = (duel.first, duel.second);
-        if let (true, Ok(x), Ok(y)) =
-            (self.is_planning(), active.binary_search(&i), active.binary_search(&j))
-        {
-            self.outlooks.update(&self.tracker, tally, active, x, y);
-            self.plan.update(&self.outlooks, active, i, j);
-        }
+        self.tracker.leave_out(self.explorer.tally(), duel, outcome);
+        self.recounted(duel);
+    }
+
+    fn count_again(&mut self, duel: Duel, outcome: Outcome) {
+        self.tracker.count_again(duel, outcome, 1);
+        self.recounted(duel);
     }
 
     fn reconsider(&mut self) -> bool {
