@@ -24,8 +24,8 @@ pub enum Admission {
     Counted,
     /// It counts once its cohort is complete.
     Waits,
-    /// It waits like that, but is not expected to count: an answer of its unit that was issued in an
-    /// earlier cohort waits too.
+    /// It waits like that, but is not expected to count: an answer of its unit that was issued in
+    /// an earlier cohort waits too.
     WaitsAsRepeat,
     /// It does not count.
     LeftOut(Reason),
