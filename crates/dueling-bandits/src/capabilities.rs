@@ -62,8 +62,11 @@ pub trait DeferredUpdates {
 /// A caller that counts every answer at once needs none of it: the policy then finds the same
 /// verdict by itself.
 pub trait VerdictPlanning {
-    /// An answer that was observed does not count for the verdict.
+    /// An answer that was observed does not count for the verdict, or is not expected to.
     fn leave_out(&mut self, duel: Duel, outcome: Outcome);
+
+    /// An answer that was left out is expected to count after all.
+    fn count_again(&mut self, duel: Duel, outcome: Outcome);
 
     /// What counts so far gives no verdict. A policy that has found one looks again, and goes on if
     /// its counts do not give it any more. Returns whether it still has a verdict.

@@ -135,6 +135,13 @@ impl dyn Policy + '_ {
         }
     }
 
+    /// [`VerdictPlanning::count_again`], where the policy plans for a verdict.
+    pub fn count_again(&mut self, duel: Duel, outcome: Outcome) {
+        if let Some(planning) = self.verdict_planning() {
+            planning.count_again(duel, outcome);
+        }
+    }
+
     /// [`VerdictPlanning::reconsider`], where the policy plans for a verdict.
     pub fn reconsider_verdict(&mut self) -> bool {
         self.verdict_planning().is_some_and(|planning| planning.reconsider())

@@ -20,107 +20,42 @@
 //! Answers without a unit are counts by pair, and answers with a unit are kept one by one until
 //! their cohort is complete. Both are bounded: a cohort keeps the units whose hash is smallest, and
 //! the first few thousand pairs. What it leaves out does not depend on who won.
+//!
+//! # What is expected to count
+//!
+//! A policy that plans for the verdict must know which answers that wait will count. If answers of
+//! one unit wait in several cohorts, only the one in the first of these is *expected* to count.
+//! An answer can change what is expected of others: it can be issued before another answer of its
+//! unit that arrived sooner, and it can take the place of another unit in a full cohort. Each
+//! change is [reported](Added::others). The expectation fails only where the filter of known units
+//! takes a new unit for a known one, which is found when the cohort is complete.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::Duel;
+use crate::evidence::cohorts::cohort::{Cohort, MAP_BYTES, UnitAnswer, UnitPlace};
+use crate::evidence::cohorts::cohort::{code_of, outcome_of};
 use crate::evidence::seen_units::{SeenUnits, mix};
-use crate::{Duel, Outcome};
+
+mod admission;
+mod cohort;
+
+pub use crate::evidence::cohorts::admission::{Added, Admission, Change, Completed, LeftOut};
+pub use crate::evidence::cohorts::admission::{Reason, TimedAnswer};
 
 /// Cohorts that the window is divided into.
 const COHORTS: i64 = 512;
 /// Shortest cohort, in milliseconds.
 const SHORTEST_MS: i64 = 1000;
-/// Most units, and most pairs of answers without a unit, that one cohort keeps.
-const UNITS_MAX: usize = 2048;
-const PAIRS_MAX: usize = 4096;
-/// Bytes that a map takes for each entry beside the entry itself, about.
-const MAP_BYTES: usize = 16;
-
-/// An answer with what decides whether it counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TimedAnswer {
-    /// The pair.
-    pub duel: Duel,
-    /// Its outcome.
-    pub outcome: Outcome,
-    /// Milliseconds at which the duel was issued.
-    pub issued_at: i64,
-    /// Distinguishes duels that were issued in the same millisecond.
-    pub nonce: u128,
-    /// Hash of the unit that answered, if the caller names units.
-    pub unit: Option<u64>,
-}
-
-/// What becomes of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Admission {
-    /// It counts now.
-    Counted,
-    /// It counts once its cohort is complete.
-    Waits,
-    /// It counts once its cohort is complete, in place of another answer of its unit.
-    Replaces(Duel, Outcome),
-    /// It does not count.
-    LeftOut(Reason),
-}
-
-/// Why an answer does not count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// An earlier answer of its unit counts.
-    RepeatedUnit,
-    /// It came after its cohort was complete.
-    Late,
-    /// Its cohort has as many units or pairs as it can keep.
-    Full,
-}
-
-/// How many answers do not count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct LeftOut {
-    /// For [`Reason::RepeatedUnit`].
-    pub repeated_unit: u64,
-    /// For [`Reason::Late`].
-    pub late: u64,
-    /// For [`Reason::Full`].
-    pub full: u64,
-}
-
-impl LeftOut {
-    fn add(&mut self, reason: Reason) -> Admission {
-        *match reason {
-            Reason::RepeatedUnit => &mut self.repeated_unit,
-            Reason::Late => &mut self.late,
-            Reason::Full => &mut self.full,
-        } += 1;
-        Admission::LeftOut(reason)
-    }
-
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        self.repeated_unit + self.late + self.full
-    }
-}
-
-/// Equal answers of one pair whose cohort is complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Completed {
-    /// The pair.
-    pub duel: Duel,
-    /// Their outcome.
-    pub outcome: Outcome,
-    /// How many they are.
-    pub count: u32,
-    /// Whether they count. Those of units that were counted meanwhile do not.
-    pub counts: bool,
-}
 
 /// The answers that wait, and what was counted of whom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cohorts {
     window_ms: i64,
     saved: Saved,
+    /// Where the answers of a unit wait: its mixed hash, and the starts of their cohorts. Follows
+    /// from what is saved.
+    places: BTreeSet<(u64, i64)>,
 }
 
 /// What is saved of [`Cohorts`].
@@ -138,27 +73,6 @@ pub struct Saved {
     without_unit: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Cohort {
-    /// First wins, second wins and halves of ordered pairs, of answers without a unit.
-    pairs: BTreeMap<(u16, u16), [u32; 3]>,
-    /// Answers by the mixed hash of their unit.
-    units: BTreeMap<u64, UnitAnswer>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct UnitAnswer {
-    unit: u64,
-    issued_at: i64,
-    nonce: u128,
-    first: u16,
-    second: u16,
-    /// 0: first, 1: second, 2: half.
-    outcome: u8,
-}
-
 impl Cohorts {
     /// Cohorts whose answers come within `window_ms` of the issue. With 0, an answer counts as it
     /// arrives.
@@ -168,7 +82,11 @@ impl Cohorts {
 
     /// The cohorts that [`Cohorts::saved`] was taken from.
     pub fn restore(window_ms: i64, saved: Saved) -> Self {
-        Self { window_ms, saved }
+        let place = |(&start, cohort): (&i64, &Cohort)| {
+            cohort.units.keys().map(move |&key| (key, start)).collect::<Vec<_>>()
+        };
+        let places = saved.open.iter().flat_map(place).collect();
+        Self { window_ms, saved, places }
     }
 
     /// What is to be saved.
@@ -199,7 +117,9 @@ impl Cohorts {
     /// Estimated bytes in memory: half a megabyte once a unit was counted, and the answers that
     /// wait.
     pub fn bytes(&self) -> usize {
-        self.saved.seen.bytes() + self.saved.open.values().map(Cohort::bytes).sum::<usize>()
+        let place = size_of::<(u64, i64)>() + MAP_BYTES;
+        let cohorts = self.saved.open.values().map(Cohort::bytes).sum::<usize>();
+        self.saved.seen.bytes() + cohorts + place * self.places.len()
     }
 
     /// The end of the oldest cohort that has answers.
@@ -228,52 +148,92 @@ impl Cohorts {
         (self.saved.with_unit, self.saved.without_unit)
     }
 
-    /// An answer arrived. One that decides nothing ([`Outcome::Void`], [`Outcome::None`]) always
-    /// counts, as a step without evidence.
-    pub fn add(&mut self, answer: &TimedAnswer) -> Admission {
-        let Some(outcome) = code_of(answer.outcome) else { return Admission::Counted };
-        if answer.issued_at < self.saved.complete_until {
-            return self.saved.left_out.add(Reason::Late);
+    /// An answer arrived. One that decides nothing ([`Outcome::Void`](crate::Outcome::Void),
+    /// [`Outcome::None`](crate::Outcome::None)) always counts, as a step without evidence.
+    pub fn add(&mut self, answer: &TimedAnswer) -> Added {
+        let &TimedAnswer { duel, outcome, issued_at, nonce, unit } = answer;
+        let Some(code) = code_of(outcome) else { return Admission::Counted.into() };
+        if issued_at < self.saved.complete_until {
+            return self.saved.left_out.add(Reason::Late).into();
         }
         if self.window_ms == 0 {
-            return match answer.unit {
+            let admission = match unit {
                 Some(unit) if !self.saved.seen.insert(unit) => {
                     self.saved.left_out.add(Reason::RepeatedUnit)
                 }
                 unit => self.admitted(unit.is_some(), Admission::Counted),
             };
+            return admission.into();
         }
-        if answer.unit.is_some_and(|unit| self.saved.seen.contains(unit)) {
-            return self.saved.left_out.add(Reason::RepeatedUnit);
+        if unit.is_some_and(|unit| self.saved.seen.contains(unit)) {
+            return self.saved.left_out.add(Reason::RepeatedUnit).into();
         }
-        let start = answer.issued_at - answer.issued_at.rem_euclid(self.width_ms());
+        let start = issued_at - issued_at.rem_euclid(self.width_ms());
+        if let Some(unit) = unit {
+            return self.add_of_unit(start, UnitAnswer::new(unit, issued_at, nonce, duel, code));
+        }
         let cohort = self.saved.open.entry(start).or_default();
-        let (first, second) = (answer.duel.first as u16, answer.duel.second as u16);
-        let Some(unit) = answer.unit else {
-            let full = cohort.pairs.len() >= PAIRS_MAX;
-            let Some(counts) = cohort.counts_of((first, second), full) else {
-                return self.saved.left_out.add(Reason::Full);
-            };
-            counts[usize::from(outcome)] = counts[usize::from(outcome)].saturating_add(1);
-            return self.admitted(false, Admission::Waits);
+        let Some(counts) = cohort.counts_of(duel) else {
+            return self.saved.left_out.add(Reason::Full).into();
         };
-        let UnitPlace { replaced, refused } = cohort.put(UnitAnswer {
-            unit,
-            issued_at: answer.issued_at,
-            nonce: answer.nonce,
-            first,
-            second,
-            outcome,
-        });
-        match (replaced, refused) {
-            (_, Some(reason)) => self.saved.left_out.add(reason),
-            (None, None) => self.admitted(true, Admission::Waits),
-            (Some((earlier, reason)), None) => {
-                self.saved.left_out.add(reason);
-                let duel = Duel::new(earlier.first.into(), earlier.second.into());
-                Admission::Replaces(duel, outcome_of(earlier.outcome))
+        counts[usize::from(code)] = counts[usize::from(code)].saturating_add(1);
+        self.admitted(false, Admission::Waits).into()
+    }
+
+    /// An answer of a unit that was not counted yet arrived, of the cohort that begins at `start`.
+    fn add_of_unit(&mut self, start: i64, answer: UnitAnswer) -> Added {
+        let key = mix(answer.unit);
+        let displaced = match self.saved.open.entry(start).or_default().put(key, answer) {
+            UnitPlace::Refused(reason) => return self.saved.left_out.add(reason).into(),
+            UnitPlace::Replaces(other) => {
+                self.saved.left_out.add(Reason::RepeatedUnit);
+                return match other.is_expected() {
+                    true => {
+                        Added { admission: Admission::Waits, others: vec![change(&other, false)] }
+                    }
+                    false => Admission::WaitsAsRepeat.into(),
+                };
+            }
+            UnitPlace::New { displaced } => displaced,
+        };
+        let mut added = Added::from(Admission::Waits);
+        match displaced {
+            None => self.saved.with_unit += 1,
+            Some(other) => {
+                self.saved.left_out.add(Reason::Full);
+                let other_key = mix(other.unit);
+                self.places.remove(&(other_key, start));
+                if other.is_expected() {
+                    added.others.push(change(&other, false));
+                    added.others.extend(self.expect_after(start, other_key, true));
+                }
             }
         }
+        let before = self.places.range((key, i64::MIN)..(key, start)).next();
+        if before.is_some() {
+            self.expect(start, key, false);
+            added.admission = Admission::WaitsAsRepeat;
+        } else {
+            added.others.extend(self.expect_after(start, key, false));
+        }
+        self.places.insert((key, start));
+        added
+    }
+
+    /// Expect that the first answer of a unit after the cohort at `start` counts, or that it does
+    /// not.
+    fn expect_after(&mut self, start: i64, key: u64, counts: bool) -> Option<Change> {
+        let &(_, next) = self.places.range((key, start + 1)..=(key, i64::MAX)).next()?;
+        self.expect(next, key, counts)
+    }
+
+    /// Expect that the answer of a unit in the cohort at `start` counts, or that it does not.
+    fn expect(&mut self, start: i64, key: u64, counts: bool) -> Option<Change> {
+        let answer = self.saved.open.get_mut(&start)?.units.get_mut(&key)?;
+        (answer.is_expected() != counts).then(|| {
+            answer.expect(counts);
+            change(answer, counts)
+        })
     }
 
     fn admitted(&mut self, with_unit: bool, admission: Admission) -> Admission {
@@ -297,30 +257,31 @@ impl Cohorts {
         self.saved.complete_until = until;
         let later = self.saved.open.split_off(&until);
         let ended = std::mem::replace(&mut self.saved.open, later);
-        ended.into_values().map(|cohort| self.count(cohort)).collect()
+        ended.into_iter().map(|(start, cohort)| self.count(start, cohort)).collect()
     }
 
-    fn count(&mut self, cohort: Cohort) -> Vec<Completed> {
+    fn count(&mut self, start: i64, cohort: Cohort) -> Vec<Completed> {
         let mut completed = Vec::new();
         for ((first, second), counts) in cohort.pairs {
             let duel = Duel::new(first.into(), second.into());
             for (code, &count) in counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
                 let outcome = outcome_of(code as u8);
-                completed.push(Completed { duel, outcome, count, counts: true });
+                completed.push(Completed { duel, outcome, count, counts: true, expected: true });
             }
         }
-        for answer in cohort.units.into_values() {
+        for (key, answer) in cohort.units {
+            self.places.remove(&(key, start));
             let counts = self.saved.seen.insert(answer.unit);
             if !counts {
                 self.saved.with_unit -= 1;
                 self.saved.left_out.add(Reason::RepeatedUnit);
             }
-            let duel = Duel::new(answer.first.into(), answer.second.into());
             completed.push(Completed {
-                duel,
-                outcome: outcome_of(answer.outcome),
+                duel: answer.duel(),
+                outcome: answer.outcome(),
                 count: 1,
                 counts,
+                expected: answer.is_expected(),
             });
         }
         completed
@@ -330,6 +291,7 @@ impl Cohorts {
     /// late. The units stay known.
     pub fn restart(&mut self, at: i64) {
         self.saved.open.clear();
+        self.places.clear();
         (self.saved.with_unit, self.saved.without_unit) = (0, 0);
         if self.window_ms > 0 {
             // the cohort that contains this moment has duels of both sides
@@ -343,88 +305,10 @@ impl Cohorts {
 impl Saved {
     /// Whether decoded cohorts fit so many rankers.
     pub fn is_sound(&self, rankers: usize) -> bool {
-        let pair =
-            |first: u16, second: u16| first != second && usize::from(first.max(second)) < rankers;
-        self.seen.is_sound()
-            && self.open.iter().all(|(_, cohort)| {
-                cohort.pairs.keys().all(|&(first, second)| pair(first, second))
-                    && cohort.units.iter().all(|(&key, answer)| {
-                        key == mix(answer.unit)
-                            && pair(answer.first, answer.second)
-                            && answer.outcome < 3
-                    })
-            })
+        self.seen.is_sound() && self.open.values().all(|cohort| cohort.is_sound(rankers))
     }
 }
 
-/// Where a unit's answer went.
-#[derive(Default)]
-struct UnitPlace {
-    /// The answer that it replaced, and why.
-    replaced: Option<(UnitAnswer, Reason)>,
-    refused: Option<Reason>,
-}
-
-impl Cohort {
-    fn answers(&self) -> u64 {
-        let anonymous = self.pairs.values().flatten().map(|&count| u64::from(count));
-        anonymous.sum::<u64>() + self.units.len() as u64
-    }
-
-    fn bytes(&self) -> usize {
-        let pair = size_of::<((u16, u16), [u32; 3])>() + MAP_BYTES;
-        let unit = size_of::<(u64, UnitAnswer)>() + MAP_BYTES;
-        size_of::<Self>() + MAP_BYTES + pair * self.pairs.len() + unit * self.units.len()
-    }
-
-    /// The counts of a pair; `None` if the cohort is full and does not have it. A full cohort keeps
-    /// the pairs that came first: which pairs are selected does not depend on answers to come.
-    fn counts_of(&mut self, pair: (u16, u16), full: bool) -> Option<&mut [u32; 3]> {
-        if full && !self.pairs.contains_key(&pair) {
-            return None;
-        }
-        Some(self.pairs.entry(pair).or_default())
-    }
-
-    /// Keep the answer of a unit that was issued first, and the units with the smallest hash.
-    fn put(&mut self, answer: UnitAnswer) -> UnitPlace {
-        let key = mix(answer.unit);
-        if let Some(known) = self.units.get_mut(&key) {
-            if (known.issued_at, known.nonce) <= (answer.issued_at, answer.nonce) {
-                return UnitPlace { refused: Some(Reason::RepeatedUnit), ..Default::default() };
-            }
-            let replaced = std::mem::replace(known, answer);
-            return UnitPlace {
-                replaced: Some((replaced, Reason::RepeatedUnit)),
-                ..Default::default()
-            };
-        }
-        let full = self.units.len() >= UNITS_MAX;
-        if full && self.units.last_key_value().is_some_and(|(&largest, _)| largest < key) {
-            return UnitPlace { refused: Some(Reason::Full), ..Default::default() };
-        }
-        let replaced = if full { self.units.pop_last() } else { None };
-        self.units.insert(key, answer);
-        UnitPlace {
-            replaced: replaced.map(|(_, answer)| (answer, Reason::Full)),
-            ..Default::default()
-        }
-    }
-}
-
-fn code_of(outcome: Outcome) -> Option<u8> {
-    match outcome {
-        Outcome::First => Some(0),
-        Outcome::Second => Some(1),
-        Outcome::Half => Some(2),
-        Outcome::Void | Outcome::None => None,
-    }
-}
-
-fn outcome_of(code: u8) -> Outcome {
-    match code {
-        0 => Outcome::First,
-        1 => Outcome::Second,
-        _ => Outcome::Half,
-    }
+fn change(answer: &UnitAnswer, counts: bool) -> Change {
+    Change { duel: answer.duel(), outcome: answer.outcome(), counts }
 }

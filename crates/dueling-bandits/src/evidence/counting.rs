@@ -1,6 +1,6 @@
 //! How the answers of a run come to count for its verdict, once the policy has observed them.
 
-use crate::evidence::cohorts::{Admission, Cohorts, Completed, TimedAnswer};
+use crate::evidence::cohorts::{Added, Admission, Change, Cohorts, Completed, TimedAnswer};
 use crate::evidence::verdict::VerdictTracker;
 use crate::{Policy, Tally};
 
@@ -28,16 +28,23 @@ impl Counting<'_> {
         answer: &TimedAnswer,
         counted: impl FnOnce(&VerdictTracker, &Tally, u64),
     ) {
-        let admission = self.cohorts.add(answer);
+        let Added { admission, others } = self.cohorts.add(answer);
         if admission != Admission::Counted {
             self.tracker.leave_out(self.policy.tally(), answer.duel, answer.outcome);
         }
         match admission {
             Admission::Counted => self.tracker.observe(self.policy.tally(), self.active, 1),
             Admission::Waits => {}
-            // the other answer was left out while it waited, and stays so
-            Admission::Replaces(duel, outcome) => self.policy.leave_out(duel, outcome),
-            Admission::LeftOut(_) => self.policy.leave_out(answer.duel, answer.outcome),
+            Admission::WaitsAsRepeat | Admission::LeftOut(_) => {
+                self.policy.leave_out(answer.duel, answer.outcome);
+            }
+        }
+        // the tracker leaves all of them out while they wait
+        for Change { duel, outcome, counts } in others {
+            match counts {
+                true => self.policy.count_again(duel, outcome),
+                false => self.policy.leave_out(duel, outcome),
+            }
         }
         if self.active.len() <= FEW || self.is_check_due() {
             self.reconcile();
@@ -56,11 +63,11 @@ impl Counting<'_> {
         }
         for cohort in completed {
             let mut comparisons = 0;
-            for Completed { duel, outcome, count, counts } in cohort {
+            for Completed { duel, outcome, count, counts, expected } in cohort {
                 if counts {
                     self.tracker.count_again(duel, outcome, count);
                     comparisons += u64::from(count);
-                } else {
+                } else if expected {
                     self.policy.leave_out(duel, outcome);
                 }
             }

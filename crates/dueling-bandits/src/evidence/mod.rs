@@ -49,7 +49,7 @@ pub mod sequence;
 pub mod small_counts;
 pub mod verdict;
 
-pub use cohorts::{Admission, Cohorts, TimedAnswer};
+pub use cohorts::{Added, Admission, Cohorts, TimedAnswer};
 pub use counting::Counting;
 pub use forecast::{Forecast, NoForecast, Present, forecast};
 pub use heavy_units::{HeavyUnit, HeavyUnits};

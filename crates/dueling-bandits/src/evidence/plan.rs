@@ -52,12 +52,22 @@ pub struct Claim {
 }
 
 impl Claim {
-    fn weight(&self, in_flight: &InFlight) -> f64 {
+    fn weight(&self, awaited: Awaited<'_>) -> f64 {
         // the number of missing comparisons is an estimate, often too large: wait for some first
-        let waiting = IN_FLIGHT_WEIGHT * f64::from(in_flight.of(self.winner, self.loser));
+        let in_flight = f64::from(awaited.in_flight.of(self.winner, self.loser));
+        let waiting = IN_FLIGHT_WEIGHT * awaited.counting * in_flight;
         let missing = self.missing - waiting;
         missing.max(0.0) * self.risk / (self.regret + LEAST_REGRET)
     }
+}
+
+/// The duels whose answers are still to come.
+#[derive(Debug, Clone, Copy)]
+pub struct Awaited<'a> {
+    /// How many they are.
+    pub in_flight: &'a InFlight,
+    /// The share of their answers that will count, as expected.
+    pub counting: f64,
 }
 
 /// A proof that is to be completed.
@@ -185,25 +195,25 @@ impl Plan {
     }
 
     /// The claim of the leader and `rival`, if it lacks comparisons beyond those in flight.
-    pub fn against(&self, rival: usize, in_flight: &InFlight) -> Option<(usize, usize)> {
+    pub fn against(&self, rival: usize, awaited: Awaited<'_>) -> Option<(usize, usize)> {
         let leader = self.leader?;
         let is_pair = |claim: &&Claim| {
             (claim.winner, claim.loser) == (leader, rival)
                 || (claim.winner, claim.loser) == (rival, leader)
         };
         let claim = self.claims.iter().find(is_pair)?;
-        (claim.weight(in_flight) > 0.0).then_some((claim.winner, claim.loser))
+        (claim.weight(awaited) > 0.0).then_some((claim.winner, claim.loser))
     }
 
     /// The pair of a claim that lacks comparisons beyond those in flight, with a probability in
     /// proportion to their number and to the risk of the claim, and against its regret. `share` is
     /// uniform in [0, 1).
-    pub fn draw(&self, in_flight: &InFlight, share: f64) -> Option<(usize, usize)> {
-        let total: f64 = self.claims.iter().map(|claim| claim.weight(in_flight)).sum();
+    pub fn draw(&self, awaited: Awaited<'_>, share: f64) -> Option<(usize, usize)> {
+        let total: f64 = self.claims.iter().map(|claim| claim.weight(awaited)).sum();
         let mut rest = share * total;
         let mut drawn = None;
         for claim in &self.claims {
-            let weight = claim.weight(in_flight);
+            let weight = claim.weight(awaited);
             if weight > 0.0 {
                 drawn = Some((claim.winner, claim.loser));
                 rest -= weight;

@@ -1,8 +1,11 @@
 //! Which answers the verdict counts, and when.
 
-use dueling_bandits::evidence::cohorts::Reason;
+mod belief;
+mod expected;
+
+use dueling_bandits::evidence::cohorts::{Change, Reason};
 use dueling_bandits::evidence::{
-    Admission, Cohorts, Counting, Target, TimedAnswer, VerdictTracker,
+    Added, Admission, Cohorts, Counting, Target, TimedAnswer, VerdictTracker,
 };
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
@@ -35,7 +38,8 @@ fn counted(cohorts: &mut Cohorts, until: i64) -> Vec<(u32, u32, u32)> {
 fn without_a_window_every_answer_counts_as_it_arrives() {
     let mut cohorts = Cohorts::new(0);
     for nonce in 0..5 {
-        assert_eq!(cohorts.add(&answer(10, nonce, None, Outcome::First)), Admission::Counted);
+        let added = cohorts.add(&answer(10, nonce, None, Outcome::First));
+        assert_eq!(added, Admission::Counted.into());
     }
     assert_eq!((cohorts.waiting(), cohorts.answers()), (0, (0, 0)));
 }
@@ -45,10 +49,10 @@ fn a_unit_counts_once_in_the_whole_experiment() {
     for window in [0, WINDOW] {
         let mut cohorts = Cohorts::new(window);
         let first = cohorts.add(&answer(10, 1, Some(7), Outcome::First));
-        assert_ne!(first, Admission::LeftOut(Reason::RepeatedUnit));
+        assert_ne!(first.admission, Admission::LeftOut(Reason::RepeatedUnit));
         cohorts.complete(WINDOW);
         let again = cohorts.add(&answer(2 * WINDOW, 2, Some(7), Outcome::Second));
-        assert_eq!(again, Admission::LeftOut(Reason::RepeatedUnit), "window {window}");
+        assert_eq!(again.admission, Admission::LeftOut(Reason::RepeatedUnit), "window {window}");
         assert_eq!(cohorts.units(), 1);
         assert_eq!(cohorts.left_out().repeated_unit, 1);
     }
@@ -59,9 +63,10 @@ fn of_a_unit_in_one_cohort_the_duel_that_was_issued_first_counts() {
     let mut cohorts = Cohorts::new(WINDOW);
     cohorts.add(&answer(500, 1, Some(7), Outcome::Second));
     let earlier = cohorts.add(&answer(100, 2, Some(7), Outcome::First));
-    assert_eq!(earlier, Admission::Replaces(Duel::new(0, 1), Outcome::Second));
+    let replaced = Change { duel: Duel::new(0, 1), outcome: Outcome::Second, counts: false };
+    assert_eq!(earlier, Added { admission: Admission::Waits, others: vec![replaced] });
     let later = cohorts.add(&answer(900, 3, Some(7), Outcome::Second));
-    assert_eq!(later, Admission::LeftOut(Reason::RepeatedUnit));
+    assert_eq!(later.admission, Admission::LeftOut(Reason::RepeatedUnit));
     assert_eq!(counted(&mut cohorts, WINDOW), [(1, 0, 0)]);
 }
 
@@ -81,12 +86,15 @@ fn an_answer_after_its_cohort_is_complete_does_not_count() {
     let mut cohorts = Cohorts::new(WINDOW);
     let width = cohorts.width_ms();
     assert!(cohorts.complete(width - 1).is_empty(), "no cohort ends by then");
-    assert_eq!(cohorts.add(&answer(width - 1, 1, None, Outcome::First)), Admission::Waits);
+    assert_eq!(
+        cohorts.add(&answer(width - 1, 1, None, Outcome::First)).admission,
+        Admission::Waits
+    );
     assert_eq!(cohorts.oldest_end(), Some(width));
     assert_eq!(counted(&mut cohorts, width), [(1, 0, 0)]);
     let late = cohorts.add(&answer(width - 1, 2, None, Outcome::Second));
-    assert_eq!(late, Admission::LeftOut(Reason::Late));
-    assert_eq!(cohorts.add(&answer(width, 3, None, Outcome::Second)), Admission::Waits);
+    assert_eq!(late.admission, Admission::LeftOut(Reason::Late));
+    assert_eq!(cohorts.add(&answer(width, 3, None, Outcome::Second)).admission, Admission::Waits);
     assert!(cohorts.complete(width).is_empty(), "twice is as once");
 }
 
@@ -94,9 +102,9 @@ fn an_answer_after_its_cohort_is_complete_does_not_count() {
 fn an_answer_that_decides_nothing_takes_no_place() {
     let mut cohorts = Cohorts::new(WINDOW);
     for outcome in [Outcome::Void, Outcome::None] {
-        assert_eq!(cohorts.add(&answer(1, 1, Some(7), outcome)), Admission::Counted);
+        assert_eq!(cohorts.add(&answer(1, 1, Some(7), outcome)).admission, Admission::Counted);
     }
-    assert_eq!(cohorts.add(&answer(1, 2, Some(7), Outcome::First)), Admission::Waits);
+    assert_eq!(cohorts.add(&answer(1, 2, Some(7), Outcome::First)).admission, Admission::Waits);
 }
 
 #[test]
@@ -108,9 +116,9 @@ fn a_new_start_drops_what_waits_and_keeps_the_units() {
     cohorts.restart(2 * WINDOW);
     assert_eq!(cohorts.waiting(), 0);
     let before = cohorts.add(&answer(2 * WINDOW - 1, 3, None, Outcome::First));
-    assert_eq!(before, Admission::LeftOut(Reason::Late));
+    assert_eq!(before.admission, Admission::LeftOut(Reason::Late));
     let again = cohorts.add(&answer(3 * WINDOW, 4, Some(7), Outcome::First));
-    assert_eq!(again, Admission::LeftOut(Reason::RepeatedUnit));
+    assert_eq!(again.admission, Admission::LeftOut(Reason::RepeatedUnit));
 }
 
 /// More units than a cohort keeps: the kept ones are a sample that does not depend on the answers

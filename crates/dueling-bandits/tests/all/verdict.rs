@@ -1,6 +1,6 @@
 //! The verdict of a run, and the policy that works towards one.
 
-use dueling_bandits::evidence::plan::{Outlooks, Plan};
+use dueling_bandits::evidence::plan::{Awaited, Outlooks, Plan};
 use dueling_bandits::evidence::{Race, Target, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
@@ -327,13 +327,14 @@ fn duels_in_flight_count_towards_the_proof() {
     run.rounds(8, 0.75);
     let plan = Plan::make(&run.tracker, &run.tally, run.roster.active(), None);
     assert!(!plan.is_complete() && plan.leader().is_some());
-    let none = InFlight::new();
-    assert!(plan.draw(&none, 0.5).is_some());
     let mut in_flight = InFlight::new();
+    assert!(plan.draw(Awaited { in_flight: &in_flight, counting: 1.0 }, 0.5).is_some());
     for claim in plan.claims() {
         in_flight.add(claim.winner, claim.loser, claim.missing.ceil() as u32);
     }
-    assert_eq!(plan.draw(&in_flight, 0.5), None);
+    assert_eq!(plan.draw(Awaited { in_flight: &in_flight, counting: 1.0 }, 0.5), None);
+    let few_count = Awaited { in_flight: &in_flight, counting: 0.2 };
+    assert!(plan.draw(few_count, 0.5).is_some(), "most of their answers will not count");
 }
 
 /// The claims of a plan suffice: once each has the evidence it asks for, there is a verdict.

@@ -21,6 +21,8 @@ use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, Roster,
 const MOST_PAGES: f64 = 1e4;
 /// Exponent of the Pareto distribution of the activity of units.
 const ACTIVITY_EXPONENT: f64 = 1.5;
+/// Seconds for which a duel without an answer is in flight: the time to live of the service.
+const LIFETIME: f64 = 3600.0;
 /// The unit of the machine.
 const MACHINE: u64 = u64::MAX;
 
@@ -112,13 +114,15 @@ struct Ending {
     left_out: f64,
 }
 
-/// An answer on its way. Ordered by its arrival, the earliest as the largest.
+/// An answer on its way, or the end of a duel whose answer is lost. Ordered by its arrival, the
+/// earliest as the largest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Arrival {
     at: f64,
     number: u64,
     selection: Selection,
-    outcome: Outcome,
+    /// `None` if the answer is lost.
+    outcome: Option<Outcome>,
     issued_at: i64,
     unit: u64,
 }
@@ -189,7 +193,7 @@ impl ProductionTrial {
         };
         let mut people = People::new(&self.production, &self.matrix, seeds);
         let mut selecting = PolicyRng::seed_from_u64(seeds.selecting);
-        let (in_flight, mut arrivals) = (InFlight::new(), BinaryHeap::new());
+        let (mut in_flight, mut arrivals) = (InFlight::new(), BinaryHeap::new());
         let (mut now, mut completed_at) = (0.0, 0.0);
         let mut pages = 0;
         let verdict = loop {
@@ -211,6 +215,8 @@ impl ProductionTrial {
                 arrivals.pop();
                 now = arrival.at;
                 run.complete(now, &mut completed_at);
+                let duel = arrival.selection.duel;
+                in_flight.remove(duel.first, duel.second, 1);
                 run.observe(&arrival);
             }
             if pages < self.horizon {
@@ -220,7 +226,8 @@ impl ProductionTrial {
                 if selection.duel.is_self() {
                     run.policy.observe_self_duels(selection.duel.first, 1);
                 } else {
-                    arrivals.extend(people.answer(selection, now, pages));
+                    in_flight.add(selection.duel.first, selection.duel.second, 1);
+                    arrivals.push(people.answer(selection, now, pages));
                 }
                 pages += 1;
             } else {
@@ -247,8 +254,8 @@ struct Run {
 impl Run {
     /// As the service folds an answer.
     fn observe(&mut self, arrival: &Arrival) {
+        let Some(outcome) = arrival.outcome else { return };
         let Selection { duel, batch, ticket } = arrival.selection;
-        let outcome = arrival.outcome;
         self.policy.observe(&Observation { duel, outcome, batch, ticket });
         let answer = TimedAnswer {
             duel,
@@ -329,8 +336,8 @@ impl<'a> People<'a> {
         found
     }
 
-    /// The answer to a duel that is shown now; `None` if it is lost.
-    fn answer(&mut self, selection: Selection, now: f64, number: u64) -> Option<Arrival> {
+    /// The answer to a duel that is shown now.
+    fn answer(&mut self, selection: Selection, now: f64, number: u64) -> Arrival {
         let duel = selection.duel;
         let lower_is_first = duel.first < duel.second;
         let (low, high) = (duel.first.min(duel.second), duel.first.max(duel.second));
@@ -342,8 +349,10 @@ impl<'a> People<'a> {
             let win = (self.matrix.win_probability(low, high) + leaning).clamp(0.0, 1.0);
             (unit, self.happens(win))
         };
+        let issued_at = (now * 1000.0) as i64;
         if lower_wins && self.happens(self.production.lost_first) {
-            return None;
+            let at = now + LIFETIME;
+            return Arrival { at, number, selection, outcome: None, issued_at, unit };
         }
         let (first, second) = self.production.delays;
         let mean = if lower_wins { first } else { second };
@@ -352,8 +361,8 @@ impl<'a> People<'a> {
             true => Outcome::First,
             false => Outcome::Second,
         };
-        let issued_at = (now * 1000.0) as i64;
-        Some(Arrival { at: now + mean * delay, number, selection, outcome, issued_at, unit })
+        let (at, outcome) = (now + mean * delay, Some(outcome));
+        Arrival { at, number, selection, outcome, issued_at, unit }
     }
 
     fn happens(&mut self, probability: f64) -> bool {

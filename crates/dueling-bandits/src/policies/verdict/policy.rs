@@ -1,6 +1,6 @@
 //! The policy: explore, prove, and then show the winner.
 
-use rand::RngExt;
+mod choice;
 
 use crate::evidence::plan::{Outlooks, Plan};
 use crate::evidence::{Target, VerdictTracker};
@@ -20,21 +20,6 @@ use crate::{
 
 #[cfg(feature = "serde")]
 const FORMAT: u32 = 2;
-/// Expected number of uniformly random pairs from step `t` to step `2t`, over `ln 2`. They make
-/// every pair met again and again, so that no wrong majority lasts.
-const UNIFORM_PAIRS: f64 = 3.0;
-/// A proof that takes more duels than about this is pursued more rarely, so that a hopeless one
-/// costs regret that grows only with the logarithm of time.
-const PATIENCE: f64 = 1e5;
-const LEAST_PATIENCE: f64 = 0.05;
-/// The same for a proof that costs more Copeland regret than this.
-const REGRET_PATIENCE: f64 = 3e3;
-/// Share of pages that wait while all that the plan lacks is in flight.
-const WAITING: f64 = 0.5;
-/// Share of exploration after the verdict.
-const GUARD: f64 = 0.02;
-/// Duels of the winner with its nearest rival after the verdict, from step `t` to `2t`, over `ln 2`.
-const RIVAL_DUELS: f64 = 20.0;
 /// Least number of steps between two plans, and the share by which the steps have grown.
 const REPLAN_STEPS: u64 = 16;
 const REPLAN_SHARE: f64 = 0.05;
@@ -62,6 +47,9 @@ pub(super) struct Deciding {
     is_stale: bool,
     /// `#{y : x won more often than y}` of every active ranker; follows from the tally.
     scores: Vec<u32>,
+    /// Comparisons of the active rankers that count, or are expected to, since the roster last
+    /// changed. Follows from the tally and the verdict.
+    counted: f64,
 }
 
 /// What is saved.
@@ -102,8 +90,10 @@ impl Deciding {
             planned_at: 0,
             is_stale: false,
             scores: Vec::new(),
+            counted: 0.0,
         };
         policy.count_scores();
+        policy.count_answers();
         policy.survey();
         policy
     }
@@ -157,101 +147,20 @@ impl Deciding {
         self.scores = scores;
     }
 
-    /// The probability with which a duel goes to the proof. A proof that takes too long gets fewer
-    /// and fewer duels, but never none, so that it ends.
-    fn patience(&self, steps: f64) -> f64 {
-        let rankers = self.active().len() as f64;
-        let duels = steps + self.plan.missing();
-        // with a margin every proof ends in reasonable time
-        let ratio = if self.tracker.target().margin > 0.0 {
-            PATIENCE / duels
-        } else {
-            let many = (FEW as f64 / rankers).min(1.0);
-            (PATIENCE * many / duels).min(REGRET_PATIENCE / self.plan.regret())
-        };
-        if ratio < 1.0 { ratio.powi(3).max(LEAST_PATIENCE * ratio) } else { 1.0 }
+    fn count_answers(&mut self) {
+        let evidence = self.tracker.evidence(self.tally(), self.active());
+        let pairs = (1..evidence.rankers()).flat_map(|x| (0..x).map(move |y| (x, y)));
+        self.counted = pairs.map(|(x, y)| evidence.wins(x, y) + evidence.wins(y, x)).sum();
     }
 
-    /// The duel for the proof, where the explorer would have selected `explored`.
-    fn proving(&self, explored: Selection, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        let first = explored.duel.first;
-        if self.plan.leader() != Some(first) {
-            // the explorer doubts the leader: let the two meet, or leave it to the explorer
-            let rival = self.plan.against(first, in_flight);
-            if let Some((winner, loser)) = rival.filter(|_| !explored.duel.is_self()) {
-                return Selection::of(winner, loser);
-            }
-            // an explorer that knows more than what counts, and is sure, teaches nothing by itself
-            let is_sure = explored.duel.is_self() && self.tracker.leaves_out();
-            if !self.plan.needs_losses() && !is_sure {
-                return explored;
-            }
+    /// Comparisons of a pair that count; 0 if one of the two is not active.
+    fn counted_of(&self, duel: Duel) -> f64 {
+        let active = self.active();
+        let evidence = self.tracker.evidence(self.tally(), active);
+        match (active.binary_search(&duel.first), active.binary_search(&duel.second)) {
+            (Ok(x), Ok(y)) => evidence.wins(x, y) + evidence.wins(y, x),
+            _ => 0.0,
         }
-        match self.plan.draw(in_flight, rng.random()) {
-            Some((winner, loser)) => Selection::of(winner, loser),
-            None if !self.plan.is_complete() => self.waiting(first, rng),
-            None if explored.duel.is_self() => self.checking(explored),
-            None => explored,
-        }
-    }
-
-    /// The plan lacks nothing, and the verdict may only need its next check, which comes after a
-    /// few more comparisons. An explorer that is sure of its leader would make none.
-    fn checking(&self, explored: Selection) -> Selection {
-        let leader = self.plan.leader().unwrap_or(explored.duel.first);
-        match self.nearest_rival(leader) {
-            Some(rival) => Selection::of(leader, rival),
-            None => explored,
-        }
-    }
-
-    /// All that the plan lacks is in flight. Show one ranker alone, but not always: some of these
-    /// duels may never be answered.
-    fn waiting(&self, first: usize, rng: &mut PolicyRng) -> Selection {
-        if rng.random::<f64>() < WAITING {
-            return Selection::of(first, first);
-        }
-        match self.plan.draw(&InFlight::new(), rng.random()) {
-            Some((winner, loser)) => Selection::of(winner, loser),
-            None => Selection::of(first, first),
-        }
-    }
-
-    /// The winner alone, but for a few duels that correct a wrong verdict: those of the explorer,
-    /// and duels against the rival that has most nearly the same strength. Their number grows
-    /// without limit, so no wrong winner keeps its lead. Once it has lost it, the explorer goes on.
-    fn guarding(
-        &self,
-        winner: usize,
-        steps: f64,
-        in_flight: &InFlight,
-        rng: &mut PolicyRng,
-    ) -> Selection {
-        if self.still_leads(winner) {
-            let draw = rng.random::<f64>();
-            let rivals = RIVAL_DUELS / (steps + 1.0);
-            if draw >= GUARD + rivals {
-                return Selection::of(winner, winner);
-            }
-            if draw >= GUARD
-                && let Some(rival) = self.nearest_rival(winner)
-            {
-                return Selection::of(winner, rival);
-            }
-        }
-        self.explorer.select(in_flight, rng)
-    }
-
-    /// The ranker over which `winner` leads with the least evidence. O(K).
-    fn nearest_rival(&self, winner: usize) -> Option<usize> {
-        let (tally, active) = (self.tally(), self.active());
-        let evidence = self.tracker.evidence(tally, active);
-        let place = active.binary_search(&winner).ok()?;
-        let beaten = (0..active.len())
-            .filter(|&y| y != place && evidence.wins(place, y) > evidence.wins(y, place));
-        let nearest =
-            beaten.min_by(|&x, &y| evidence.ln(place, x).total_cmp(&evidence.ln(place, y)));
-        nearest.map(|y| active[y])
     }
 
     /// Whether the latched winner still has the largest empirical score.
@@ -265,11 +174,14 @@ impl Deciding {
         self.tally().half_wins(i, j).cmp(&self.tally().half_wins(j, i))
     }
 
-    fn folded(&mut self, duel: Duel, before: std::cmp::Ordering) {
+    fn folded(&mut self, observation: &Observation, before: std::cmp::Ordering) {
+        let Observation { duel, outcome, .. } = *observation;
         let roster = self.explorer.bounds().roster();
         if !roster.is_active(duel.first) || !roster.is_active(duel.second) {
             return;
         }
+        let (first, second) = outcome.half_wins();
+        self.counted += f64::from(first + second) / 2.0;
         let now = self.majority(duel);
         let (i, j) = (duel.first, duel.second);
         if now != before {
@@ -302,6 +214,20 @@ impl Deciding {
         }
     }
 
+    /// Other answers of this pair count than before, when `before` of them did.
+    fn recounted(&mut self, duel: Duel, before: f64) {
+        self.counted += self.counted_of(duel) - before;
+        let bounds = self.explorer.bounds();
+        let (tally, active) = (bounds.tally(), bounds.active());
+        let (i, j) = (duel.first, duel.second);
+        if let (true, Ok(x), Ok(y)) =
+            (self.is_planning(), active.binary_search(&i), active.binary_search(&j))
+        {
+            self.outlooks.update(&self.tracker, tally, active, x, y);
+            self.plan.update(&self.outlooks, active, i, j);
+        }
+    }
+
     fn is_plan_due(&self) -> bool {
         let steps = self.tally().steps();
         let since = steps - self.planned_at;
@@ -328,6 +254,7 @@ impl Deciding {
         self.count_scores();
         let bounds = self.explorer.bounds();
         self.tracker.roster_changed(bounds.tally(), bounds.active().len());
+        self.count_answers();
         self.plan = Plan::default();
         self.survey();
         self.is_stale = true;
@@ -340,25 +267,7 @@ impl Policy for Deciding {
     }
 
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        let steps = self.tally().steps() as f64;
-        if let Some(verdict) = self.tracker.verdict() {
-            return self.guarding(verdict.winner(), steps, in_flight, rng);
-        }
-        let active = self.active();
-        if rng.random::<f64>() * (steps + 1.0) < UNIFORM_PAIRS && active.len() > 1 {
-            let first = rng.random_range(0..active.len());
-            let second = rng.random_range(0..active.len() - 1);
-            return Selection::of(active[first], active[second + usize::from(second >= first)]);
-        }
-        let explored = self.explorer.select(in_flight, rng);
-        if !explored.duel.is_self() && rng.random::<f64>() >= self.urgency {
-            return explored;
-        }
-        let patience = self.patience(steps);
-        if patience < 1.0 && rng.random::<f64>() >= patience {
-            return explored;
-        }
-        self.proving(explored, in_flight, rng)
+        self.choose(in_flight, rng)
     }
 
     fn uses_in_flight(&self) -> bool {
@@ -369,7 +278,7 @@ impl Policy for Deciding {
         let before = self.majority(observation.duel);
         self.explorer.observe(observation);
         if !observation.duel.is_self() {
-            self.folded(observation.duel, before);
+            self.folded(observation, before);
         }
     }
 
@@ -435,6 +344,7 @@ impl MutableRoster for Deciding {
         self.retire(ranker)?;
         // the error of the verdict is not spent by a change
         self.tracker = VerdictTracker::new(self.tracker.target(), self.active().len());
+        self.count_answers();
         self.survey();
         Ok(())
     }
@@ -445,7 +355,7 @@ impl DeferredUpdates for Deciding {
         let before = self.majority(observation.duel);
         self.explorer.observe_deferred(observation);
         if !observation.duel.is_self() {
-            self.folded(observation.duel, before);
+            self.folded(observation, before);
         }
     }
 
@@ -456,16 +366,15 @@ impl DeferredUpdates for Deciding {
 
 impl VerdictPlanning for Deciding {
     fn leave_out(&mut self, duel: Duel, outcome: Outcome) {
-        let bounds = self.explorer.bounds();
-        let (tally, active) = (bounds.tally(), bounds.active());
-        self.tracker.leave_out(tally, duel, outcome);
-        let (i, j) = (duel.first, duel.second);
-        if let (true, Ok(x), Ok(y)) =
-            (self.is_planning(), active.binary_search(&i), active.binary_search(&j))
-        {
-            self.outlooks.update(&self.tracker, tally, active, x, y);
-            self.plan.update(&self.outlooks, active, i, j);
-        }
+        let before = self.counted_of(duel);
+        self.tracker.leave_out(self.explorer.tally(), duel, outcome);
+        self.recounted(duel, before);
+    }
+
+    fn count_again(&mut self, duel: Duel, outcome: Outcome) {
+        let before = self.counted_of(duel);
+        self.tracker.count_again(duel, outcome, 1);
+        self.recounted(duel, before);
     }
 
     fn reconsider(&mut self) -> bool {

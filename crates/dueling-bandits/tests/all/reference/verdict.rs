@@ -151,7 +151,12 @@ impl ReferenceVerdict {
         rng: &mut PolicyRng,
     ) -> Duel {
         let active = self.active();
-        let weights = self.plan.weights(field, &active, in_flight);
+        let counted: f64 = field.wins.iter().flatten().sum();
+        let counting = match self.comparisons {
+            0 => 1.0,
+            answers => (counted / answers as f64).min(1.0),
+        };
+        let weights = self.plan.weights(field, &active, in_flight, counting);
         let duel_of = |at: usize| {
             let (x, y, ..) = self.plan.claims[at];
             Duel::new(active[x], active[y])
@@ -190,7 +195,7 @@ impl ReferenceVerdict {
             // everything is in flight
             None if rng.random::<f64>() < 0.5 => Duel::new(explored.first, explored.first),
             None => {
-                let weights = self.plan.weights(field, &active, &InFlight::new());
+                let weights = self.plan.weights(field, &active, &InFlight::new(), 1.0);
                 draw(&weights, rng.random())
                     .map_or_else(|| Duel::new(explored.first, explored.first), duel_of)
             }

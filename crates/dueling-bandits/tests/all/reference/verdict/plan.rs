@@ -200,11 +200,18 @@ impl Plan {
         self.claims.iter().all(|&(x, y, target, _)| field.missing(x, y, target) <= 0.0)
     }
 
-    /// `W` of each claim in a draw: what is missing beyond twice the duels in flight, by risk over
-    /// regret. Places are those of `active`.
-    pub fn weights(&self, field: &Field, active: &[usize], in_flight: &InFlight) -> Vec<f64> {
+    /// `W` of each claim in a draw: what is missing beyond twice the duels in flight that are
+    /// expected to count, by risk over regret. `counting` is their share. Places are those of
+    /// `active`.
+    pub fn weights(
+        &self,
+        field: &Field,
+        active: &[usize],
+        in_flight: &InFlight,
+        counting: f64,
+    ) -> Vec<f64> {
         let weight = |&(x, y, target, regret): &(usize, usize, f64, f64)| {
-            let waiting = 2.0 * f64::from(in_flight.of(active[x], active[y]));
+            let waiting = 2.0 * counting * f64::from(in_flight.of(active[x], active[y]));
             (field.missing(x, y, target) - waiting).max(0.0) * field.risk[x][y] / (regret + 0.03)
         };
         self.claims.iter().map(weight).collect()

@@ -1,0 +1,112 @@
+//! What the cohorts are told of an answer, and what they say of it.
+
+use crate::{Duel, Outcome};
+
+/// An answer with what decides whether it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimedAnswer {
+    /// The pair.
+    pub duel: Duel,
+    /// Its outcome.
+    pub outcome: Outcome,
+    /// Milliseconds at which the duel was issued.
+    pub issued_at: i64,
+    /// Distinguishes duels that were issued in the same millisecond.
+    pub nonce: u128,
+    /// Hash of the unit that answered, if the caller names units.
+    pub unit: Option<u64>,
+}
+
+/// What becomes of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It counts now.
+    Counted,
+    /// It counts once its cohort is complete.
+    Waits,
+    /// It waits like that, but is not expected to count: an answer of its unit that was issued in
+    /// an earlier cohort waits too.
+    WaitsAsRepeat,
+    /// It does not count.
+    LeftOut(Reason),
+}
+
+/// What an answer changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// What becomes of the answer itself.
+    pub admission: Admission,
+    /// The other answers that are expected to count from now on, or not any more: at most three.
+    pub others: Vec<Change>,
+}
+
+impl From<Admission> for Added {
+    fn from(admission: Admission) -> Self {
+        Self { admission, others: Vec::new() }
+    }
+}
+
+/// An answer that waited when another one came, and what is expected of it since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The pair.
+    pub duel: Duel,
+    /// Its outcome.
+    pub outcome: Outcome,
+    /// Whether it is expected to count. Before, the contrary was expected.
+    pub counts: bool,
+}
+
+/// Why an answer does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// An earlier answer of its unit counts.
+    RepeatedUnit,
+    /// It came after its cohort was complete.
+    Late,
+    /// Its cohort has as many units or pairs as it can keep.
+    Full,
+}
+
+/// How many answers do not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct LeftOut {
+    /// For [`Reason::RepeatedUnit`].
+    pub repeated_unit: u64,
+    /// For [`Reason::Late`].
+    pub late: u64,
+    /// For [`Reason::Full`].
+    pub full: u64,
+}
+
+impl LeftOut {
+    pub(super) fn add(&mut self, reason: Reason) -> Admission {
+        *match reason {
+            Reason::RepeatedUnit => &mut self.repeated_unit,
+            Reason::Late => &mut self.late,
+            Reason::Full => &mut self.full,
+        } += 1;
+        Admission::LeftOut(reason)
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.repeated_unit + self.late + self.full
+    }
+}
+
+/// Equal answers of one pair whose cohort is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completed {
+    /// The pair.
+    pub duel: Duel,
+    /// Their outcome.
+    pub outcome: Outcome,
+    /// How many they are.
+    pub count: u32,
+    /// Whether they count. Those of units that were counted meanwhile do not.
+    pub counts: bool,
+    /// Whether they were expected to count.
+    pub expected: bool,
+}

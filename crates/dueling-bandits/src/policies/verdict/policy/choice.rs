@@ -1,0 +1,152 @@
+//! The choice of the next duel.
+
+use rand::RngExt;
+
+use super::{Deciding, FEW};
+use crate::evidence::plan::Awaited;
+use crate::{InFlight, Policy, PolicyRng, Selection};
+
+/// Expected number of uniformly random pairs from step `t` to step `2t`, over `ln 2`. They make
+/// every pair met again and again, so that no wrong majority lasts.
+const UNIFORM_PAIRS: f64 = 3.0;
+/// A proof that takes more duels than about this is pursued more rarely, so that a hopeless one
+/// costs regret that grows only with the logarithm of time.
+const PATIENCE: f64 = 1e5;
+const LEAST_PATIENCE: f64 = 0.05;
+/// The same for a proof that costs more Copeland regret than this.
+const REGRET_PATIENCE: f64 = 3e3;
+/// Share of pages that wait while all that the plan lacks is in flight.
+const WAITING: f64 = 0.5;
+/// Share of exploration after the verdict.
+const GUARD: f64 = 0.02;
+/// Duels of the winner with its nearest rival after the verdict, from step `t` to `2t`, over `ln 2`.
+const RIVAL_DUELS: f64 = 20.0;
+
+impl Deciding {
+    pub(super) fn choose(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let steps = self.tally().steps() as f64;
+        if let Some(verdict) = self.tracker.verdict() {
+            return self.guarding(verdict.winner(), steps, in_flight, rng);
+        }
+        let active = self.active();
+        if rng.random::<f64>() * (steps + 1.0) < UNIFORM_PAIRS && active.len() > 1 {
+            let first = rng.random_range(0..active.len());
+            let second = rng.random_range(0..active.len() - 1);
+            return Selection::of(active[first], active[second + usize::from(second >= first)]);
+        }
+        let explored = self.explorer.select(in_flight, rng);
+        if !explored.duel.is_self() && rng.random::<f64>() >= self.urgency {
+            return explored;
+        }
+        let patience = self.patience(steps);
+        if patience < 1.0 && rng.random::<f64>() >= patience {
+            return explored;
+        }
+        self.proving(explored, in_flight, rng)
+    }
+
+    /// The duels in flight, and the share of their answers that is expected to count. Answers of
+    /// people who come back and pages without a click do not.
+    fn awaited<'a>(&self, in_flight: &'a InFlight) -> Awaited<'a> {
+        let answers = self.tracker.comparisons();
+        let counting = if answers > 0 { (self.counted / answers as f64).min(1.0) } else { 1.0 };
+        Awaited { in_flight, counting }
+    }
+
+    /// The probability with which a duel goes to the proof. A proof that takes too long gets fewer
+    /// and fewer duels, but never none, so that it ends.
+    fn patience(&self, steps: f64) -> f64 {
+        let rankers = self.active().len() as f64;
+        let duels = steps + self.plan.missing();
+        // with a margin every proof ends in reasonable time
+        let ratio = if self.tracker.target().margin > 0.0 {
+            PATIENCE / duels
+        } else {
+            let many = (FEW as f64 / rankers).min(1.0);
+            (PATIENCE * many / duels).min(REGRET_PATIENCE / self.plan.regret())
+        };
+        if ratio < 1.0 { ratio.powi(3).max(LEAST_PATIENCE * ratio) } else { 1.0 }
+    }
+
+    /// The duel for the proof, where the explorer would have selected `explored`.
+    fn proving(&self, explored: Selection, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let first = explored.duel.first;
+        if self.plan.leader() != Some(first) {
+            // the explorer doubts the leader: let the two meet, or leave it to the explorer
+            let rival = self.plan.against(first, self.awaited(in_flight));
+            if let Some((winner, loser)) = rival.filter(|_| !explored.duel.is_self()) {
+                return Selection::of(winner, loser);
+            }
+            // an explorer that knows more than what counts, and is sure, teaches nothing by itself
+            let is_sure = explored.duel.is_self() && self.tracker.leaves_out();
+            if !self.plan.needs_losses() && !is_sure {
+                return explored;
+            }
+        }
+        match self.plan.draw(self.awaited(in_flight), rng.random()) {
+            Some((winner, loser)) => Selection::of(winner, loser),
+            None if !self.plan.is_complete() => self.waiting(first, rng),
+            None if explored.duel.is_self() => self.checking(explored),
+            None => explored,
+        }
+    }
+
+    /// The plan lacks nothing, and the verdict may only need its next check, which comes after a
+    /// few more comparisons. An explorer that is sure of its leader would make none.
+    fn checking(&self, explored: Selection) -> Selection {
+        let leader = self.plan.leader().unwrap_or(explored.duel.first);
+        match self.nearest_rival(leader) {
+            Some(rival) => Selection::of(leader, rival),
+            None => explored,
+        }
+    }
+
+    /// All that the plan lacks is in flight. Show one ranker alone, but not always: some of these
+    /// duels may never be answered.
+    fn waiting(&self, first: usize, rng: &mut PolicyRng) -> Selection {
+        if rng.random::<f64>() < WAITING {
+            return Selection::of(first, first);
+        }
+        match self.plan.draw(self.awaited(&InFlight::new()), rng.random()) {
+            Some((winner, loser)) => Selection::of(winner, loser),
+            None => Selection::of(first, first),
+        }
+    }
+
+    /// The winner alone, but for a few duels that correct a wrong verdict: those of the explorer,
+    /// and duels against the rival that has most nearly the same strength. Their number grows
+    /// without limit, so no wrong winner keeps its lead. Once it has lost it, the explorer goes on.
+    fn guarding(
+        &self,
+        winner: usize,
+        steps: f64,
+        in_flight: &InFlight,
+        rng: &mut PolicyRng,
+    ) -> Selection {
+        if self.still_leads(winner) {
+            let draw = rng.random::<f64>();
+            let rivals = RIVAL_DUELS / (steps + 1.0);
+            if draw >= GUARD + rivals {
+                return Selection::of(winner, winner);
+            }
+            if draw >= GUARD
+                && let Some(rival) = self.nearest_rival(winner)
+            {
+                return Selection::of(winner, rival);
+            }
+        }
+        self.explorer.select(in_flight, rng)
+    }
+
+    /// The ranker over which `winner` leads with the least evidence. O(K).
+    fn nearest_rival(&self, winner: usize) -> Option<usize> {
+        let (tally, active) = (self.tally(), self.active());
+        let evidence = self.tracker.evidence(tally, active);
+        let place = active.binary_search(&winner).ok()?;
+        let beaten = (0..active.len())
+            .filter(|&y| y != place && evidence.wins(place, y) > evidence.wins(y, place));
+        let nearest =
+            beaten.min_by(|&x, &y| evidence.ln(place, x).total_cmp(&evidence.ln(place, y)));
+        nearest.map(|y| active[y])
+    }
+}

@@ -1,0 +1,190 @@
+//! Which of the answers that wait are expected to count, and what a policy hears of it.
+
+use dueling_bandits::evidence::cohorts::{Change, Reason};
+use dueling_bandits::evidence::{
+    Added, Admission, Cohorts, Counting, Target, TimedAnswer, VerdictTracker,
+};
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy, PolicySpec, step_rng};
+use rand::RngExt;
+
+use super::{WINDOW, answer, counted};
+
+/// Units that one cohort keeps.
+pub const UNITS_MAX: usize = 2048;
+
+pub fn first_wins(issued_at: i64, nonce: u128, unit: u64) -> TimedAnswer {
+    answer(issued_at, nonce, Some(unit), Outcome::First)
+}
+
+fn change(outcome: Outcome, counts: bool) -> Change {
+    Change { duel: Duel::new(0, 1), outcome, counts }
+}
+
+fn alone(admission: Admission) -> Added {
+    admission.into()
+}
+
+#[test]
+fn a_repeat_within_the_window_is_not_expected_to_count() {
+    let mut cohorts = Cohorts::new(WINDOW);
+    let width = cohorts.width_ms();
+    assert_eq!(cohorts.add(&first_wins(1, 1, 7)), alone(Admission::Waits));
+    for later in 1..4 {
+        let repeat = cohorts.add(&first_wins(later * width, 1 + later as u128, 7));
+        assert_eq!(repeat, alone(Admission::WaitsAsRepeat));
+    }
+    assert_eq!(counted(&mut cohorts, width), [(1, 0, 0)]);
+    let known = cohorts.add(&first_wins(5 * width, 9, 7));
+    assert_eq!(known, alone(Admission::LeftOut(Reason::RepeatedUnit)));
+    let completed: Vec<_> = cohorts.complete(4 * width).into_iter().flatten().collect();
+    assert!(completed.iter().all(|row| !row.counts && !row.expected), "{completed:?}");
+    assert_eq!(completed.len(), 3);
+}
+
+#[test]
+fn an_answer_that_was_issued_earlier_takes_the_place_of_one_that_arrived_earlier() {
+    let mut cohorts = Cohorts::new(WINDOW);
+    let width = cohorts.width_ms();
+    let second_wins = |issued_at, nonce| answer(issued_at, nonce, Some(7), Outcome::Second);
+    assert_eq!(cohorts.add(&second_wins(9 * width, 1)), alone(Admission::Waits));
+    let earlier = cohorts.add(&first_wins(5 * width + 10, 2, 7));
+    let not_any_more = |outcome| vec![change(outcome, false)];
+    let others = not_any_more(Outcome::Second);
+    assert_eq!(earlier, Added { admission: Admission::Waits, others }, "of another cohort");
+    let earlier = cohorts.add(&second_wins(5 * width + 5, 3));
+    let others = not_any_more(Outcome::First);
+    assert_eq!(earlier, Added { admission: Admission::Waits, others }, "of the same cohort");
+    let repeat = cohorts.add(&second_wins(9 * width - 3, 4));
+    assert_eq!(repeat, alone(Admission::WaitsAsRepeat), "between the two");
+    // the other answer of this cohort was left out already
+    let repeat = cohorts.add(&first_wins(9 * width - 5, 5, 7));
+    assert_eq!(repeat, alone(Admission::WaitsAsRepeat), "in place of a repeat");
+    assert_eq!(counted(&mut cohorts, WINDOW), [(0, 1, 0), (0, 0, 0), (0, 0, 0)]);
+}
+
+/// An answer after the end of its cohort does not make the answers that wait repeats.
+#[test]
+fn a_late_answer_takes_no_place() {
+    let mut cohorts = Cohorts::new(WINDOW);
+    let width = cohorts.width_ms();
+    cohorts.complete(width);
+    assert_eq!(cohorts.add(&first_wins(1, 1, 7)), alone(Admission::LeftOut(Reason::Late)));
+    assert_eq!(cohorts.add(&first_wins(width, 2, 7)), alone(Admission::Waits));
+    assert_eq!(cohorts.add(&first_wins(0, 3, 7)), alone(Admission::LeftOut(Reason::Late)));
+    assert_eq!(counted(&mut cohorts, WINDOW), [(1, 0, 0)]);
+}
+
+/// The finaliser of SplitMix64: a full cohort keeps the units for which it is smallest.
+pub fn mixed(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// So many units that a cohort keeps rather than the largest one of them, which comes last.
+fn units_by_hash(count: u64) -> Vec<u64> {
+    let mut units: Vec<u64> = (0..count).collect();
+    units.sort_by_key(|&unit| mixed(unit));
+    units
+}
+
+#[test]
+fn a_repeat_counts_after_all_if_a_full_cohort_leaves_the_first_answer_out() {
+    let units = units_by_hash(UNITS_MAX as u64 + 1);
+    let (&largest, smaller) = units.split_last().unwrap();
+    let mut cohorts = Cohorts::new(WINDOW);
+    let width = cohorts.width_ms();
+    cohorts.add(&first_wins(1, 1, largest));
+    let repeat = answer(width, 2, Some(largest), Outcome::Second);
+    assert_eq!(cohorts.add(&repeat), alone(Admission::WaitsAsRepeat));
+    // a repeat of the unit that comes last, so that all three kinds of changes come at once
+    let (&last, others) = smaller.split_last().unwrap();
+    for (nonce, &unit) in others.iter().enumerate() {
+        assert_eq!(cohorts.add(&first_wins(2, nonce as u128, unit)), alone(Admission::Waits));
+    }
+    cohorts.add(&answer(2 * width, 1, Some(last), Outcome::Half));
+    let added = cohorts.add(&first_wins(3, 5, last));
+    let others = vec![
+        change(Outcome::First, false),
+        change(Outcome::Second, true),
+        change(Outcome::Half, false),
+    ];
+    assert_eq!(added, Added { admission: Admission::Waits, others });
+    assert_eq!(cohorts.add(&first_wins(1, 1, largest)), alone(Admission::LeftOut(Reason::Full)));
+    assert_eq!(counted(&mut cohorts, WINDOW), [(2048, 0, 0), (0, 1, 0), (0, 0, 0)]);
+    assert_eq!((cohorts.left_out().full, cohorts.left_out().repeated_unit), (2, 1));
+}
+
+/// The policy hears of a repeat as it arrives, before its cohort is complete.
+#[test]
+fn the_default_policy_is_told_of_a_repeat_at_once() {
+    let spec = PolicySpec::from_text("d-ts-verdict").unwrap();
+    let mut policy = spec.start(Setup { rankers: 2, seed: 1 });
+    let mut tracker = VerdictTracker::new(Target { confidence: 0.95, margin: 0.0 }, 2);
+    let mut cohorts = Cohorts::new(WINDOW);
+    let width = cohorts.width_ms();
+    let (duel, outcome) = (Duel::new(0, 1), Outcome::First);
+    let mut shown_alone = |answers: std::ops::Range<i64>, unit: &dyn Fn(i64) -> u64| {
+        for number in answers {
+            policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
+            let mut counting = Counting {
+                tracker: &mut tracker,
+                cohorts: &mut cohorts,
+                policy: &mut *policy,
+                active: &[0, 1],
+            };
+            let answer = first_wins(number % 400 * width, number as u128, unit(number));
+            counting.admit(&answer, |_, _, _| ());
+        }
+        let draws = 0..500;
+        let select = |step| policy.select(&InFlight::new(), &mut step_rng(2, step)).duel;
+        draws.filter(|&step| select(step).is_self()).count()
+    };
+    let of_five_people = shown_alone(0..400, &|number| number as u64 % 5);
+    assert!(of_five_people < 100, "five answers prove nothing: alone on {of_five_people} of 500");
+    let of_many = shown_alone(400..800, &|number| number as u64);
+    assert!(of_many > 400, "alone on {of_many} of 500");
+}
+
+/// A policy that is saved and restored after every answer, reports included, stays the same.
+#[test]
+fn a_restored_policy_believes_the_same() {
+    let spec = PolicySpec::from_text("d-ts-verdict:margin=0.01").unwrap();
+    let setup = Setup { rankers: 4, seed: 1 };
+    let mut policies = [spec.start(setup), spec.start(setup)];
+    let mut observe = |step: u64, duel, outcome| {
+        for policy in &mut policies {
+            policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
+            match step % 4 {
+                1 | 2 => policy.leave_out(duel, outcome),
+                3 if step % 8 == 3 => {
+                    policy.leave_out(duel, outcome);
+                    policy.count_again(duel, outcome);
+                }
+                _ => {}
+            }
+        }
+        let saved = policies[1].save();
+        policies[1] = spec.restore(setup, policies[1].format(), &saved).expect("its own state");
+        assert_eq!(policies[0].save(), saved);
+        let mut in_flight = InFlight::new();
+        in_flight.add(0, 1, step as u32 % 40);
+        let select = |policy: &dyn Policy| policy.select(&in_flight, &mut step_rng(5, step)).duel;
+        let selected = [select(&*policies[0]), select(&*policies[1])];
+        assert_eq!(selected[0], selected[1], "step {step}");
+        selected[0]
+    };
+    let mut duel = Duel::new(0, 1);
+    for step in 0..1500 {
+        let stronger_wins = step_rng(6, step).random_bool(0.7);
+        let outcome = match stronger_wins == (duel.first < duel.second) {
+            true => Outcome::First,
+            false => Outcome::Second,
+        };
+        duel = observe(step, duel, outcome);
+        if duel.is_self() {
+            duel = Duel::new(step as usize % 4, (step as usize + 1) % 4);
+        }
+    }
+}
