@@ -125,16 +125,18 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
     let mut stdout = std::io::stdout();
     let _ = writeln!(stdout, "listening on http://{address}").and_then(|()| stdout.flush());
 
-    let shutdown = async {
+    let lame_duck = config.lame_duck;
+    let drain_within = config.connections.drain_within;
+    let shutdown = async move {
         // After Ctrl-C, there is no lame-duck period.
         let (name, lame_duck) = tokio::select! {
-            _ = terminate.recv() => ("SIGTERM", config.lame_duck),
+            _ = terminate.recv() => ("SIGTERM", lame_duck),
             _ = interrupt.recv() => ("SIGINT", Duration::ZERO),
         };
         tracing::info!(
             signal = name,
             lame_duck_seconds = lame_duck.as_secs(),
-            drain_seconds = config.connections.drain_within.as_secs(),
+            drain_seconds = drain_within.as_secs(),
             "shutting down"
         );
         readiness.drain();
@@ -145,7 +147,10 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
         });
         tokio::time::sleep(lame_duck).await;
     };
-    let drained = serve(listener, app, &config.connections, shutdown).await;
+    // A task of its own runs on the threads that serve: a connection starts on the thread that
+    // accepted it. This thread would wake another one for each.
+    let accepting = async move { serve(listener, app, &config.connections, shutdown).await };
+    let drained = tokio::spawn(accepting).await.context("the server loop failed")?;
     service.shutdown().await;
     match drained {
         Drained::Clean => {
@@ -154,7 +159,7 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
         }
         Drained::CutOff(connections) => Err(CommandError::Failed(anyhow!(
             "{connections} connection(s) were still busy {} s after the signal and were cut off",
-            config.connections.drain_within.as_secs()
+            drain_within.as_secs()
         ))),
     }
 }

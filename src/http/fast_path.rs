@@ -10,13 +10,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Json;
 use axum::extract::Request;
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Body as _;
 
-use super::duels::{Duel, NEXT_DUEL};
+use super::duels::{self, Duel, NEXT_DUEL};
 use super::guard::Authorization;
 use super::peer::Peer;
 use super::problem::Problem;
@@ -71,11 +70,10 @@ impl FastPath {
     }
 
     fn choose(&self, loaded: &LoadedExperiment) -> Response {
-        let issued = self.service.choose(loaded, None);
-        issued
-            .map_err(Problem::from)
-            .map(|issued| Json(Duel::new(&loaded.name, issued)))
-            .into_response()
+        match self.service.choose(loaded, None) {
+            Ok(issued) => duels::response(&Duel::new(&loaded.name, issued), 1),
+            Err(error) => Problem::from(error).into_response(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! [`Metrics::register`].
 
 use std::fmt::Write;
+use std::hash::Hash;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
@@ -51,6 +52,11 @@ pub enum DuelKind {
     SelfDuel,
     /// Two different rankers, for a batch.
     Batch,
+}
+
+impl DuelKind {
+    /// Every kind, in the order of the enum.
+    pub const ALL: [Self; 3] = [Self::Pair, Self::SelfDuel, Self::Batch];
 }
 
 impl EncodeLabelValue for DuelKind {
@@ -164,10 +170,10 @@ pub struct Metrics {
     pub connections_shed: Counter,
     /// Panics caught and answered with 500.
     pub panics: Counter,
-    /// Issued duels.
-    pub duels: Family<DuelLabels, Counter>,
-    /// Feedback, by its result.
-    pub feedback: Family<FeedbackLabels, Counter>,
+    /// Issued duels, in the order of [`DuelKind::ALL`].
+    duels: [Counter; DuelKind::ALL.len()],
+    /// Feedback, in the order of [`FeedbackStatus::ALL`].
+    feedback: [Counter; FeedbackStatus::ALL.len()],
     /// Events in one commit of the log.
     pub commit_events: Histogram,
     /// Duration of a commit of the log.
@@ -201,7 +207,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("rankduel");
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "The running program", build);
-        let metrics = Self {
+        Self {
             http_requests: counted(&mut registry, "http_requests", "Answered requests"),
             http_request_duration_seconds: in_seconds(
                 &mut registry,
@@ -225,8 +231,14 @@ impl Metrics {
                 "Connections refused, or closed without a key, because there were too many",
             ),
             panics: counted(&mut registry, "panics", "Panics caught and answered with 500"),
-            duels: counted(&mut registry, "duels", "Issued duels"),
-            feedback: counted(&mut registry, "feedback", "Feedback, by its result"),
+            duels: labelled(
+                counted(&mut registry, "duels", "Issued duels"),
+                DuelKind::ALL.map(|kind| DuelLabels { kind }),
+            ),
+            feedback: labelled(
+                counted(&mut registry, "feedback", "Feedback, by its result"),
+                FeedbackStatus::ALL.map(|status| FeedbackLabels { status }),
+            ),
             commit_events: registered(
                 &mut registry,
                 "commit_events",
@@ -269,14 +281,7 @@ impl Metrics {
                 Gauge::default(),
             ),
             registry: Mutex::new(registry),
-        };
-        for kind in [DuelKind::Pair, DuelKind::SelfDuel, DuelKind::Batch] {
-            drop(metrics.duels.get_or_create(&DuelLabels { kind }));
         }
-        for status in FeedbackStatus::ALL {
-            drop(metrics.feedback.get_or_create(&FeedbackLabels { status }));
-        }
-        metrics
     }
 
     /// Add metrics that are computed for each scrape. Their names get the prefix, too: a collector
@@ -287,12 +292,12 @@ impl Metrics {
 
     /// Count an issued duel.
     pub fn duel(&self, kind: DuelKind) {
-        self.duels.get_or_create(&DuelLabels { kind }).inc();
+        self.duels[kind as usize].inc();
     }
 
     /// Count a piece of feedback.
     pub fn feedback(&self, status: FeedbackStatus) {
-        self.feedback.get_or_create(&FeedbackLabels { status }).inc();
+        self.feedback[status as usize].inc();
     }
 
     /// All metrics in the OpenMetrics text format ([`CONTENT_TYPE`]).
@@ -307,6 +312,14 @@ impl Metrics {
 /// Register a metric that starts at its default.
 fn counted<M: Metric + Default + Clone>(registry: &mut Registry, name: &str, help: &str) -> M {
     registered(registry, name, help, M::default())
+}
+
+/// The counters of these labels. Finding one by its label takes longer than counting.
+fn labelled<L, const N: usize>(family: Family<L, Counter>, labels: [L; N]) -> [Counter; N]
+where
+    L: Clone + Eq + Hash,
+{
+    labels.map(|label| family.get_or_create_owned(&label))
 }
 
 fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
