@@ -47,14 +47,14 @@ pub struct OtherRegret {
     pub steps: u64,
     /// Number of runs.
     pub runs: u64,
-    /// Regret of the replayed policy: mean and 95 % interval over its runs and over the posterior
+    /// Regret of the replayed policy: mean and range of 95 % over its runs and over the posterior
     /// of the preferences.
     pub replayed: Band,
     /// Standard deviation between the runs.
     pub deviation: f64,
-    /// Regret of the replayed policy minus that of the experiment: mean and 95 % interval. Both
-    /// have the same prices in each draw, so it is narrower than the two intervals suggest. Below 0
-    /// the replayed policy is the cheaper one.
+    /// Regret of the replayed policy minus that of the experiment: mean and range of 95 % of the
+    /// runs and draws. Both have the same prices in each draw, so it is narrower than the two
+    /// ranges suggest. Below 0 the replayed policy is the cheaper one.
     pub difference: Band,
     /// Share of runs and draws in which the replayed policy is the cheaper one, 0 to 1.
     pub cheaper: f64,
