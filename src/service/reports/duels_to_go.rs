@@ -123,7 +123,9 @@ impl LoadedExperiment {
                 low: remaining(low),
                 high: high.map(remaining),
             }),
-            Err(NoForecast::NoDuels) => Err("no duel has been counted yet".into()),
+            Err(NoForecast::TooFew { comparisons, least }) => {
+                Err(format!("{comparisons} duels have been counted, and an estimate needs {least}"))
+            }
             Err(NoForecast::Beyond(steps)) => Err(format!(
                 "more than {steps} further pages; simulations that ran so far had no verdict"
             )),

@@ -18,6 +18,9 @@ const DRAWS: usize = 24;
 /// the error of the counts twice, once in the posterior's mean and once in the draw, and pairs that
 /// are drawn closer than they are take more additional duels than others save.
 const ESTIMATE: f64 = 0.375;
+/// Fewest comparisons for a forecast, for each active ranker. Before that the prior decides, which
+/// takes rankers for more different than they are.
+const COMPARISONS_A_RANKER: u64 = 40;
 /// Steps of one draw between two looks at the others.
 const STRIDE: u64 = 64;
 
@@ -35,8 +38,13 @@ pub struct Forecast {
 /// Why there is no forecast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoForecast {
-    /// No duels yet.
-    NoDuels,
+    /// So many comparisons so far, and so many are needed.
+    TooFew {
+        /// Comparisons so far.
+        comparisons: u64,
+        /// Fewest for a forecast.
+        least: u64,
+    },
     /// More than half of the draws had no verdict after this many further steps.
     Beyond(u64),
     /// The policy cannot be simulated from the present counts.
@@ -65,8 +73,12 @@ pub fn forecast(
     if present.tracker.verdict().is_some() {
         return Ok(Forecast { estimate: 0.0, low: 0.0, high: Some(0.0) });
     }
-    if present.tally.steps() == 0 {
-        return Err(NoForecast::NoDuels);
+    let rankers = present.tally.rankers();
+    let pairs = (0..rankers).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let comparisons = pairs.map(|(i, j)| present.tally.half_plays(i, j)).sum::<u64>() / 2;
+    let least = COMPARISONS_A_RANKER * present.roster.active().len() as u64;
+    if comparisons < least {
+        return Err(NoForecast::TooFew { comparisons, least });
     }
     let posterior = Posterior::among(present.tally, present.roster);
     let mut draws = (0..DRAWS)

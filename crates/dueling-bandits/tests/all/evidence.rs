@@ -273,7 +273,9 @@ fn forecasts_of_clear_cases() {
         let copy = || uniform.from_counts(&wins, None).ok();
         forecast(present, copy, budget, &mut rng())
     };
-    assert_eq!(ask(&Tally::new(3), 1000), Err(NoForecast::NoDuels));
+    let too_few = |comparisons, least| Err(NoForecast::TooFew { comparisons, least });
+    assert_eq!(ask(&Tally::new(3), 1000), too_few(0, 120));
+    assert_eq!(ask(&tally(&[&[0, 45], &[34, 0]]), 1000), too_few(79, 80));
 
     let decided = tally(&[&[0, 90], &[0, 0]]);
     assert_eq!(ask(&decided, 1000).unwrap().estimate, 0.0);
