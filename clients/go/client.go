@@ -129,26 +129,21 @@ func (c *Client) Check(ctx context.Context) ([]string, error) {
 }
 
 // NextDuel returns the two rankers to interleave. If rankduel does not answer in time, both are the
-// control. The unit is an opaque id of the user or the session, or empty. A duel with a unit is
-// requested by itself, not taken from the stock.
-func (c *Client) NextDuel(ctx context.Context, unit string) Duel {
-	duel, err := c.nextDuel(ctx, unit)
+// control. A duel with a unit or a segment is requested by itself, not taken from the stock.
+func (c *Client) NextDuel(ctx context.Context, visit Visit) Duel {
+	duel, err := c.nextDuel(ctx, visit)
 	if err != nil {
 		return controlDuel(c.control, c.fellBack(err))
 	}
 	return duel
 }
 
-func (c *Client) nextDuel(ctx context.Context, unit string) (Duel, error) {
-	if c.stock != nil && unit == "" {
+func (c *Client) nextDuel(ctx context.Context, visit Visit) (Duel, error) {
+	if c.stock != nil && visit == (Visit{}) {
 		return c.stock.take(ctx, c.options.Deadline)
 	}
-	body := map[string]string{}
-	if unit != "" {
-		body["unit"] = unit
-	}
 	var answer duelAnswer
-	if err := c.server.ask(ctx, "/next-duel", body, &answer, c.options.Deadline); err != nil {
+	if err := c.server.ask(ctx, "/next-duel", visit, &answer, c.options.Deadline); err != nil {
 		return Duel{}, err
 	}
 	return answer.duel()
@@ -181,12 +176,12 @@ func (c *Client) Page(ctx context.Context, rankings Rankings, window Window) (Pa
 // selects, one after the other. If that fails for one of them, the page has the control's ranking.
 // The error is that of the control's ranking.
 func (c *Client) PageOf(ctx context.Context, ranking Ranking, window Window) (Page, error) {
-	unit := window.Unit
+	visit := window.Visit
 	if c.stock != nil {
-		// with a stock, the unit goes with the rankings alone
-		unit = ""
+		// with a stock, the unit and the segment go with the rankings alone
+		visit = Visit{}
 	}
-	return c.MoreOf(ctx, c.NextDuel(ctx, unit), ranking, window)
+	return c.MoreOf(ctx, c.NextDuel(ctx, visit), ranking, window)
 }
 
 // More returns a page of an earlier duel: the first page of a duel from NextDuel, or a later page

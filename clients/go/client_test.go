@@ -69,7 +69,7 @@ func TestManyGoroutines(t *testing.T) {
 		go func() {
 			defer group.Done()
 			for range [50]int{} {
-				duel := client.NextDuel(context.Background(), "")
+				duel := client.NextDuel(context.Background(), rankduel.Visit{})
 				lock.Lock()
 				if duel.ID == "" || seen[duel.ID] {
 					t.Errorf("%+v is a fallback or used twice", duel)

@@ -65,6 +65,15 @@ type Pin struct {
 	Document string `json:"document"`
 }
 
+// Visit says whose page it is, and to what part of the traffic it belongs. Both may be empty.
+type Visit struct {
+	// Unit is an opaque id of the user or the session, of which the server stores a hash.
+	Unit string `json:"unit,omitempty"`
+	// Segment is a label of 1 to 32 bytes for the part of the traffic that the page belongs to,
+	// such as mobile.
+	Segment string `json:"segment,omitempty"`
+}
+
 // Window is the part of the list that a page shows.
 type Window struct {
 	// Length is the number of slots of the page; 0 means 10.
@@ -72,8 +81,7 @@ type Window struct {
 	// Offset is the number of slots of the list before the page.
 	Offset int
 	Pinned []Pin
-	// Unit is an opaque id of the user or the session, of which the server stores a hash.
-	Unit string
+	Visit
 }
 
 func (w Window) length() int {
@@ -92,11 +100,11 @@ type pageBody struct {
 	Length   int       `json:"length"`
 	Offset   int       `json:"offset"`
 	Pinned   []Pin     `json:"pinned,omitempty"`
-	Unit     string    `json:"unit,omitempty"`
+	Visit
 }
 
 func (w Window) body() pageBody {
-	return pageBody{Length: w.length(), Offset: w.Offset, Pinned: w.Pinned, Unit: w.Unit}
+	return pageBody{Length: w.length(), Offset: w.Offset, Pinned: w.Pinned, Visit: w.Visit}
 }
 
 // duelAnswer is the answer of next-duel. Pointers tell an absent member from an empty one.

@@ -69,17 +69,21 @@ final class Client
     }
 
     /**
-     * The two rankers to interleave. If rankduel does not answer in time, both are the control. The
-     * unit is an opaque id of the user or the session. A duel with a unit is requested by itself, not
-     * taken from the stock.
+     * The two rankers to interleave. If rankduel does not answer in time, both are the control. A
+     * duel with a unit or a segment is requested by itself, not taken from the stock.
+     *
+     * @param ?string $unit an opaque id of the user or the session, of which the server stores a
+     *     hash
+     * @param ?string $segment a label of 1 to 32 bytes for the part of the traffic that the page
+     *     belongs to, such as `mobile`
      */
-    public function nextDuel(?string $unit = null): Duel
+    public function nextDuel(?string $unit = null, ?string $segment = null): Duel
     {
         try {
-            if ($this->stock !== null && $unit === null) {
+            $body = Window::visit($unit, $segment);
+            if ($this->stock !== null && $body === []) {
                 return $this->stock->take($this->deadline);
             }
-            $body = $unit === null ? [] : ['unit' => $unit];
             return Duel::fromAnswer($this->server->ask('/next-duel', $body, $this->deadline));
         } catch (RankduelException $failed) {
             return Duel::ofControl($this->control, $this->fellBack($failed));
@@ -98,8 +102,8 @@ final class Client
     public function page(array|callable $rankings, Window $window = new Window()): Page
     {
         if (is_callable($rankings)) {
-            // with a stock, the unit goes with the rankings alone
-            $duel = $this->nextDuel($this->stock === null ? $window->unit : null);
+            // with a stock, the unit and the segment go with the rankings alone
+            $duel = $this->stock === null ? $this->nextDuel($window->unit, $window->segment) : $this->nextDuel();
             return $this->more($duel, $rankings, $window);
         }
         $control = $this->controlOf($rankings);

@@ -13,12 +13,15 @@ final class Window
      * @param array<int, string> $pinned documents at positions (from 0), independent of the rankings
      * @param ?string $unit an opaque id of the user or the session, of which the server stores a
      *     hash
+     * @param ?string $segment a label of 1 to 32 bytes for the part of the traffic that the page
+     *     belongs to, such as `mobile`
      */
     public function __construct(
         public readonly int $length = 10,
         public readonly int $offset = 0,
         public readonly array $pinned = [],
         public readonly ?string $unit = null,
+        public readonly ?string $segment = null,
     ) {
         if ($length < 0 || $offset < 0) {
             throw new \InvalidArgumentException("length is $length and offset $offset; they must not be negative");
@@ -35,9 +38,18 @@ final class Window
         foreach ($this->pinned as $position => $document) {
             $body['pinned'][] = ['position' => $position, 'document' => $document];
         }
-        if ($this->unit !== null) {
-            $body['unit'] = $this->unit;
-        }
-        return $body;
+        return $body + self::visit($this->unit, $this->segment);
+    }
+
+    /**
+     * The members of a request that say whose page it is, without those that are null.
+     *
+     * @internal
+     * @return array<string, string>
+     */
+    public static function visit(?string $unit, ?string $segment): array
+    {
+        $members = ['unit' => $unit, 'segment' => $segment];
+        return array_filter($members, static fn (?string $value): bool => $value !== null);
     }
 }

@@ -35,7 +35,8 @@ function members(Duel|Page $result): array
 function window(array $given): Window
 {
     $pinned = array_column($given['pinned'] ?? [], 'document', 'position');
-    return new Window($given['length'], $given['offset'] ?? 0, $pinned, $given['unit'] ?? null);
+    [$unit, $segment] = [$given['unit'] ?? null, $given['segment'] ?? null];
+    return new Window($given['length'], $given['offset'] ?? 0, $pinned, $unit, $segment);
 }
 
 function rankings(array $given): array|Closure
@@ -69,7 +70,7 @@ function act(?Client &$client, string $what, array $given): array
         case 'check':
             return ['rankers' => $client->check()];
         case 'next_duel':
-            return members($client->nextDuel($given['unit'] ?? null));
+            return members($client->nextDuel($given['unit'] ?? null, $given['segment'] ?? null));
         case 'page':
             $page = $client->page(rankings($given), window($given));
             return members(Page::fromJson(json_encode($page)));

@@ -25,7 +25,7 @@ class Adapter
   end
 
   def next_duel(given)
-    members(@client.next_duel(unit: given["unit"]))
+    members(@client.next_duel(unit: given["unit"], segment: given["segment"]))
   end
 
   def page(given)
@@ -83,7 +83,8 @@ class Adapter
 
   def options(given)
     pinned = (given["pinned"] || []).to_h { |pin| [pin["position"], pin["document"]] }
-    { length: given["length"], offset: given["offset"] || 0, pinned: pinned, unit: given["unit"] }
+    { length: given["length"], offset: given["offset"] || 0, pinned: pinned, unit: given["unit"],
+      segment: given["segment"] }
   end
 
   def arguments(given)

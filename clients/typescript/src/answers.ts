@@ -1,10 +1,15 @@
 import { notRankduel } from "./errors.js";
-import { type Duel, type Page, type Slot, type Window } from "./pages.js";
+import { type Duel, type Page, type Slot, type Visit, type Window } from "./pages.js";
 import { isObject } from "./transport.js";
 
 /** The members of a request for this part of the list. */
-export function inFull({ length = 10, offset = 0, pinned = [], unit }: Window): object {
-  return { length, offset, ...(pinned.length > 0 ? { pinned } : {}), ...(unit === undefined ? {} : { unit }) };
+export function inFull({ length = 10, offset = 0, pinned = [], ...visit }: Window): object {
+  return { length, offset, ...(pinned.length > 0 ? { pinned } : {}), ...given(visit) };
+}
+
+/** The members of a request that say whose page it is, without those that are undefined. */
+export function given({ unit, segment }: Visit): Visit {
+  return { ...(unit === undefined ? {} : { unit }), ...(segment === undefined ? {} : { segment }) };
 }
 
 /** The members of an answer, with checked types. */

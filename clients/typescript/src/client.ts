@@ -1,7 +1,7 @@
-import { asDuel, asPage, inFull } from "./answers.js";
+import { asDuel, asPage, given, inFull } from "./answers.js";
 import { RankduelError } from "./errors.js";
 import { type Counts, FeedbackQueue } from "./feedback.js";
-import { type Click, type Duel, NEVER, type Page, type Window, controlPage } from "./pages.js";
+import { type Click, type Duel, NEVER, type Page, type Visit, type Window, controlPage } from "./pages.js";
 import { Server } from "./server.js";
 import { Stock } from "./stock.js";
 import { Transport } from "./transport.js";
@@ -96,15 +96,15 @@ export class Rankduel {
   }
 
   /**
-   * The two rankers to interleave. If rankduel does not answer in time, both are the control. `unit`
-   * is an opaque id of the user or the session, of which the server stores a hash. A duel with a unit
-   * is requested by itself, not taken from the stock.
+   * The two rankers to interleave. If rankduel does not answer in time, both are the control. A
+   * duel with a unit or a segment is requested by itself, not taken from the stock.
    */
-  async nextDuel({ unit }: { readonly unit?: string | undefined } = {}): Promise<Duel> {
+  async nextDuel(visit: Visit = {}): Promise<Duel> {
     const ask = async (): Promise<Duel> => {
-      if (this.#stock !== null && unit === undefined) return this.#stock.take(this.#deadlineMs);
-      const body = unit === undefined ? undefined : { unit };
-      return asDuel(await this.#server.ask("/next-duel", body, this.#deadlineMs));
+      const body = given(visit);
+      const isEmpty = Object.keys(body).length === 0;
+      if (this.#stock !== null && isEmpty) return this.#stock.take(this.#deadlineMs);
+      return asDuel(await this.#server.ask("/next-duel", isEmpty ? undefined : body, this.#deadlineMs));
     };
     const duel = await this.#orReason(ask);
     if (typeof duel !== "string") return duel;
@@ -129,8 +129,8 @@ export class Rankduel {
       });
       return typeof page === "string" ? controlPage(this.#control, control, page, window) : page;
     }
-    // with a stock, the unit goes with the rankings alone
-    const duel = await this.nextDuel({ unit: this.#stock === null ? window.unit : undefined });
+    // with a stock, the unit and the segment go with the rankings alone
+    const duel = await this.nextDuel(this.#stock === null ? window : {});
     return this.#pageOfPair(duel, rankings, window);
   }
 

@@ -15,4 +15,4 @@
 export { Rankduel, type Options, type Outcome, type Rankings } from "./client.js";
 export { RankduelError } from "./errors.js";
 export { type Counts } from "./feedback.js";
-export { type Click, type Duel, type Page, type Pin, type Slot, type Window, documents } from "./pages.js";
+export { type Click, type Duel, type Page, type Pin, type Slot, type Visit, type Window, documents } from "./pages.js";

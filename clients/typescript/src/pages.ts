@@ -53,15 +53,21 @@ export interface Pin {
   readonly document: string;
 }
 
+/** Whose page it is, and to what part of the traffic it belongs. Both may be absent. */
+export interface Visit {
+  /** An opaque id of the user or the session, of which the server stores a hash. */
+  readonly unit?: string | undefined;
+  /** A label of 1 to 32 bytes for the part of the traffic that it belongs to, such as `mobile`. */
+  readonly segment?: string | undefined;
+}
+
 /** The part of the list that a page shows. */
-export interface Window {
+export interface Window extends Visit {
   /** Number of slots of the page; default 10. */
   readonly length?: number;
   /** Number of slots of the list before the page; default 0. */
   readonly offset?: number;
   readonly pinned?: readonly Pin[];
-  /** An opaque id of the user or the session, of which the server stores a hash. */
-  readonly unit?: string | undefined;
 }
 
 /**

@@ -30,6 +30,7 @@ type settings struct {
 
 type arguments struct {
 	settings
+	rankduel.Visit
 	Rankings rankduel.Rankings `json:"rankings"`
 	Form     string            `json:"form"`
 	Failing  []string          `json:"failing"`
@@ -37,7 +38,6 @@ type arguments struct {
 	Length   int               `json:"length"`
 	Offset   int               `json:"offset"`
 	Pinned   []rankduel.Pin    `json:"pinned"`
-	Unit     string            `json:"unit"`
 	Clicks   []json.RawMessage `json:"clicks"`
 	Final    bool              `json:"final"`
 	Outcome  rankduel.Outcome  `json:"outcome"`
@@ -57,7 +57,7 @@ func do(what string, given arguments) (any, error) {
 		rankers, err := client.Check(ctx)
 		return map[string]any{"rankers": rankers}, err
 	case "next_duel":
-		return asJSON(client.NextDuel(ctx, given.Unit))
+		return asJSON(client.NextDuel(ctx, given.Visit))
 	case "page", "more":
 		return page(ctx, what, given)
 	case "report_clicks":
@@ -112,7 +112,7 @@ func connect(given settings) (err error) {
 }
 
 func page(ctx context.Context, what string, given arguments) (any, error) {
-	window := rankduel.Window{Length: given.Length, Offset: given.Offset, Pinned: given.Pinned, Unit: given.Unit}
+	window := rankduel.Window{Length: given.Length, Offset: given.Offset, Pinned: given.Pinned, Visit: given.Visit}
 	ranking := func(ranker string) ([]string, error) {
 		for _, failing := range given.Failing {
 			if failing == ranker {

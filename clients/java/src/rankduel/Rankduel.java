@@ -154,19 +154,25 @@ public final class Rankduel implements AutoCloseable {
 
     /** The two rankers to interleave. If rankduel does not answer in time, both are the control. */
     public Duel nextDuel() {
-        return nextDuel(null);
+        return nextDuel(null, null);
+    }
+
+    /** The same for a unit, an opaque id of the user or the session, or null. */
+    public Duel nextDuel(String unit) {
+        return nextDuel(unit, null);
     }
 
     /**
-     * The same for a unit, an opaque id of the user or the session, or null. A duel with a unit is
-     * requested by itself, not taken from the stock.
+     * The same for a unit and a segment, each of which may be null. The segment is a label of 1 to
+     * 32 bytes for the part of the traffic that the page belongs to, such as {@code mobile}. A duel
+     * with a unit or a segment is requested by itself, not taken from the stock.
      */
-    public Duel nextDuel(String unit) {
+    public Duel nextDuel(String unit, String segment) {
         try {
-            if (stock != null && unit == null) {
+            Map<String, Object> body = Window.visit(unit, segment);
+            if (stock != null && body.isEmpty()) {
                 return stock.take(deadlineMillis);
             }
-            Map<String, Object> body = unit == null ? Map.of() : Map.of("unit", unit);
             return Duel.ofAnswer(server.ask("/next-duel", body, deadlineMillis));
         } catch (RankduelException failed) {
             return Duel.ofControl(control, fellBack(failed));
@@ -197,8 +203,9 @@ public final class Rankduel implements AutoCloseable {
      * @throws Exception that of the control's ranking
      */
     public Page page(Ranking ranking, Window window) throws Exception {
-        // with a stock, the unit goes with the rankings alone
-        return more(nextDuel(stock == null ? window.unit() : null), ranking, window);
+        // with a stock, the unit and the segment go with the rankings alone
+        Duel duel = stock == null ? nextDuel(window.unit(), window.segment()) : nextDuel();
+        return more(duel, ranking, window);
     }
 
     /**

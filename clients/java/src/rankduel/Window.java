@@ -10,8 +10,10 @@ import java.util.Map;
  * @param offset number of slots of the list before the page
  * @param pinned documents at positions (from 0), independent of the rankings
  * @param unit an opaque id of the user or the session, of which the server stores a hash; or null
+ * @param segment a label of 1 to 32 bytes for the part of the traffic that the page belongs to,
+ *     such as {@code mobile}; or null
  */
-public record Window(int length, int offset, Map<Integer, String> pinned, String unit) {
+public record Window(int length, int offset, Map<Integer, String> pinned, String unit, String segment) {
     /** Copies the pins. */
     public Window {
         pinned = Map.copyOf(pinned);
@@ -19,22 +21,27 @@ public record Window(int length, int offset, Map<Integer, String> pinned, String
 
     /** The first page of this length. */
     public static Window of(int length) {
-        return new Window(length, 0, Map.of(), null);
+        return new Window(length, 0, Map.of(), null, null);
     }
 
     /** The same with slots before the page. */
     public Window from(int offset) {
-        return new Window(length, offset, pinned, unit);
+        return new Window(length, offset, pinned, unit, segment);
     }
 
     /** The same with pinned documents. */
     public Window pinning(Map<Integer, String> pinned) {
-        return new Window(length, offset, pinned, unit);
+        return new Window(length, offset, pinned, unit, segment);
     }
 
     /** The same with the id of a user or a session. */
     public Window forUnit(String unit) {
-        return new Window(length, offset, pinned, unit);
+        return new Window(length, offset, pinned, unit, segment);
+    }
+
+    /** The same with the part of the traffic that the page belongs to. */
+    public Window inSegment(String segment) {
+        return new Window(length, offset, pinned, unit, segment);
     }
 
     Map<String, Object> body() {
@@ -46,9 +53,19 @@ public record Window(int length, int offset, Map<Integer, String> pinned, String
                     .map(pin -> Map.of("position", pin.getKey(), "document", pin.getValue()))
                     .toList());
         }
-        if (unit != null) {
-            body.put("unit", unit);
-        }
+        body.putAll(visit(unit, segment));
         return body;
+    }
+
+    /** The members of a request that say whose page it is, without those that are null. */
+    static Map<String, Object> visit(String unit, String segment) {
+        Map<String, Object> visit = new LinkedHashMap<>();
+        if (unit != null) {
+            visit.put("unit", unit);
+        }
+        if (segment != null) {
+            visit.put("segment", segment);
+        }
+        return visit;
     }
 }

@@ -58,7 +58,7 @@ public final class Adapter {
             case "check":
                 return Map.of("rankers", client.check());
             case "next_duel":
-                return members(client.nextDuel((String) given.get("unit")));
+                return members(client.nextDuel((String) given.get("unit"), (String) given.get("segment")));
             case "page":
                 return members(page(given));
             case "more":
@@ -160,7 +160,8 @@ public final class Adapter {
             pinned.put((int) Json.number(one.get("position")), Json.string(one.get("document")));
         }
         int offset = (int) Json.number(given.getOrDefault("offset", 0));
-        return new Window((int) Json.number(given.get("length")), offset, pinned, (String) given.get("unit"));
+        int length = (int) Json.number(given.get("length"));
+        return new Window(length, offset, pinned, (String) given.get("unit"), (String) given.get("segment"));
     }
 
     private static Click click(Object given) {

@@ -27,6 +27,7 @@ public final class Tests {
         }
         keepsAPageForAnotherRequest();
         refusesWrongArguments();
+        keepsWhatAWindowHas();
         System.out.println("java: all passed");
     }
 
@@ -51,6 +52,15 @@ public final class Tests {
         Window window = Window.of(10).pinning(pinned);
         pinned.clear();
         same(Map.of(0, "ad"), window.pinned());
+    }
+
+    private static void keepsWhatAWindowHas() {
+        Window window = Window.of(3).forUnit("user-1").inSegment("mobile").from(6).pinning(Map.of(7, "ad"));
+        same(new Window(3, 6, Map.of(7, "ad"), "user-1", "mobile"), window);
+        same(window, window.inSegment("de").inSegment("mobile").forUnit("user-2").forUnit("user-1"));
+        same(Map.of("length", 3, "offset", 0), Window.of(3).body());
+        same(Map.of("length", 3, "offset", 0, "unit", "user-1"), Window.of(3).forUnit("user-1").body());
+        same(Map.of("length", 3, "offset", 0, "segment", "mobile"), Window.of(3).inSegment("mobile").body());
     }
 
     private static void same(Object wanted, Object found) {

@@ -42,9 +42,9 @@ class AsyncRankduel:
         """See `Rankduel.check`."""
         return await asyncio.to_thread(self._client.check, seconds)
 
-    async def next_duel(self, *, unit: str | None = None) -> Duel:
+    async def next_duel(self, *, unit: str | None = None, segment: str | None = None) -> Duel:
         """See `Rankduel.next_duel`."""
-        return await self._in_thread(self._client.next_duel, unit=unit)
+        return await self._in_thread(self._client.next_duel, unit=unit, segment=segment)
 
     async def page(
         self,
@@ -54,13 +54,14 @@ class AsyncRankduel:
         offset: int = 0,
         pinned: Sequence[tuple[int, str]] = (),
         unit: str | None = None,
+        segment: str | None = None,
     ) -> Page:
         """See `Rankduel.page`."""
+        window = Window(length, offset, pinned, unit, segment)
         if not callable(rankings):
-            options: dict[str, Any] = {"length": length, "offset": offset, "pinned": pinned, "unit": unit}
-            return await self._in_thread(self._client.page, rankings, **options)
-        duel = await self.next_duel(unit=None if self._client._stock is not None else unit)
-        return await self._page_of_pair(duel, rankings, Window(length, offset, pinned), unit)
+            return await self._in_thread(self._client.page, rankings, **vars(window))
+        duel = await self._in_thread(self._client._duel_for, window)
+        return await self._page_of_pair(duel, rankings, window)
 
     async def more(
         self,
@@ -71,19 +72,19 @@ class AsyncRankduel:
         offset: int = 0,
         pinned: Sequence[tuple[int, str]] = (),
         unit: str | None = None,
+        segment: str | None = None,
     ) -> Page:
         """See `Rankduel.more`."""
+        window = Window(length, offset, pinned, unit, segment)
         if not callable(rankings):
-            options: dict[str, Any] = {"length": length, "offset": offset, "pinned": pinned, "unit": unit}
-            return await self._in_thread(self._client.more, of, rankings, **options)
-        return await self._page_of_pair(of, rankings, Window(length, offset, pinned), unit)
+            return await self._in_thread(self._client.more, of, rankings, **vars(window))
+        return await self._page_of_pair(of, rankings, window)
 
     async def _page_of_pair(
         self,
         of: Page | Duel,
         ranking: Callable[[str], Awaitable[Sequence[str]]],
         window: Window,
-        unit: str | None,
     ) -> Page:
         rankers = [] if of.duel_id is None else list(dict.fromkeys((of.left, of.right)))
         found = await asyncio.gather(*map(ranking, rankers), return_exceptions=True)
@@ -92,7 +93,7 @@ class AsyncRankduel:
             if isinstance(of_ranker, BaseException) and not isinstance(of_ranker, Exception):
                 raise of_ranker
             lists[ranker] = of_ranker
-        page = await self._in_thread(self._client._interleaved, of, lists, window, unit)
+        page = await self._in_thread(self._client._interleaved, of, lists, window)
         if isinstance(page, Page):
             return page
         control = lists.get(self._control)

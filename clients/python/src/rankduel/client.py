@@ -9,7 +9,7 @@ from typing import Any, Callable, Mapping, Sequence, Union
 
 from .errors import RankduelError
 from .feedback import Counts, FeedbackQueue
-from .pages import UNLIMITED, Click, Duel, Page, Rankings, Window, control_page, duel_of, page_of
+from .pages import UNLIMITED, Click, Duel, Page, Rankings, Window, control_page, duel_of, page_of, visit
 from .server import Server
 from .stock import Stock
 from .transport import Transport
@@ -81,16 +81,18 @@ class Rankduel:
             raise RankduelError("control-unknown", detail)
         return rankers
 
-    def next_duel(self, *, unit: str | None = None) -> Duel:
+    def next_duel(self, *, unit: str | None = None, segment: str | None = None) -> Duel:
         """The two rankers to interleave. If rankduel does not answer in time, both are the control.
 
-        `unit` is an opaque id of the user or the session, of which the server stores a hash. A duel
-        with a unit is requested by itself, not taken from the stock."""
+        `unit` is an opaque id of the user or the session, of which the server stores a hash.
+        `segment` is a label of 1 to 32 bytes for the part of the traffic that the page belongs to,
+        such as `mobile`. A duel with a unit or a segment is requested by itself, not taken from the
+        stock."""
         try:
-            if self._stock is not None and unit is None:
+            body = visit(unit, segment)
+            if self._stock is not None and not body:
                 return self._stock.take(self._deadline)
-            body = None if unit is None else {"unit": unit}
-            return duel_of(self._server.ask("/next-duel", body, self._deadline))
+            return duel_of(self._server.ask("/next-duel", body or None, self._deadline))
         except RankduelError as failed:
             self._fell_back(failed)
             return Duel(self._control, self._control, None, UNLIMITED, failed.reason)
@@ -103,6 +105,7 @@ class Rankduel:
         offset: int = 0,
         pinned: Sequence[tuple[int, str]] = (),
         unit: str | None = None,
+        segment: str | None = None,
     ) -> Page:
         """A page of two interleaved rankings. If rankduel does not answer in time, it has the
         control's ranking only.
@@ -113,10 +116,10 @@ class Rankduel:
         pairs of a position (from 0) and the document to show there, independent of the rankings.
         For later pages of the same list, use `more`.
         """
-        window = Window(length, offset, pinned)
+        window = Window(length, offset, pinned, unit, segment)
         if not callable(rankings):
             control = self._control_of(rankings)
-            body = window.body(unit)
+            body = window.body()
             body["rankings"] = {ranker: list(ranking) for ranker, ranking in rankings.items()}
             try:
                 answer = self._server.ask("/next-duel", body, self._deadline)
@@ -125,9 +128,7 @@ class Rankduel:
             except RankduelError as failed:
                 self._fell_back(failed)
                 return control_page(self._control, control, failed.reason, window)
-        # with a stock, the unit goes with the rankings alone
-        duel = self.next_duel(unit=None if self._stock is not None else unit)
-        return self._page_of_pair(duel, rankings, window, unit)
+        return self._page_of_pair(self._duel_for(window), rankings, window)
 
     def more(
         self,
@@ -138,16 +139,23 @@ class Rankduel:
         offset: int = 0,
         pinned: Sequence[tuple[int, str]] = (),
         unit: str | None = None,
+        segment: str | None = None,
     ) -> Page:
         """A page of an earlier duel: the first page of a duel from `next_duel`, or a later page of
         the same list. Pass the same rankings and pins for every page of a duel. If rankduel does not
         answer in time, or did not answer for the duel, the page has the control's ranking."""
-        window = Window(length, offset, pinned)
+        window = Window(length, offset, pinned, unit, segment)
         if not callable(rankings):
             self._control_of(rankings)
             given = rankings
             rankings = lambda ranker: given[ranker]  # noqa: E731
-        return self._page_of_pair(of, rankings, window, unit)
+        return self._page_of_pair(of, rankings, window)
+
+    def _duel_for(self, window: Window) -> Duel:
+        # with a stock, the unit and the segment go with the rankings alone
+        if self._stock is not None:
+            return self.next_duel()
+        return self.next_duel(unit=window.unit, segment=window.segment)
 
     def _control_of(self, rankings: Mapping[str, Sequence[str]]) -> Sequence[str]:
         if self._control not in rankings:
@@ -155,9 +163,7 @@ class Rankduel:
             raise ValueError(f"rankings lack the control, {self._control!r}, {shown}")
         return rankings[self._control]
 
-    def _page_of_pair(
-        self, of: Page | Duel, ranking: Callable[[str], Sequence[str]], window: Window, unit: str | None
-    ) -> Page:
+    def _page_of_pair(self, of: Page | Duel, ranking: Callable[[str], Sequence[str]], window: Window) -> Page:
         lists: dict[str, Sequence[str] | Exception] = {}
         if of.duel_id is not None:
             for ranker in dict.fromkeys((of.left, of.right)):
@@ -165,7 +171,7 @@ class Rankduel:
                     lists[ranker] = ranking(ranker)
                 except Exception as error:
                     lists[ranker] = error
-        page = self._interleaved(of, lists, window, unit)
+        page = self._interleaved(of, lists, window)
         if isinstance(page, Page):
             return page
         control = lists.get(self._control)
@@ -173,11 +179,11 @@ class Rankduel:
             raise control
         return control_page(self._control, ranking(self._control) if control is None else control, page, window)
 
-    def _interleaved(self, of: Page | Duel, lists: Lists, window: Window, unit: str | None) -> Page | str | None:
+    def _interleaved(self, of: Page | Duel, lists: Lists, window: Window) -> Page | str | None:
         """The page, or the reason for a fallback."""
         if of.duel_id is None:
             return of.fallback
-        body = window.body(unit)
+        body = window.body()
         body["duel_id"] = of.duel_id
         try:
             for side, ranker in (("left", of.left), ("right", of.right)):

@@ -106,6 +106,12 @@ Rankings = Union[Mapping[str, Sequence[str]], Callable[[str], Sequence[str]]]
 """The document ids of every ranker, best first; or a function that returns those of one ranker."""
 
 
+def visit(unit: str | None, segment: str | None) -> dict[str, str]:
+    """The members of a request that say whose page it is, without those that are None."""
+    members = {"unit": unit, "segment": segment}
+    return {name: value for name, value in members.items() if value is not None}
+
+
 @dataclass(frozen=True)
 class Window:
     """The part of the list that a page shows."""
@@ -113,16 +119,16 @@ class Window:
     length: int
     offset: int
     pinned: Sequence[tuple[int, str]]
+    unit: str | None = None
+    segment: str | None = None
 
-    def body(self, unit: str | None) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
         """The members of a request."""
         body: dict[str, Any] = {"length": self.length, "offset": self.offset}
         if self.pinned:
             pins = [{"document": document, "position": position} for position, document in self.pinned]
             body["pinned"] = pins
-        if unit is not None:
-            body["unit"] = unit
-        return body
+        return {**body, **visit(self.unit, self.segment)}
 
 
 def _expires_at(answer: Mapping[str, Any]) -> float:

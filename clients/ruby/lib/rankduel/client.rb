@@ -52,12 +52,14 @@ module Rankduel
     end
 
     # The two rankers to interleave. If rankduel does not answer in time, both are the control. The
-    # `unit` is an opaque id of the user or the session. A duel with a unit is requested by itself,
-    # not taken from the stock.
-    def next_duel(unit: nil)
-      return @stock.take(@deadline) if @stock && unit.nil?
+    # `unit` is an opaque id of the user or the session, and the `segment` a label of 1 to 32 bytes
+    # for the part of the traffic that the page belongs to, such as `mobile`. A duel with one of
+    # them is requested by itself, not taken from the stock.
+    def next_duel(unit: nil, segment: nil)
+      visit = { unit: unit, segment: segment }.compact
+      return @stock.take(@deadline) if @stock && visit.empty?
 
-      Duel.of_answer(@server.ask("/next-duel", unit.nil? ? {} : { unit: unit }, @deadline))
+      Duel.of_answer(@server.ask("/next-duel", visit, @deadline))
     rescue Error => e
       Duel.of_control(@control, fell_back(e))
     end
@@ -68,11 +70,12 @@ module Rankduel
     # `rankings` has the document ids of every ranker, best first. Instead of it, a block may return
     # those of one ranker; it is called for the two rankers that rankduel selects. If it fails for
     # one of them, the page has the control's ranking. `pinned` has documents by position (from 0).
-    def page(rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, &ranking)
-      options = { length: length, offset: offset, pinned: pinned, unit: unit }
+    def page(rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, segment: nil, &ranking)
+      options = { length: length, offset: offset, pinned: pinned, unit: unit, segment: segment }
       if rankings.nil?
-        # with a stock, the unit goes with the rankings alone
-        return more(next_duel(unit: @stock ? nil : unit), **options, &ranking)
+        # with a stock, the unit and the segment go with the rankings alone
+        duel = @stock ? next_duel : next_duel(unit: unit, segment: segment)
+        return more(duel, **options, &ranking)
       end
 
       control = control_of(rankings)
@@ -89,12 +92,12 @@ module Rankduel
     # A page of an earlier duel: the first page of a duel from `next_duel`, or a later page of the
     # same list. Pass the same rankings (or block) and pins for every page of a duel. If rankduel
     # does not answer in time, or did not answer for the duel, the page has the control's ranking.
-    def more(of, rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, &ranking)
+    def more(of, rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, segment: nil, &ranking)
       raise ArgumentError, "more needs rankings or a block" if rankings.nil? && ranking.nil?
 
       control_of(rankings) unless rankings.nil?
       ranking = rankings.method(:fetch) unless rankings.nil?
-      window = window(length: length, offset: offset, pinned: pinned, unit: unit)
+      window = window(length: length, offset: offset, pinned: pinned, unit: unit, segment: segment)
       made = Hash.new { |all, ranker| all[ranker] = ranking.call(ranker) }
       reason = of.fallback
       unless of.duel_id.nil?
@@ -154,12 +157,12 @@ module Rankduel
 
     private
 
-    def window(length:, offset:, pinned:, unit:)
+    def window(length:, offset:, pinned:, unit:, segment:)
       if length.negative? || offset.negative?
         raise ArgumentError, "length is #{length} and offset #{offset}; they must not be negative"
       end
 
-      Window.new(length: length, offset: offset, pinned: pinned, unit: unit)
+      Window.new(length: length, offset: offset, pinned: pinned, unit: unit, segment: segment)
     end
 
     def interleaved(of, made, window)

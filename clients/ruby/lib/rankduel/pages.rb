@@ -105,13 +105,13 @@ module Rankduel
   end
 
   # The part of the list that a page shows: its `length`, the `offset` before it, `pinned` documents
-  # by position (from 0), and the `unit`, an opaque id of the user or the session.
-  Window = Struct.new(:length, :offset, :pinned, :unit, keyword_init: true) do
+  # by position (from 0), the `unit`, an opaque id of the user or the session, and the `segment`,
+  # the part of the traffic that the page belongs to.
+  Window = Struct.new(:length, :offset, :pinned, :unit, :segment, keyword_init: true) do
     def body
       body = { length: length, offset: offset }
       body[:pinned] = pinned.map { |position, document| { position: position, document: document } } if pinned.any?
-      body[:unit] = unit unless unit.nil?
-      body
+      body.merge({ unit: unit, segment: segment }.compact)
     end
   end
 
