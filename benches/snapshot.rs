@@ -62,6 +62,7 @@ fn folded(policy: &str) -> Fold {
                 chosen_at: 0,
                 issued_at: 0,
                 unit: None,
+                segment: None,
             }),
         }
     });

@@ -11,6 +11,8 @@ use dueling_bandits::{Answer, PolicySpec};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::audience::Segment;
+
 /// Whether an experiment issues duels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -35,12 +37,13 @@ pub enum Event {
 
 impl Event {
     /// Whether this event is a repeat of `logged`, an event with the same nonce: it says the same.
-    /// The unit is no part of the answer. Of two events with clicks, one may leave the credit sheet
-    /// of the page out.
+    /// The unit and the segment are no part of the answer. Of two events with clicks, one may leave
+    /// the credit sheet of the page out.
     pub fn repeats(&self, logged: &Self) -> bool {
         match (self, logged) {
             (Self::Outcome(outcome), Self::Outcome(logged)) => {
-                *outcome == OutcomeEvent { unit: outcome.unit, ..*logged }
+                let OutcomeEvent { unit, segment, .. } = *outcome;
+                *outcome == OutcomeEvent { unit, segment, ..*logged }
             }
             (
                 Self::Control(ControlEvent::Clicks(clicks)),
@@ -49,7 +52,7 @@ impl Event {
                 let no_sheet = clicks.sheet.is_none() || logged.sheet.is_none();
                 let compared = |event: &ClicksEvent| {
                     let sheet = event.sheet.clone().filter(|_| !no_sheet);
-                    ClicksEvent { sheet, unit: None, ..event.clone() }
+                    ClicksEvent { sheet, unit: None, segment: None, ..event.clone() }
                 };
                 compared(clicks) == compared(logged)
             }
@@ -82,6 +85,9 @@ pub struct OutcomeEvent {
     /// digits.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "unit_text")]
     pub unit: Option<u64>,
+    /// The segment of the page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<Segment>,
 }
 
 /// The rarer events. New kinds and new optional fields may be added; a program refuses a log with a
@@ -206,6 +212,9 @@ pub struct ClicksEvent {
     /// Hash of the unit that clicked. In JSON, 16 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "unit_text")]
     pub unit: Option<u64>,
+    /// The segment of the page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<Segment>,
 }
 
 /// Counts of one pair of a batch that was run elsewhere.

@@ -2,7 +2,7 @@
 //!
 //! The modules, in reading order:
 //!
-//! 1. [`events`]: the events of a log, as plain data.
+//! 1. [`events`]: the events of a log, as plain data; [`audience`]: who sees a page.
 //! 2. [`store`]: the append-only log and its two databases.
 //! 3. [`tokens`]: signed duel ids and their keys.
 //! 4. [`engine`]: experiments in memory: the fold of a log, group commit, replication,
@@ -19,6 +19,7 @@
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod audience;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -120,6 +120,7 @@ fn the_estimate_of_memory_counts_what_the_verdict_keeps() {
                 chosen_at: 0,
                 issued_at: 8_000_000 + 75 * unit as i64,
                 unit: Some(unit),
+                segment: None,
             }),
         })
     };

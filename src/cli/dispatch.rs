@@ -7,7 +7,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use super::error::CommandError;
 use super::{
     bench, calibrate, completions, demo, estimate, export, figures, health, import, keys, man,
-    matrix, migrate, moving, openapi, pages, policies, prune, replay, sensitivity, serve,
+    matrix, migrate, moving, openapi, pages, policies, prune, replay, segments, sensitivity, serve,
     signing_keys, simulate, verify,
 };
 use crate::config::ServeArgs;
@@ -33,6 +33,7 @@ enum Command {
     Openapi,
     Export(export::Arguments),
     Pages(pages::Arguments),
+    Segments(segments::Arguments),
     Matrix(matrix::Arguments),
     Import(import::Arguments),
     Move(moving::Arguments),
@@ -63,6 +64,7 @@ pub fn run() -> ExitCode {
         Command::Openapi => openapi::run(),
         Command::Export(arguments) => export::run(&arguments),
         Command::Pages(arguments) => pages::run(&arguments),
+        Command::Segments(arguments) => segments::run(&arguments),
         Command::Matrix(arguments) => matrix::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::Move(arguments) => moving::run(&arguments),

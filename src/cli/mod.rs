@@ -31,6 +31,7 @@ mod print;
 mod prune;
 mod replay;
 mod runtime;
+mod segments;
 mod sensitivity;
 mod serve;
 mod signing_keys;

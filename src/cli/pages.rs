@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::error::CommandError;
 use super::experiment_file::ExperimentFile;
-use crate::service::transfer::{PagesFormat, write_pages};
+use crate::service::transfer::{TableFormat, write_pages};
 
 /// Write a table of the answered pages of an experiment, one row a page
 ///
@@ -18,7 +18,7 @@ pub struct Arguments {
 
     /// How the table is written
     #[arg(long, value_enum, default_value = "csv")]
-    format: PagesFormat,
+    format: TableFormat,
 }
 
 /// Runs the command.

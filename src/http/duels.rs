@@ -22,8 +22,10 @@ use super::schemas;
 use super::state::AppState;
 use super::unit::check_unit;
 use crate::access::Scope;
+use crate::audience::Segment;
 use crate::clock::rfc3339;
 use crate::service::IssuedDuel;
+use crate::service::units::NamedAudience;
 
 /// The path of [`next_duel`].
 pub(crate) const NEXT_DUEL: &str = "/v1/experiments/{name}/next-duel";
@@ -119,6 +121,10 @@ struct NextDuelBody {
     /// it. The verdict counts one answer of each.
     #[schema(max_length = 256, nullable = false)]
     unit: Option<String>,
+    /// The segment of the page, such as a device, a country or a kind of query: 1 to 32 bytes
+    /// without control characters. The results can be split by it.
+    #[schema(value_type = Option<String>, max_length = 32, example = "mobile", nullable = false)]
+    segment: Option<Segment>,
     /// With `rankings`: documents at fixed positions.
     #[schema(value_type = Option<Vec<PinBody>>, max_items = 100, nullable = false)]
     pinned: Option<Vec<Object<PinBody>>>,
@@ -209,9 +215,10 @@ async fn next_duel(
     PathOf(name): PathOf<String>,
     OptionalBody(body): OptionalBody<NextDuelBody>,
 ) -> ApiResult<Response> {
-    let NextDuelBody { rankings, count, length, offset, unit, pinned } = body.unwrap_or_default();
+    let NextDuelBody { rankings, count, length, offset, unit, segment, pinned } =
+        body.unwrap_or_default();
     check_unit(unit.as_deref())?;
-    let unit = unit.as_deref();
+    let audience = NamedAudience { unit: unit.as_deref(), segment };
     let refuse = |pointer, detail: &str| {
         Problem::new(ProblemKind::InvalidRequest, format!("Invalid request: {detail}."))
             .field(pointer, detail)
@@ -221,10 +228,12 @@ async fn next_duel(
             && length.is_none()
             && offset.is_none()
             && unit.is_none()
+            && segment.is_none()
             && pinned.is_none();
         if !alone {
-            let detail = "`count` cannot be combined with other fields: the page and the unit of \
-                          each duel are not known yet; send `unit` with the feedback";
+            let detail = "`count` cannot be combined with other fields: the page, the unit and \
+                          the segment of each duel are not known yet; send `unit` and `segment` \
+                          with the feedback";
             return Err(refuse("/count", detail));
         }
         if !(1..=COUNT_MAX).contains(&count) {
@@ -242,13 +251,13 @@ async fn next_duel(
                 "`length`, `offset` and `pinned` go with `rankings` only",
             ));
         }
-        let issued = state.service.next_duel(&name, unit).await?;
+        let issued = state.service.next_duel(&name, audience).await?;
         return Ok(response(&Duel::new(&name, issued), 1));
     };
     let length = length
         .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;
     let page = page_request(offset.unwrap_or(0), length, pinned.unwrap_or_default());
-    let (issued, page) = state.service.next_page(&name, rankings, page, unit).await?;
+    let (issued, page) = state.service.next_page(&name, rankings, page, audience).await?;
     let (duel_id, page) = PageParts::new(page);
     let duel = Duel { duel_id, ..Duel::new(&name, issued) };
     Ok(Json(DuelAnswer::with_page(duel, page)).into_response())

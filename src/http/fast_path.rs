@@ -23,6 +23,7 @@ use super::running_request::{Route, RouteMetrics, with_key};
 use super::shell::{Shell, headers_fit, panic_response};
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
+use crate::service::units::NamedAudience;
 
 /// Responds to `next-duel` from memory, exactly as the [`Shell`] around the router does.
 pub(crate) struct FastPath {
@@ -70,7 +71,7 @@ impl FastPath {
     }
 
     fn choose(&self, loaded: &LoadedExperiment) -> Response {
-        match self.service.choose(loaded, None) {
+        match self.service.choose(loaded, NamedAudience::default()) {
             Ok(issued) => duels::response(&Duel::new(&loaded.name, issued), 1),
             Err(error) => Problem::from(error).into_response(),
         }

@@ -18,6 +18,7 @@ use super::problem::{ApiResult, Problem, ProblemKind, sentence};
 use super::routes::Routes;
 use super::state::AppState;
 use crate::access::Scope;
+use crate::audience::Segment;
 use crate::clock::rfc3339;
 use crate::service::feedback::{Feedback, FeedbackContent, Received, ShownOutcome};
 use crate::service::units::unit_error;
@@ -79,11 +80,15 @@ struct One {
     /// keeps a keyed hash of it. The verdict counts one answer of each.
     #[schema(max_length = 256, nullable = false)]
     unit: Option<String>,
+    /// The segment of the page, such as a device, a country or a kind of query, if `next-duel` was
+    /// not told: 1 to 32 bytes without control characters. The results can be split by it.
+    #[schema(value_type = Option<String>, max_length = 32, example = "mobile", nullable = false)]
+    segment: Option<Segment>,
 }
 
 impl One {
     fn read(self) -> Result<Feedback, (&'static str, &'static str)> {
-        let unit = self.unit;
+        let (unit, segment) = (self.unit, self.segment);
         if unit.as_deref().is_some_and(|unit| unit_error(unit).is_some()) {
             return Err(("/unit", "a unit has 1 to 256 bytes"));
         }
@@ -92,7 +97,7 @@ impl One {
                 return Err(("/clicks", "send `clicks` or an outcome, not both"));
             }
             let said = FeedbackContent::Clicks { clicks, last: self.last.unwrap_or(true) };
-            return Ok(Feedback { duel_id: self.duel_id.into(), content: said, unit });
+            return Ok(Feedback { duel_id: self.duel_id.into(), content: said, unit, segment });
         }
         if self.last.is_some() {
             return Err(("/final", "`final` goes with `clicks` only"));
@@ -123,7 +128,7 @@ impl One {
             }
         };
         let content = FeedbackContent::Outcome(outcome);
-        Ok(Feedback { duel_id: self.duel_id.into(), content, unit })
+        Ok(Feedback { duel_id: self.duel_id.into(), content, unit, segment })
     }
 }
 

@@ -18,8 +18,10 @@ use super::schemas;
 use super::state::AppState;
 use super::unit::check_unit;
 use crate::access::Scope;
+use crate::audience::Segment;
 use crate::clock::rfc3339;
 use crate::service::pages::{IssuedPage, PageRequest};
+use crate::service::units::NamedAudience;
 
 pub(crate) fn routes() -> Routes {
     Routes::new().operation(
@@ -54,6 +56,10 @@ struct InterleaveBody {
     /// service keeps a keyed hash of it. The verdict counts one answer of each.
     #[schema(max_length = 256, nullable = false)]
     unit: Option<String>,
+    /// The segment of the page, such as a device, a country or a kind of query, if `next-duel` was
+    /// not told: 1 to 32 bytes without control characters. The results can be split by it.
+    #[schema(value_type = Option<String>, max_length = 32, example = "mobile", nullable = false)]
+    segment: Option<Segment>,
     /// Documents at fixed positions, such as advertisements: at most 100.
     #[serde(default)]
     #[schema(value_type = Vec<PinBody>, max_items = 100)]
@@ -181,11 +187,11 @@ async fn interleave(
     PathOf(name): PathOf<String>,
     JsonBody(body): JsonBody<InterleaveBody>,
 ) -> ApiResult<Json<InterleavedPage>> {
-    let InterleaveBody { duel_id, left, right, length, offset, unit, pinned } = body;
+    let InterleaveBody { duel_id, left, right, length, offset, unit, segment, pinned } = body;
     check_unit(unit.as_deref())?;
-    let unit = unit.as_deref();
+    let audience = NamedAudience { unit: unit.as_deref(), segment };
     let page = page_request(offset, length, pinned);
-    let issued = state.service.interleave(&name, &duel_id, left, right, page, unit).await?;
+    let issued = state.service.interleave(&name, &duel_id, left, right, page, audience).await?;
     let (self_duel, expires_at) = (issued.self_duel, rfc3339(issued.expires_at));
     let (duel_id, page) = PageParts::new(issued);
     Ok(Json(InterleavedPage { duel_id, experiment: name, self_duel, expires_at, page }))

@@ -261,5 +261,10 @@ fn part(event: UbiEvent, duels: &HashMap<String, Arc<str>>) -> Result<Feedback, 
         Some(Value::String(unit)) if unit_error(&unit).is_none() => Some(unit),
         _ => None,
     };
-    Ok(Feedback { duel_id, content: FeedbackContent::Clicks { clicks, last: false }, unit })
+    Ok(Feedback {
+        duel_id,
+        content: FeedbackContent::Clicks { clicks, last: false },
+        unit,
+        segment: None,
+    })
 }

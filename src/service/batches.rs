@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::audience::Audience;
 use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::FieldError;
 use crate::engine::loaded::LoadedExperiment;
@@ -123,7 +124,7 @@ impl Service {
                 break;
             }
             let time = IssueTime { chosen_at, now };
-            duels.push(self.issue(loaded, &selection, None, time, step, &mut rng));
+            duels.push(self.issue(loaded, &selection, Audience::default(), time, step, &mut rng));
         }
         Ok(duels)
     }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use rand::RngExt;
 
+use crate::audience::Audience;
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::units::UnitHasher;
+use crate::service::units::{NamedAudience, UnitHasher};
 use crate::telemetry::metrics::DuelKind;
 use crate::telemetry::trace;
 use crate::tokens::duel_token::DuelToken;
@@ -51,10 +52,10 @@ impl Service {
     pub async fn next_duel(
         &self,
         name: &str,
-        unit: Option<&str>,
+        audience: NamedAudience<'_>,
     ) -> Result<IssuedDuel, ServiceError> {
         let loaded = self.experiment(name).await?;
-        self.choose(&loaded, unit)
+        self.choose(&loaded, audience)
     }
 
     /// Issue several duels in a row, for a caller that keeps a stock of them. Each is chosen with
@@ -66,20 +67,21 @@ impl Service {
     ) -> Result<Vec<IssuedDuel>, ServiceError> {
         let loaded = self.experiment(name).await?;
         if count * loaded.spec.rankers.len() < BLOCKING_SELECTIONS {
-            return (0..count).map(|_| self.choose(&loaded, None)).collect();
+            return (0..count).map(|_| self.choose(&loaded, NamedAudience::default())).collect();
         }
         let service = Arc::clone(self);
-        let issue = move || (0..count).map(|_| service.choose(&loaded, None)).collect();
+        let issue =
+            move || (0..count).map(|_| service.choose(&loaded, NamedAudience::default())).collect();
         tokio::task::spawn_blocking(issue)
             .await
             .map_err(|error| ServiceError::internal(format!("duels were not issued: {error}")))?
     }
 
-    /// Issue a duel of an experiment that is in memory, for the page of a unit if it is known.
+    /// Issue a duel of an experiment that is in memory, for the page of this audience.
     pub fn choose(
         &self,
         loaded: &LoadedExperiment,
-        unit: Option<&str>,
+        audience: NamedAudience<'_>,
     ) -> Result<IssuedDuel, ServiceError> {
         let name = &loaded.name;
         let (status, winner, archived) = loaded
@@ -90,7 +92,7 @@ impl Service {
         if status == Status::Paused {
             return Err(ServiceError::Paused(name.clone()));
         }
-        let unit = unit.map(|unit| UnitHasher::of(loaded).hash(unit));
+        let audience = UnitHasher::of(loaded).audience(audience);
         let (mut rng, step) = self.selection_rng();
         let now = self.now_ms();
         let (selection, chosen_at) = match (status, winner) {
@@ -112,7 +114,7 @@ impl Service {
             },
         };
         let time = IssueTime { chosen_at, now };
-        Ok(self.issue(loaded, &selection, unit, time, step, &mut rng))
+        Ok(self.issue(loaded, &selection, audience, time, step, &mut rng))
     }
 
     /// Sign a selection.
@@ -120,7 +122,7 @@ impl Service {
         &self,
         loaded: &LoadedExperiment,
         selection: &Selection,
-        unit: Option<u64>,
+        audience: Audience,
         IssueTime { chosen_at, now }: IssueTime,
         step: u64,
         rng: &mut PolicyRng,
@@ -139,7 +141,7 @@ impl Service {
             issued_at: now,
             expires_at,
             nonce: self.engine.nonce(step),
-            unit,
+            audience,
         };
         trace::issued(token.nonce);
         let (left, right) =

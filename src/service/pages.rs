@@ -11,7 +11,7 @@ use crate::service::change::refuse_archived;
 use crate::service::duel_id::not_valid;
 use crate::service::duels::IssuedDuel;
 use crate::service::error::{ServiceError, excerpt};
-use crate::service::units::UnitHasher;
+use crate::service::units::{NamedAudience, UnitHasher};
 use crate::tokens::duel_token::DuelId;
 use crate::tokens::page_payload::{DuelSecrets, PagePayload};
 use interleaving::{
@@ -93,13 +93,12 @@ impl Service {
         left: Vec<String>,
         right: Option<Vec<String>>,
         page: PageRequest,
-        unit: Option<&str>,
+        audience: NamedAudience<'_>,
     ) -> Result<IssuedPage, ServiceError> {
         let loaded = self.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
         let mut id = self.open_duel_id(&loaded, duel_id).await?;
-        let named = unit.map(|unit| UnitHasher::of(&loaded).hash(unit));
-        id.duel.unit = id.duel.unit.or(named);
+        id.duel.audience = id.duel.audience.or(UnitHasher::of(&loaded).audience(audience));
         if self.now_ms() > id.duel.expires_at {
             return Err(ServiceError::Expired(id.duel.expires_at));
         }
@@ -122,7 +121,7 @@ impl Service {
         name: &str,
         mut rankings: HashMap<String, Vec<String>>,
         page: PageRequest,
-        unit: Option<&str>,
+        audience: NamedAudience<'_>,
     ) -> Result<(IssuedDuel, IssuedPage), ServiceError> {
         let loaded = self.experiment(name).await?;
         let errors = wrong_rankers(&loaded, &rankings);
@@ -130,7 +129,7 @@ impl Service {
             return Err(ServiceError::Invalid(errors));
         }
         check_page(&page)?;
-        let duel = self.choose(&loaded, unit)?;
+        let duel = self.choose(&loaded, audience)?;
         let id = self.open_duel_id(&loaded, &duel.duel_id).await?;
         let pointers = [&duel.left, &duel.right].map(|ranker| ranking_pointer(ranker));
         let left = rankings.remove(&duel.left).unwrap_or_default();

@@ -6,7 +6,17 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::audience::{Audience, Segment};
 use crate::engine::loaded::LoadedExperiment;
+
+/// Who sees a page, in the words of the caller.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NamedAudience<'a> {
+    /// The caller's id of the unit.
+    pub unit: Option<&'a str>,
+    /// The segment of the page.
+    pub segment: Option<Segment>,
+}
 
 /// Longest id of a unit.
 pub const MAX_UNIT_BYTES: usize = 256;
@@ -21,6 +31,11 @@ impl UnitHasher {
     /// For the units of this experiment.
     pub fn of(loaded: &LoadedExperiment) -> Self {
         Self { seed: loaded.with_record(|record| record.seed) }
+    }
+
+    /// The audience, with the hash of its unit.
+    pub fn audience(self, NamedAudience { unit, segment }: NamedAudience<'_>) -> Audience {
+        Audience { unit: unit.map(|unit| self.hash(unit)), segment }
     }
 
     /// The hash of a unit.

@@ -2,6 +2,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use interleaving::{CreditSheet, CreditSlot, Team};
 
+use crate::audience::{Audience, Segment};
 use crate::store::SigningKey;
 use crate::tokens::duel_token::{DuelId, DuelToken, TokenError};
 use crate::tokens::key_set::{SigningKeySet, TAG_BYTES};
@@ -42,13 +43,21 @@ fn token() -> DuelToken {
         issued_at: 1_790_000_000_000,
         expires_at: 1_790_003_600_000,
         nonce: u128::MAX,
-        unit: Some(u64::MAX),
+        audience: Audience { unit: Some(u64::MAX), segment: None },
     }
 }
 
 #[test]
 fn a_signed_token_can_be_read() {
-    assert_eq!(key_set(1).verify(&key_set(1).sign(&token())), Ok(token()));
+    let segment = |name: &str| Segment::try_from(name).expect("a segment");
+    // with "abcdefgh", a segment takes as many bytes as a unit
+    let segments = ["a", "abcdefgh", "mobile", "zürich", &"x".repeat(32)].map(segment);
+    for segment in [None].into_iter().chain(segments.map(Some)) {
+        for unit in [None, Some(0), Some(u64::MAX)] {
+            let token = DuelToken { audience: Audience { unit, segment }, ..token() };
+            assert_eq!(key_set(1).verify(&key_set(1).sign(&token)), Ok(token));
+        }
+    }
 }
 
 fn page(teams: &[Team]) -> PagePayload {

@@ -20,6 +20,7 @@ on_both_databases! {
     two_servers_count_the_same_cohorts
     a_late_answer_teaches_the_policy_only
     an_invalid_unit_or_window_is_refused
+    an_invalid_segment_is_refused
 }
 
 async fn verdict(server: &Client, name: &str) -> Value {
@@ -313,4 +314,32 @@ async fn an_invalid_unit_or_window_is_refused(database: TestDatabase) {
     body["settle_after_seconds"] = json!(null);
     body["answer_window_seconds"] = json!(10);
     assert_eq!(server.create(&body).await["settle_after_seconds"], 10);
+}
+
+async fn an_invalid_segment_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    let path = |action: &str| format!("/v1/experiments/search/{action}");
+    for segment in [json!(""), json!("s".repeat(33)), json!("line\nbreak"), json!(7)] {
+        let refused = |answer: crate::support::client::Answer| {
+            answer.problem_at(ProblemKind::InvalidRequest, "/segment");
+        };
+        refused(server.post(&path("next-duel"), &json!({"segment": segment})).await);
+        let duel = server.pair("search").await;
+        let body = json!({"duel_id": duel["duel_id"], "outcome": "left", "segment": segment});
+        refused(server.feedback("search", &body).await);
+        let body = json!({"duel_id": duel["duel_id"], "left": ["d1"], "right": ["d2"],
+            "length": 2, "segment": segment});
+        refused(server.post(&path("interleave"), &body).await);
+    }
+    server
+        .post(&path("next-duel"), &json!({"count": 2, "segment": "mobile"}))
+        .await
+        .problem_at(ProblemKind::InvalidRequest, "/count");
+    // of two answers that differ in the segment only, the second is a repeat
+    let duel = server.pair("search").await;
+    for (segment, status) in [("mobile", "recorded"), ("desktop", "duplicate")] {
+        let body = json!({"duel_id": duel["duel_id"], "outcome": "left", "segment": segment});
+        assert_eq!(server.feedback("search", &body).await.json(200)["status"], status);
+    }
 }

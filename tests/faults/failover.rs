@@ -69,6 +69,7 @@ async fn a_repeat_is_acknowledged_only_once_the_standby_has_it() {
         chosen_at: 0,
         issued_at: 0,
         unit: None,
+        segment: None,
     };
     let events = [(record.id, NewEvent::new(7, Event::Outcome(outcome)))];
     let mut standby = primary.standby().await;

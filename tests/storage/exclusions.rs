@@ -129,6 +129,7 @@ fn log_of(mut spec: ExperimentSpec, script: &[Step], at: usize) -> (ExperimentSp
                 chosen_at,
                 issued_at,
                 unit,
+                segment: None,
             }))),
             false => Event::Outcome(OutcomeEvent {
                 first,
@@ -140,6 +141,7 @@ fn log_of(mut spec: ExperimentSpec, script: &[Step], at: usize) -> (ExperimentSp
                 chosen_at,
                 issued_at,
                 unit,
+                segment: None,
             }),
         };
         let answered = entry(&log, event);
@@ -171,6 +173,7 @@ fn without_machine(log: &[LogEntry]) -> Vec<LogEntry> {
                 chosen_at: 0,
                 issued_at,
                 unit: None,
+                segment: None,
             })
         };
         let event = match &entry.event {

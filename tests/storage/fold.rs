@@ -162,6 +162,7 @@ fn clicks(selection: Selection, duel: Nonce, method: usize, slots: u16, on: &[In
         chosen_at: 0,
         issued_at: CREATED_AT + duel as i64 % 1000,
         unit: None,
+        segment: None,
         method: method as u32,
         sheet: Some(sheet(slots)),
         clicks,
@@ -289,6 +290,7 @@ fn outcome(selection: Selection, answer: Answer, first_left: bool, chosen_at: u6
         chosen_at,
         issued_at: CREATED_AT,
         unit: None,
+        segment: None,
     })
 }
 
@@ -713,6 +715,7 @@ async fn a_cancelled_catch_up_can_be_repeated() {
             chosen_at: 0,
             issued_at: CREATED_AT,
             unit: None,
+            segment: None,
         })
     };
     let log = entries((0..6000).map(outcome));

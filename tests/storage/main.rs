@@ -14,6 +14,7 @@ mod poolers;
 mod replicas;
 mod restart;
 mod retention;
+mod segments;
 mod sets;
 mod simulation;
 mod store_contract;

@@ -29,7 +29,7 @@ const LAYERS: &[&[&str]] = &[
     &["engine"],
     &["tokens", "access"],
     &["store"],
-    &["events", "schemas", "telemetry", "clock", "entropy"],
+    &["events", "audience", "schemas", "telemetry", "clock", "entropy"],
 ];
 
 #[test]

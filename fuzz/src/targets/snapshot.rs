@@ -94,6 +94,7 @@ pub fn restore_fold(spec: &ExperimentSpec, content: &[u8]) {
                 chosen_at: fold.position(),
                 issued_at: 0,
                 unit: None,
+                segment: None,
             })
         };
         let Some(position) = fold.position().checked_add(1) else { return };

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use interleaving::{CreditSheet, CreditSlot, Team};
+use rankduel::audience::Audience;
 use rankduel::store::SigningKey;
 use rankduel::tokens::duel_token::{DuelId, DuelToken};
 use rankduel::tokens::key_set::SigningKeySet;
@@ -47,7 +48,7 @@ const TOKEN: DuelToken = DuelToken {
     ticket: 9,
     chosen_at: 100,
     issued_at: 0,
-    unit: None,
+    audience: Audience { unit: None, segment: None },
     expires_at: CHANGED_AT + 60_000,
     nonce: 77,
 };

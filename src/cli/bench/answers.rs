@@ -11,6 +11,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;
 
 use super::load::{Connections, Pace, ask, post};
+use crate::audience::Audience;
 use crate::clock::{Clock as _, SystemClock};
 use crate::engine::experiment_spec::DEFAULT_DUEL_TTL_SECONDS;
 use crate::engine::experiment_spec::ExperimentSpec;
@@ -84,7 +85,7 @@ impl Answers {
             issued_at: now,
             expires_at: now + TIME_TO_LIVE.as_millis() as i64,
             nonce: self.nonce,
-            unit: None,
+            audience: Audience::default(),
         });
         let outcome = if first_wins { "left" } else { "right" };
         format!("{{\"duel_id\":\"{duel_id}\",\"outcome\":\"{outcome}\"}}")

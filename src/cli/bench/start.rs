@@ -115,6 +115,7 @@ fn outcome(rng: &mut PolicyRng) -> OutcomeEvent {
         chosen_at: 0,
         issued_at: 1_790_000_000_000,
         unit: None,
+        segment: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Fold;
 use super::methods::MethodVersion;
+use crate::audience::Audience;
 use crate::clock;
 use crate::engine::fold::open_pages::{ClickedPage, Sheet};
 use crate::engine::page_rules::MAX_METHOD_VERSIONS;
@@ -29,8 +30,8 @@ pub struct Answered {
     pub batch: Option<u32>,
     /// Unix milliseconds at which it was issued.
     pub issued_at: i64,
-    /// Hash of the unit that answered.
-    pub unit: Option<u64>,
+    /// Who answered.
+    pub audience: Audience,
 }
 
 /// A log entry that cannot be folded: this program did not write this log for this experiment.
@@ -267,10 +268,12 @@ impl Fold {
         self.check_ranker(outcome.first)?;
         self.check_ranker(outcome.second)?;
         check_issued(outcome.issued_at)?;
-        let OutcomeEvent { first, second, first_left, answer, batch, issued_at, unit, .. } =
-            *outcome;
+        let OutcomeEvent {
+            first, second, first_left, answer, batch, issued_at, unit, segment, ..
+        } = *outcome;
+        let audience = Audience { unit, segment };
         let answered =
-            Answered { nonce, first, second, first_left, answer, batch, issued_at, unit };
+            Answered { nonce, first, second, first_left, answer, batch, issued_at, audience };
         let duel = Duel::new(first.into(), second.into());
         if duel.is_self() {
             // its step was counted when it was issued; its answer teaches nothing

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::audience::{Audience, Segment};
 use crate::clock;
 use crate::events::{ClicksEvent, OutcomeEvent};
 use crate::store::Nonce;
@@ -53,9 +54,9 @@ pub struct ClickedPage {
     /// Credit sheet of the deepest page that clicks came from.
     pub sheet: CreditSheet,
     clicks: PageClicks,
-    /// Hash of the unit that clicked. Saved apart, because few pages have one.
+    /// Who clicked. Saved apart, because few callers name it.
     #[serde(skip)]
-    unit: Option<u64>,
+    audience: Audience,
 }
 
 /// What an outcome keeps of its duel.
@@ -121,7 +122,7 @@ impl ClickedPage {
                 method: event.method,
                 sheet,
                 clicks: PageClicks::default(),
-                unit: None,
+                audience: Audience::default(),
             },
             (Some(mut page), Sheet::Own(sheet)) if sheet.slots.len() > page.sheet.slots.len() => {
                 (page.sheet, page.method) = (sheet, event.method);
@@ -129,7 +130,8 @@ impl ClickedPage {
             }
             (Some(page), _) => page,
         };
-        page.unit = page.unit.or(event.unit);
+        let clicked = Audience { unit: event.unit, segment: event.segment };
+        page.audience = page.audience.or(clicked);
         for &(position, weight) in &event.clicks {
             page.clicks.add(position, weight);
         }
@@ -163,7 +165,7 @@ impl ClickedPage {
         };
         let ClickedDuel { first, second, first_left, batch, ticket, chosen_at, issued_at, .. } =
             self.duel;
-        let unit = self.unit;
+        let Audience { unit, segment } = self.audience;
         OutcomeEvent {
             first,
             second,
@@ -174,6 +176,7 @@ impl ClickedPage {
             chosen_at,
             issued_at,
             unit,
+            segment,
         }
     }
 
@@ -218,19 +221,34 @@ pub struct OpenPages {
 }
 
 impl OpenPages {
-    /// The inverse of [`OpenPages::pages`] and [`OpenPages::units`].
-    pub fn of(pages: BTreeMap<Nonce, ClickedPage>, units: &BTreeMap<Nonce, u64>) -> Self {
+    /// The inverse of [`OpenPages::pages`], [`OpenPages::units`] and [`OpenPages::segments`].
+    pub fn of(
+        pages: BTreeMap<Nonce, ClickedPage>,
+        units: &BTreeMap<Nonce, u64>,
+        segments: &BTreeMap<Nonce, Segment>,
+    ) -> Self {
         let mut open = Self::default();
         for (nonce, page) in pages {
-            open.insert(nonce, ClickedPage { unit: units.get(&nonce).copied(), ..page });
+            let audience = Audience {
+                unit: units.get(&nonce).copied(),
+                segment: segments.get(&nonce).copied(),
+            };
+            open.insert(nonce, ClickedPage { audience, ..page });
         }
         open
     }
 
     /// The units of the duels that have one.
     pub fn units(&self) -> BTreeMap<Nonce, u64> {
-        let unit = |(&nonce, page): (&Nonce, &ClickedPage)| Some((nonce, page.unit?));
+        let unit = |(&nonce, page): (&Nonce, &ClickedPage)| Some((nonce, page.audience.unit?));
         self.pages.iter().filter_map(unit).collect()
+    }
+
+    /// The segments of the duels that have one.
+    pub fn segments(&self) -> BTreeMap<Nonce, Segment> {
+        let segment =
+            |(&nonce, page): (&Nonce, &ClickedPage)| Some((nonce, page.audience.segment?));
+        self.pages.iter().filter_map(segment).collect()
     }
 
     /// The clicks of each duel.

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::Fold;
 use super::methods::{MethodVersion, method_of};
 use super::state::{MAX_POSITION, policy_text};
+use crate::audience::Segment;
 use crate::clock;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::counts::Counts;
@@ -57,6 +58,9 @@ struct SavedUnits {
     open_pages: BTreeMap<Nonce, u64>,
 }
 
+/// The segments of unsettled duels. They follow the excluded units where there are any.
+type Segments = BTreeMap<Nonce, Segment>;
+
 /// The state of a [`Fold`], apart from it: making bytes of it takes long, and needs no lock.
 pub struct FoldCopy {
     /// Without the policy.
@@ -64,6 +68,7 @@ pub struct FoldCopy {
     policy: SaveLater,
     units: SavedUnits,
     excluded: ExcludedUnits,
+    segments: Segments,
 }
 
 impl Fold {
@@ -78,8 +83,12 @@ impl Fold {
             [] => Default::default(),
             rest => postcard::take_from_bytes(rest).ok()?,
         };
-        let excluded: ExcludedUnits = match rest {
-            [] => ExcludedUnits::default(),
+        let (excluded, rest): (ExcludedUnits, _) = match rest {
+            [] => Default::default(),
+            rest => postcard::take_from_bytes(rest).ok()?,
+        };
+        let segments: Segments = match rest {
+            [] => Segments::default(),
             rest => postcard::from_bytes(rest).ok()?,
         };
         let (rankers, initial_rankers) = (saved.rankers, spec.initial_rankers());
@@ -147,7 +156,7 @@ impl Fold {
             recorded_at: saved.recorded_at,
             batch_opened_at: saved.batch_opened_at,
             methods,
-            open_pages: OpenPages::of(saved.open_pages, &units.open_pages),
+            open_pages: OpenPages::of(saved.open_pages, &units.open_pages, &segments),
             page_counts: saved.page_counts,
             foreign_log: false,
             policy_changes: spec.former_policies.len(),
@@ -200,18 +209,25 @@ impl Fold {
             heavy: self.heavy_units.clone(),
             open_pages: self.open_pages.units(),
         };
-        FoldCopy { saved, policy: self.policy.save_later(), units, excluded: self.excluded.clone() }
+        FoldCopy {
+            saved,
+            policy: self.policy.save_later(),
+            units,
+            excluded: self.excluded.clone(),
+            segments: self.open_pages.segments(),
+        }
     }
 }
 
 impl FoldCopy {
     /// The state as bytes, as [`Fold::save`] makes them.
     pub fn into_bytes(self) -> Vec<u8> {
-        let Self { mut saved, policy, units, excluded } = self;
+        let Self { mut saved, policy, units, excluded, segments } = self;
         saved.policy = policy();
         let mut bytes = postcard::to_stdvec(&saved)
             .expect("numbers, strings and vectors of them always serialise");
-        let excludes = excluded != ExcludedUnits::default();
+        let has_segments = !segments.is_empty();
+        let excludes = has_segments || excluded != ExcludedUnits::default();
         if excludes || units != SavedUnits::default() {
             bytes = postcard::to_extend(&units, bytes)
                 .expect("numbers and vectors of them always serialise");
@@ -219,6 +235,10 @@ impl FoldCopy {
         if excludes {
             bytes = postcard::to_extend(&excluded, bytes)
                 .expect("numbers and sets of them always serialise");
+        }
+        if has_segments {
+            bytes =
+                postcard::to_extend(&segments, bytes).expect("numbers and texts always serialise");
         }
         let digest = digest(&bytes);
         bytes.extend_from_slice(&digest);

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::content::PageEvent;
 use super::opened::OpenedPage;
+use crate::audience::Audience;
 use crate::engine::experiment_spec::FieldError;
 use crate::engine::fold::open_pages::{MAX_CLICKED, PageClicks};
 use crate::events::{ClicksEvent, ControlEvent, Event};
@@ -40,7 +41,7 @@ pub(super) fn clicks_event(
     page: &OpenedPage,
     clicks: &PageClicks,
     last: bool,
-    unit: Option<u64>,
+    Audience { unit, segment }: Audience,
 ) -> NewEvent {
     let (duel, sheet) = (&page.duel, sheet_to_text(&page.payload.sheet));
     let mut event = ClicksEvent {
@@ -56,6 +57,7 @@ pub(super) fn clicks_event(
         sheet: None,
         clicks: clicks.iter().collect(),
         unit,
+        segment,
     };
     let nonce = if last { duel.nonce } else { clicks_nonce(&event, &sheet) };
     event.sheet = Some(sheet);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::audience::Segment;
 use crate::engine::experiment_spec::FieldError;
 use crate::telemetry::metrics::FeedbackStatus;
 
@@ -61,6 +62,8 @@ pub struct Feedback {
     pub content: FeedbackContent,
     /// The user, session or device that answered, if `next-duel` did not name it.
     pub unit: Option<String>,
+    /// The segment of the page, if `next-duel` did not name it.
+    pub segment: Option<Segment>,
 }
 
 impl Feedback {

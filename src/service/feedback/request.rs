@@ -9,11 +9,12 @@ use std::sync::Arc;
 use super::clicks::{clicks_event, read_clicks};
 use super::content::{Feedback, FeedbackContent, ShownOutcome};
 use super::opened::{OpenedDuel, OpenedDuels, OpenedPage};
+use crate::audience::Audience;
 use crate::engine::experiment_spec::FieldError;
 use crate::engine::fold::open_pages::{OpenPages, PageClicks};
 use crate::events::{ControlEvent, Event, OutcomeEvent};
 use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
-use crate::service::units::UnitHasher;
+use crate::service::units::{NamedAudience, UnitHasher};
 use crate::store::{ExperimentId, NewEvent, Nonce};
 use crate::tokens::duel_token::{DuelToken, TokenError};
 use crate::tokens::key_set::SigningKeySet;
@@ -64,8 +65,8 @@ struct Drafts {
 
 /// What an event is made of.
 enum Draft {
-    Outcome { duel: DuelToken, outcome: ShownOutcome, unit: Option<u64> },
-    Clicks { page: Arc<OpenedPage>, clicks: PageClicks, last: bool, unit: Option<u64> },
+    Outcome { duel: DuelToken, outcome: ShownOutcome, audience: Audience },
+    Clicks { page: Arc<OpenedPage>, clicks: PageClicks, last: bool, audience: Audience },
 }
 
 impl CheckedRequest {
@@ -91,10 +92,10 @@ impl CheckedRequest {
             let checked = match opened.get(number) {
                 Ok(opened) if opened.duel.experiment == experiment => {
                     request.duels.insert(opened.duel.nonce);
-                    // the unit that the duel was issued for stands
-                    let named = item.unit.as_deref().map(|unit| units.hash(unit));
-                    let unit = opened.duel.unit.or(named);
-                    drafts.add(opened, &item.content, unit, event_weights)
+                    let named = NamedAudience { unit: item.unit.as_deref(), segment: item.segment };
+                    // the audience that the duel was issued for stands
+                    let audience = opened.duel.audience.or(units.audience(named));
+                    drafts.add(opened, &item.content, audience, event_weights)
                 }
                 Ok(_) => CheckedItem::Invalid(OTHER_EXPERIMENT.into()),
                 Err(error) => {
@@ -125,14 +126,14 @@ impl Drafts {
         &mut self,
         opened: &OpenedDuel,
         content: &FeedbackContent,
-        unit: Option<u64>,
+        audience: Audience,
         event_weights: &BTreeMap<String, u32>,
     ) -> CheckedItem {
         let nonce = opened.duel.nonce;
         let draft = match content {
             FeedbackContent::Outcome(outcome) => {
                 self.collecting.remove(&nonce);
-                Draft::Outcome { duel: opened.duel, outcome: *outcome, unit }
+                Draft::Outcome { duel: opened.duel, outcome: *outcome, audience }
             }
             FeedbackContent::Clicks { clicks, last } => {
                 let Some(page) = &opened.page else {
@@ -150,7 +151,7 @@ impl Drafts {
                 } else {
                     self.collecting.insert(nonce, self.drafts.len());
                 }
-                Draft::Clicks { page: Arc::clone(page), clicks, last: *last, unit }
+                Draft::Clicks { page: Arc::clone(page), clicks, last: *last, audience }
             }
         };
         self.drafts.push(draft);
@@ -161,13 +162,13 @@ impl Drafts {
 impl Draft {
     fn event(&self) -> CheckedEvent {
         match self {
-            Self::Outcome { duel, outcome, unit } => CheckedEvent {
-                event: outcome_event(duel, *outcome, *unit),
+            Self::Outcome { duel, outcome, audience } => CheckedEvent {
+                event: outcome_event(duel, *outcome, *audience),
                 expires_at: duel.expires_at,
                 shown: 0,
             },
-            Self::Clicks { page, clicks, last, unit } => CheckedEvent {
-                event: clicks_event(page, clicks, *last, *unit),
+            Self::Clicks { page, clicks, last, audience } => CheckedEvent {
+                event: clicks_event(page, clicks, *last, *audience),
                 expires_at: page.duel.expires_at,
                 shown: page.shown(),
             },
@@ -188,7 +189,11 @@ impl Draft {
     }
 }
 
-fn outcome_event(token: &DuelToken, outcome: ShownOutcome, unit: Option<u64>) -> NewEvent {
+fn outcome_event(
+    token: &DuelToken,
+    outcome: ShownOutcome,
+    Audience { unit, segment }: Audience,
+) -> NewEvent {
     let answer = match (outcome, token.first_left) {
         (ShownOutcome::Left, true) | (ShownOutcome::Right, false) => Answer::First,
         (ShownOutcome::Left, false) | (ShownOutcome::Right, true) => Answer::Second,
@@ -205,6 +210,7 @@ fn outcome_event(token: &DuelToken, outcome: ShownOutcome, unit: Option<u64>) ->
         chosen_at: token.chosen_at,
         issued_at: token.issued_at,
         unit,
+        segment,
     });
     NewEvent::new(token.nonce, event)
 }

@@ -91,6 +91,11 @@ impl FoldedLog {
         &self.spec
     }
 
+    /// Index of the winner of a concluded experiment.
+    pub fn winner(&self) -> Option<u16> {
+        self.record.winner
+    }
+
     /// Fold the log up to its head, and call `with` for each duel that an entry answered.
     pub async fn fold(
         mut self,

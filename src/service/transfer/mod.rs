@@ -1,5 +1,6 @@
 //! An experiment as a file. [`export`] and [`import`] move it whole, and [`write_pages`] makes a
-//! table of its answered pages, [`write_matrix`] a preference matrix.
+//! table of its answered pages, [`write_segments`] one of its results by segment, [`write_matrix`]
+//! a preference matrix.
 //!
 //! An export has JSON lines, the same from either database, for archiving and for moving it to
 //! another database.
@@ -16,8 +17,12 @@ mod log;
 mod matrix;
 mod pages;
 mod reader;
+mod segments;
+mod table;
 
 pub use export::export;
 pub use import::{Import, import};
 pub use matrix::write_matrix;
-pub use pages::{PagesFormat, write_pages};
+pub use pages::write_pages;
+pub use segments::write_segments;
+pub use table::TableFormat;

@@ -7,23 +7,16 @@ use dueling_bandits::Answer;
 use serde::Serialize;
 
 use super::log::FoldedLog;
+use super::table::{Table, TableFormat};
+use crate::audience::{Audience, Segment};
 use crate::clock::rfc3339;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Answered;
 use crate::events::UnitHash;
 use crate::store::{LogEntry, Store};
 
-/// How the table is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum PagesFormat {
-    /// Comma-separated values with a header (RFC 4180)
-    Csv,
-    /// One JSON object a line
-    Jsonl,
-}
-
 /// The fields of [`Page`], in order.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "position",
     "duel",
     "issued_at",
@@ -34,6 +27,7 @@ const COLUMNS: [&str; 11] = [
     "winner",
     "batch",
     "unit",
+    "segment",
     "excluded",
 ];
 
@@ -59,6 +53,8 @@ struct Page<'a> {
     batch: Option<u32>,
     /// Hash of the unit that answered: 16 hexadecimal digits, empty without a unit.
     unit: Option<String>,
+    /// The segment of the page; empty if the caller named none.
+    segment: Option<Segment>,
     /// Whether the unit is excluded, so that the answer counts nowhere.
     excluded: bool,
 }
@@ -73,6 +69,7 @@ impl<'a> Page<'a> {
         let id = |ranker: u16| {
             spec.rankers.get(usize::from(ranker)).map_or("", |ranker| ranker.id.as_str())
         };
+        let Audience { unit, segment } = answered.audience;
         let (first, second) = (id(answered.first), id(answered.second));
         let (left, right) = if answered.first_left { (first, second) } else { (second, first) };
         let (outcome, winner) = match (answered.answer, answered.first_left) {
@@ -91,8 +88,9 @@ impl<'a> Page<'a> {
             outcome,
             winner,
             batch: answered.batch,
-            unit: answered.unit.map(|unit| format!("{unit:016x}")),
-            excluded: answered.unit.is_some_and(|unit| excluded.contains(&unit)),
+            unit: unit.map(|unit| format!("{unit:016x}")),
+            segment,
+            excluded: unit.is_some_and(|unit| excluded.contains(&unit)),
         }
     }
 }
@@ -103,12 +101,12 @@ impl<'a> Page<'a> {
 pub async fn write_pages(
     store: &dyn Store,
     name: &str,
-    format: PagesFormat,
+    format: TableFormat,
     out: &mut (dyn Write + Send),
 ) -> Result<u64, anyhow::Error> {
     let log = FoldedLog::open(store, name).await?;
     let mut rows = 0;
-    let mut table = Table::start(format, out)?;
+    let mut table = Table::start(format, &COLUMNS, out)?;
     let spec = log.spec().clone();
     let excluded = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
     log.fold(store, |answered, entry| {
@@ -118,40 +116,4 @@ pub async fn write_pages(
     .await?;
     table.end()?;
     Ok(rows)
-}
-
-enum Table<'a> {
-    Csv(Box<csv::Writer<&'a mut (dyn Write + Send)>>),
-    Jsonl(&'a mut (dyn Write + Send)),
-}
-
-impl<'a> Table<'a> {
-    fn start(format: PagesFormat, out: &'a mut (dyn Write + Send)) -> Result<Self, anyhow::Error> {
-        match format {
-            PagesFormat::Csv => {
-                // by hand, so that a table without rows has its header
-                let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-                csv.write_record(COLUMNS)?;
-                Ok(Self::Csv(Box::new(csv)))
-            }
-            PagesFormat::Jsonl => Ok(Self::Jsonl(out)),
-        }
-    }
-
-    fn write(&mut self, page: &Page<'_>) -> Result<(), anyhow::Error> {
-        match self {
-            Self::Csv(csv) => Ok(csv.serialize(page)?),
-            Self::Jsonl(out) => {
-                serde_json::to_writer(&mut **out, page)?;
-                Ok(out.write_all(b"\n")?)
-            }
-        }
-    }
-
-    fn end(self) -> Result<(), anyhow::Error> {
-        match self {
-            Self::Csv(mut csv) => Ok(csv.flush()?),
-            Self::Jsonl(out) => Ok(out.flush()?),
-        }
-    }
 }

@@ -9,6 +9,7 @@ use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
 
 use super::numbers::from_column;
 use super::table_row::table_row;
+use crate::audience::Segment;
 use crate::events::{ControlEvent, Event, OutcomeEvent, unit_text};
 use crate::store::{ExperimentId, LogEntry, Nonce, StoreError};
 
@@ -50,7 +51,7 @@ impl From<&Event> for EventColumns {
                 ticket: Some(outcome.ticket.cast_signed()),
                 chosen_at: Some(outcome.chosen_at.cast_signed()),
                 issued_at_ms: Some(outcome.issued_at),
-                detail: outcome.unit.map(|unit| OutcomeDetail { unit: Some(unit) }.to_json()),
+                detail: OutcomeDetail::of(outcome).map(|detail| detail.to_json()),
             },
             Event::Control(control) => {
                 Self { kind: CONTROL, detail: Some(control.to_json()), ..Self::default() }
@@ -82,6 +83,10 @@ impl EventColumns {
             T::try_from(value).map_err(|_| format!("its {name} is {value}"))
         }
         let ranker = |name, value: Option<i32>| fits(name, required(name, value)?.into());
+        let OutcomeDetail { unit, segment } = match &self.detail {
+            Some(detail) => OutcomeDetail::from_json(detail)?,
+            None => OutcomeDetail::default(),
+        };
         Ok(OutcomeEvent {
             first: ranker("first_ranker", self.first_ranker)?,
             second: ranker("second_ranker", self.second_ranker)?,
@@ -97,23 +102,28 @@ impl EventColumns {
             ticket: required("ticket", self.ticket)?.cast_unsigned(),
             chosen_at: required("chosen_at", self.chosen_at)?.cast_unsigned(),
             issued_at: required("issued_at_ms", self.issued_at_ms)?,
-            unit: match &self.detail {
-                Some(detail) => OutcomeDetail::from_json(detail)?.unit,
-                None => None,
-            },
+            unit,
+            segment,
         })
     }
 }
 
 /// The `detail` of an outcome: what few callers send.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OutcomeDetail {
-    #[serde(with = "unit_text")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "unit_text")]
     unit: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    segment: Option<Segment>,
 }
 
 impl OutcomeDetail {
+    /// `None` if the outcome has none.
+    fn of(&OutcomeEvent { unit, segment, .. }: &OutcomeEvent) -> Option<Self> {
+        (unit.is_some() || segment.is_some()).then_some(Self { unit, segment })
+    }
+
     fn to_json(&self) -> String {
         serde_json::to_string(self).expect("text always serialises")
     }

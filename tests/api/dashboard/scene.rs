@@ -9,6 +9,7 @@ use rankduel::service::ServiceSettings;
 use rankduel::service::feedback::Feedback;
 use rankduel::service::feedback::FeedbackContent;
 use rankduel::service::feedback::ShownOutcome;
+use rankduel::service::units::NamedAudience;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -53,7 +54,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
     let mut rng = rand::rngs::StdRng::seed_from_u64(7);
     let mut feedback = Vec::new();
     for _ in 0..duels {
-        let duel = service.next_duel(name, None).await.expect("a duel");
+        let duel = service.next_duel(name, NamedAudience::default()).await.expect("a duel");
         server.clock.advance_ms(1500);
         // A batch that waits for answers gets them.
         if !feedback.is_empty() && (duel.self_duel || feedback.len() > 40) {
@@ -74,6 +75,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
             duel_id: duel.duel_id.into(),
             content: FeedbackContent::Outcome(outcome),
             unit: None,
+            segment: None,
         });
         if rng.random_bool(0.05) {
             feedback.push(feedback[feedback.len() - 1].clone());
@@ -84,6 +86,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
         duel_id: "nobody's".into(),
         content: FeedbackContent::Outcome(ShownOutcome::Left),
         unit: None,
+        segment: None,
     };
     service.receive(name, vec![orphan.clone(), orphan]).await.expect("receipts");
 }

@@ -78,6 +78,7 @@ fn clicks(selection: Selection, duel: Nonce, method: u32, script: &mut Script) -
         chosen_at: 0,
         issued_at: CREATED_AT + (duel % 1000) as i64,
         unit: None,
+        segment: None,
         method,
         sheet: Some(sheet()),
         clicks,
@@ -208,6 +209,7 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
                     chosen_at,
                     issued_at: CREATED_AT,
                     unit: None,
+                    segment: None,
                 }),
             );
         }

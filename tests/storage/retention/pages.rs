@@ -1,5 +1,5 @@
 //! What analysts read: a table with one row for each answered page, whichever way the feedback
-//! came, and a preference matrix.
+//! came, the results by segment, and a preference matrix.
 
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ use crate::support::service::Server;
 
 on_both_databases! {
     a_table_has_a_row_for_each_answered_page
+    results_are_split_by_segment
     a_pruned_log_has_no_rows_of_its_pruned_pages
     the_matrix_of_an_experiment_can_be_simulated
 }
@@ -21,23 +22,29 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
     server.create(&steady("search", &["a,b", "c"])).await;
     server.create(&steady("empty", &["a", "b"])).await;
     let mut expected = Vec::new();
-    for (outcome, unit) in
-        [("left", Some("u-1")), ("right", Some("u-2")), ("tie", None), ("none", Some("u-1"))]
-    {
+    for (outcome, unit, segment) in [
+        ("left", Some("u-1"), None),
+        ("right", Some("u-2"), Some("mobile")),
+        ("tie", None, Some("a, \"b\"")),
+        ("none", Some("u-1"), None),
+    ] {
         let duel = server.pair("search").await;
         let mut body = json!({"duel_id": duel["duel_id"], "outcome": outcome});
         if let Some(unit) = unit {
             body["unit"] = unit.into();
         }
+        if let Some(segment) = segment {
+            body["segment"] = segment.into();
+        }
         assert_eq!(server.feedback("search", &body).await.json(200)["status"], "recorded");
         let winner = duel.get(outcome).cloned().unwrap_or(Value::Null);
         expected.push(json!({"left": duel["left"], "right": duel["right"], "outcome": outcome,
-            "winner": winner, "unit": unit.is_some()}));
+            "winner": winner, "unit": unit.is_some(), "segment": segment}));
     }
     // Clicks in two pieces become one outcome, with the piece that settles the duel.
     let documents = |name: &str| (0..5).map(|n| format!("{name}{n}")).collect::<Vec<_>>();
-    let body =
-        json!({"rankings": {"a,b": documents("first-"), "c": documents("second-")}, "length": 8});
+    let body = json!({"rankings": {"a,b": documents("first-"), "c": documents("second-")}, "length": 8,
+            "segment": "desktop"});
     let page = loop {
         let page = server.post(&format!("{PATH}/next-duel"), &body).await.json(200);
         if page["left"] != page["right"] {
@@ -45,12 +52,13 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
         }
     };
     for (click, last) in [("first-0", false), ("first-1", true)] {
-        let body = json!({"duel_id": page["duel_id"], "clicks": [click], "final": last});
+        let body = json!({"duel_id": page["duel_id"], "clicks": [click], "final": last,
+            "segment": "the duel has one"});
         server.feedback("search", &body).await.json(200);
     }
     let side = if page["left"] == "a,b" { "left" } else { "right" };
     expected.push(json!({"left": page["left"], "right": page["right"], "outcome": side,
-        "winner": "a,b", "unit": false}));
+        "winner": "a,b", "unit": false, "segment": "desktop"}));
 
     let lines = succeed(&database, &["pages", "search", "--format", "jsonl"]);
     let rows: Vec<Value> =
@@ -59,7 +67,8 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
         .iter()
         .map(|row| {
             json!({"left": row["left"], "right": row["right"], "outcome": row["outcome"],
-                "winner": row["winner"], "unit": row["unit"].is_string()})
+                "winner": row["winner"], "unit": row["unit"].is_string(),
+                "segment": row["segment"]})
         })
         .collect();
     assert_eq!(seen, expected);
@@ -104,6 +113,96 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
     let (code, _, error) = run(&database, &["pages", "serch"]);
     assert_eq!(code, Some(1));
     assert!(error.contains("there is no experiment `serch`"), "{error}");
+}
+
+async fn results_are_split_by_segment(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    server.create(&steady("empty", &["a", "b"])).await;
+    let answer = async |segment: Option<&str>, unit: Option<&str>, winner: &str| {
+        let body = json!({"unit": unit, "segment": segment});
+        let duel = loop {
+            let duel = server.post(&format!("{PATH}/next-duel"), &body).await.json(200);
+            if duel["self_duel"] == false {
+                break duel;
+            }
+        };
+        let outcome = match winner {
+            "tie" | "none" => winner,
+            winner if duel["left"] == winner => "left",
+            _ => "right",
+        };
+        let body = json!({"duel_id": duel["duel_id"], "outcome": outcome});
+        assert_eq!(server.feedback("search", &body).await.json(200)["status"], "recorded");
+    };
+    for number in 0..200 {
+        answer(Some("mobile"), None, "a").await;
+        answer(Some("desktop"), None, if number % 4 == 0 { "a" } else { "b" }).await;
+    }
+    answer(Some("mobile"), None, "tie").await;
+    answer(Some("mobile"), None, "none").await;
+    // a unit counts once, and an excluded one not at all
+    answer(None, Some("u-1"), "b").await;
+    answer(None, Some("u-1"), "b").await;
+    answer(Some("bots"), Some("u-2"), "b").await;
+    let exclude = json!({"exclude": {"units": ["u-2"], "reason": "a crawler"}});
+    server.patch("search", &exclude).await.json(200);
+
+    let table = |arguments: &[&str]| -> Vec<Value> {
+        let all = [&["segments", "search", "--format", "jsonl"], arguments].concat();
+        let lines = succeed(&database, &all);
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let rows = table(&["--ranker", "a"]);
+    let counts = |row: &Value| {
+        ["segment", "ranker", "opponent", "duels", "wins", "losses", "ties", "win_rate"]
+            .map(|field| row[field].clone())
+    };
+    let expected = [
+        [json!(null), json!("a"), json!("b"), json!(1), json!(0), json!(1), json!(0), json!(0.0)],
+        [
+            json!("desktop"),
+            json!("a"),
+            json!("b"),
+            json!(200),
+            json!(50),
+            json!(150),
+            json!(0),
+            json!(0.25),
+        ],
+        [
+            json!("mobile"),
+            json!("a"),
+            json!("b"),
+            json!(201),
+            json!(200),
+            json!(0),
+            json!(1),
+            json!(1.0),
+        ],
+    ];
+    assert_eq!(rows.iter().map(counts).collect::<Vec<_>>(), expected);
+    let ends = |row: &Value| row["low"].as_f64().zip(row["high"].as_f64()).expect("an interval");
+    let ((low, high), mobile) = (ends(&rows[1]), ends(&rows[2]));
+    assert!(low > 0.1 && low < 0.25 && high > 0.25 && high < 0.4, "{low} to {high}");
+    assert!(mobile.0 > 0.9, "{mobile:?}");
+    // the other ranker has the same counts, seen from the other side
+    let other = table(&["--ranker", "b"]);
+    assert_eq!((&other[1]["wins"], &other[1]["losses"]), (&json!(150), &json!(50)));
+    let leader = table(&[]);
+    assert_eq!(leader[0]["ranker"], "a", "it leads with 251 of 402 answers");
+    server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
+    assert_eq!(table(&[])[0]["ranker"], "b", "the winner");
+
+    let empty = succeed(&database, &["segments", "empty"]);
+    assert_eq!(
+        empty.trim_end(),
+        "segment,ranker,opponent,duels,wins,losses,ties,win_rate,low,high",
+        "the header alone"
+    );
+    let (code, _, error) = run(&database, &["segments", "search", "--ranker", "c"]);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("`search` has no ranker `c`; its rankers: a, b"), "{error}");
 }
 
 async fn a_pruned_log_has_no_rows_of_its_pruned_pages(database: TestDatabase) {

@@ -17,6 +17,7 @@ use rankduel::service::error::ServiceError;
 use rankduel::service::feedback::Feedback;
 use rankduel::service::feedback::FeedbackContent;
 use rankduel::service::feedback::Received;
+use rankduel::service::units::NamedAudience;
 use rankduel::service::verify::verify;
 use rankduel::store::{SharedStore, Snapshot, connect};
 use rankduel::telemetry::metrics::Metrics;
@@ -226,7 +227,7 @@ impl World {
     async fn duel(&mut self, replica: usize, experiment: usize) -> Result<(), String> {
         let duel = self.replicas[replica]
             .service
-            .next_duel(NAMES[experiment], None)
+            .next_duel(NAMES[experiment], NamedAudience::default())
             .await
             .map_err(text_of)?;
         if experiment == OPEN {
@@ -445,6 +446,7 @@ async fn receive(
             duel_id: duels[*duel].id.as_str().into(),
             content: FeedbackContent::Outcome((*outcome).into()),
             unit: None,
+            segment: None,
         })
         .collect();
     service.receive(name, feedback).await

@@ -19,6 +19,7 @@ pub fn outcome(number: u64) -> Event {
         chosen_at: number / 2,
         issued_at: NOW + number as i64,
         unit: None,
+        segment: None,
     })
 }
 
@@ -96,6 +97,7 @@ pub fn every_event() -> Vec<Event> {
                 chosen_at: if high { u64::MAX } else { 0 },
                 issued_at: if high { i64::MAX } else { i64::MIN },
                 unit: high.then_some(u64::MAX),
+                segment: (index % 4 > 1).then(|| "x".repeat(32).try_into().expect("a segment")),
             })
         })
         .collect();

@@ -346,6 +346,7 @@ async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) 
             chosen_at: 0,
             issued_at: NOW,
             unit: None,
+            segment: None,
             method: 1,
             sheet: Some("AA".into()),
             clicks: vec![(position, 100)],

@@ -1,0 +1,170 @@
+//! The results of one ranker, split by segment.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::Write;
+
+use dueling_bandits::Answer;
+use dueling_bandits::evidence::Sequence;
+use serde::Serialize;
+
+use super::log::FoldedLog;
+use super::table::{Table, TableFormat};
+use crate::audience::{Audience, Segment};
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::fold::Answered;
+use crate::events::UnitHash;
+use crate::store::Store;
+
+/// Probability that an interval of the table does not hold.
+const ERROR: f64 = 0.05;
+
+/// The fields of [`Row`], in order.
+const COLUMNS: [&str; 10] =
+    ["segment", "ranker", "opponent", "duels", "wins", "losses", "ties", "win_rate", "low", "high"];
+
+/// The duels of the ranker with one opponent in one segment.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    /// Empty for the pages whose caller named none.
+    segment: Option<Segment>,
+    ranker: &'a str,
+    opponent: &'a str,
+    /// Wins, losses and ties.
+    duels: u64,
+    wins: u64,
+    losses: u64,
+    ties: u64,
+    /// Share of the wins among wins and losses; empty if there are none.
+    win_rate: Option<f64>,
+    /// Interval of the probability to win, 0 to 1, if a duel is won or lost. All intervals of the
+    /// table hold together, at all times, with a probability of 95 %.
+    low: f64,
+    high: f64,
+}
+
+/// What the first ranker of a pair, which has the lower index, won.
+#[derive(Debug, Clone, Copy, Default)]
+struct PairCounts {
+    wins: u64,
+    losses: u64,
+    ties: u64,
+}
+
+impl PairCounts {
+    fn reversed(self) -> Self {
+        Self { wins: self.losses, losses: self.wins, ..self }
+    }
+}
+
+/// The answers of an experiment by segment.
+#[derive(Debug, Default)]
+struct Segments {
+    names: BTreeSet<Option<Segment>>,
+    counts: BTreeMap<(Option<Segment>, u16, u16), PairCounts>,
+    /// The units that have answered.
+    units: HashSet<u64>,
+}
+
+impl Segments {
+    /// Count an answer. Like the verdict, this counts the first answer of each unit.
+    fn count(&mut self, answered: &Answered) {
+        let Answered { first, second, answer, audience: Audience { unit, segment }, .. } =
+            *answered;
+        let (wins, losses, ties) = match answer {
+            Answer::First => (1, 0, 0),
+            Answer::Second => (0, 1, 0),
+            Answer::Tie => (0, 0, 1),
+            Answer::None => return,
+        };
+        if first == second || unit.is_some_and(|unit| !self.units.insert(unit)) {
+            return;
+        }
+        self.names.insert(segment);
+        let outcome = PairCounts { wins, losses, ties };
+        let outcome = if first < second { outcome } else { outcome.reversed() };
+        let counts =
+            self.counts.entry((segment, first.min(second), first.max(second))).or_default();
+        counts.wins += outcome.wins;
+        counts.losses += outcome.losses;
+        counts.ties += outcome.ties;
+    }
+
+    /// The counts of `ranker` against `opponent`.
+    fn of(&self, segment: Option<Segment>, ranker: u16, opponent: u16) -> PairCounts {
+        let key = (segment, ranker.min(opponent), ranker.max(opponent));
+        let counts = self.counts.get(&key).copied().unwrap_or_default();
+        if ranker < opponent { counts } else { counts.reversed() }
+    }
+}
+
+/// Write the results of `ranker` against each other ranker that takes part in the tournament, for
+/// each segment, sorted by segment. Without a ranker, they are those of the winner of a concluded
+/// experiment, or else of the leader. Answers without a preference, answers of excluded units and
+/// of canaries, and all but the first answer of a unit are left out, as are entries that were
+/// pruned. Returns the id of the ranker and the number of rows.
+pub async fn write_segments(
+    store: &dyn Store,
+    name: &str,
+    ranker: Option<&str>,
+    format: TableFormat,
+    out: &mut (dyn Write + Send),
+) -> Result<(String, u64), anyhow::Error> {
+    let log = FoldedLog::open(store, name).await?;
+    let (spec, winner) = (log.spec().clone(), log.winner());
+    let named = ranker.map(|id| index_of(&spec, name, id)).transpose()?;
+    let excluded: BTreeSet<u64> = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
+    let held_out = spec.held_out();
+    let mut segments = Segments::default();
+    let fold = log
+        .fold(store, |answered, _| {
+            let is_held_out = |ranker: u16| held_out == Some(ranker.into());
+            let counts = !answered.audience.unit.is_some_and(|unit| excluded.contains(&unit))
+                && !is_held_out(answered.first)
+                && !is_held_out(answered.second);
+            if counts {
+                segments.count(answered);
+            }
+            Ok(())
+        })
+        .await?;
+    let active = fold.roster().active();
+    let leader = || fold.policy().tally().copeland_leader_among(active);
+    let ranker = named.or(winner.map(usize::from)).unwrap_or_else(leader);
+    let opponents: Vec<usize> = active.iter().copied().filter(|&other| other != ranker).collect();
+
+    let intervals =
+        Sequence::of_level(ERROR / (segments.names.len() * opponents.len()).max(1) as f64);
+    let id = |ranker: usize| spec.rankers.get(ranker).map_or("", |ranker| ranker.id.as_str());
+    let mut table = Table::start(format, &COLUMNS, out)?;
+    let mut rows = 0;
+    for &segment in &segments.names {
+        for &opponent in &opponents {
+            let PairCounts { wins, losses, ties } =
+                segments.of(segment, ranker as u16, opponent as u16);
+            let (low, high) = intervals.interval(wins as f64, losses as f64);
+            let decided = wins + losses;
+            table.write(&Row {
+                segment,
+                ranker: id(ranker),
+                opponent: id(opponent),
+                duels: decided + ties,
+                wins,
+                losses,
+                ties,
+                win_rate: (decided > 0).then(|| wins as f64 / decided as f64),
+                low,
+                high,
+            })?;
+            rows += 1;
+        }
+    }
+    table.end()?;
+    Ok((id(ranker).into(), rows))
+}
+
+fn index_of(spec: &ExperimentSpec, name: &str, id: &str) -> Result<usize, anyhow::Error> {
+    spec.ranker_index(id).ok_or_else(|| {
+        let ids: Vec<_> = spec.rankers.iter().map(|ranker| ranker.id.as_str()).collect();
+        anyhow::anyhow!("experiment `{name}` has no ranker `{id}`; its rankers: {}", ids.join(", "))
+    })
+}

@@ -1,0 +1,58 @@
+//! Tables for the tools of an analyst: a header and rows.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum TableFormat {
+    /// Comma-separated values with a header (RFC 4180)
+    Csv,
+    /// One JSON object a line
+    Jsonl,
+}
+
+/// A table that is being written.
+pub(super) enum Table<'a> {
+    Csv(Box<csv::Writer<&'a mut (dyn Write + Send)>>),
+    Jsonl(&'a mut (dyn Write + Send)),
+}
+
+impl<'a> Table<'a> {
+    /// Start a table whose rows have the fields `columns`, in this order.
+    pub fn start(
+        format: TableFormat,
+        columns: &[&str],
+        out: &'a mut (dyn Write + Send),
+    ) -> Result<Self, anyhow::Error> {
+        match format {
+            TableFormat::Csv => {
+                // by hand, so that a table without rows has its header
+                let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(out);
+                csv.write_record(columns)?;
+                Ok(Self::Csv(Box::new(csv)))
+            }
+            TableFormat::Jsonl => Ok(Self::Jsonl(out)),
+        }
+    }
+
+    /// Write a row.
+    pub fn write(&mut self, row: &impl Serialize) -> Result<(), anyhow::Error> {
+        match self {
+            Self::Csv(csv) => Ok(csv.serialize(row)?),
+            Self::Jsonl(out) => {
+                serde_json::to_writer(&mut **out, row)?;
+                Ok(out.write_all(b"\n")?)
+            }
+        }
+    }
+
+    /// Write what is still in a buffer.
+    pub fn end(self) -> Result<(), anyhow::Error> {
+        match self {
+            Self::Csv(mut csv) => Ok(csv.flush()?),
+            Self::Jsonl(out) => Ok(out.flush()?),
+        }
+    }
+}

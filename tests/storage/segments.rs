@@ -1,0 +1,119 @@
+//! The segment of a page stays with its answer, and nothing else depends on it.
+
+use interleaving::{CreditSheet, CreditSlot, Team};
+use rankduel::audience::{Audience, Segment};
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
+use rankduel::events::{ClicksEvent, ControlEvent, Event, Exclusion, UnitHash};
+use rankduel::store::LogEntry;
+use rankduel::tokens::page_payload::sheet_to_text;
+use serde_json::json;
+use uuid::Uuid;
+
+const SEED: u64 = 0xfeed;
+const CREATED_AT: i64 = 1_790_000_000_000;
+const DUEL: u128 = 7;
+
+fn spec() -> ExperimentSpec {
+    let spec = json!({"rankers": ["a", "b"], "policy": {"kind": "d-ts"},
+        "ties": "half", "duel_ttl_seconds": 60, "seed": SEED});
+    serde_json::from_value(spec).expect("a spec")
+}
+
+fn segment(name: &str) -> Segment {
+    name.try_into().expect("a segment")
+}
+
+fn clicks(audience: Audience) -> Event {
+    let slot = |team| CreditSlot { ranks: [1, 2], team: Some(team), competitive: true };
+    let slots = [Team::Left, Team::Right].map(slot).to_vec();
+    let sheet = CreditSheet { depths: [2, 2], informative: true, fell_back: false, slots };
+    Event::Control(ControlEvent::Clicks(Box::new(ClicksEvent {
+        duel: Uuid::from_u128(DUEL),
+        first: 0,
+        second: 1,
+        first_left: true,
+        batch: None,
+        ticket: 0,
+        chosen_at: 0,
+        issued_at: CREATED_AT,
+        method: 1,
+        sheet: Some(sheet_to_text(&sheet)),
+        clicks: vec![(0, 1)],
+        unit: audience.unit,
+        segment: audience.segment,
+    })))
+}
+
+fn entry(position: u64, nonce: u128, event: Event) -> LogEntry {
+    LogEntry { position, nonce, recorded_at: CREATED_AT, event }
+}
+
+/// A page is saved between its clicks and the entry that settles it.
+#[test]
+fn a_saved_page_keeps_its_audience() {
+    let plain = spec();
+    let exclusion = Exclusion { units: vec![UnitHash(1)], reason: "a machine".into() };
+    let excluding = plain.clone().with_exclusion(exclusion.clone());
+    for spec in [plain, excluding] {
+        for unit in [None, Some(3)] {
+            for name in [None, Some("mobile")] {
+                let audience = Audience { unit, segment: name.map(segment) };
+                let mut fold = Fold::start(&spec, SEED, CREATED_AT);
+                let mut position = 0;
+                let mut next = |nonce, event| {
+                    position += 1;
+                    entry(position, nonce, event)
+                };
+                if spec.excluded_units().next().is_some() {
+                    let excludes = ControlEvent::UnitsExcluded(exclusion.clone());
+                    fold.apply(&next(1, Event::Control(excludes))).expect("an exclusion");
+                }
+                fold.apply(&next(2, clicks(audience))).expect("clicks");
+                // the audience that was named first stands
+                let other = Audience { segment: Some(segment("desktop")), ..audience };
+                if name.is_some() {
+                    fold.apply(&next(3, clicks(other))).expect("clicks");
+                }
+                let saved = fold.save();
+                let mut restored = Fold::restore(&spec, SEED, &saved).expect("a saved state");
+                assert_eq!(restored.save(), saved);
+                let settles = next(DUEL, Event::Control(ControlEvent::Settled {}));
+                let answered = restored
+                    .apply_chunk(|chunk| chunk.answer(&settles))
+                    .expect("an entry that follows")
+                    .expect("an answer");
+                assert_eq!(answered.audience, audience);
+                fold.apply(&settles).expect("an entry that follows");
+                assert_eq!(restored.save(), fold.save());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_state_depends_on_the_segment() {
+    let folded = |segment| {
+        let mut fold = Fold::start(&spec(), SEED, CREATED_AT);
+        let audience = Audience { unit: Some(3), segment };
+        fold.apply(&entry(1, DUEL, clicks(audience))).expect("clicks that settle their duel");
+        fold.save()
+    };
+    assert_eq!(folded(None), folded(Some(segment("mobile"))));
+}
+
+#[test]
+fn a_segment_is_short_and_printable() {
+    for name in ["a", "de-AT", "zürich", "a, \"b\"", &"x".repeat(32)] {
+        assert_eq!(segment(name).as_str(), name);
+    }
+    for (name, reason) in [
+        ("", "a segment has 1 to 32 bytes; this one has 0"),
+        (&*"x".repeat(33), "a segment has 1 to 32 bytes; this one has 33"),
+        (&*"ü".repeat(17), "a segment has 1 to 32 bytes; this one has 34"),
+        ("a\nb", "a segment has no control characters, such as line breaks"),
+    ] {
+        let error = Segment::try_from(name).expect_err("it is no segment");
+        assert_eq!(error.to_string(), reason);
+    }
+}
