@@ -88,6 +88,11 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Op
 }
 
 impl JsonText {
+    /// The bytes, for a handler that does all of its work on threads for long work.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// What `read` makes of the bytes. It reads those of a large body on the threads for large
     /// bodies, so it should do all the work on them that takes long.
     pub async fn read<T: Send + 'static>(

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{JsonBody, PathOf};
+use super::extract::{JsonBody, JsonText, PathOf, json};
 use super::operation::Access;
 use super::problem::ProblemKind::{CannotReplay, ExperimentNotFound};
 use super::problem::{ApiResult, Problem};
@@ -105,16 +105,45 @@ struct ChosenPair {
     ))]
 async fn choose_from_counts(
     State(state): State<AppState>,
-    JsonBody(body): JsonBody<CountsBody>,
+    text: JsonText,
 ) -> ApiResult<Json<ChosenPair>> {
-    let rankers = body.wins.len();
+    // With a thousand rankers, every part of it takes long.
+    state.service.reports.run(move || choose(json(text.bytes())?)).await?.map(Json)
+}
+
+/// Check the counts, and choose.
+fn choose(CountsBody { wins, policy, steps, seed }: CountsBody) -> ApiResult<ChosenPair> {
+    check_wins(&wins)?;
+    if let Some(steps) = steps.filter(|steps| *steps > STEPS_MAX) {
+        return Err(invalid(
+            "/steps",
+            format!("`steps` is {steps}; it must be at most {STEPS_MAX}"),
+        ));
+    }
+    let policy = spec_bodies::policy_or_default(policy)?;
+    policy.validate(wins.len()).map_err(invalid_policy)?;
+    let seed = match seed {
+        Some(seed) => seed,
+        None => entropy::number().map_err(Problem::internal)?,
+    };
+    let policy = policy.from_counts(&wins, steps).map_err(invalid_counts)?;
+    let rng = &mut PolicyRng::seed_from_u64(seed);
+    let duel = policy.select(&InFlight::new(), rng).duel;
+    let (left, right) =
+        if rng.random::<bool>() { (duel.first, duel.second) } else { (duel.second, duel.first) };
+    Ok(ChosenPair { left, right, self_duel: duel.is_self(), champion: policy.champion(), seed })
+}
+
+/// Refuse what is no matrix of wins.
+fn check_wins(wins: &[Vec<u32>]) -> ApiResult<()> {
+    let rankers = wins.len();
     if !(MIN_RANKERS..=MAX_RANKERS).contains(&rankers) {
         return Err(invalid(
             "/wins",
             format!("`wins` has {rankers} rows; it must have {MIN_RANKERS} to {MAX_RANKERS}"),
         ));
     }
-    for (i, row) in body.wins.iter().enumerate() {
+    for (i, row) in wins.iter().enumerate() {
         if row.len() != rankers {
             let detail = format!(
                 "row {i} of `wins` has {} numbers, and there are {rankers} rows",
@@ -134,31 +163,7 @@ async fn choose_from_counts(
             return Err(invalid(&format!("/wins/{i}/{j}"), detail));
         }
     }
-    if let Some(steps) = body.steps.filter(|steps| *steps > STEPS_MAX) {
-        return Err(invalid(
-            "/steps",
-            format!("`steps` is {steps}; it must be at most {STEPS_MAX}"),
-        ));
-    }
-    let policy = spec_bodies::policy_or_default(body.policy)?;
-    policy.validate(rankers).map_err(invalid_policy)?;
-    let seed = match body.seed {
-        Some(seed) => seed,
-        None => entropy::number().map_err(Problem::internal)?,
-    };
-    let choose = move || {
-        let policy = policy.from_counts(&body.wins, body.steps)?;
-        let rng = &mut PolicyRng::seed_from_u64(seed);
-        let duel = policy.select(&InFlight::new(), rng).duel;
-        let (left, right) = if rng.random::<bool>() {
-            (duel.first, duel.second)
-        } else {
-            (duel.second, duel.first)
-        };
-        Ok(ChosenPair { left, right, self_duel: duel.is_self(), champion: policy.champion(), seed })
-    };
-    // with a thousand rankers it takes long
-    state.service.reports.run(choose).await?.map(Json).map_err(invalid_counts)
+    Ok(())
 }
 
 fn invalid(pointer: &str, detail: String) -> Problem {
