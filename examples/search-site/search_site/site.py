@@ -27,6 +27,7 @@ from .rankers import Ranker
 log = logging.getLogger("search-site")
 
 LENGTH = 10
+SHORT_WORDS = 3
 THREADS_PER_RANKER = 4
 VISITS = 10_000
 """Visits that are remembered, the latest ones."""
@@ -125,8 +126,10 @@ class Site:
 
     def _new_page(self, query: str, session: str) -> Results:
         try:
-            # the verdict counts one answer of each session
-            page = self._rankduel.page(lambda ranker: self._ranking(ranker, query), length=LENGTH, unit=session)
+            # the verdict counts one answer of each session; `rankduel segments` splits the results
+            page = self._rankduel.page(
+                lambda ranker: self._ranking(ranker, query), length=LENGTH, unit=session, segment=segment_of(query)
+            )
         except RankerFailed as error:
             log.warning("the control is shown: %s", error)
             return self._control_page(query, "ranker-failed")
@@ -187,6 +190,11 @@ class Site:
         self._rankduel.close(seconds=3.0)
         for ranker in self._rankers.values():
             ranker.close()
+
+
+def segment_of(query: str) -> str:
+    """The segment of a page: whether its query has a few words or more."""
+    return "short query" if len(query.split()) <= SHORT_WORDS else "long query"
 
 
 def new_session() -> str:

@@ -159,6 +159,8 @@ class Tutorial(unittest.TestCase):
     def _here(text: str, site: str, rankduel: str) -> str:
         options = " ".join(["--port", site, "--rankduel-port", rankduel, *PATIENT])
         text = text.replace("run --database", f"run {options} --database")
+        if program := os.environ.get("RANKDUEL_PROGRAM"):
+            text = text.replace("~/rankduel/target/debug/rankduel", program)
         text = text.replace("--at http", f"--rankduel http://127.0.0.1:{rankduel} --at http")
         return text.replace("~/rankduel/", f"{ROOT}/").replace(":8080", f":{site}").replace(":7171", f":{rankduel}")
 

@@ -151,15 +151,20 @@ pub async fn write_segments(
                 wins,
                 losses,
                 ties,
-                win_rate: (decided > 0).then(|| wins as f64 / decided as f64),
-                low,
-                high,
+                win_rate: (decided > 0).then(|| rounded(wins as f64 / decided as f64)),
+                low: rounded(low),
+                high: rounded(high),
             })?;
             rows += 1;
         }
     }
     table.end()?;
     Ok((id(ranker).into(), rows))
+}
+
+/// A share with four digits, as people read it.
+fn rounded(share: f64) -> f64 {
+    (share * 1e4).round() / 1e4
 }
 
 fn index_of(spec: &ExperimentSpec, name: &str, id: &str) -> Result<usize, anyhow::Error> {
