@@ -59,6 +59,7 @@ mod connect;
 mod error;
 mod experiment_id;
 mod keys;
+mod log_page;
 mod member;
 mod postgres;
 mod record;
@@ -73,6 +74,7 @@ pub use connect::{ConnectError, connect, connect_with};
 pub use error::{StoreError, in_time};
 pub use experiment_id::experiment_id;
 pub use keys::{ApiKeyRecord, SessionId, SigningKey};
+pub use log_page::LogPage;
 pub use record::{
     AppendUnit, Appended, Change, Changed, Created, Distributed, ExperimentId, ExperimentRecord,
     Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Snapshot,

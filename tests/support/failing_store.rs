@@ -184,13 +184,13 @@ impl ExperimentLog for FailingStore {
         }
     }
 
-    async fn read(
+    async fn read_page(
         &self,
         experiment: ExperimentId,
         after: u64,
         limit: u32,
-    ) -> Result<Vec<LogEntry>, StoreError> {
-        self.look(self.inner.read(experiment, after, limit)).await
+    ) -> Result<LogPage, StoreError> {
+        self.look(self.inner.read_page(experiment, after, limit)).await
     }
 
     async fn find(

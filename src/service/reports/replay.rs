@@ -15,11 +15,14 @@ use crate::service::error::ServiceError;
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::replay_regret::{OtherRegret, RUNS, other_regret};
 use crate::service::reports::standings::copeland_scores;
-use crate::store::{ExperimentLog, ExperimentRecord, LogEntry};
+use crate::store::{ExperimentLog, ExperimentRecord, LogPage};
 use dueling_bandits::{InFlight, PolicySpec, step_rng};
 
-/// Entries of one chunk.
-const CHUNK: u32 = 20_000;
+/// Entries of one read. A larger one would keep a processor busy at the priority of the threads that
+/// serve requests: that of SQLite, or PostgreSQL's process.
+const PAGE: u32 = 1000;
+/// Pages that are folded together: the end of a chunk costs more, the more rankers there are.
+const CHUNK_PAGES: usize = 20;
 /// Longest log that a request can replay.
 const ENTRIES_MAX: u64 = 200_000;
 /// Limit of the work of a request: steps of all runs together, for a policy whose step takes at
@@ -154,15 +157,19 @@ pub async fn replay(
         false => Fold::start_with_foreign_log(&under, record.seed, record.created_at),
     };
     while fold.position() < head {
-        let chunk = store.read(record.id, fold.position(), CHUNK).await?;
-        if chunk.is_empty() {
+        let starts = (fold.position()..head).step_by(PAGE as usize).take(CHUNK_PAGES);
+        let mut pages = Vec::new();
+        for start in starts {
+            pages.push(store.read_page(record.id, start, PAGE).await?);
+        }
+        let before = fold.position();
+        fold = in_background(pool, move || fold_chunk(fold, pages, head)).await??;
+        if fold.position() == before {
             return Err(ServiceError::internal(format!(
-                "the log of experiment `{}` ends at position {} instead of {head}",
-                record.name,
-                fold.position()
+                "the log of experiment `{}` ends at position {before} instead of {head}",
+                record.name
             )));
         }
-        fold = in_background(pool, move || fold_chunk(fold, &chunk, head)).await??;
     }
     let (name, seed) = (record.name.clone(), record.seed);
     in_background(pool, move || report(&name, seed, &under, own_policy, &fold, steps_max)).await
@@ -180,7 +187,11 @@ async fn in_background<T: Send + 'static>(
         .map_err(|error| ServiceError::internal(format!("a replay failed: {error}")))
 }
 
-fn fold_chunk(mut fold: Fold, chunk: &[LogEntry], head: u64) -> Result<Fold, ServiceError> {
+fn fold_chunk(mut fold: Fold, pages: Vec<LogPage>, head: u64) -> Result<Fold, ServiceError> {
+    let mut chunk = Vec::new();
+    for page in pages {
+        chunk.extend(page.decode()?);
+    }
     fold.apply_chunk(|folding| {
         chunk
             .iter()

@@ -58,6 +58,12 @@ fn put(data: &mut Vec<u8>, column: Option<&[u8]>) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Whether a copy has no rows. False for one that cannot be read.
+pub(super) fn is_empty(data: &[u8]) -> bool {
+    let mut reader = Reader(data);
+    reader.header().is_some() && matches!(reader.take().map(i16::from_be_bytes), Some(-1))
+}
+
 /// The entries of a copy of the columns of `log_columns!`.
 pub(super) fn entries(data: &[u8]) -> Result<Vec<LogEntry>, StoreError> {
     let unreadable =

@@ -20,7 +20,7 @@ use crate::store::append_plan::{NewEntry, copied};
 use crate::store::sql::log_row::{EventColumns, LogRow, in_order_of};
 use crate::store::sql::numbers::to_column;
 use crate::store::sql::rows::{HeadRow, ascending, records};
-use crate::store::{ExperimentId, Head, LogEntry, NewEvent, Nonce, StoreError};
+use crate::store::{ExperimentId, Head, LogEntry, LogPage, NewEvent, Nonce, StoreError};
 
 /// From this many entries on, a copy is cheaper than a statement although it takes more round
 /// trips.
@@ -45,7 +45,7 @@ impl PostgresStore {
         experiment: ExperimentId,
         after: i64,
         limit: u32,
-    ) -> Result<Vec<LogEntry>, StoreError> {
+    ) -> Result<LogPage, StoreError> {
         let numbers = [experiment, after, i64::from(limit)];
         let statement = (1..).zip(numbers).fold(READ_BULK.to_owned(), |sql, (n, number)| {
             sql.replace(&format!("${n}"), &number.to_string())
@@ -58,7 +58,7 @@ impl PostgresStore {
         }
         drop(stream);
         transaction.commit().await?;
-        copy::entries(&data)
+        Ok(LogPage::encoded(copy::is_empty(&data), move || copy::entries(&data)))
     }
 
     pub(super) async fn find_entries(

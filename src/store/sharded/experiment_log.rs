@@ -11,8 +11,8 @@ use super::places::UNKNOWN_DATABASE;
 use super::set::DatabaseSet;
 use crate::store::{
     AppendUnit, Appended, AuditNote, Change, Changed, Created, EntryChunks, ExperimentId,
-    ExperimentLog, ExperimentRecord, Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce,
-    Notices, Snapshot, StoreError, experiment_id,
+    ExperimentLog, ExperimentRecord, Head, Imported, LogEntry, LogPage, NewEvent, NewExperiment,
+    Nonce, Notices, Snapshot, StoreError, experiment_id,
 };
 
 /// Attempts of a call whose experiment was moved meanwhile.
@@ -191,14 +191,15 @@ impl ExperimentLog for DatabaseSet {
         Ok(results)
     }
 
-    async fn read(
+    async fn read_page(
         &self,
         experiment: ExperimentId,
         after: u64,
         limit: u32,
-    ) -> Result<Vec<LogEntry>, StoreError> {
-        at_its_place!(self, experiment, Vec::new(), Vec::is_empty, |shard| shard
-            .read(experiment, after, limit))
+    ) -> Result<LogPage, StoreError> {
+        let nothing = LogPage::from(Vec::new());
+        at_its_place!(self, experiment, nothing, LogPage::is_empty, |shard| shard
+            .read_page(experiment, after, limit))
     }
 
     async fn find(

@@ -1,7 +1,7 @@
 //! [`ExperimentLog`](crate::store::ExperimentLog), for both databases.
 
 /// From this limit on, entries are read by the database's bulk statement.
-pub(in crate::store) const READ_BULK_FROM: u32 = 2000;
+pub(in crate::store) const READ_BULK_FROM: u32 = 1000;
 
 /// Positions that one statement of a pruning deletes.
 pub(in crate::store) const PRUNE_STEP: i64 = 10_000;
@@ -19,8 +19,8 @@ macro_rules! implement_experiment_log {
             use $crate::store::sql::statements;
             use $crate::store::{
                 AppendUnit, Appended, AuditNote, Change, Changed, Created, EntryChunks,
-                ExperimentId, ExperimentLog, ExperimentRecord, Head, Imported, LogEntry, NewEvent,
-                NewExperiment, Nonce, Notices, Snapshot, StoreError, experiment_id,
+                ExperimentId, ExperimentLog, ExperimentRecord, Head, Imported, LogEntry, LogPage,
+                NewEvent, NewExperiment, Nonce, Notices, Snapshot, StoreError, experiment_id,
             };
 
             /// The experiment that had the name before `inserted`, the row of this transaction.
@@ -194,12 +194,12 @@ macro_rules! implement_experiment_log {
                     self.attempt(move || self.append_events(events, recorded_at)).await
                 }
 
-                async fn read(
+                async fn read_page(
                     &self,
                     experiment: ExperimentId,
                     after: u64,
                     limit: u32,
-                ) -> Result<Vec<LogEntry>, StoreError> {
+                ) -> Result<LogPage, StoreError> {
                     let after = i64::try_from(after).unwrap_or(i64::MAX);
                     self.attempt(move || async move {
                         if limit >= READ_BULK_FROM {
@@ -211,7 +211,7 @@ macro_rules! implement_experiment_log {
                             .bind(i64::from(limit))
                             .fetch_all(self.readers())
                             .await?;
-                        records(rows)
+                        records::<_, LogEntry>(rows).map(LogPage::from)
                     })
                     .await
                 }

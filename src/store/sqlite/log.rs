@@ -16,7 +16,8 @@ use crate::store::sql::numbers::to_column;
 use crate::store::sql::rows::{HeadRow, ascending, records};
 use crate::store::sql::statements::{experiment_columns, is_present, log_columns};
 use crate::store::{
-    AppendUnit, Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError,
+    AppendUnit, Appended, ExperimentId, Head, LogEntry, LogPage, NewEvent, Nonce, Notices,
+    StoreError,
 };
 
 /// Needs no lock of its own: a transaction that writes is the only one.
@@ -87,19 +88,21 @@ impl SqliteStore {
         experiment: ExperimentId,
         after: i64,
         limit: u32,
-    ) -> Result<Vec<LogEntry>, StoreError> {
+    ) -> Result<LogPage, StoreError> {
         let text: String = sqlx::query_scalar(READ_BULK)
             .bind(experiment)
             .bind(after)
             .bind(i64::from(limit))
             .fetch_one(self.readers())
             .await?;
-        let rows: Vec<JsonRow> = serde_json::from_str(&text).map_err(|error| {
-            StoreError::Corrupt(format!(
-                "the log of experiment {experiment} after position {after}: {error}"
-            ))
-        })?;
-        rows.into_iter().map(|row| row.read(experiment)?.try_into()).collect()
+        Ok(LogPage::encoded(text == "[]", move || {
+            let rows: Vec<JsonRow> = serde_json::from_str(&text).map_err(|error| {
+                StoreError::Corrupt(format!(
+                    "the log of experiment {experiment} after position {after}: {error}"
+                ))
+            })?;
+            rows.into_iter().map(|row| row.read(experiment)?.try_into()).collect()
+        }))
     }
 
     pub(super) async fn find_entries(
