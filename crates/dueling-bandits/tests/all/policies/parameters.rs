@@ -2,6 +2,7 @@
 
 use dueling_bandits::PolicySpec;
 use dueling_bandits::parameters::{Description, Parameter, Values};
+use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 /// A value for every parameter of a kind that must be given.
@@ -84,5 +85,20 @@ fn a_described_default_equals_leaving_the_parameter_out() {
         let left_out = PolicySpec::from_parameters(kind, required(description)).expect(kind);
         let given = with(kind, description, parameter.name, value);
         assert_eq!(given.as_ref(), Ok(&left_out), "{kind}: default of {}", parameter.name);
+    }
+}
+
+proptest! {
+    /// A server keeps specs as JSON, and reads them again when it starts.
+    #[test]
+    fn a_number_is_the_same_after_json(
+        alpha in prop_oneof![Just(8.888_888_888_888_891e62), Just(0.1 + 0.2), 0.5..2.0, any::<f64>()],
+    ) {
+        prop_assume!(alpha.is_finite());
+        let (kind, description, _) = each().find(|(kind, ..)| *kind == "rucb").expect("rucb");
+        let spec = with(kind, description, "alpha", json!(alpha)).expect("a spec");
+        let text = serde_json::to_string(&spec).expect("JSON");
+        let again: PolicySpec = serde_json::from_str(&text).expect("the same spec");
+        prop_assert_eq!(again, spec, "{}", text);
     }
 }
