@@ -99,9 +99,10 @@ impl Segments {
 
 /// Write the results of `ranker` against each other ranker that takes part in the tournament, for
 /// each segment, sorted by segment. Without a ranker, they are those of the winner of a concluded
-/// experiment, or else of the leader. Answers without a preference, answers of excluded units and
-/// of canaries, and all but the first answer of a unit are left out, as are entries that were
-/// pruned. Returns the id of the ranker and the number of rows.
+/// experiment, or else of the leader. As for the verdict, only answers within the answer window of
+/// complete cohorts count. Answers without a preference, answers of excluded units and of canaries,
+/// and all but the first answer of a unit are left out, as are entries that were pruned. Returns
+/// the id of the ranker and the number of rows.
 pub async fn write_segments(
     store: &dyn Store,
     name: &str,
@@ -113,20 +114,30 @@ pub async fn write_segments(
     let (spec, winner) = (log.spec().clone(), log.winner());
     let named = ranker.map(|id| index_of(&spec, name, id)).transpose()?;
     let excluded: BTreeSet<u64> = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
-    let held_out = spec.held_out();
-    let mut segments = Segments::default();
+    let (held_out, window_ms) = (spec.held_out(), spec.answer_window_ms());
+    let mut answers = Vec::new();
     let fold = log
-        .fold(store, |answered, _| {
+        .fold(store, |answered, entry| {
             let is_held_out = |ranker: u16| held_out == Some(ranker.into());
-            let counts = !answered.audience.unit.is_some_and(|unit| excluded.contains(&unit))
+            let in_time = window_ms == 0 || entry.recorded_at - answered.issued_at <= window_ms;
+            let counts = in_time
+                && !answered.audience.unit.is_some_and(|unit| excluded.contains(&unit))
                 && !is_held_out(answered.first)
                 && !is_held_out(answered.second);
             if counts {
-                segments.count(answered);
+                answers.push(*answered);
             }
             Ok(())
         })
         .await?;
+    let complete_until = fold.cohorts().complete_until();
+    let mut segments = Segments::default();
+    for answered in &answers {
+        // others may still come, and those that favour one ranker may take longer
+        if window_ms == 0 || answered.issued_at < complete_until {
+            segments.count(answered);
+        }
+    }
     let active = fold.roster().active();
     let leader = || fold.policy().tally().copeland_leader_among(active);
     let ranker = named.or(winner.map(usize::from)).unwrap_or_else(leader);

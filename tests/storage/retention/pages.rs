@@ -1,16 +1,20 @@
 //! What analysts read: a table with one row for each answered page, whichever way the feedback
 //! came, the results by segment, and a preference matrix.
 
+use std::time::Duration;
+
+use rankduel::service::ServiceSettings;
 use serde_json::{Value, json};
 
 use super::{filled, run, succeed};
 use crate::support::TestDatabase;
-use crate::support::client::steady;
-use crate::support::service::Server;
+use crate::support::client::{eventually, steady};
+use crate::support::service::{Server, Settings};
 
 on_both_databases! {
     a_table_has_a_row_for_each_answered_page
     results_are_split_by_segment
+    results_by_segment_wait_for_complete_cohorts
     a_pruned_log_has_no_rows_of_its_pruned_pages
     the_matrix_of_an_experiment_can_be_simulated
 }
@@ -203,6 +207,37 @@ async fn results_are_split_by_segment(database: TestDatabase) {
     let (code, _, error) = run(&database, &["segments", "search", "--ranker", "c"]);
     assert_eq!(code, Some(1));
     assert!(error.contains("`search` has no ranker `c`; its rankers: a, b"), "{error}");
+}
+
+async fn results_by_segment_wait_for_complete_cohorts(database: TestDatabase) {
+    let service =
+        ServiceSettings { maintain_every: Duration::from_millis(20), ..ServiceSettings::default() };
+    let settings = Settings { service, ..Settings::default() };
+    let server = Server::with(database.store().await, settings).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["answer_window_seconds"] = json!(60);
+    server.create(&body).await;
+    let answered = || -> u64 {
+        let lines = succeed(&database, &["segments", "search", "--format", "jsonl"]);
+        let row = |line: &str| serde_json::from_str::<Value>(line).expect("JSON");
+        lines.lines().map(|line| row(line)["duels"].as_u64().expect("a number")).sum()
+    };
+    let late = server.pair("search").await;
+    for _ in 0..5 {
+        let duel = server.pair("search").await;
+        server.answer("search", &duel, "left").await;
+    }
+    assert_eq!(answered(), 0, "other answers of the cohort may come");
+    server.clock.advance_ms(120_000);
+    let path = format!("{PATH}/verdict");
+    eventually("the answers to be complete", async || {
+        let verdict: Value = server.get(&path).await.json(200);
+        (verdict["rests_on"]["answers"] == 5).then_some(())
+    })
+    .await;
+    assert_eq!(answered(), 5);
+    server.answer("search", &late, "left").await;
+    assert_eq!(answered(), 5, "an answer after the window is late");
 }
 
 async fn a_pruned_log_has_no_rows_of_its_pruned_pages(database: TestDatabase) {
