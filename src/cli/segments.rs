@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::error::CommandError;
 use super::experiment_file::ExperimentFile;
-use crate::service::transfer::{TableFormat, write_segments};
+use crate::service::transfer::{TableFormat, WrittenSegments, write_segments};
 
 /// Write the results of one ranker against the others, split by segment
 ///
@@ -30,9 +30,16 @@ pub struct Arguments {
 /// Runs the command.
 pub(super) fn run(Arguments { file, ranker, format }: &Arguments) -> Result<(), CommandError> {
     let ranker = ranker.as_deref();
-    let (ranker, rows) = file.write("table", async |store, name, out| {
-        write_segments(store, name, ranker, *format, out).await
-    })?;
+    let WrittenSegments { ranker, rows, waiting } = file
+        .write("table", async |store, name, out| {
+            write_segments(store, name, ranker, *format, out).await
+        })?;
     eprintln!("wrote the results of `{ranker}` in `{}` by segment: {rows} rows", file.name);
+    if waiting > 0 {
+        eprintln!(
+            "{waiting} more answers do not count yet: other answers from the same time may still \
+             come, until the experiment's `answer_window_seconds` have passed"
+        );
+    }
     Ok(())
 }

@@ -24,5 +24,5 @@ pub use export::export;
 pub use import::{Import, import};
 pub use matrix::write_matrix;
 pub use pages::write_pages;
-pub use segments::write_segments;
+pub use segments::{WrittenSegments, write_segments};
 pub use table::TableFormat;

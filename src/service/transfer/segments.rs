@@ -97,19 +97,29 @@ impl Segments {
     }
 }
 
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenSegments {
+    /// Id of the ranker.
+    pub ranker: String,
+    /// Number of rows.
+    pub rows: u64,
+    /// Answers that do not count yet, because their cohorts are not complete.
+    pub waiting: u64,
+}
+
 /// Write the results of `ranker` against each other ranker that takes part in the tournament, for
 /// each segment, sorted by segment. Without a ranker, they are those of the winner of a concluded
 /// experiment, or else of the leader. As for the verdict, only answers within the answer window of
 /// complete cohorts count. Answers without a preference, answers of excluded units and of canaries,
-/// and all but the first answer of a unit are left out, as are entries that were pruned. Returns
-/// the id of the ranker and the number of rows.
+/// and all but the first answer of a unit are left out, as are entries that were pruned.
 pub async fn write_segments(
     store: &dyn Store,
     name: &str,
     ranker: Option<&str>,
     format: TableFormat,
     out: &mut (dyn Write + Send),
-) -> Result<(String, u64), anyhow::Error> {
+) -> Result<WrittenSegments, anyhow::Error> {
     let log = FoldedLog::open(store, name).await?;
     let (spec, winner) = (log.spec().clone(), log.winner());
     let named = ranker.map(|id| index_of(&spec, name, id)).transpose()?;
@@ -131,11 +141,13 @@ pub async fn write_segments(
         })
         .await?;
     let complete_until = fold.cohorts().complete_until();
-    let mut segments = Segments::default();
+    let (mut segments, mut waiting) = (Segments::default(), 0);
     for answered in &answers {
-        // others may still come, and those that favour one ranker may take longer
         if window_ms == 0 || answered.issued_at < complete_until {
             segments.count(answered);
+        } else {
+            // others may still come, and those that favour one ranker may take longer
+            waiting += 1;
         }
     }
     let active = fold.roster().active();
@@ -170,7 +182,7 @@ pub async fn write_segments(
         }
     }
     table.end()?;
-    Ok((id(ranker).into(), rows))
+    Ok(WrittenSegments { ranker: id(ranker).into(), rows, waiting })
 }
 
 /// A share with four digits, as people read it.
