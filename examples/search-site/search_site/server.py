@@ -17,14 +17,17 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def program() -> str:
-    """The rankduel program: `RANKDUEL_PROGRAM`, or on the PATH, or built in this checkout."""
+    """The rankduel program: `RANKDUEL_PROGRAM`, or on the PATH, or the newest build of this checkout."""
     given = os.environ.get("RANKDUEL_PROGRAM")
     if given:
         return given
-    candidates = [shutil.which("rankduel"), *(str(ROOT / "target" / kind / "rankduel") for kind in ("release", "debug"))]
-    for candidate in candidates:
-        if candidate is not None and os.access(candidate, os.X_OK):
-            return candidate
+    installed = shutil.which("rankduel")
+    if installed is not None:
+        return installed
+    builds = [ROOT / "target" / kind / "rankduel" for kind in ("release", "debug")]
+    built = [build for build in builds if os.access(build, os.X_OK)]
+    if built:
+        return str(max(built, key=lambda build: build.stat().st_mtime))
     raise SystemExit("there is no rankduel program: build it with `cargo build --release`, or set RANKDUEL_PROGRAM to its path")
 
 
