@@ -1,10 +1,10 @@
 //! The results of one ranker, split by segment.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::Write;
 
 use dueling_bandits::Answer;
-use dueling_bandits::evidence::Sequence;
+use dueling_bandits::evidence::Sequences;
 use serde::Serialize;
 
 use super::log::FoldedLog;
@@ -15,7 +15,7 @@ use crate::engine::fold::Answered;
 use crate::events::UnitHash;
 use crate::store::Store;
 
-/// Probability that an interval of the table does not hold.
+/// Probability that any interval of the table ever fails.
 const ERROR: f64 = 0.05;
 
 /// The fields of [`Row`], in order.
@@ -36,8 +36,8 @@ struct Row<'a> {
     ties: u64,
     /// Share of the wins among wins and losses; empty if there are none.
     win_rate: Option<f64>,
-    /// Interval of the probability to win, 0 to 1, if a duel is won or lost. All intervals of the
-    /// table hold together, at all times, with a probability of 95 %.
+    /// Interval of the probability to win, 0 to 1, if a duel is won or lost: see
+    /// [`intervals_of`].
     low: f64,
     high: f64,
 }
@@ -59,6 +59,10 @@ impl PairCounts {
 /// The answers of an experiment by segment.
 #[derive(Debug, Default)]
 struct Segments {
+    /// The segments of the answers so far, with a number each, from 1, in the order of the log. Of
+    /// answers that wait, too: the number of a segment never changes while the log grows.
+    numbers: HashMap<Option<Segment>, usize>,
+    /// The segments with counted answers.
     names: BTreeSet<Option<Segment>>,
     counts: BTreeMap<(Option<Segment>, u16, u16), PairCounts>,
     /// The units that have answered.
@@ -76,7 +80,7 @@ impl Segments {
             Answer::Tie => (0, 0, 1),
             Answer::None => return,
         };
-        if first == second || unit.is_some_and(|unit| !self.units.insert(unit)) {
+        if unit.is_some_and(|unit| !self.units.insert(unit)) {
             return;
         }
         self.names.insert(segment);
@@ -131,6 +135,8 @@ pub async fn write_segments(
             let is_held_out = |ranker: u16| held_out == Some(ranker.into());
             let in_time = window_ms == 0 || entry.recorded_at - answered.issued_at <= window_ms;
             let counts = in_time
+                && answered.first != answered.second
+                && answered.answer != Answer::None
                 && !answered.audience.unit.is_some_and(|unit| excluded.contains(&unit))
                 && !is_held_out(answered.first)
                 && !is_held_out(answered.second);
@@ -143,6 +149,8 @@ pub async fn write_segments(
     let complete_until = fold.cohorts().complete_until();
     let (mut segments, mut waiting) = (Segments::default(), 0);
     for answered in &answers {
+        let next = segments.numbers.len() + 1;
+        segments.numbers.entry(answered.audience.segment).or_insert(next);
         if window_ms == 0 || answered.issued_at < complete_until {
             segments.count(answered);
         } else {
@@ -155,16 +163,15 @@ pub async fn write_segments(
     let ranker = named.or(winner.map(usize::from)).unwrap_or_else(leader);
     let opponents: Vec<usize> = active.iter().copied().filter(|&other| other != ranker).collect();
 
-    let intervals =
-        Sequence::of_level(ERROR / (segments.names.len() * opponents.len()).max(1) as f64);
     let id = |ranker: usize| spec.rankers.get(ranker).map_or("", |ranker| ranker.id.as_str());
     let mut table = Table::start(format, &COLUMNS, out)?;
     let mut rows = 0;
     for &segment in &segments.names {
+        let intervals = intervals_of(&spec, segments.numbers[&segment]);
         for &opponent in &opponents {
             let PairCounts { wins, losses, ties } =
                 segments.of(segment, ranker as u16, opponent as u16);
-            let (low, high) = intervals.interval(wins as f64, losses as f64);
+            let (low, high) = intervals.of(ranker, opponent).interval(wins as f64, losses as f64);
             let decided = wins + losses;
             table.write(&Row {
                 segment,
@@ -174,9 +181,9 @@ pub async fn write_segments(
                 wins,
                 losses,
                 ties,
-                win_rate: (decided > 0).then(|| rounded(wins as f64 / decided as f64)),
-                low: rounded(low),
-                high: rounded(high),
+                win_rate: (decided > 0).then(|| (1e4 * wins as f64 / decided as f64).round() / 1e4),
+                low: (1e4 * low).floor() / 1e4,
+                high: (1e4 * high).ceil() / 1e4,
             })?;
             rows += 1;
         }
@@ -185,9 +192,13 @@ pub async fn write_segments(
     Ok(WrittenSegments { ranker: id(ranker).into(), rows, waiting })
 }
 
-/// A share with four digits, as people read it.
-fn rounded(share: f64) -> f64 {
-    (share * 1e4).round() / 1e4
+/// The intervals of all pairs in the segment with this number. Those of all segments hold together,
+/// at all times, with the probability `1 - ERROR`, however many segments and rankers come: the
+/// segments share the error as `Σ 1 / (n (n + 1)) = 1`, and the intervals of [`Sequences`] use up
+/// twice its error at most.
+fn intervals_of(spec: &ExperimentSpec, number: usize) -> Sequences {
+    let share = ERROR / 2.0 / (number * (number + 1)) as f64;
+    Sequences::new(spec.initial_rankers(), spec.rankers.len(), 1.0 - share)
 }
 
 fn index_of(spec: &ExperimentSpec, name: &str, id: &str) -> Result<usize, anyhow::Error> {
