@@ -37,8 +37,8 @@ pub(super) fn run(Arguments { file, ranker, format }: &Arguments) -> Result<(), 
     eprintln!("wrote the results of `{ranker}` in `{}` by segment: {rows} rows", file.name);
     if waiting > 0 {
         eprintln!(
-            "{waiting} more answers do not count yet: other answers from the same time may still \
-             come, until the experiment's `answer_window_seconds` have passed"
+            "answers that do not count yet: {waiting}; others from the same time may still come, until \
+             the experiment's `answer_window_seconds` have passed"
         );
     }
     Ok(())

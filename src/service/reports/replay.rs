@@ -19,7 +19,8 @@ use crate::store::{ExperimentLog, ExperimentRecord, LogPage};
 use dueling_bandits::{InFlight, PolicySpec, step_rng};
 
 /// Entries of one read. A larger one would keep a processor busy at the priority of the threads
-/// that serve requests: the thread of SQLite, or the process of PostgreSQL.
+/// that serve requests: the thread of SQLite, or the process of PostgreSQL. A smaller one would not
+/// be read in bulk.
 const PAGE: u32 = 1000;
 /// Pages that are folded together: the end of a chunk costs more, the more rankers there are.
 const CHUNK_PAGES: usize = 20;

@@ -229,7 +229,7 @@ async fn results_by_segment_wait_for_complete_cohorts(database: TestDatabase) {
     }
     assert_eq!(answered(), 0, "other answers of the cohort may come");
     let (code, _, said) = run(&database, &["segments", "search"]);
-    assert!(code == Some(0) && said.contains("5 more answers do not count yet"), "{said}");
+    assert!(code == Some(0) && said.contains("answers that do not count yet: 5"), "{said}");
     server.clock.advance_ms(120_000);
     let path = format!("{PATH}/verdict");
     eventually("the answers to be complete", async || {
