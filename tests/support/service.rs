@@ -10,17 +10,25 @@ use rankduel::service::ServiceSettings;
 use rankduel::store::SharedStore;
 use rankduel::telemetry::metrics::Metrics;
 
-use super::client::Client;
+use super::client::{Client, PATIENCE};
 use super::server::TestServer;
 
 /// The initial time of every server's clock: 2026-09-21T14:13:20Z.
 pub const START_MS: i64 = 1_790_000_000_000;
 
 /// The settings that a test may change.
-#[derive(Default)]
 pub struct Settings {
     pub service: ServiceSettings,
     pub shell: ShellSettings,
+}
+
+impl Default for Settings {
+    /// The defaults of the service, but no request times out: reports run at a low priority, and
+    /// take long when other tests keep the processors busy.
+    fn default() -> Self {
+        let shell = ShellSettings { request_timeout: PATIENCE, ..ShellSettings::default() };
+        Self { service: ServiceSettings::default(), shell }
+    }
 }
 
 /// A running server, which is also its own client.

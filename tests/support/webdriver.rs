@@ -3,15 +3,13 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Timeout of a command; even on a busy machine, pages load faster.
-const WITHIN: Duration = Duration::from_secs(60);
+use super::client::PATIENCE;
 
 /// A browser with one window, closed when it is dropped.
 pub struct Browser {
@@ -45,7 +43,8 @@ impl Browser {
             .expect("chromedriver's port");
         // Drain the output so that the pipe does not fill.
         std::thread::spawn(move || lines.for_each(drop));
-        let http = reqwest::Client::builder().no_proxy().timeout(WITHIN).build().expect("a client");
+        let http =
+            reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client");
         let profile = tempfile::tempdir().expect("a temporary folder");
         let mut arguments = vec![
             "--headless".to_owned(),
@@ -171,7 +170,7 @@ impl Drop for Browser {
             runtime.block_on(async {
                 let http = reqwest::Client::builder()
                     .no_proxy()
-                    .timeout(WITHIN)
+                    .timeout(PATIENCE)
                     .build()
                     .expect("a client");
                 drop(http.delete(&session).send().await);

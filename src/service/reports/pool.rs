@@ -5,7 +5,7 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -18,6 +18,9 @@ use crate::service::threads::LowPriorityThreads;
 
 /// The pause after an input was read, in times of that. With 1024 rankers, that is some 5 ms.
 const PAUSE_TIMES: u32 = 20;
+/// The longest such pause. Without it, a machine that stops for a second while an input is read
+/// would hold up all reports for 20 seconds, longer than a request may take.
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 /// The unit of the budget of memory.
 const UNIT_BYTES: usize = 1024;
 
@@ -66,7 +69,7 @@ impl ReportPool {
             let copied = tokio::task::spawn_blocking(copy).await.map_err(|error| {
                 ServiceError::internal(format!("the input of a report was not read: {error}"))
             })??;
-            *next_copy = Instant::now() + started.elapsed() * PAUSE_TIMES;
+            *next_copy = Instant::now() + (started.elapsed() * PAUSE_TIMES).min(PAUSE_MAX);
             copied
         };
         self.run(move || compute(copied)).await
