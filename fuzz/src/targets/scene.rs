@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, header};
@@ -62,7 +63,12 @@ impl Scene {
             let service = service.expect("a service");
             let state =
                 AppState { service: Arc::clone(&service), metrics, readiness: Arc::default() };
-            (service, app(state, &ShellSettings::default()).expect("the API"), store)
+            // On a busy machine, a time limit would end a request before the server has failed it.
+            let shell = ShellSettings {
+                request_timeout: Duration::from_secs(60),
+                ..ShellSettings::default()
+            };
+            (service, app(state, &shell).expect("the API"), store)
         });
         Self { runtime, store, folder, service, app }
     }

@@ -18,9 +18,14 @@ use crate::service::threads::LowPriorityThreads;
 
 /// The pause after an input was read, in times of that. With 1024 rankers, that is some 5 ms.
 const PAUSE_TIMES: u32 = 20;
+/// The pause after a part of a log was read, in times of that. The database reads it at the
+/// priority of the threads that serve requests, and more than a fifth of a processor would hold up
+/// duels.
+const LOG_PAUSE_TIMES: u32 = 4;
 /// The longest such pause. Without it, a machine that stops for a second while an input is read
-/// would hold up all reports for 20 seconds, longer than a request may take.
-const PAUSE_MAX: Duration = Duration::from_millis(100);
+/// would hold up all reports for 20 seconds, longer than a request may take. A tenth of it would
+/// hold up duels: with 1024 rankers and both processors busy, an input takes more than 5 ms.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// The unit of the budget of memory.
 const UNIT_BYTES: usize = 1024;
 
@@ -32,6 +37,8 @@ pub struct ReportPool {
     inputs: Semaphore,
     /// When the next input may be read.
     next_copy: tokio::sync::Mutex<Instant>,
+    /// When the next part of a log may be read.
+    next_log_read: tokio::sync::Mutex<Instant>,
     written: Arc<Semaphore>,
 }
 
@@ -45,6 +52,7 @@ impl ReportPool {
             inputs: Semaphore::new(threads.count() + 1),
             threads,
             next_copy: tokio::sync::Mutex::new(Instant::now()),
+            next_log_read: tokio::sync::Mutex::new(Instant::now()),
             written,
         })
     }
@@ -62,17 +70,18 @@ impl ReportPool {
     ) -> Result<T, ServiceError> {
         // The semaphore is never closed.
         let _input = self.inputs.acquire().await;
-        let copied = {
-            let mut next_copy = self.next_copy.lock().await;
-            tokio::time::sleep_until((*next_copy).into()).await;
-            let started = Instant::now();
-            let copied = tokio::task::spawn_blocking(copy).await.map_err(|error| {
-                ServiceError::internal(format!("the input of a report was not read: {error}"))
-            })??;
-            *next_copy = Instant::now() + (started.elapsed() * PAUSE_TIMES).min(PAUSE_MAX);
-            copied
-        };
+        // Inside `async`, because a blocking task starts when it is made.
+        let copy = async { tokio::task::spawn_blocking(copy).await };
+        let copied = spaced(&self.next_copy, PAUSE_TIMES, copy).await.map_err(|error| {
+            ServiceError::internal(format!("the input of a report was not read: {error}"))
+        })??;
         self.run(move || compute(copied)).await
+    }
+
+    /// Run `read`, which reads a part of a log from the store. One runs at a time, and they take a
+    /// small share of the time.
+    pub async fn read_log<T>(&self, read: impl Future<Output = T>) -> T {
+        spaced(&self.next_log_read, LOG_PAUSE_TIMES, read).await
     }
 
     /// Run `read`, which holds locks of folds, on a thread of normal priority. Few run at once.
@@ -104,6 +113,20 @@ impl ReportPool {
         let permit = permit.ok_or(EngineError::Overloaded)?;
         Ok(Bytes::from_owner(Held { text, _permit: permit }))
     }
+}
+
+/// Run `read` when it is its turn, and let the next one wait for `times` what it took.
+async fn spaced<T>(
+    next: &tokio::sync::Mutex<Instant>,
+    times: u32,
+    read: impl Future<Output = T>,
+) -> T {
+    let mut next = next.lock().await;
+    tokio::time::sleep_until((*next).into()).await;
+    let started = Instant::now();
+    let result = read.await;
+    *next = Instant::now() + (started.elapsed() * times).min(PAUSE_MAX);
+    result
 }
 
 /// `text`, compressed.

@@ -161,7 +161,11 @@ pub async fn replay(
         let starts = (fold.position()..head).step_by(PAGE as usize).take(CHUNK_PAGES);
         let mut pages = Vec::new();
         for start in starts {
-            pages.push(store.read_page(record.id, start, PAGE).await?);
+            let page = store.read_page(record.id, start, PAGE);
+            pages.push(match pool {
+                Some(pool) => pool.read_log(page).await?,
+                None => page.await?,
+            });
         }
         let before = fold.position();
         fold = in_background(pool, move || fold_chunk(fold, pages, head)).await??;
