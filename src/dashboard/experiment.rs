@@ -27,6 +27,7 @@ pub(crate) fn page(view: &View, visitor: Visitor) -> Markup {
                 @if index > 0 { ", " }
                 code { "/v1/experiments/" (view.record.name) "/" (part) }
             }
+            ". " a href={ "/experiments/" (view.record.name) "/segments" } { "Results by segment" }
         }
         (alarms(view))
         (verdict::section(view))

@@ -18,6 +18,7 @@ mod plot;
 mod race;
 mod response;
 mod scale;
+mod segments;
 mod session;
 mod state;
 mod verdict;

@@ -18,14 +18,18 @@ use super::response::{POLICY, TaggedFile, TaggedPage, problem_page};
 use super::session::{self, Sessions};
 use super::state::Dashboard;
 use super::view::{Copied, Parts, View};
-use super::{experiment, history, list, manage, race};
+use super::{experiment, history, list, manage, race, segments};
 use crate::engine::loaded::LoadedExperiment;
 use crate::http::{AppState, Caller, Problem, ProblemKind};
 use crate::service::error::ServiceError;
 
 /// The pages, which need the scope `read`. A session opens them, too.
-pub(crate) const PAGES: [&str; 3] =
-    ["/", "/experiments/{name}", "/experiments/{name}/charts/{file}"];
+pub(crate) const PAGES: [&str; 4] = [
+    "/",
+    "/experiments/{name}",
+    "/experiments/{name}/charts/{file}",
+    "/experiments/{name}/segments",
+];
 
 /// The routes that need no key: logging in and out, and the files that the pages load.
 pub(crate) const OPEN: [&str; 4] = ["/login", "/logout", "/dashboard.css", "/dashboard.js"];
@@ -42,6 +46,7 @@ pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
         .route("/", get(experiments))
         .route("/experiments/{name}", get(one))
         .route("/experiments/{name}/charts/{file}", get(chart))
+        .route("/experiments/{name}/segments", get(by_segment))
         .route("/login", get(session::login_page).post(session::login))
         .route("/logout", post(session::logout))
         .merge(manage::routes())
@@ -144,6 +149,44 @@ async fn render(
         TaggedPage::new(&view.loaded.name, visitor, &experiment::page(&view, visitor))
     };
     state.service.reports.compute(move || Copied::of(&read), render).await
+}
+
+/// The results of one ranker by segment.
+async fn by_segment(
+    State(state): State<AppState>,
+    State(sessions): State<Sessions>,
+    Path(name): Path<String>,
+    caller: Caller,
+    headers: HeaderMap,
+    query: Result<Query<OneQuery>, QueryRejection>,
+) -> Response {
+    let visitor = sessions.visitor(&headers, &caller);
+    let chosen = query.ok().and_then(|Query(query)| query.ranker);
+    let rendered = match state.service.experiment(&name).await {
+        Ok(loaded) => render_segments(&state, loaded, chosen, visitor).await,
+        Err(error) => Err(error),
+    };
+    match rendered {
+        Ok(page) => page.respond(&headers),
+        Err(error) => problem_page(&error.into(), visitor),
+    }
+}
+
+async fn render_segments(
+    state: &AppState,
+    loaded: Arc<LoadedExperiment>,
+    chosen: Option<String>,
+    visitor: Visitor,
+) -> Result<TaggedPage, ServiceError> {
+    // an unknown ranker is no error: the page then shows the winner or the leader
+    let ranker = chosen.and_then(|id| loaded.spec.ranker_index(&id));
+    let report = state.service.segments(&loaded, ranker).await?;
+    let render = move || {
+        let ids: Vec<_> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
+        let title = format!("{} by segment", loaded.name);
+        TaggedPage::without_updates(&title, visitor, &segments::page(&report, &ids))
+    };
+    state.service.reports.run(render).await
 }
 
 /// The data of a chart, `NAME.csv`.

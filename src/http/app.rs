@@ -28,8 +28,8 @@ use super::routes::Routes;
 use super::shell::{Shell, ShellSettings};
 use super::state::AppState;
 use super::{
-    audit, batch, docs, duels, experiments, feedback, health, pages, standings, statistics,
-    traffic, ubi, verdict, whatif,
+    audit, batch, docs, duels, experiments, feedback, health, pages, segments, standings,
+    statistics, traffic, ubi, verdict, whatif,
 };
 use crate::access::ApiKeySet;
 use crate::dashboard;
@@ -45,6 +45,7 @@ fn api() -> Routes {
         .merge(ubi::routes())
         .merge(standings::routes())
         .merge(statistics::routes())
+        .merge(segments::routes())
         .merge(verdict::routes())
         .merge(whatif::routes())
         .merge(batch::routes())

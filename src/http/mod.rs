@@ -38,6 +38,7 @@ mod request_id;
 mod routes;
 mod running_request;
 pub(crate) mod schemas;
+mod segments;
 pub mod server;
 mod shell;
 mod spec_bodies;

@@ -87,10 +87,11 @@ problems! {
         "The batch in the request is already closed or not yet open. The results of a batch count once.",
         "Read the current batch and send its results.";
     CannotReplay: "cannot-replay", CONFLICT, "The log cannot be replayed",
-        "A replay folds the whole log from its beginning. This log was pruned, or it is too long to \
-         replay within a request.",
-        "Replay a long log with `rankduel replay` on a machine that can reach the database. To replay \
-         a pruned log, use an export made before it was pruned.";
+        "A replay folds the whole log from its beginning, and so do the results by segment. This log \
+         was pruned, or it is too long to be folded within a request.",
+        "Replay a long log with `rankduel replay`, and read its segments with `rankduel segments`, on \
+         a machine that can reach the database. To replay a pruned log, use an export made before it \
+         was pruned.";
     RankersFixed: "rankers-fixed", CONFLICT, "This change of rankers is not possible",
         "The experiment's policy fixes its rankers at the start, or no experiment allows the change: \
          it would leave fewer than two rankers or bring back a retired one. The detail gives the \

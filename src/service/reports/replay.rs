@@ -12,20 +12,13 @@ use crate::engine::fold::Fold;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::reports::fold_log::{Folding, REQUEST_ENTRIES_MAX};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::replay_regret::{OtherRegret, RUNS, other_regret};
 use crate::service::reports::standings::copeland_scores;
-use crate::store::{ExperimentLog, ExperimentRecord, LogPage};
+use crate::store::{ExperimentLog, ExperimentRecord};
 use dueling_bandits::{InFlight, PolicySpec, step_rng};
 
-/// Entries of one read. A larger one would keep a processor busy at the priority of the threads
-/// that serve requests: the thread of SQLite, or the process of PostgreSQL. A smaller one would not
-/// be read in bulk.
-const PAGE: u32 = 1000;
-/// Pages that are folded together: the end of a chunk costs more, the more rankers there are.
-const CHUNK_PAGES: usize = 20;
-/// Longest log that a request can replay.
-const ENTRIES_MAX: u64 = 200_000;
 /// Limit of the work of a request: steps of all runs together, for a policy whose step takes at
 /// most K² operations.
 const REQUEST_WORK: u64 = 200_000_000;
@@ -91,9 +84,9 @@ impl Service {
     ) -> Result<Replay, ServiceError> {
         let record = loaded.record();
         let head = loaded.fold()?.position();
-        if head > ENTRIES_MAX {
+        if head > REQUEST_ENTRIES_MAX {
             return Err(ServiceError::CannotReplay(format!(
-                "the log of experiment `{}` has {head} entries, and a request replays at most {ENTRIES_MAX}; \
+                "the log of experiment `{}` has {head} entries, and a request replays at most {REQUEST_ENTRIES_MAX}; \
                  `rankduel replay {}` has no limit",
                 loaded.name, loaded.name
             )));
@@ -153,58 +146,15 @@ pub async fn replay(
     }
     let own_policy = spec.policy == policy;
     let under = ExperimentSpec { policy, ..spec.clone() };
-    let mut fold = match own_policy {
+    let fold = match own_policy {
         true => Fold::start(&under, record.seed, record.created_at),
         false => Fold::start_with_foreign_log(&under, record.seed, record.created_at),
     };
-    while fold.position() < head {
-        let starts = (fold.position()..head).step_by(PAGE as usize).take(CHUNK_PAGES);
-        let mut pages = Vec::new();
-        for start in starts {
-            let page = store.read_page(record.id, start, PAGE);
-            pages.push(match pool {
-                Some(pool) => pool.read_log(page).await?,
-                None => page.await?,
-            });
-        }
-        let before = fold.position();
-        fold = in_background(pool, move || fold_chunk(fold, pages, head)).await??;
-        if fold.position() == before {
-            return Err(ServiceError::internal(format!(
-                "the log of experiment `{}` ends at position {before} instead of {head}",
-                record.name
-            )));
-        }
-    }
+    let folding = Folding { store, pool };
+    let (fold, ()) = folding.run(record, head, (fold, ()), |(), _, _| {}).await?;
     let (name, seed) = (record.name.clone(), record.seed);
-    in_background(pool, move || report(&name, seed, &under, own_policy, &fold, steps_max)).await
-}
-
-async fn in_background<T: Send + 'static>(
-    pool: Option<&ReportPool>,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ServiceError> {
-    if let Some(pool) = pool {
-        return pool.run(work).await;
-    }
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| ServiceError::internal(format!("a replay failed: {error}")))
-}
-
-fn fold_chunk(mut fold: Fold, pages: Vec<LogPage>, head: u64) -> Result<Fold, ServiceError> {
-    let mut chunk = Vec::new();
-    for page in pages {
-        chunk.extend(page.decode()?);
-    }
-    fold.apply_chunk(|folding| {
-        chunk
-            .iter()
-            .take_while(|entry| entry.position <= head)
-            .try_for_each(|entry| folding.apply(entry))
-    })
-    .map_err(|error| ServiceError::CannotReplay(format!("the log cannot be folded: {error}")))?;
-    Ok(fold)
+    let report = move || report(&name, seed, &under, own_policy, &fold, steps_max);
+    folding.in_background(report).await
 }
 
 fn report(

@@ -49,11 +49,11 @@ impl<K: Send + 'static, T: Send + Sync + 'static> SingleFlight<K, T> {
         copy: impl FnOnce() -> Result<C, ServiceError> + Send + 'static,
         compute: impl FnOnce(C) -> Result<(K, T), ServiceError> + Send + 'static,
     ) -> Result<Arc<Computed<T>>, ServiceError> {
-        if let Some(known) = self.cached(&good_enough) {
+        if let Some(known) = self.known(&good_enough) {
             return Ok(known);
         }
         let turn = Arc::clone(&self.turn).lock_owned().await;
-        if let Some(known) = self.cached(&good_enough) {
+        if let Some(known) = self.known(&good_enough) {
             return Ok(known);
         }
         let (pool, newest) = (Arc::clone(pool), Arc::clone(&self.newest));
@@ -72,7 +72,8 @@ impl<K: Send + 'static, T: Send + Sync + 'static> SingleFlight<K, T> {
         })?
     }
 
-    fn cached(&self, good_enough: impl Fn(&K) -> bool) -> Option<Arc<Computed<T>>> {
+    /// The cached result if its key is `good_enough`.
+    pub fn known(&self, good_enough: impl Fn(&K) -> bool) -> Option<Arc<Computed<T>>> {
         let mut newest = lock(&self.newest);
         let known = newest.as_mut().filter(|known| good_enough(&known.key))?;
         known.used = Instant::now();

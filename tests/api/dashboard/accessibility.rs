@@ -193,6 +193,8 @@ async fn axe_finds_nothing_on_any_page() {
         walk.open(&format!("/experiments/{name}"), "h1").await;
     }
     walk.open("/experiments/checkout?ranker=neural", "h1").await;
+    walk.open("/experiments/checkout/segments", "tbody").await;
+    walk.open("/experiments/merged/segments", "h1").await;
     for path in PAGES.iter().chain(&["/keys/new", "/experiments/nowhere", "/audit?experiment=none"])
     {
         walk.open(path, "h1").await;

@@ -182,6 +182,7 @@ async fn pages_fit_every_width_and_are_readable_in_both_themes() {
     let base = server.base().to_owned();
     let mut pages = vec![base.clone()];
     pages.extend(EXPERIMENTS.map(|name| format!("{base}/experiments/{name}")));
+    pages.push(format!("{base}/experiments/checkout/segments"));
     for page in &pages {
         for (width, theme) in [(360, "light"), (768, "dark"), (1280, "light"), (360, "dark")] {
             browser.appear(width, 800, theme).await;

@@ -4,6 +4,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use std::time::Duration;
 
 use rankduel::access::Actor;
+use rankduel::audience::Segment;
 use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::service::ServiceSettings;
 use rankduel::service::feedback::Feedback;
@@ -53,8 +54,10 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
         |id: &str| spec.rankers.iter().position(|ranker| ranker.id == id).expect("a ranker");
     let mut rng = rand::rngs::StdRng::seed_from_u64(7);
     let mut feedback = Vec::new();
-    for _ in 0..duels {
-        let duel = service.next_duel(name, NamedAudience::default()).await.expect("a duel");
+    let segments = ["phone", "desktop", "tablet"].map(|name| Segment::try_from(name).ok());
+    for number in 0..duels {
+        let audience = NamedAudience { segment: segments[number % 3], unit: None };
+        let duel = service.next_duel(name, audience).await.expect("a duel");
         server.clock.advance_ms(1500);
         // A batch that waits for answers gets them.
         if !feedback.is_empty() && (duel.self_duel || feedback.len() > 40) {

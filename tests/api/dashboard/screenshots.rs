@@ -9,12 +9,13 @@ use crate::support::webdriver::Browser;
 use crate::support::{Kind, fresh_database};
 
 /// Pages, and the names of their screenshots.
-const PAGES: [(&str, &str); 7] = [
+const PAGES: [(&str, &str); 8] = [
     ("/", "list"),
     ("/experiments/checkout", "experiment"),
     ("/experiments/many", "136-rankers"),
     ("/experiments/nightly", "batch"),
     ("/experiments/merged", "interleaved"),
+    ("/experiments/checkout/segments", "segments"),
     ("/new-experiment", "new-experiment"),
     ("/experiments/checkout/manage", "manage"),
 ];

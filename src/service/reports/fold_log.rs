@@ -1,0 +1,95 @@
+//! Folding the log of an experiment from its beginning, for a report.
+
+use super::pool::ReportPool;
+use crate::engine::fold::{Answered, Fold, FoldError};
+use crate::service::error::ServiceError;
+use crate::store::{ExperimentLog, ExperimentRecord, LogEntry, LogPage};
+
+/// Longest log that a request can fold.
+pub(super) const REQUEST_ENTRIES_MAX: u64 = 200_000;
+/// Entries of one read. A larger one would keep a processor busy at the priority of the threads
+/// that serve requests: the thread of SQLite, or the process of PostgreSQL. A smaller one would not
+/// be read in bulk.
+const PAGE: u32 = 1000;
+/// Pages that are folded together: the end of a chunk costs more, the more rankers there are.
+const CHUNK_PAGES: usize = 20;
+
+/// Where a log is read, and where it is folded.
+#[derive(Clone, Copy)]
+pub(super) struct Folding<'a> {
+    pub store: &'a dyn ExperimentLog,
+    /// The threads that fold; without them, those for blocking work do.
+    pub pool: Option<&'a ReportPool>,
+}
+
+impl Folding<'_> {
+    /// Fold the log up to the position `head` into `fold`, and call `see` with `seen` for each
+    /// duel that an entry answered.
+    pub async fn run<S: Send + 'static>(
+        self,
+        record: &ExperimentRecord,
+        head: u64,
+        (mut fold, mut seen): (Fold, S),
+        see: fn(&mut S, &Answered, &LogEntry),
+    ) -> Result<(Fold, S), ServiceError> {
+        while fold.position() < head {
+            let starts = (fold.position()..head).step_by(PAGE as usize).take(CHUNK_PAGES);
+            let mut pages = Vec::new();
+            for start in starts {
+                let page = self.store.read_page(record.id, start, PAGE);
+                pages.push(match self.pool {
+                    Some(pool) => pool.read_log(page).await?,
+                    None => page.await?,
+                });
+            }
+            let before = fold.position();
+            let fold_chunk = move || fold_chunk(fold, pages, head, seen, see);
+            (fold, seen) = self.in_background(fold_chunk).await??;
+            if fold.position() == before {
+                return Err(ServiceError::internal(format!(
+                    "the log of experiment `{}` ends at position {before} instead of {head}",
+                    record.name
+                )));
+            }
+        }
+        Ok((fold, seen))
+    }
+
+    /// Run `work` on the threads that fold.
+    pub async fn in_background<T: Send + 'static>(
+        self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        if let Some(pool) = self.pool {
+            return pool.run(work).await;
+        }
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|error| ServiceError::internal(format!("a log was not folded: {error}")))
+    }
+}
+
+fn fold_chunk<S>(
+    mut fold: Fold,
+    pages: Vec<LogPage>,
+    head: u64,
+    mut seen: S,
+    see: fn(&mut S, &Answered, &LogEntry),
+) -> Result<(Fold, S), ServiceError> {
+    let mut entries = Vec::new();
+    for page in pages {
+        entries.extend(page.decode()?);
+    }
+    fold.apply_chunk(|chunk| {
+        for entry in entries.iter().take_while(|entry| entry.position <= head) {
+            if let Some(answered) = chunk.answer(entry)? {
+                see(&mut seen, &answered, entry);
+            }
+        }
+        Ok(())
+    })
+    .map_err(|error: FoldError| {
+        ServiceError::CannotReplay(format!("the log cannot be folded: {error}"))
+    })?;
+    Ok((fold, seen))
+}

@@ -1,0 +1,347 @@
+//! The results of one ranker, split by segment.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::fold_log::{Folding, REQUEST_ENTRIES_MAX};
+use super::single_flight::{Computed, SingleFlight};
+use crate::audience::{Audience, Segment};
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::fold::{Answered, Fold};
+use crate::engine::loaded::LoadedExperiment;
+use crate::events::UnitHash;
+use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::store::{ExperimentRecord, LogEntry};
+use dueling_bandits::Answer;
+use dueling_bandits::evidence::Sequences;
+
+/// Probability that any of the intervals ever fails.
+const ERROR: f64 = 0.05;
+/// Most rows of a report, each with one opponent in one segment.
+const ROWS_MAX: usize = 10_000;
+
+/// The results of one ranker in each segment.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct SegmentsReport {
+    /// The experiment's name.
+    pub experiment: String,
+    /// Log position of this report.
+    pub position: u64,
+    /// Id of the ranker.
+    pub ranker: String,
+    /// Number of segments with counted answers. `segments` has those in which the ranker has most
+    /// duels, as many as fit into 10,000 rows.
+    pub segments_total: usize,
+    /// Answers that do not count yet, because others from the same time may still come.
+    pub waiting: u64,
+    /// The results, the segment with the most duels of the ranker first.
+    pub segments: Vec<SegmentRow>,
+}
+
+/// The results of the ranker in one segment.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct SegmentRow {
+    /// The segment; `null` for the pages whose caller named none.
+    #[schema(value_type = Option<String>)]
+    pub segment: Option<Segment>,
+    /// Duels of the ranker in this segment, with ties.
+    pub duels: u64,
+    /// The results against each other active ranker with at least one duel, in the order of the
+    /// experiment.
+    pub opponents: Vec<OpponentRow>,
+}
+
+/// The duels of the ranker with one opponent in one segment.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct OpponentRow {
+    /// Id of the opponent.
+    pub opponent: String,
+    /// Wins, losses and ties.
+    pub duels: u64,
+    /// Duels that the ranker won.
+    pub wins: u64,
+    /// Duels that the opponent won.
+    pub losses: u64,
+    /// Duels without a winner.
+    pub ties: u64,
+    /// Share of the wins among wins and losses; `null` if there are none.
+    pub win_rate: Option<f64>,
+    /// Lower end of the interval of the probability that the ranker wins, if the duel is won or
+    /// lost. All intervals of the experiment hold together with a probability of 95 %, however
+    /// often you look.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Service {
+    /// The results of the ranker with this index, or of the winner of a concluded experiment, or
+    /// else of the leader, by segment, at the current log position. Folds the log anew, unless
+    /// somebody has asked for the same lately.
+    pub async fn segments(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        ranker: Option<usize>,
+    ) -> Result<Arc<Computed<SegmentsReport>>, ServiceError> {
+        let record = loaded.record();
+        let (head, ranker) = {
+            let fold = loaded.fold()?;
+            let named = ranker.or(record.winner.map(usize::from));
+            (fold.position(), named.unwrap_or_else(|| leader(&fold)))
+        };
+        refuse_long_log(&record, head)?;
+        // The semaphore is never closed.
+        let _turn = self.replays.acquire().await;
+        let reports = loaded.extensions().get::<SingleFlight<(u64, usize), SegmentsReport>>();
+        let good_enough = move |key: &(u64, usize)| *key == (head, ranker);
+        if let Some(known) = reports.known(good_enough) {
+            return Ok(known);
+        }
+        let fold = Fold::start(&loaded.spec, record.seed, record.created_at);
+        let folding = Folding { store: &*self.engine.store, pool: Some(&self.reports) };
+        let start = (fold, SegmentAnswers::none_yet(loaded.spec.clone()));
+        let add = |answers: &mut SegmentAnswers, answered: &Answered, entry: &LogEntry| {
+            answers.add(answered, entry.recorded_at);
+        };
+        let folded = folding.run(&record, head, start, add).await?;
+        let name = loaded.name.clone();
+        let compute = move |(fold, answers): (Fold, SegmentAnswers)| {
+            let report = answers.results(&fold, Some(ranker)).report(name, head);
+            Ok(((head, ranker), report))
+        };
+        reports.get(&self.reports, good_enough, move || Ok(folded), compute).await
+    }
+}
+
+/// Refuse a log that a request cannot fold.
+fn refuse_long_log(record: &ExperimentRecord, head: u64) -> Result<(), ServiceError> {
+    let (name, pruned_to) = (&record.name, record.pruned_to);
+    let refusal = if pruned_to > 0 {
+        format!("was pruned up to position {pruned_to}, and a request reads whole logs only")
+    } else if head > REQUEST_ENTRIES_MAX {
+        format!("has {head} entries, and a request reads at most {REQUEST_ENTRIES_MAX}")
+    } else {
+        return Ok(());
+    };
+    Err(ServiceError::CannotReplay(format!(
+        "the log of experiment `{name}` {refusal}; `rankduel segments {name}` has no limit"
+    )))
+}
+
+/// The active ranker with the largest Copeland score.
+fn leader(fold: &Fold) -> usize {
+    fold.policy().tally().copeland_leader_among(fold.roster().active())
+}
+
+/// The answers of an experiment that its segments count, in the order of the log.
+///
+/// As for the verdict, these are answers within the answer window. Answers without a preference,
+/// answers of excluded units and of canaries, and all but the first answer of a unit are left out.
+#[derive(Debug)]
+pub struct SegmentAnswers {
+    spec: ExperimentSpec,
+    excluded: BTreeSet<u64>,
+    answers: Vec<Answered>,
+}
+
+impl SegmentAnswers {
+    /// Those of an experiment without answers.
+    pub fn none_yet(spec: ExperimentSpec) -> Self {
+        let excluded = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
+        Self { spec, excluded, answers: Vec::new() }
+    }
+
+    /// Add a duel that an entry answered, which was recorded at this time, in Unix milliseconds.
+    pub fn add(&mut self, answered: &Answered, recorded_at: i64) {
+        let (held_out, window_ms) = (self.spec.held_out(), self.spec.answer_window_ms());
+        let is_held_out = |ranker: u16| held_out == Some(ranker.into());
+        let in_time = window_ms == 0 || recorded_at - answered.issued_at <= window_ms;
+        let counts = in_time
+            && answered.first != answered.second
+            && answered.answer != Answer::None
+            && !answered.audience.unit.is_some_and(|unit| self.excluded.contains(&unit))
+            && !is_held_out(answered.first)
+            && !is_held_out(answered.second);
+        if counts {
+            self.answers.push(*answered);
+        }
+    }
+
+    /// The results of `ranker`, or of the leader, after `fold` has folded the log of the answers.
+    pub fn results<'a>(&'a self, fold: &'a Fold, ranker: Option<usize>) -> SegmentResults<'a> {
+        let window_ms = self.spec.answer_window_ms();
+        let complete_until = fold.cohorts().complete_until();
+        let (mut segments, mut waiting) = (Segments::default(), 0);
+        for answered in &self.answers {
+            let next = segments.numbers.len() + 1;
+            segments.numbers.entry(answered.audience.segment).or_insert(next);
+            if window_ms == 0 || answered.issued_at < complete_until {
+                segments.count(answered);
+            } else {
+                // others may still come, and those that favour one ranker may take longer
+                waiting += 1;
+            }
+        }
+        SegmentResults {
+            spec: &self.spec,
+            ranker: ranker.unwrap_or_else(|| leader(fold)),
+            active: fold.roster().active(),
+            waiting,
+            segments,
+        }
+    }
+}
+
+/// The results of one ranker by segment.
+#[derive(Debug)]
+pub struct SegmentResults<'a> {
+    spec: &'a ExperimentSpec,
+    ranker: usize,
+    active: &'a [usize],
+    /// Answers that do not count yet, because their cohorts are not complete.
+    pub waiting: u64,
+    segments: Segments,
+}
+
+impl<'a> SegmentResults<'a> {
+    /// Id of the ranker.
+    pub fn ranker(&self) -> &'a str {
+        self.id(self.ranker)
+    }
+
+    fn id(&self, ranker: usize) -> &'a str {
+        self.spec.rankers.get(ranker).map_or("", |ranker| ranker.id.as_str())
+    }
+
+    /// The segments with counted answers, sorted.
+    pub fn segments(&self) -> impl Iterator<Item = Option<Segment>> {
+        self.segments.names.iter().copied()
+    }
+
+    /// The results in one segment against each other active ranker.
+    pub fn of(&self, segment: Option<Segment>) -> impl Iterator<Item = OpponentRow> {
+        let number = self.segments.numbers.get(&segment).copied().unwrap_or(1);
+        let intervals = intervals_of(self.spec, number);
+        self.opponents().map(move |opponent| {
+            let PairCounts { wins, losses, ties } =
+                self.segments.of(segment, self.ranker as u16, opponent as u16);
+            let pair = intervals.of(self.ranker, opponent);
+            let (low, high) = pair.interval(wins as f64, losses as f64);
+            let decided = wins + losses;
+            OpponentRow {
+                opponent: self.id(opponent).into(),
+                duels: decided + ties,
+                wins,
+                losses,
+                ties,
+                win_rate: (decided > 0).then(|| (1e4 * wins as f64 / decided as f64).round() / 1e4),
+                low: (1e4 * low).floor() / 1e4,
+                high: (1e4 * high).ceil() / 1e4,
+            }
+        })
+    }
+
+    fn opponents(&self) -> impl Iterator<Item = usize> {
+        self.active.iter().copied().filter(|&other| other != self.ranker)
+    }
+
+    /// Duels of the ranker with active opponents in one segment.
+    fn duels(&self, segment: Option<Segment>) -> u64 {
+        let counts = |other| self.segments.of(segment, self.ranker as u16, other as u16);
+        self.opponents().map(counts).map(|pair| pair.wins + pair.losses + pair.ties).sum()
+    }
+
+    fn report(&self, experiment: String, position: u64) -> SegmentsReport {
+        let mut names: Vec<_> = self.segments().map(|name| (self.duels(name), name)).collect();
+        names.sort_by(|(a_duels, a), (b_duels, b)| b_duels.cmp(a_duels).then(a.cmp(b)));
+        let (mut segments, mut rows) = (Vec::new(), 0);
+        for (duels, segment) in names {
+            let opponents: Vec<_> = self.of(segment).filter(|row| row.duels > 0).collect();
+            rows += opponents.len().max(1);
+            if rows > ROWS_MAX {
+                break;
+            }
+            segments.push(SegmentRow { segment, duels, opponents });
+        }
+        SegmentsReport {
+            experiment,
+            position,
+            ranker: self.ranker().into(),
+            segments_total: self.segments.names.len(),
+            waiting: self.waiting,
+            segments,
+        }
+    }
+}
+
+/// What the first ranker of a pair, which has the lower index, won.
+#[derive(Debug, Clone, Copy, Default)]
+struct PairCounts {
+    wins: u64,
+    losses: u64,
+    ties: u64,
+}
+
+impl PairCounts {
+    fn reversed(self) -> Self {
+        Self { wins: self.losses, losses: self.wins, ..self }
+    }
+}
+
+/// The counts of an experiment by segment.
+#[derive(Debug, Default)]
+struct Segments {
+    /// The segments of the answers so far, with a number each, from 1, in the order of the log. Of
+    /// answers that wait, too: the number of a segment never changes while the log grows.
+    numbers: HashMap<Option<Segment>, usize>,
+    /// The segments with counted answers.
+    names: BTreeSet<Option<Segment>>,
+    counts: BTreeMap<(Option<Segment>, u16, u16), PairCounts>,
+    /// The units that have answered.
+    units: HashSet<u64>,
+}
+
+impl Segments {
+    /// Count an answer. Like the verdict, this counts the first answer of each unit.
+    fn count(&mut self, answered: &Answered) {
+        let Answered { first, second, answer, audience: Audience { unit, segment }, .. } =
+            *answered;
+        let (wins, losses, ties) = match answer {
+            Answer::First => (1, 0, 0),
+            Answer::Second => (0, 1, 0),
+            Answer::Tie => (0, 0, 1),
+            Answer::None => return,
+        };
+        if unit.is_some_and(|unit| !self.units.insert(unit)) {
+            return;
+        }
+        self.names.insert(segment);
+        let outcome = PairCounts { wins, losses, ties };
+        let outcome = if first < second { outcome } else { outcome.reversed() };
+        let counts =
+            self.counts.entry((segment, first.min(second), first.max(second))).or_default();
+        counts.wins += outcome.wins;
+        counts.losses += outcome.losses;
+        counts.ties += outcome.ties;
+    }
+
+    /// The counts of `ranker` against `opponent`.
+    fn of(&self, segment: Option<Segment>, ranker: u16, opponent: u16) -> PairCounts {
+        let key = (segment, ranker.min(opponent), ranker.max(opponent));
+        let counts = self.counts.get(&key).copied().unwrap_or_default();
+        if ranker < opponent { counts } else { counts.reversed() }
+    }
+}
+
+/// The intervals of all pairs in the segment with this number. Those of all segments hold together,
+/// at all times, with the probability `1 - ERROR`, however many segments and rankers come: the
+/// segments share the error as `Σ 1 / (n (n + 1)) = 1`, and the intervals of [`Sequences`] use up
+/// twice its error at most.
+fn intervals_of(spec: &ExperimentSpec, number: usize) -> Sequences {
+    let share = ERROR / 2.0 / (number * (number + 1)) as f64;
+    Sequences::new(spec.initial_rankers(), spec.rankers.len(), 1.0 - share)
+}

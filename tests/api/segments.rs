@@ -1,0 +1,175 @@
+//! The results of a ranker by segment, in the API and on their page.
+
+use rankduel::http::ProblemKind;
+use rankduel::service::transfer::{TableFormat, write_segments};
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::{Client, steady};
+use crate::support::service::Server;
+
+on_both_databases! {
+    results_are_split_by_segment
+    the_report_equals_the_table_of_the_command
+    only_answers_of_complete_cohorts_count
+    an_experiment_without_segments_has_one_row
+    an_invalid_request_is_refused
+}
+
+const PATH: &str = "/v1/experiments/search/segments";
+
+/// Request a duel of the pair in this segment, for this unit, and let `winner` win it.
+async fn answer(server: &Client, [segment, unit]: [Option<&str>; 2], winner: &str) {
+    let mut body = json!({});
+    for (field, value) in [("segment", segment), ("unit", unit)] {
+        if let Some(value) = value {
+            body[field] = json!(value);
+        }
+    }
+    loop {
+        let duel = server.post("/v1/experiments/search/next-duel", &body).await.json(200);
+        let [left, right] = [&duel["left"], &duel["right"]];
+        let outcome = match winner {
+            "tie" => "tie",
+            _ if *left == winner => "left",
+            _ if *right == winner => "right",
+            _ => continue,
+        };
+        let body = json!({"duel_id": duel["duel_id"], "outcome": outcome});
+        let answer = server.feedback("search", &body).await.json(200);
+        assert_eq!(answer["status"], "recorded", "{answer}");
+        break;
+    }
+}
+
+async fn results_are_split_by_segment(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    for number in 0..60 {
+        answer(&server, [Some("phone"), Some(&format!("u-{number}"))], "a").await;
+        if number < 30 {
+            // a unit counts once, in the segment of its first answer
+            answer(&server, [Some("desktop"), Some(&format!("u-{number}"))], "b").await;
+        }
+    }
+    for _ in 0..5 {
+        answer(&server, [Some("desktop"), None], "b").await;
+        answer(&server, [None, None], "tie").await;
+    }
+    let response = server.get(PATH).await;
+    let report = response.json(200);
+    let row = |segment: &Value| {
+        let rows = report["segments"].as_array().expect("rows");
+        rows.iter().find(|row| row["segment"] == *segment).expect("a row").clone()
+    };
+    assert_eq!(report["ranker"], "a", "the leader: {report}");
+    assert_eq!((&report["segments_total"], &report["waiting"]), (&json!(3), &json!(0)));
+    assert_eq!(report["segments"][0]["segment"], "phone", "most duels first");
+    let phone = row(&json!("phone"));
+    assert_eq!((&phone["duels"], &phone["opponents"][0]["opponent"]), (&json!(60), &json!("b")));
+    let phone = &phone["opponents"][0];
+    assert_eq!(
+        (&phone["wins"], &phone["losses"], &phone["ties"]),
+        (&json!(60), &json!(0), &json!(0))
+    );
+    assert_eq!(phone["win_rate"], 1.0);
+    assert!(phone["low"].as_f64().expect("a number") > 0.5, "{phone}");
+    let desktop = row(&json!("desktop"))["opponents"][0].clone();
+    assert_eq!((&desktop["wins"], &desktop["losses"]), (&json!(0), &json!(5)));
+    let nameless = row(&Value::Null)["opponents"][0].clone();
+    assert_eq!((&nameless["ties"], &nameless["win_rate"]), (&json!(5), &Value::Null));
+    assert_eq!((&nameless["low"], &nameless["high"]), (&json!(0.0), &json!(1.0)));
+
+    let other = server.get(&format!("{PATH}?ranker=b")).await.json(200);
+    assert_eq!(other["ranker"], "b");
+    let mirrored = &other["segments"][0]["opponents"][0];
+    assert_eq!((&mirrored["wins"], &mirrored["losses"]), (&json!(0), &json!(60)));
+
+    let tag = response.header("etag").expect("a tag").to_owned();
+    let again = server.send("GET", PATH, &[("if-none-match", &tag)], Vec::new()).await;
+    assert_eq!(again.status, 304);
+    answer(&server, [Some("phone"), None], "b").await;
+    let phone = server.get(PATH).await.json(200)["segments"][0]["opponents"][0].clone();
+    assert_eq!((&phone["wins"], &phone["losses"]), (&json!(60), &json!(1)), "the log has grown");
+
+    let page = server.get("/experiments/search/segments").await.text();
+    let body = page.split("<tbody>").nth(1).expect("a table");
+    let first = body.split("</tr>").next().expect("a row");
+    for part in ["phone", "60:1 (0)", "better"] {
+        assert!(first.contains(part), "{first} lacks {part}");
+    }
+    let link = r#"href="/experiments/search/segments""#;
+    assert!(server.get("/experiments/search").await.text().contains(link));
+}
+
+async fn the_report_equals_the_table_of_the_command(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b", "c"])).await;
+    for number in 0..40_u32 {
+        let segment = ["phone", "desktop", "tablet"][number as usize % 3];
+        let winner = ["a", "a", "b", "tie", "c"][number as usize % 5];
+        answer(&server, [Some(segment), None], winner).await;
+    }
+    let report = server.get(&format!("{PATH}?ranker=b")).await.json(200);
+    let store = database.store().await;
+    let mut table = Vec::new();
+    write_segments(&*store, "search", Some("b"), TableFormat::Jsonl, &mut table)
+        .await
+        .expect("a table");
+    let lines = String::from_utf8(table).expect("text");
+    let mut compared = 0;
+    for line in lines.lines() {
+        let mut row: Value = serde_json::from_str(line).expect("JSON");
+        let fields = row.as_object_mut().expect("an object");
+        let segment = fields.remove("segment").expect("a segment");
+        assert_eq!(fields.remove("ranker"), Some(json!("b")));
+        let rows = report["segments"].as_array().expect("rows");
+        let of = rows.iter().find(|row| row["segment"] == segment).expect("the segment");
+        let opponents = of["opponents"].as_array().expect("rows");
+        match opponents.iter().find(|one| one["opponent"] == row["opponent"]) {
+            Some(one) => assert_eq!(*one, row),
+            None => assert_eq!(row["duels"], 0, "a row without duels is not in the report"),
+        }
+        compared += 1;
+    }
+    assert_eq!(compared, 6, "three segments and two opponents: {lines}");
+}
+
+async fn only_answers_of_complete_cohorts_count(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut spec = steady("search", &["a", "b"]);
+    spec["answer_window_seconds"] = json!(60);
+    server.create(&spec).await;
+    for _ in 0..4 {
+        answer(&server, [Some("phone"), None], "a").await;
+    }
+    let report = server.get(PATH).await.json(200);
+    assert_eq!((&report["waiting"], &report["segments"]), (&json!(4), &json!([])), "{report}");
+    let page = server.get("/experiments/search/segments").await.text();
+    assert!(page.contains("Answers that do not count yet: 4."), "{page}");
+}
+
+async fn an_experiment_without_segments_has_one_row(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    let empty = server.get(PATH).await.json(200);
+    assert_eq!((&empty["segments_total"], &empty["segments"]), (&json!(0), &json!([])));
+    answer(&server, [None, None], "a").await;
+    let report = server.get(PATH).await.json(200);
+    assert_eq!(report["segments"].as_array().expect("rows").len(), 1);
+    assert_eq!(report["segments"][0]["segment"], Value::Null);
+    let page = server.get("/experiments/search/segments?ranker=nobody").await.text();
+    assert!(page.contains("No counted answer has a segment."), "{page}");
+}
+
+async fn an_invalid_request_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    for query in ["ranker=nobody", "rankers=a"] {
+        let answer = server.get(&format!("{PATH}?{query}")).await;
+        answer.problem(ProblemKind::InvalidRequest);
+    }
+    let missing = server.get("/v1/experiments/none/segments").await;
+    missing.problem(ProblemKind::ExperimentNotFound);
+    assert_eq!(server.get("/experiments/none/segments").await.status, 404);
+}
