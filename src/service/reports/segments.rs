@@ -224,11 +224,43 @@ impl<'a> SegmentResults<'a> {
 
     /// The results in one segment against each other active ranker.
     pub fn of(&self, segment: Option<Segment>) -> impl Iterator<Item = OpponentRow> {
+        let opponents = self.active.iter().copied().filter(|&other| other != self.ranker);
+        let counts = opponents
+            .map(move |other| (other, self.segments.of(segment, self.ranker as u16, other as u16)));
+        self.rows(segment, counts)
+    }
+
+    /// The rows of [`Self::of`] with duels.
+    fn with_duels(&self, segment: Option<Segment>) -> impl Iterator<Item = OpponentRow> {
+        self.rows(segment, self.pairs_with_duels(segment).into_iter())
+    }
+
+    /// The active opponents with duels in one segment, and the counts of the ranker. Takes time for
+    /// the pairs of the segment only: there can be many rankers and many segments.
+    fn pairs_with_duels(&self, segment: Option<Segment>) -> Vec<(usize, PairCounts)> {
+        let ranker = self.ranker as u16;
+        let range = (segment, 0, 0)..=(segment, u16::MAX, u16::MAX);
+        let pairs = self.segments.counts.range(range);
+        let mut pairs: Vec<_> = pairs
+            .filter_map(|(&(_, first, second), &counts)| match ranker {
+                _ if ranker == first => Some((usize::from(second), counts)),
+                _ if ranker == second => Some((usize::from(first), counts.reversed())),
+                _ => None,
+            })
+            .filter(|(opponent, _)| self.active.contains(opponent))
+            .collect();
+        pairs.sort_by_key(|&(opponent, _)| opponent);
+        pairs
+    }
+
+    fn rows(
+        &self,
+        segment: Option<Segment>,
+        counts: impl Iterator<Item = (usize, PairCounts)>,
+    ) -> impl Iterator<Item = OpponentRow> {
         let number = self.segments.numbers.get(&segment).copied().unwrap_or(1);
         let intervals = intervals_of(self.spec, number);
-        self.opponents().map(move |opponent| {
-            let PairCounts { wins, losses, ties } =
-                self.segments.of(segment, self.ranker as u16, opponent as u16);
+        counts.map(move |(opponent, PairCounts { wins, losses, ties })| {
             let pair = intervals.of(self.ranker, opponent);
             let (low, high) = pair.interval(wins as f64, losses as f64);
             let decided = wins + losses;
@@ -245,14 +277,10 @@ impl<'a> SegmentResults<'a> {
         })
     }
 
-    fn opponents(&self) -> impl Iterator<Item = usize> {
-        self.active.iter().copied().filter(|&other| other != self.ranker)
-    }
-
     /// Duels of the ranker with active opponents in one segment.
     fn duels(&self, segment: Option<Segment>) -> u64 {
-        let counts = |other| self.segments.of(segment, self.ranker as u16, other as u16);
-        self.opponents().map(counts).map(|pair| pair.wins + pair.losses + pair.ties).sum()
+        let pairs = self.pairs_with_duels(segment);
+        pairs.iter().map(|(_, pair)| pair.wins + pair.losses + pair.ties).sum()
     }
 
     fn report(&self, experiment: String, position: u64) -> SegmentsReport {
@@ -260,7 +288,7 @@ impl<'a> SegmentResults<'a> {
         names.sort_by(|(a_duels, a), (b_duels, b)| b_duels.cmp(a_duels).then(a.cmp(b)));
         let (mut segments, mut rows) = (Vec::new(), 0);
         for (duels, segment) in names {
-            let opponents: Vec<_> = self.of(segment).filter(|row| row.duels > 0).collect();
+            let opponents: Vec<_> = self.with_duels(segment).collect();
             rows += opponents.len().max(1);
             if rows > ROWS_MAX {
                 break;
