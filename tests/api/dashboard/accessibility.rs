@@ -212,6 +212,7 @@ async fn axe_finds_nothing_on_any_page() {
     walk.create("shop").await;
     walk.open("/", "tbody").await;
     walk.open("/experiments/shop", "a.button").await;
+    walk.open("/experiments/shop/segments", "h1").await;
     walk.switch("shop", "pause").await;
     walk.switch("shop", "resume").await;
     walk.change("shop", "enlist", "ranker", "", "learned").await;
