@@ -35,6 +35,9 @@ pub(crate) fn page(report: &SegmentsReport, ids: &[String]) -> Markup {
 }
 
 fn results(report: &SegmentsReport) -> Markup {
+    if report.segments.is_empty() {
+        return html! { p { "No answer counts yet." } };
+    }
     if report.segments.iter().all(|row| row.segment.is_none()) {
         return html! {
             p {
