@@ -130,8 +130,16 @@ async fn one(
         Ok(loaded) => render(&state, loaded, chosen, visitor).await,
         Err(error) => Err(error),
     };
+    respond(rendered, &headers, visitor)
+}
+
+fn respond(
+    rendered: Result<TaggedPage, ServiceError>,
+    headers: &HeaderMap,
+    visitor: Visitor,
+) -> Response {
     match rendered {
-        Ok(page) => page.respond(&headers),
+        Ok(page) => page.respond(headers),
         Err(error) => problem_page(&error.into(), visitor),
     }
 }
@@ -166,10 +174,7 @@ async fn by_segment(
         Ok(loaded) => render_segments(&state, loaded, chosen, visitor).await,
         Err(error) => Err(error),
     };
-    match rendered {
-        Ok(page) => page.respond(&headers),
-        Err(error) => problem_page(&error.into(), visitor),
-    }
+    respond(rendered, &headers, visitor)
 }
 
 async fn render_segments(

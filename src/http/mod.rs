@@ -31,6 +31,7 @@ mod pages;
 mod peer;
 pub mod problem;
 mod proxies;
+mod queried_ranker;
 mod rates;
 mod readiness;
 mod request_body;

@@ -10,8 +10,9 @@ use utoipa_axum::routes;
 use super::etag::{tagged, unchanged};
 use super::extract::{PathOf, QueryOf};
 use super::operation::Access;
+use super::problem::ApiResult;
 use super::problem::ProblemKind::{CannotReplay, ExperimentNotFound};
-use super::problem::{ApiResult, Problem};
+use super::queried_ranker::queried_ranker;
 use super::routes::Routes;
 use super::state::AppState;
 use crate::access::Scope;
@@ -55,13 +56,8 @@ async fn segments(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    let ranker = query.ranker.map(|id| {
-        loaded.spec.ranker_index(&id).ok_or_else(|| {
-            let detail = format!("`ranker` is {id:?}, and the experiment has no such ranker");
-            Problem::invalid(&detail).query("ranker", detail)
-        })
-    });
-    let report = state.service.segments(&loaded, ranker.transpose()?).await?;
+    let ranker = queried_ranker(&loaded.spec, query.ranker.as_deref())?;
+    let report = state.service.segments(&loaded, ranker).await?;
     let index = loaded.spec.ranker_index(&report.ranker).unwrap_or_default();
     let tag = format!("{}-{index}", report.position);
     if let Some(unchanged) = unchanged(&headers, &tag) {

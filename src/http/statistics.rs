@@ -10,7 +10,8 @@ use utoipa_axum::routes;
 use super::etag::{tagged, unchanged};
 use super::extract::{PathOf, QueryOf};
 use super::operation::Access;
-use super::problem::{ApiResult, Problem, ProblemKind};
+use super::problem::{ApiResult, ProblemKind};
+use super::queried_ranker::queried_ranker;
 use super::routes::Routes;
 use super::state::AppState;
 use crate::access::Scope;
@@ -54,13 +55,7 @@ async fn statistics(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    let ranker = query.ranker.map(|id| {
-        loaded.spec.ranker_index(&id).ok_or_else(|| {
-            let detail = format!("`ranker` is {id:?}, and the experiment has no such ranker");
-            Problem::invalid(&detail).query("ranker", detail)
-        })
-    });
-    let ranker = ranker.transpose()?;
+    let ranker = queried_ranker(&loaded.spec, query.ranker.as_deref())?;
     let tag = |position: u64| match ranker {
         Some(ranker) => format!("{position}-{ranker}"),
         None => position.to_string(),

@@ -94,10 +94,14 @@ impl Service {
             (fold.position(), named.unwrap_or_else(|| leader(&fold)))
         };
         refuse_long_log(&record, head)?;
-        // The semaphore is never closed.
-        let _turn = self.replays.acquire().await;
         let reports = loaded.extensions().get::<SingleFlight<(u64, usize), SegmentsReport>>();
         let good_enough = move |key: &(u64, usize)| *key == (head, ranker);
+        if let Some(known) = reports.known(good_enough) {
+            return Ok(known);
+        }
+        // The semaphore is never closed.
+        let _turn = self.replays.acquire().await;
+        // another caller may have asked for the same meanwhile
         if let Some(known) = reports.known(good_enough) {
             return Ok(known);
         }
