@@ -83,9 +83,49 @@ impl LeadEvidence {
     /// `ln E` after so many wins and losses, which may be halves. The same on every machine.
     pub fn ln(&self, wins: f64, losses: f64) -> f64 {
         let exponent = |term: &Term| term.weight + wins * term.win + losses * term.loss;
-        let largest = self.terms.iter().map(exponent).fold(f64::NEG_INFINITY, f64::max);
-        let relative = self.terms.iter().map(|term| exponent(term) - largest);
-        let sum: f64 = relative.filter(|&rest| rest > NEGLIGIBLE).map(libm::exp).sum();
-        largest + libm::log(sum)
+        ln_sum(self.terms.iter().map(exponent))
     }
+}
+
+/// The evidence from answers that decide only a part of a page, one after the other.
+///
+/// A win with the weight `v` has the factor `1 + v (p_g / b - 1)`, and a loss `1 + v ((1 - p_g) /
+/// (1 - b) - 1)`. That is the mean of an answer's factor if a coin decides whether the answer counts
+/// at all, with the probability `v`. So the null hypothesis is the same as with the coin, and the
+/// evidence grows at least as fast: the logarithm of a mean is not below the mean of the logarithm.
+/// With weights of 1 it is [`LeadEvidence::ln`].
+#[derive(Debug, Clone)]
+pub struct WeightedEvidence<'a> {
+    terms: &'a [Term],
+    /// Logarithm of each term.
+    exponents: Vec<f64>,
+}
+
+impl<'a> WeightedEvidence<'a> {
+    /// Before the first answer.
+    pub fn new(mixture: &'a LeadEvidence) -> Self {
+        let exponents = mixture.terms.iter().map(|term| term.weight).collect();
+        Self { terms: &mixture.terms, exponents }
+    }
+
+    /// An answer of this weight, in [0, 1].
+    pub fn count(&mut self, is_win: bool, weight: f64) {
+        for (exponent, term) in self.exponents.iter_mut().zip(self.terms) {
+            let factor = libm::expm1(if is_win { term.win } else { term.loss });
+            *exponent += libm::log1p(weight * factor);
+        }
+    }
+
+    /// `ln E` now.
+    pub fn ln(&self) -> f64 {
+        ln_sum(self.exponents.iter().copied())
+    }
+}
+
+/// The logarithm of a sum, from the logarithms of its terms.
+fn ln_sum(exponents: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = exponents.clone().fold(f64::NEG_INFINITY, f64::max);
+    let relative = exponents.map(|exponent| exponent - largest);
+    let sum: f64 = relative.filter(|&rest| rest > NEGLIGIBLE).map(libm::exp).sum();
+    largest + libm::log(sum)
 }

@@ -22,3 +22,4 @@ mod preference;
 mod reference;
 mod regret_bounds;
 mod verdict;
+mod weighted_evidence;

@@ -4,7 +4,8 @@
 //! An *experiment* compares one pair of rankers, page by page, until the evidence for one of them
 //! suffices: the stopping rule of the service for two rankers. It is run twice on the same pages.
 //! One run counts the outcomes that are wins, as a policy does that skips ties. The other run
-//! counts the exact shares of the pages, without the coins that make them outcomes.
+//! counts the exact shares of the pages, without the coins that make them outcomes: a page is a win
+//! of the side with the larger share, with the probability of an outcome as its weight.
 
 use rand::{RngExt, SeedableRng};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -14,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::letor::DataSet;
 use crate::simulate::Progress;
 use dueling_bandits::PolicyRng;
-use dueling_bandits::evidence::lead::LeadEvidence;
+use dueling_bandits::evidence::lead::{LeadEvidence, WeightedEvidence};
 use interleaving::click_models::ClickModel;
 use interleaving::{
     Click, CreditSheet, FastCoins, Lists, Method, Outcome, Plans, Share, Spec, credit, draft,
@@ -126,26 +127,29 @@ pub fn experiment(
     Some(verdicts)
 }
 
-/// The wins of both sides, until one of them is certified.
+/// The evidence for both sides, until one of them is certified.
 struct Race<'a> {
-    evidence: &'a LeadEvidence,
     threshold: f64,
-    first: f64,
-    second: f64,
+    first: WeightedEvidence<'a>,
+    second: WeightedEvidence<'a>,
     ended: Option<(bool, u64)>,
 }
 
-impl Race<'_> {
-    fn count(&mut self, first: f64, second: f64, page: u64) {
+impl<'a> Race<'a> {
+    fn new(evidence: &'a LeadEvidence, error: f64) -> Self {
+        let side = || WeightedEvidence::new(evidence);
+        Self { threshold: -libm::log(error), first: side(), second: side(), ended: None }
+    }
+
+    fn count(&mut self, first_won: bool, weight: f64, page: u64) {
         if self.ended.is_some() {
             return;
         }
-        self.first += first;
-        self.second += second;
-        let is_first = self.first > self.second;
-        let (more, less) = (self.first.max(self.second), self.first.min(self.second));
-        if self.evidence.ln(more, less) >= self.threshold {
-            self.ended = Some((is_first, page));
+        self.first.count(first_won, weight);
+        self.second.count(!first_won, weight);
+        let winner = if first_won { &self.first } else { &self.second };
+        if winner.ln() >= self.threshold {
+            self.ended = Some((first_won, page));
         }
     }
 }
@@ -167,13 +171,7 @@ fn run(
     };
     let features = [data.features[first], data.features[second]];
     let mut rng = PolicyRng::from_seed(seed(parameters.seed, features, number));
-    let race = || Race {
-        evidence,
-        threshold: -libm::log(parameters.error),
-        first: 0.0,
-        second: 0.0,
-        ended: None,
-    };
+    let race = || Race::new(evidence, parameters.error);
     let (mut by_outcomes, mut by_shares) = (race(), race());
     let (mut left, mut right, mut positions) = (Vec::new(), Vec::new(), Vec::new());
     for page in 1..=parameters.most_pages {
@@ -189,12 +187,13 @@ fn run(
         // A click model only clicks positions that are shown, so this never fails.
         let Ok(earned) = credit(spec, &sheet, &clicks, &mut FastCoins(&mut rng)) else { continue };
         match earned.outcome {
-            Outcome::Left => by_outcomes.count(1.0, 0.0, page),
-            Outcome::Right => by_outcomes.count(0.0, 1.0, page),
+            Outcome::Left => by_outcomes.count(true, 1.0, page),
+            Outcome::Right => by_outcomes.count(false, 1.0, page),
             Outcome::Tie | Outcome::None => {}
         }
         if earned.share != Share::EVEN {
-            by_shares.count(earned.share.value(), earned.share.mirrored().value(), page);
+            let score = 2.0 * earned.share.value() - 1.0;
+            by_shares.count(score > 0.0, score.abs(), page);
         }
         if by_outcomes.ended.is_some() && by_shares.ended.is_some() {
             break;
