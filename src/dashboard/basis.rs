@@ -13,6 +13,9 @@ pub(super) fn section(basis: &VerdictBasis, winner: Option<&String>) -> Markup {
             summary { "What the verdict rests on" }
             p {
                 "It counts " (answers(basis.answers)) "."
+                @if basis.by_score > 0 {
+                    " Of these, " (number(basis.by_score)) " count by the score of their page."
+                }
                 @if basis.waiting > 0 {
                     " " (number(basis.waiting)) " more count once no answer of the duels issued before "
                     "them can come any more: at most " (window(basis.answer_window_seconds))

@@ -35,6 +35,7 @@ mod process;
 mod rankers;
 mod readers;
 mod scopes;
+mod scores;
 mod segments;
 mod shell;
 mod smuggling;

@@ -169,7 +169,8 @@ fn clicks(selection: Selection, duel: Nonce, method: usize, slots: u16, on: &[In
     })))
 }
 
-const METHODS: [&str; 4] = ["team-draft", "probabilistic:verdict=drawn", "balanced", "optimized"];
+const METHODS: [&str; 4] =
+    ["team-draft", "probabilistic:verdict=drawn", "probabilistic", "optimized"];
 
 fn scripts() -> impl Strategy<Value = Vec<Step>> {
     vec(steps(), 0..120)

@@ -3,6 +3,7 @@
 //!
 //! A [`Policy`](crate::Policy) returns `Some` for each capability that it has.
 
+use crate::evidence::scores::Score;
 use crate::{Duel, Observation, Outcome, RosterError};
 
 /// A policy that commits to batches of comparisons and adapts only between them. Reached by
@@ -62,11 +63,14 @@ pub trait DeferredUpdates {
 /// A caller that counts every answer at once needs none of it: the policy then finds the same
 /// verdict by itself.
 pub trait VerdictPlanning {
+    /// The answer that is observed next counts for the verdict by this score.
+    fn score(&mut self, duel: Duel, score: Score);
+
     /// An answer that was observed does not count for the verdict, or is not expected to.
-    fn leave_out(&mut self, duel: Duel, outcome: Outcome);
+    fn leave_out(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>);
 
     /// An answer that was left out is expected to count after all.
-    fn count_again(&mut self, duel: Duel, outcome: Outcome);
+    fn count_again(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>);
 
     /// What counts so far gives no verdict. A policy that has found one looks again, and goes on if
     /// its counts do not give it any more. Returns whether it still has a verdict.

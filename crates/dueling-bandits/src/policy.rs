@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use crate::evidence::scores::Score;
 #[cfg(feature = "serde")]
 use crate::saved_state::SaveLater;
 use crate::{
@@ -128,17 +129,24 @@ impl dyn Policy + '_ {
         }
     }
 
-    /// [`VerdictPlanning::leave_out`], where the policy plans for a verdict.
-    pub fn leave_out(&mut self, duel: Duel, outcome: Outcome) {
+    /// [`VerdictPlanning::score`], where the policy plans for a verdict.
+    pub fn score(&mut self, duel: Duel, score: Score) {
         if let Some(planning) = self.verdict_planning() {
-            planning.leave_out(duel, outcome);
+            planning.score(duel, score);
+        }
+    }
+
+    /// [`VerdictPlanning::leave_out`], where the policy plans for a verdict.
+    pub fn leave_out(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>) {
+        if let Some(planning) = self.verdict_planning() {
+            planning.leave_out(duel, outcome, score);
         }
     }
 
     /// [`VerdictPlanning::count_again`], where the policy plans for a verdict.
-    pub fn count_again(&mut self, duel: Duel, outcome: Outcome) {
+    pub fn count_again(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>) {
         if let Some(planning) = self.verdict_planning() {
-            planning.count_again(duel, outcome);
+            planning.count_again(duel, outcome, score);
         }
     }
 

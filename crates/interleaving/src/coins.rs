@@ -44,6 +44,13 @@ impl DuelCoins {
         generator.set_stream(1);
         Self(generator)
     }
+
+    /// The coins for whoever counts the duel's score, beside its outcome.
+    pub fn counting(seed: [u8; 32]) -> Self {
+        let mut generator = ChaCha12Rng::from_seed(seed);
+        generator.set_stream(2);
+        Self(generator)
+    }
 }
 
 impl Coins for DuelCoins {

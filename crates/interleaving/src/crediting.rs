@@ -61,6 +61,11 @@ pub fn credit(
     })
 }
 
+/// Whether the score of a page decides with which probability the page has a winner at all.
+pub fn decides_by_score(spec: &Spec) -> bool {
+    verdict(spec) == PosteriorVerdict::Score
+}
+
 /// How the credit of a method becomes an outcome.
 fn verdict(spec: &Spec) -> PosteriorVerdict {
     let of = |verdict| match verdict {

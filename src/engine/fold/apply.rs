@@ -9,9 +9,9 @@ use crate::engine::page_rules::MAX_METHOD_VERSIONS;
 use crate::engine::status::status_error;
 use crate::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
 use crate::store::{LogEntry, Nonce};
-use dueling_bandits::evidence::TimedAnswer;
+use dueling_bandits::evidence::{Score, TimedAnswer};
 use dueling_bandits::tally::MAX_STEPS;
-use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts};
+use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts, TieRule};
 
 /// A duel that an entry answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl Fold {
         let mut answered = None;
         match &entry.event {
             Event::Outcome(outcome) => {
-                answered = Some(self.apply_outcome(entry.nonce, outcome).map_err(refuse)?);
+                answered = Some(self.apply_outcome(entry.nonce, outcome, None).map_err(refuse)?);
                 // a reported outcome replaces the clicks
                 self.open_pages.take(entry.nonce);
             }
@@ -256,7 +256,10 @@ impl Fold {
         let method = self.method(page.method).ok_or("its method is unknown")?;
         let credit = page.credit(&method, self.seed, nonce)?;
         let outcome = page.answered(credit.outcome);
-        let answered = self.apply_outcome(nonce, &outcome)?;
+        // where ties count, the mean of an outcome is the score already
+        let skips_ties = self.ties == TieRule::Skip;
+        let score = page.score(&method, &credit, self.seed, nonce).filter(|_| skips_ties);
+        let answered = self.apply_outcome(nonce, &outcome, score)?;
         if outcome.first != outcome.second && !self.excluded.has(outcome.unit) {
             self.page_counts.record(page.method, &outcome, &page.sheet, &credit);
         }
@@ -264,7 +267,13 @@ impl Fold {
         Ok(answered)
     }
 
-    fn apply_outcome(&mut self, nonce: Nonce, outcome: &OutcomeEvent) -> Result<Answered, String> {
+    /// `score` is what the verdict counts, if that is not the outcome.
+    fn apply_outcome(
+        &mut self,
+        nonce: Nonce,
+        outcome: &OutcomeEvent,
+        score: Option<Score>,
+    ) -> Result<Answered, String> {
         self.check_ranker(outcome.first)?;
         self.check_ranker(outcome.second)?;
         check_issued(outcome.issued_at)?;
@@ -301,9 +310,12 @@ impl Fold {
             batch: if foreign { self.policy.batch() } else { outcome.batch },
             ticket: if foreign { 0 } else { outcome.ticket },
         };
+        if let Some(score) = score {
+            self.policy.score(duel, score);
+        }
         self.policy.observe_deferred(&observation);
         let (outcome, unit) = (observation.outcome, outcome.unit);
-        self.admit(&TimedAnswer { duel, outcome, issued_at, nonce, unit });
+        self.admit(&TimedAnswer { duel, outcome, score, issued_at, nonce, unit });
         Ok(answered)
     }
 

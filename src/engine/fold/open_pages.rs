@@ -12,7 +12,11 @@ use crate::events::{ClicksEvent, OutcomeEvent};
 use crate::store::Nonce;
 use crate::tokens::page_payload::{sheet_from_text, sheet_is_sound};
 use dueling_bandits::Answer;
-use interleaving::{self, Click, Credit, CreditSheet, DuelCoins, MAX_WEIGHT, Outcome, credit};
+use dueling_bandits::evidence::Score;
+use interleaving::{
+    self, Click, Coins, Credit, CreditSheet, DuelCoins, MAX_WEIGHT, Outcome, Share,
+};
+use interleaving::{credit, decides_by_score};
 
 /// Most clicked documents that count on one page. Searchers click on fewer, and the limit bounds
 /// the time that crediting takes.
@@ -153,6 +157,26 @@ impl ClickedPage {
             .collect();
         let mut coins = DuelCoins::crediting(crediting_seed(seed, nonce));
         credit(method, &self.sheet, &clicks, &mut coins).map_err(|error| error.to_string())
+    }
+
+    /// What the verdict counts of this credit in place of its outcome; `None` if it counts the
+    /// outcome.
+    pub fn score(
+        &self,
+        method: &interleaving::Spec,
+        credit: &Credit,
+        seed: u64,
+        nonce: Nonce,
+    ) -> Option<Score> {
+        if !decides_by_score(method) || credit.share == Share::EVEN {
+            return None;
+        }
+        let left = credit.share > Share::EVEN;
+        let weight = 2 * credit.share.numerator().abs_diff(Share::EVEN.numerator());
+        let is_drawn = matches!(credit.outcome, Outcome::Left | Outcome::Right);
+        let mut coins = DuelCoins::counting(crediting_seed(seed, nonce));
+        let happens = |numerator| coins.happens(numerator);
+        Some(Score::rounded(left == self.duel.first_left, weight, is_drawn, happens))
     }
 
     /// The duel, answered as the credit decided.

@@ -17,7 +17,8 @@ use crate::engine::fold::open_pages::{ClickedPage, OpenPages};
 use crate::engine::fold::page_counts::PageCounts;
 use crate::engine::page_rules::MAX_METHOD_VERSIONS;
 use crate::store::Nonce;
-use dueling_bandits::evidence::cohorts::Saved as SavedCohorts;
+use dueling_bandits::evidence::cohorts::{Saved as SavedCohorts, WaitingScores};
+use dueling_bandits::evidence::scores::ScoreCounts;
 use dueling_bandits::evidence::verdict::State as VerdictState;
 use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, VerdictTracker};
 use dueling_bandits::parameters::Setup;
@@ -61,6 +62,19 @@ struct SavedUnits {
 /// The segments of unsettled duels. They follow the excluded units where there are any.
 type Segments = BTreeMap<Nonce, Segment>;
 
+/// What the verdict counts by scores. It follows the segments where there are any.
+#[derive(Serialize, Deserialize, Default)]
+struct SavedScores {
+    counted: ScoreCounts,
+    waiting: WaitingScores,
+}
+
+impl SavedScores {
+    fn is_empty(&self) -> bool {
+        self.counted.is_empty() && self.waiting.is_empty()
+    }
+}
+
 /// The state of a [`Fold`], apart from it: making bytes of it takes long, and needs no lock.
 pub struct FoldCopy {
     /// Without the policy.
@@ -69,6 +83,7 @@ pub struct FoldCopy {
     units: SavedUnits,
     excluded: ExcludedUnits,
     segments: Segments,
+    scores: SavedScores,
 }
 
 impl Fold {
@@ -87,10 +102,16 @@ impl Fold {
             [] => Default::default(),
             rest => postcard::take_from_bytes(rest).ok()?,
         };
-        let segments: Segments = match rest {
-            [] => Segments::default(),
+        let (segments, rest): (Segments, _) = match rest {
+            [] => Default::default(),
+            rest => postcard::take_from_bytes(rest).ok()?,
+        };
+        let scores: SavedScores = match rest {
+            [] => SavedScores::default(),
             rest => postcard::from_bytes(rest).ok()?,
         };
+        let verdict = saved.verdict.with_scores(scores.counted);
+        let cohorts = units.cohorts.with_scores(scores.waiting)?;
         let (rankers, initial_rankers) = (saved.rankers, spec.initial_rankers());
         // the roster may have changed after it was saved
         let known = (initial_rankers..=spec.rankers.len()).contains(&rankers)
@@ -132,14 +153,14 @@ impl Fold {
         }
         (policy.tally().rankers() == rankers).then_some(())?;
         let (target, tally, active) = (spec.verdict_target(), policy.tally(), roster.active());
-        if !saved.verdict.is_sound(tally, &roster)
+        if !verdict.is_sound(tally, &roster)
             || !saved.race.is_sound(rankers)
-            || !units.cohorts.is_sound(rankers)
+            || !cohorts.is_sound(rankers)
             || !units.heavy.is_sound()
         {
             return None;
         }
-        let verdict = VerdictTracker::restore(target, saved.verdict, active.len());
+        let verdict = VerdictTracker::restore(target, verdict, active.len());
         Some(Self {
             position: saved.position,
             policy_text: saved.policy_text,
@@ -150,7 +171,7 @@ impl Fold {
             history: saved.history,
             verdict,
             heavy_units: units.heavy,
-            cohorts: Cohorts::restore(spec.answer_window_ms(), units.cohorts),
+            cohorts: Cohorts::restore(spec.answer_window_ms(), cohorts),
             race: saved.race,
             concluded_by_itself: saved.concluded_by_itself,
             recorded_at: saved.recorded_at,
@@ -215,6 +236,10 @@ impl Fold {
             units,
             excluded: self.excluded.clone(),
             segments: self.open_pages.segments(),
+            scores: SavedScores {
+                counted: self.verdict.state().scores().clone(),
+                waiting: self.cohorts.saved().scores(),
+            },
         }
     }
 }
@@ -222,11 +247,12 @@ impl Fold {
 impl FoldCopy {
     /// The state as bytes, as [`Fold::save`] makes them.
     pub fn into_bytes(self) -> Vec<u8> {
-        let Self { mut saved, policy, units, excluded, segments } = self;
+        let Self { mut saved, policy, units, excluded, segments, scores } = self;
         saved.policy = policy();
         let mut bytes = postcard::to_stdvec(&saved)
             .expect("numbers, strings and vectors of them always serialise");
-        let has_segments = !segments.is_empty();
+        let has_scores = !scores.is_empty();
+        let has_segments = has_scores || !segments.is_empty();
         let excludes = has_segments || excluded != ExcludedUnits::default();
         if excludes || units != SavedUnits::default() {
             bytes = postcard::to_extend(&units, bytes)
@@ -239,6 +265,9 @@ impl FoldCopy {
         if has_segments {
             bytes =
                 postcard::to_extend(&segments, bytes).expect("numbers and texts always serialise");
+        }
+        if has_scores {
+            bytes = postcard::to_extend(&scores, bytes).expect("numbers always serialise");
         }
         let digest = digest(&bytes);
         bytes.extend_from_slice(&digest);

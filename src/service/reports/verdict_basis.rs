@@ -23,6 +23,9 @@ const FEW: usize = 64;
 pub struct VerdictBasis {
     /// Number of answers that it counts.
     pub answers: u64,
+    /// How many of these count by the score of their page, in place of a winner: see `verdict:
+    /// score` of the interleaving methods.
+    pub by_score: u64,
     /// Number of answers that count once no answer of the duels issued before them can come any
     /// more.
     pub waiting: u64,
@@ -179,6 +182,7 @@ impl VerdictBasis {
         assumptions.push("The rankers do not change while the experiment runs.");
         Self {
             answers: fold.verdict().comparisons(),
+            by_score: fold.verdict().state().scores().answers(),
             waiting,
             complete_until: (is_in_cohorts && complete_until > 0).then(|| rfc3339(complete_until)),
             answer_window_seconds: cohorts.window_ms() / 1000,

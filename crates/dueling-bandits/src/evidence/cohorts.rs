@@ -18,8 +18,9 @@
 //! these calls; the order in which the answers of one cohort arrive changes nothing.
 //!
 //! Answers without a unit are counts by pair, and answers with a unit are kept one by one until
-//! their cohort is complete. Both are bounded: a cohort keeps the units whose hash is smallest, and
-//! the first few thousand pairs. What it leaves out does not depend on who won.
+//! their cohort is complete. Both are bounded: a cohort keeps the units and the pairs whose hashes
+//! are smallest, a few thousand of each. What it leaves out depends neither on who won nor on the
+//! order in which answers arrive.
 //!
 //! # What is expected to count
 //!
@@ -32,9 +33,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Duel;
-use crate::evidence::cohorts::cohort::{Cohort, MAP_BYTES, UnitAnswer, UnitPlace};
-use crate::evidence::cohorts::cohort::{code_of, outcome_of};
+use crate::evidence::cohorts::cohort::ScoresByPair;
+use crate::evidence::cohorts::cohort::{Cohort, Content, MAP_BYTES, UnitAnswer, UnitPlace};
 use crate::evidence::seen_units::{SeenUnits, mix};
 
 mod admission;
@@ -151,8 +151,8 @@ impl Cohorts {
     /// An answer arrived. One that decides nothing ([`Outcome::Void`](crate::Outcome::Void),
     /// [`Outcome::None`](crate::Outcome::None)) always counts, as a step without evidence.
     pub fn add(&mut self, answer: &TimedAnswer) -> Added {
-        let &TimedAnswer { duel, outcome, issued_at, nonce, unit } = answer;
-        let Some(code) = code_of(outcome) else { return Admission::Counted.into() };
+        let &TimedAnswer { duel, issued_at, unit, .. } = answer;
+        let Some(content) = Content::of(answer) else { return Admission::Counted.into() };
         if issued_at < self.saved.complete_until {
             return self.saved.left_out.add(Reason::Late).into();
         }
@@ -170,14 +170,21 @@ impl Cohorts {
         }
         let start = issued_at - issued_at.rem_euclid(self.width_ms());
         if let Some(unit) = unit {
-            return self.add_of_unit(start, UnitAnswer::new(unit, issued_at, nonce, duel, code));
+            return self.add_of_unit(start, UnitAnswer::new(unit, answer, content));
         }
         let cohort = self.saved.open.entry(start).or_default();
-        let Some(counts) = cohort.counts_of(duel) else {
+        let Some(displaced) = cohort.count(duel, content) else {
             return self.saved.left_out.add(Reason::Full).into();
         };
-        counts[usize::from(code)] = counts[usize::from(code)].saturating_add(1);
-        self.admitted(false, Admission::Waits).into()
+        let mut others = Vec::new();
+        for Completed { duel, outcome, score, count, .. } in displaced {
+            for _ in 0..count {
+                self.saved.left_out.add(Reason::Full);
+                self.saved.without_unit -= 1;
+                others.push(Change { duel, outcome, score, counts: false });
+            }
+        }
+        Added { admission: self.admitted(false, Admission::Waits), others }
     }
 
     /// An answer of a unit that was not counted yet arrived, of the cohort that begins at `start`.
@@ -260,15 +267,8 @@ impl Cohorts {
         ended.into_iter().map(|(start, cohort)| self.count(start, cohort)).collect()
     }
 
-    fn count(&mut self, start: i64, cohort: Cohort) -> Vec<Completed> {
-        let mut completed = Vec::new();
-        for ((first, second), counts) in cohort.pairs {
-            let duel = Duel::new(first.into(), second.into());
-            for (code, &count) in counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
-                let outcome = outcome_of(code as u8);
-                completed.push(Completed { duel, outcome, count, counts: true, expected: true });
-            }
-        }
+    fn count(&mut self, start: i64, mut cohort: Cohort) -> Vec<Completed> {
+        let mut completed = cohort.take_pairs();
         for (key, answer) in cohort.units {
             self.places.remove(&(key, start));
             let counts = self.saved.seen.insert(answer.unit);
@@ -279,6 +279,7 @@ impl Cohorts {
             completed.push(Completed {
                 duel: answer.duel(),
                 outcome: answer.outcome(),
+                score: answer.score(),
                 count: 1,
                 counts,
                 expected: answer.is_expected(),
@@ -303,12 +304,40 @@ impl Cohorts {
 }
 
 impl Saved {
+    /// The scores that wait, which are saved apart.
+    pub fn scores(&self) -> WaitingScores {
+        let scored = self.open.iter().filter(|(_, cohort)| !cohort.scores.is_empty());
+        WaitingScores(scored.map(|(&start, cohort)| (start, cohort.scores.clone())).collect())
+    }
+
+    /// This state with the scores that were saved apart; `None` if they are of other cohorts.
+    pub fn with_scores(mut self, scores: WaitingScores) -> Option<Self> {
+        for (start, scores) in scores.0 {
+            self.open.get_mut(&start)?.scores = scores;
+        }
+        Some(self)
+    }
+
     /// Whether decoded cohorts fit so many rankers.
     pub fn is_sound(&self, rankers: usize) -> bool {
         self.seen.is_sound() && self.open.values().all(|cohort| cohort.is_sound(rankers))
     }
 }
 
+/// The scores of answers without a unit that wait, by the start of their cohort: they are saved
+/// apart from [`Saved`].
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct WaitingScores(BTreeMap<i64, ScoresByPair>);
+
+impl WaitingScores {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 fn change(answer: &UnitAnswer, counts: bool) -> Change {
-    Change { duel: answer.duel(), outcome: answer.outcome(), counts }
+    let (outcome, score) = (answer.outcome(), answer.score());
+    Change { duel: answer.duel(), outcome, score, counts }
 }

@@ -21,8 +21,8 @@ pub struct Counting<'a> {
 }
 
 impl Counting<'_> {
-    /// The policy has observed an answer: count it now, later, or not at all. `counted` is called
-    /// with the number of comparisons that were added to what counts.
+    /// The policy has observed an answer, and its score: count it now, later, or not at all.
+    /// `counted` is called with the number of comparisons that were added to what counts.
     pub fn admit(
         &mut self,
         answer: &TimedAnswer,
@@ -31,19 +31,21 @@ impl Counting<'_> {
         let Added { admission, others } = self.cohorts.add(answer);
         if admission != Admission::Counted {
             self.tracker.leave_out(self.policy.tally(), answer.duel, answer.outcome);
+        } else if let Some(score) = answer.score {
+            self.tracker.score(answer.duel, score, 1);
         }
         match admission {
             Admission::Counted => self.tracker.observe(self.policy.tally(), self.active, 1),
             Admission::Waits => {}
             Admission::WaitsAsRepeat | Admission::LeftOut(_) => {
-                self.policy.leave_out(answer.duel, answer.outcome);
+                self.policy.leave_out(answer.duel, answer.outcome, answer.score);
             }
         }
         // the tracker leaves all of them out while they wait
-        for Change { duel, outcome, counts } in others {
+        for Change { duel, outcome, score, counts } in others {
             match counts {
-                true => self.policy.count_again(duel, outcome),
-                false => self.policy.leave_out(duel, outcome),
+                true => self.policy.count_again(duel, outcome, score),
+                false => self.policy.leave_out(duel, outcome, score),
             }
         }
         if self.active.len() <= FEW || self.is_check_due() {
@@ -63,12 +65,15 @@ impl Counting<'_> {
         }
         for cohort in completed {
             let mut comparisons = 0;
-            for Completed { duel, outcome, count, counts, expected } in cohort {
+            for Completed { duel, outcome, score, count, counts, expected } in cohort {
                 if counts {
                     self.tracker.count_again(duel, outcome, count);
+                    if let Some(score) = score {
+                        self.tracker.score(duel, score, count);
+                    }
                     comparisons += u64::from(count);
                 } else if expected {
-                    self.policy.leave_out(duel, outcome);
+                    self.policy.leave_out(duel, outcome, score);
                 }
             }
             if comparisons > 0 {

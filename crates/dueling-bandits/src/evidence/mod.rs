@@ -4,6 +4,7 @@
 //! - [`certificate`]: the stopping rule that certifies a Copeland winner at a price that does not
 //!   grow with the number of rankers. [`lead`] has its evidence, and [`verdict`] applies it to a run;
 //!   [`race`] keeps how the evidence grew, and [`plan`] has the cheapest way to complete it.
+//! - [`scores`]: answers that count by how much of a page decided.
 //! - [`counting`]: how answers come to count for the verdict.
 //! - [`cohorts`]: which answers the verdict counts, and when: one answer of each user, and only
 //!   answers of duels whose answers are complete.
@@ -44,6 +45,7 @@ pub mod posterior;
 pub mod race;
 pub mod regret_bounds;
 mod remembered;
+pub mod scores;
 mod seen_units;
 pub mod sequence;
 pub mod small_counts;
@@ -56,6 +58,7 @@ pub use heavy_units::{HeavyUnit, HeavyUnits};
 pub use history::History;
 pub use posterior::{Estimate, Posterior};
 pub use race::{Race, RacePoint};
+pub use scores::Score;
 pub use sequence::{Sequence, Sequences};
 pub use small_counts::SmallCounts;
 pub use verdict::{Standing, Target, Verdict, VerdictTracker};

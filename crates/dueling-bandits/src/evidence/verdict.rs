@@ -21,6 +21,7 @@
 use crate::evidence::certificate::{Blocking, CLEARLY, CopelandRule, PairEvidence};
 use crate::evidence::lead::LeadEvidence;
 use crate::evidence::remembered::Remembered;
+use crate::evidence::scores::{Score, ScoreCounts};
 use crate::{Duel, Outcome, Roster, Tally};
 
 /// Share of the error that is spent before the roster first changes.
@@ -103,6 +104,9 @@ pub struct State {
     /// Comparisons since the newest change that count.
     comparisons: u64,
     verdict: Option<Verdict>,
+    /// Scores of answers that count. Saved apart, since most experiments have none.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    scores: ScoreCounts,
 }
 
 impl VerdictTracker {
@@ -142,7 +146,8 @@ impl VerdictTracker {
 
     /// Estimated bytes in memory that grow with the number of pairs.
     pub fn bytes(&self) -> usize {
-        self.state.uncounted.as_ref().map_or(0, Tally::bytes) + self.remembered.bytes()
+        let uncounted = self.state.uncounted.as_ref().map_or(0, Tally::bytes);
+        uncounted + self.remembered.bytes() + self.state.scores.bytes()
     }
 
     /// What the verdict must achieve.
@@ -207,6 +212,18 @@ impl VerdictTracker {
         self.quiet_until = 0;
     }
 
+    /// The comparison that comes next counts by its score: `tally` has its outcome by then, and
+    /// [`VerdictTracker::observe`] is called. `count` comparisons, if there are several.
+    pub fn score(&mut self, duel: Duel, score: Score, count: u32) {
+        self.state.scores.add(duel, score, count);
+    }
+
+    /// A score that was added does not count, or not yet.
+    pub fn unscore(&mut self, duel: Duel, score: Score) {
+        self.state.scores.remove(duel, score);
+        self.quiet_until = 0;
+    }
+
     /// An answer of `tally` does not count, or not yet.
     pub fn leave_out(&mut self, tally: &Tally, duel: Duel, outcome: Outcome) {
         let uncounted = self.state.uncounted.get_or_insert_with(|| Tally::new(tally.rankers()));
@@ -232,7 +249,7 @@ impl VerdictTracker {
         self.state.uncounted.is_some()
     }
 
-    /// The wins of `tally` that count.
+    /// The wins of `tally` that count, by their outcomes.
     pub fn counted(&self, tally: &Tally) -> Tally {
         let mut counted = tally.clone();
         if let Some(uncounted) = &self.state.uncounted {
@@ -261,7 +278,9 @@ impl VerdictTracker {
 
     /// The evidence of the pairs of `active`, by their place in it.
     pub fn evidence<'a>(&'a self, tally: &'a Tally, active: &'a [usize]) -> PairEvidence<'a> {
-        PairEvidence::new(&self.mixture, tally, active).without(self.state.uncounted.as_ref())
+        PairEvidence::new(&self.mixture, tally, active)
+            .without(self.state.uncounted.as_ref())
+            .with_scores(&self.state.scores)
     }
 
     /// [`CopelandRule::ln_capital`](super::certificate::CopelandRule::ln_capital) of places.
@@ -310,8 +329,9 @@ impl VerdictTracker {
             return;
         }
         self.blocking.resize(active.len(), None);
-        let counts =
-            PairEvidence::new(&self.mixture, tally, active).without(self.state.uncounted.as_ref());
+        let counts = PairEvidence::new(&self.mixture, tally, active)
+            .without(self.state.uncounted.as_ref())
+            .with_scores(&self.state.scores);
         let known = match known {
             None if active.len() <= CHECKED_EACH => Some(self.remembered.all_of(&counts)),
             known => known,
@@ -374,6 +394,16 @@ fn outcomes_for(lacks: f64, ln_growth: f64) -> u64 {
 }
 
 impl State {
+    /// Scores of answers that count.
+    pub fn scores(&self) -> &ScoreCounts {
+        &self.scores
+    }
+
+    /// This state with these scores of answers that count.
+    pub fn with_scores(self, scores: ScoreCounts) -> Self {
+        Self { scores, ..self }
+    }
+
     /// Whether a decoded state fits `tally` and its roster.
     pub fn is_sound(&self, tally: &Tally, roster: &Roster) -> bool {
         let part_of_it = self.uncounted.as_ref().is_none_or(|uncounted| {
@@ -391,6 +421,12 @@ impl State {
             && self.comparisons <= tally.steps()
             && part_of_it
             && known
+            && self.scores.is_sound(tally.rankers(), |x, y| {
+                let uncounted =
+                    self.uncounted.as_ref().filter(|uncounted| x.max(y) < uncounted.rankers());
+                let uncounted = uncounted.map_or(0, |uncounted| uncounted.half_wins(x, y));
+                tally.half_wins(x, y).saturating_sub(uncounted)
+            })
     }
 }
 

@@ -5,7 +5,7 @@ mod expected;
 
 use dueling_bandits::evidence::cohorts::{Change, Reason};
 use dueling_bandits::evidence::{
-    Added, Admission, Cohorts, Counting, Target, TimedAnswer, VerdictTracker,
+    Added, Admission, Cohorts, Counting, Score, Target, TimedAnswer, VerdictTracker,
 };
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 const WINDOW: i64 = 3_600_000;
 
 fn answer(issued_at: i64, nonce: u128, unit: Option<u64>, outcome: Outcome) -> TimedAnswer {
-    TimedAnswer { duel: Duel::new(0, 1), outcome, issued_at, nonce, unit }
+    TimedAnswer { duel: Duel::new(0, 1), outcome, score: None, issued_at, nonce, unit }
 }
 
 /// First wins, second wins and halves that count, of each cohort.
@@ -63,11 +63,56 @@ fn of_a_unit_in_one_cohort_the_duel_that_was_issued_first_counts() {
     let mut cohorts = Cohorts::new(WINDOW);
     cohorts.add(&answer(500, 1, Some(7), Outcome::Second));
     let earlier = cohorts.add(&answer(100, 2, Some(7), Outcome::First));
-    let replaced = Change { duel: Duel::new(0, 1), outcome: Outcome::Second, counts: false };
+    let replaced =
+        Change { duel: Duel::new(0, 1), outcome: Outcome::Second, score: None, counts: false };
     assert_eq!(earlier, Added { admission: Admission::Waits, others: vec![replaced] });
     let later = cohorts.add(&answer(900, 3, Some(7), Outcome::Second));
     assert_eq!(later.admission, Admission::LeftOut(Reason::RepeatedUnit));
     assert_eq!(counted(&mut cohorts, WINDOW), [(1, 0, 0)]);
+}
+
+/// A cohort keeps a few thousand pairs of answers without a unit. If it kept those that arrive
+/// first, the answers of one side would count more often where they come sooner.
+#[test]
+fn what_a_full_cohort_leaves_out_does_not_depend_on_the_order_of_arrival() {
+    let rankers = 90;
+    let mut rng = StdRng::seed_from_u64(1);
+    let ordered = |first: usize| (0..rankers).filter(move |&j| j != first).map(move |j| (first, j));
+    let pairs = (0..rankers).flat_map(ordered);
+    let answers: Vec<(TimedAnswer, bool)> = pairs
+        .flat_map(|(first, second)| {
+            let duel = Duel::new(first, second);
+            [0, 1].map(|nth| {
+                let outcome = if rng.random_bool(0.5) { Outcome::First } else { Outcome::Second };
+                let score = (first % 3 == nth)
+                    .then(|| Score::rounded(outcome == Outcome::First, 1 << 23, true, |_| false));
+                let lower_won = (outcome == Outcome::First) == (first < second);
+                (TimedAnswer { duel, score, ..answer(10, 1, None, outcome) }, lower_won)
+            })
+        })
+        .collect();
+    let counted = |answers: &[(TimedAnswer, bool)]| {
+        let mut cohorts = Cohorts::new(WINDOW);
+        let (mut taken_back, mut refused) = (0, 0);
+        for (answer, _) in answers {
+            let Added { admission, others } = cohorts.add(answer);
+            refused += u64::from(admission == Admission::LeftOut(Reason::Full));
+            taken_back += others.len() as u64;
+            assert!(others.iter().all(|change| !change.counts));
+        }
+        assert_eq!(cohorts.left_out().full, refused + taken_back);
+        assert_eq!(cohorts.waiting(), answers.len() as u64 - refused - taken_back);
+        assert_eq!(cohorts.answers(), (0, cohorts.waiting()));
+        (cohorts.complete(WINDOW), taken_back)
+    };
+    let (as_issued, _) = counted(&answers);
+    let mut lower_sooner = answers.clone();
+    lower_sooner.sort_by_key(|&(_, lower_won)| !lower_won);
+    let (sooner, taken_back) = counted(&lower_sooner);
+    assert_eq!(sooner, as_issued);
+    assert!(taken_back > 1000, "{taken_back} lost their place");
+    let kept: u32 = sooner.iter().flatten().map(|row| row.count).sum();
+    assert!((7000..answers.len() as u32 - 5000).contains(&kept), "{kept}");
 }
 
 #[test]
@@ -259,7 +304,8 @@ fn page_of_verdict(
         policy.observe(&Observation { duel, outcome, batch: None, ticket });
         let unit = if rng.random_bool(returning) { 0 } else { page + 1 };
         let nonce = page.into();
-        let answer = TimedAnswer { duel, outcome, issued_at: 10, nonce, unit: Some(unit) };
+        let answer =
+            TimedAnswer { duel, outcome, score: None, issued_at: 10, nonce, unit: Some(unit) };
         let mut counting = Counting {
             tracker: &mut tracker,
             cohorts: &mut cohorts,

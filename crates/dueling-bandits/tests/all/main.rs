@@ -8,6 +8,7 @@
 //! - [`effect`]: the size of a certified difference, against the true one
 //! - [`evidence`]: posteriors, confidence sequences, forecasts
 //! - [`regret_bounds`]: the bounds of regret, against every way the open pairs can turn out
+//! - [`scores`]: answers that count by how much of a page decided
 //! - [`reference`]: the policies as their papers print them, to compare with
 
 mod certificate;
@@ -21,5 +22,5 @@ mod policies;
 mod preference;
 mod reference;
 mod regret_bounds;
+mod scores;
 mod verdict;
-mod weighted_evidence;

@@ -1,7 +1,7 @@
 //! The verdict of a run, and the policy that works towards one.
 
 use dueling_bandits::evidence::plan::{Awaited, Outlooks, Plan};
-use dueling_bandits::evidence::{Race, Target, VerdictTracker};
+use dueling_bandits::evidence::{Race, Score, Target, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{
@@ -130,6 +130,12 @@ fn checks_that_are_left_out_would_have_found_nothing() {
                 _ => Outcome::Second,
             };
             let duel = Duel::new(first, second);
+            // some count by a score; a coin says whether the policy observes a winner
+            let score = (outcome != Outcome::Half && seed.is_multiple_of(4)).then(|| {
+                let (is_first, is_drawn) = (outcome == Outcome::First, rng.random_bool(0.5));
+                Score::rounded(is_first, rng.random_range(0..Score::ONE), is_drawn, |n| n % 2 == 0)
+            });
+            let outcome = score.map_or(outcome, Score::outcome);
             tally.record(duel, outcome);
             let of_state = |tracker: &mut VerdictTracker, counted: u64| {
                 *tracker = VerdictTracker::restore(target, tracker.state().clone(), active.len());
@@ -138,15 +144,23 @@ fn checks_that_are_left_out_would_have_found_nothing() {
             if at < waiting {
                 tracker.leave_out(&tally, duel, outcome);
                 checked_each.leave_out(&tally, duel, outcome);
-                waited.push((duel, outcome));
+                waited.push((duel, outcome, score));
             } else {
+                if let Some(score) = score {
+                    tracker.score(duel, score, 1);
+                    checked_each.score(duel, score, 1);
+                }
                 tracker.observe(&tally, &active, 1);
                 of_state(&mut checked_each, 1);
             }
             if at == 100 && !waited.is_empty() {
-                for &(duel, outcome) in &waited {
-                    tracker.count_again(duel, outcome, 1);
-                    checked_each.count_again(duel, outcome, 1);
+                for &(duel, outcome, score) in &waited {
+                    for tracker in [&mut tracker, &mut checked_each] {
+                        tracker.count_again(duel, outcome, 1);
+                        if let Some(score) = score {
+                            tracker.score(duel, score, 1);
+                        }
+                    }
                 }
                 later += 1;
                 tracker.observe(&tally, &active, waited.len() as u64);

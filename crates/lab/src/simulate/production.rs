@@ -260,6 +260,7 @@ impl Run {
         let answer = TimedAnswer {
             duel,
             outcome,
+            score: None,
             issued_at: arrival.issued_at,
             nonce: arrival.number.into(),
             unit: self.names_units.then_some(arrival.unit),

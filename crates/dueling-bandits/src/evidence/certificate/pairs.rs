@@ -2,6 +2,7 @@
 
 use crate::Tally;
 use crate::evidence::lead::LeadEvidence;
+use crate::evidence::scores::{Levels, ScoreCounts};
 
 /// The evidence of the pairs of a tally, computed when it is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -10,6 +11,8 @@ pub struct PairEvidence<'a> {
     tally: &'a Tally,
     /// Wins of `tally` that do not count.
     uncounted: Option<&'a Tally>,
+    /// Those of the wins that count which count by a score; `None` if there are none.
+    scores: Option<&'a ScoreCounts>,
     rankers: &'a [usize],
     /// `ln E(x≻y)` by `x * K + y`, in place of that of the counts.
     known: Option<&'a [f64]>,
@@ -18,12 +21,17 @@ pub struct PairEvidence<'a> {
 impl<'a> PairEvidence<'a> {
     /// The pairs among `rankers`. In the rule and here, ranker `x` is `rankers[x]` of the tally.
     pub fn new(mixture: &'a LeadEvidence, tally: &'a Tally, rankers: &'a [usize]) -> Self {
-        Self { mixture, tally, uncounted: None, rankers, known: None }
+        Self { mixture, tally, uncounted: None, scores: None, rankers, known: None }
     }
 
     /// Without the wins in `uncounted`, which are a part of the tally.
     pub fn without(self, uncounted: Option<&'a Tally>) -> Self {
         Self { uncounted, ..self }
+    }
+
+    /// With scores in place of the wins that were drawn from them.
+    pub fn with_scores(self, scores: &'a ScoreCounts) -> Self {
+        Self { scores: (!scores.is_empty()).then_some(scores), ..self }
     }
 
     /// With `ln E(x≻y)` at `x * K + y` of `known` in place of that of the counts.
@@ -39,9 +47,14 @@ impl<'a> PairEvidence<'a> {
         self.rankers.len()
     }
 
-    /// Wins of `x` over `y` that count.
+    /// Wins of `x` over `y` that count; one that counts by its score counts its weight.
     pub fn wins(&self, x: usize, y: usize) -> f64 {
         let (x, y) = (self.rankers[x], self.rankers[y]);
+        self.outcomes(x, y) + self.scores.map_or(0.0, |scores| scores.added_wins(x, y))
+    }
+
+    /// Wins of ranker `x` over `y` that count, by outcomes.
+    fn outcomes(&self, x: usize, y: usize) -> f64 {
         let uncounted = self.uncounted.filter(|uncounted| x.max(y) < uncounted.rankers());
         self.tally.wins(x, y) - uncounted.map_or(0.0, |uncounted| uncounted.wins(x, y))
     }
@@ -51,9 +64,23 @@ impl<'a> PairEvidence<'a> {
         if let Some(known) = self.known {
             return known[x * self.rankers() + y];
         }
+        if let Some(ln) = self.scores.and_then(|scores| self.ln_with_scores(scores, x, y)) {
+            return ln;
+        }
         let (wins, losses) = (self.wins(x, y), self.wins(y, x));
         // with many rankers most pairs have not met
         if wins + losses > 0.0 { self.mixture.ln(wins, losses) } else { 0.0 }
+    }
+
+    /// `None` if no answer of the pair counts by its score.
+    fn ln_with_scores(&self, scores: &ScoreCounts, x: usize, y: usize) -> Option<f64> {
+        let (x, y) = (self.rankers[x], self.rankers[y]);
+        let (won, lost) = (scores.levels(x, y), scores.levels(y, x));
+        won.or(lost)?;
+        let whole = |x, y| self.outcomes(x, y) - f64::from(scores.drawn(x, y));
+        let none = Levels::default();
+        let (won, lost) = (won.unwrap_or(&none), lost.unwrap_or(&none));
+        Some(self.mixture.ln_with_scores(whole(x, y), whole(y, x), won, lost))
     }
 
     /// For each ranker, the number of rankers against which it won a larger share than `null`.

@@ -1,5 +1,6 @@
 //! What the cohorts are told of an answer, and what they say of it.
 
+use crate::evidence::scores::Score;
 use crate::{Duel, Outcome};
 
 /// An answer with what decides whether it counts.
@@ -9,6 +10,8 @@ pub struct TimedAnswer {
     pub duel: Duel,
     /// Its outcome.
     pub outcome: Outcome,
+    /// Its score, whose outcome it is, if it counts by a score.
+    pub score: Option<Score>,
     /// Milliseconds at which the duel was issued.
     pub issued_at: i64,
     /// Distinguishes duels that were issued in the same millisecond.
@@ -36,7 +39,8 @@ pub enum Admission {
 pub struct Added {
     /// What becomes of the answer itself.
     pub admission: Admission,
-    /// The other answers that are expected to count from now on, or not any more: at most three.
+    /// The other answers that are expected to count from now on, or not any more: at most three, or
+    /// those of a pair that lost its place in a full cohort.
     pub others: Vec<Change>,
 }
 
@@ -53,6 +57,8 @@ pub struct Change {
     pub duel: Duel,
     /// Its outcome.
     pub outcome: Outcome,
+    /// Its score.
+    pub score: Option<Score>,
     /// Whether it is expected to count. Before, the contrary was expected.
     pub counts: bool,
 }
@@ -103,6 +109,8 @@ pub struct Completed {
     pub duel: Duel,
     /// Their outcome.
     pub outcome: Outcome,
+    /// Their score.
+    pub score: Option<Score>,
     /// How many they are.
     pub count: u32,
     /// Whether they count. Those of units that were counted meanwhile do not.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::evidence::cohorts::admission::Reason;
+use crate::evidence::cohorts::admission::{Completed, Reason, TimedAnswer};
+use crate::evidence::scores::{CODES, Score};
 use crate::evidence::seen_units::mix;
 use crate::{Duel, Outcome};
 
@@ -13,6 +14,8 @@ const PAIRS_MAX: usize = 4096;
 pub(super) const MAP_BYTES: usize = 16;
 /// Number of codes of outcomes.
 const OUTCOMES: u8 = 3;
+/// Codes of scores follow those of outcomes.
+const SCORES_FROM: u8 = 2 * OUTCOMES;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -21,7 +24,14 @@ pub(super) struct Cohort {
     pub(super) pairs: BTreeMap<(u16, u16), [u32; 3]>,
     /// Answers by the mixed hash of their unit.
     pub(super) units: BTreeMap<u64, UnitAnswer>,
+    /// Answers without a unit that count by their score. Saved apart, since most experiments have
+    /// none.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(super) scores: ScoresByPair,
 }
+
+/// Numbers of answers, by ordered pair and by the code of their score.
+pub(super) type ScoresByPair = BTreeMap<(u16, u16, u8), u32>;
 
 /// The answer of a unit that waits.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,15 +42,20 @@ pub(super) struct UnitAnswer {
     nonce: u128,
     first: u16,
     second: u16,
-    /// 0: first, 1: second, 2: half. 3 more if the answer is expected not to count. Both are in
-    /// one byte so that states from before answers were expected to count can be read.
+    /// 0: first, 1: second, 2: half. 3 more if the answer is expected not to count. An answer with
+    /// a score has 6, and twice the code of the score, and 1 more if it is expected not to count.
     code: u8,
 }
 
 impl UnitAnswer {
-    /// An answer with the code of its outcome. It is expected to count.
-    pub(super) fn new(unit: u64, issued_at: i64, nonce: u128, duel: Duel, code: u8) -> Self {
+    /// An answer that is expected to count.
+    pub(super) fn new(unit: u64, answer: &TimedAnswer, content: Content) -> Self {
+        let &TimedAnswer { duel, issued_at, nonce, .. } = answer;
         let (first, second) = (duel.first as u16, duel.second as u16);
+        let code = match content {
+            Content::Outcome(code) => code,
+            Content::Score(score) => SCORES_FROM + 2 * score.code(),
+        };
         Self { unit, issued_at, nonce, first, second, code }
     }
 
@@ -49,23 +64,38 @@ impl UnitAnswer {
     }
 
     pub(super) fn outcome(&self) -> Outcome {
-        outcome_of(self.code % OUTCOMES)
+        match self.score() {
+            Some(score) => score.outcome(),
+            None => outcome_of(self.code % OUTCOMES),
+        }
+    }
+
+    pub(super) fn score(&self) -> Option<Score> {
+        let code = self.code.checked_sub(SCORES_FROM)?;
+        Some(Score::of_code(code / 2))
     }
 
     /// Whether it is expected to count: no answer of its unit waits in an earlier cohort.
     pub(super) fn is_expected(&self) -> bool {
-        self.code < OUTCOMES
+        match self.code.checked_sub(SCORES_FROM) {
+            Some(code) => code % 2 == 0,
+            None => self.code < OUTCOMES,
+        }
     }
 
     pub(super) fn expect(&mut self, expected: bool) {
-        self.code = self.code % OUTCOMES + if expected { 0 } else { OUTCOMES };
+        let unexpected = u8::from(!expected);
+        self.code = match self.code.checked_sub(SCORES_FROM) {
+            Some(code) => SCORES_FROM + code / 2 * 2 + unexpected,
+            None => self.code % OUTCOMES + unexpected * OUTCOMES,
+        };
     }
 
     fn is_sound(&self, key: u64, rankers: usize) -> bool {
         key == mix(self.unit)
             && self.first != self.second
             && usize::from(self.first.max(self.second)) < rankers
-            && self.code < 2 * OUTCOMES
+            && self.code < SCORES_FROM + 2 * CODES
     }
 }
 
@@ -82,23 +112,68 @@ pub(super) enum UnitPlace {
 impl Cohort {
     pub(super) fn answers(&self) -> u64 {
         let anonymous = self.pairs.values().flatten().map(|&count| u64::from(count));
-        anonymous.sum::<u64>() + self.units.len() as u64
+        let scored = self.scores.values().map(|&count| u64::from(count));
+        anonymous.sum::<u64>() + scored.sum::<u64>() + self.units.len() as u64
     }
 
     pub(super) fn bytes(&self) -> usize {
         let pair = size_of::<((u16, u16), [u32; 3])>() + MAP_BYTES;
         let unit = size_of::<(u64, UnitAnswer)>() + MAP_BYTES;
-        size_of::<Self>() + MAP_BYTES + pair * self.pairs.len() + unit * self.units.len()
+        let score = size_of::<((u16, u16, u8), u32)>() + MAP_BYTES;
+        let maps = pair * self.pairs.len() + unit * self.units.len() + score * self.scores.len();
+        size_of::<Self>() + MAP_BYTES + maps
     }
 
-    /// The counts of a pair; `None` if the cohort is full and does not have it. A full cohort keeps
-    /// the pairs that came first: which pairs are selected does not depend on answers to come.
-    pub(super) fn counts_of(&mut self, duel: Duel) -> Option<&mut [u32; 3]> {
+    /// Count an answer without a unit. A full cohort keeps the pairs with the smallest hash, so
+    /// neither outcomes nor the order of arrival decide what it leaves out. Returns the answers of
+    /// the pair that lost its place; `None` if this pair has no place.
+    pub(super) fn count(&mut self, duel: Duel, content: Content) -> Option<Vec<Completed>> {
         let pair = (duel.first as u16, duel.second as u16);
+        let mut displaced = Vec::new();
         if self.pairs.len() >= PAIRS_MAX && !self.pairs.contains_key(&pair) {
-            return None;
+            let last = self.pairs.keys().copied().max_by_key(|&pair| hash_of(pair))?;
+            if hash_of(last) < hash_of(pair) {
+                return None;
+            }
+            displaced = self.take_pair(last);
         }
-        Some(self.pairs.entry(pair).or_default())
+        let outcomes = self.pairs.entry(pair).or_default();
+        let count = match content {
+            Content::Outcome(code) => outcomes.get_mut(usize::from(code))?,
+            Content::Score(score) => self.scores.entry((pair.0, pair.1, score.code())).or_default(),
+        };
+        *count = count.saturating_add(1);
+        Some(displaced)
+    }
+
+    /// The answers of a pair without a unit. They do not wait any more.
+    fn take_pair(&mut self, pair: (u16, u16)) -> Vec<Completed> {
+        let duel = Duel::new(pair.0.into(), pair.1.into());
+        let of_nobody = |outcome, score, count| Completed {
+            duel,
+            outcome,
+            score,
+            count,
+            counts: true,
+            expected: true,
+        };
+        let outcomes = self.pairs.remove(&pair).unwrap_or_default();
+        let codes = outcomes.iter().enumerate().filter(|&(_, &count)| count > 0);
+        let mut answers: Vec<Completed> =
+            codes.map(|(code, &count)| of_nobody(outcome_of(code as u8), None, count)).collect();
+        for code in 0..CODES {
+            if let Some(count) = self.scores.remove(&(pair.0, pair.1, code)) {
+                let score = Score::of_code(code);
+                answers.push(of_nobody(score.outcome(), Some(score), count));
+            }
+        }
+        answers
+    }
+
+    /// All answers without a unit, by pair. They do not wait any more.
+    pub(super) fn take_pairs(&mut self) -> Vec<Completed> {
+        let pairs: Vec<_> = self.pairs.keys().copied().collect();
+        pairs.into_iter().flat_map(|pair| self.take_pair(pair)).collect()
     }
 
     /// Keep the answer of a unit that was issued first, and the units with the smallest hash. An
@@ -127,20 +202,39 @@ impl Cohort {
         };
         self.pairs.keys().all(pair)
             && self.units.iter().all(|(&key, answer)| answer.is_sound(key, rankers))
+            && self.scores.iter().all(|(&(first, second, code), _)| {
+                self.pairs.contains_key(&(first, second)) && code < CODES
+            })
     }
 }
 
-/// The code of an outcome; `None` if it decides nothing.
-pub(super) fn code_of(outcome: Outcome) -> Option<u8> {
-    match outcome {
-        Outcome::First => Some(0),
-        Outcome::Second => Some(1),
-        Outcome::Half => Some(2),
-        Outcome::Void | Outcome::None => None,
+/// The order in which a full cohort keeps pairs.
+fn hash_of((first, second): (u16, u16)) -> u64 {
+    mix(u64::from(first) << 16 | u64::from(second))
+}
+
+/// What an answer counts by.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Content {
+    /// The code of an outcome that decides.
+    Outcome(u8),
+    Score(Score),
+}
+
+impl Content {
+    /// `None` if the answer decides nothing.
+    pub(super) fn of(answer: &TimedAnswer) -> Option<Self> {
+        match (answer.score, answer.outcome) {
+            (Some(score), _) => Some(Self::Score(score)),
+            (None, Outcome::First) => Some(Self::Outcome(0)),
+            (None, Outcome::Second) => Some(Self::Outcome(1)),
+            (None, Outcome::Half) => Some(Self::Outcome(2)),
+            (None, Outcome::Void | Outcome::None) => None,
+        }
     }
 }
 
-pub(super) fn outcome_of(code: u8) -> Outcome {
+fn outcome_of(code: u8) -> Outcome {
     match code {
         0 => Outcome::First,
         1 => Outcome::Second,

@@ -3,6 +3,7 @@
 mod choice;
 
 use crate::evidence::plan::{Outlooks, Plan};
+use crate::evidence::scores::Score;
 use crate::evidence::{Target, VerdictTracker};
 use crate::policies::bounds::Bounds;
 use crate::policies::double_thompson::{FirstCandidate, Sampler};
@@ -13,7 +14,7 @@ use crate::{
 #[cfg(feature = "serde")]
 use crate::{
     evidence::plan::SavedPlan,
-    evidence::verdict,
+    evidence::{scores::ScoreCounts, verdict},
     parameters::Setup,
     saved_state::{SaveLater, load_state, save_later},
 };
@@ -108,13 +109,17 @@ impl Deciding {
         urgency: f64,
     ) -> Option<Self> {
         (format == FORMAT).then_some(())?;
-        let saved: Saved = load_state(state)?;
+        // scores follow where there are any
+        let (saved, scores): (Saved, ScoreCounts) = match load_state(state) {
+            Some(saved) => (saved, ScoreCounts::default()),
+            None => load_state(state)?,
+        };
+        let verdict = saved.verdict.with_scores(scores);
         (saved.tally.rankers() >= setup.rankers).then_some(())?;
         let bounds = Bounds::from_parts(saved.tally, &saved.retired, alpha)?;
         let (tally, roster) = (bounds.tally(), bounds.roster());
-        (saved.verdict.is_sound(tally, roster) && saved.planned_at <= tally.steps())
-            .then_some(())?;
-        let tracker = VerdictTracker::restore(target, saved.verdict, roster.active().len());
+        (verdict.is_sound(tally, roster) && saved.planned_at <= tally.steps()).then_some(())?;
+        let tracker = VerdictTracker::restore(target, verdict, roster.active().len());
         let mut policy = Self::of(bounds, tracker, urgency);
         policy.plan = Plan::restore(&saved.plan, &policy.outlooks, policy.active())?;
         policy.planned_at = saved.planned_at;
@@ -313,14 +318,19 @@ impl Policy for Deciding {
     #[cfg(feature = "serde")]
     fn save_later(&self) -> SaveLater {
         let (tally, retired) = self.explorer.bounds().parts();
-        save_later(Saved {
+        let saved = Saved {
             tally: tally.clone(),
             retired,
             verdict: self.tracker.state().clone(),
             plan: self.plan.saved(),
             planned_at: self.planned_at,
             is_stale: self.is_stale,
-        })
+        };
+        let scores = self.tracker.state().scores();
+        match scores.is_empty() {
+            true => save_later(saved),
+            false => save_later((saved, scores.clone())),
+        }
     }
 }
 
@@ -365,15 +375,28 @@ impl DeferredUpdates for Deciding {
 }
 
 impl VerdictPlanning for Deciding {
-    fn leave_out(&mut self, duel: Duel, outcome: Outcome) {
+    fn score(&mut self, duel: Duel, score: Score) {
+        let before = self.counted_of(duel);
+        self.tracker.score(duel, score, 1);
+        // the pair is updated when the answer is observed
+        self.counted += self.counted_of(duel) - before;
+    }
+
+    fn leave_out(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>) {
         let before = self.counted_of(duel);
         self.tracker.leave_out(self.explorer.tally(), duel, outcome);
+        if let Some(score) = score {
+            self.tracker.unscore(duel, score);
+        }
         self.recounted(duel, before);
     }
 
-    fn count_again(&mut self, duel: Duel, outcome: Outcome) {
+    fn count_again(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>) {
         let before = self.counted_of(duel);
         self.tracker.count_again(duel, outcome, 1);
+        if let Some(score) = score {
+            self.tracker.score(duel, score, 1);
+        }
         self.recounted(duel, before);
     }
 

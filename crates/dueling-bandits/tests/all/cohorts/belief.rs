@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dueling_bandits::evidence::{Cohorts, Counting, Target, TimedAnswer, VerdictTracker};
+use dueling_bandits::evidence::{Cohorts, Counting, Score, Target, TimedAnswer, VerdictTracker};
 use dueling_bandits::{
     Duel, InFlight, Observation, Outcome, Policy, PolicyRng, SaveLater, Selection, Tally,
     VerdictPlanning,
@@ -21,6 +21,22 @@ const RANKERS: usize = 100;
 struct Believing {
     tally: Tally,
     counts: BTreeSet<usize>,
+    /// Scores of answers that are believed to count.
+    scores: BTreeSet<usize>,
+}
+
+impl Believing {
+    fn new() -> Self {
+        let (counts, scores) = Default::default();
+        Self { tally: Tally::new(RANKERS), counts, scores }
+    }
+}
+
+/// A third of the answers count by a score.
+fn score_of(number: usize) -> Option<Score> {
+    let weight = (number as u32 % 1000) * (Score::ONE / 1000);
+    let is_up = |_| number.is_multiple_of(2);
+    number.is_multiple_of(3).then(|| Score::rounded(true, weight, true, is_up))
 }
 
 /// The pair of answer `number`, and back.
@@ -64,12 +80,24 @@ impl Policy for Believing {
 }
 
 impl VerdictPlanning for Believing {
-    fn leave_out(&mut self, duel: Duel, _outcome: Outcome) {
-        assert!(self.counts.remove(&number_of(duel)), "left out twice");
+    fn score(&mut self, duel: Duel, score: Score) {
+        let number = number_of(duel);
+        assert_eq!(score_of(number), Some(score));
+        assert!(self.scores.insert(number), "scored twice");
     }
 
-    fn count_again(&mut self, duel: Duel, _outcome: Outcome) {
-        assert!(self.counts.insert(number_of(duel)), "counted twice");
+    fn leave_out(&mut self, duel: Duel, _outcome: Outcome, score: Option<Score>) {
+        let number = number_of(duel);
+        assert_eq!(score_of(number), score);
+        assert!(self.counts.remove(&number), "left out twice");
+        assert_eq!(self.scores.remove(&number), score.is_some());
+    }
+
+    fn count_again(&mut self, duel: Duel, _outcome: Outcome, score: Option<Score>) {
+        let number = number_of(duel);
+        assert_eq!(score_of(number), score);
+        assert!(self.counts.insert(number), "counted twice");
+        assert!(score.is_none() || self.scores.insert(number), "scored twice");
     }
 
     fn reconsider(&mut self) -> bool {
@@ -146,7 +174,7 @@ impl Plain {
 /// The first answers are of these units, in turns of the first two cohorts. They are not looked at
 /// one by one.
 fn believes_what_is_expected(fillers: &[u64], events: Vec<Event>) {
-    let mut policy = Believing { tally: Tally::new(RANKERS), counts: BTreeSet::new() };
+    let mut policy = Believing::new();
     let mut tracker = VerdictTracker::new(Target { confidence: 0.95, margin: 0.0 }, 2);
     let mut cohorts = Cohorts::new(WINDOW);
     let width = cohorts.width_ms();
@@ -163,10 +191,13 @@ fn believes_what_is_expected(fillers: &[u64], events: Vec<Event>) {
         };
         match event {
             Event::Answer(issued_at, unit) => {
-                let (duel, outcome) = (pair_of(number), Outcome::First);
+                let (duel, outcome, score) = (pair_of(number), Outcome::First, score_of(number));
+                if let Some(score) = score {
+                    counting.policy.score(duel, score);
+                }
                 counting.policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
                 let nonce = number as u128;
-                let answer = TimedAnswer { duel, outcome, issued_at, nonce, unit };
+                let answer = TimedAnswer { duel, outcome, score, issued_at, nonce, unit };
                 counting.admit(&answer, |_, _, _| ());
                 plain.add(width, issued_at, number, unit);
                 number += 1;
@@ -187,6 +218,7 @@ fn believes_what_is_expected(fillers: &[u64], events: Vec<Event>) {
         }
     }
     assert_eq!(policy.counts, counted_by(&tracker, &policy, number));
+    assert_eq!(policy.scores.len() as u64, tracker.state().scores().answers());
 }
 
 /// The first `answers` answers of which the verdict counts the pairs.
@@ -242,7 +274,7 @@ fn a_mistake_of_the_filter_is_told_when_the_cohort_is_complete() {
     }
     let mut cohorts = Cohorts::restore(WINDOW, known.saved().clone());
     let width = cohorts.width_ms();
-    let mut policy = Believing { tally: Tally::new(RANKERS), counts: BTreeSet::new() };
+    let mut policy = Believing::new();
     let mut tracker = VerdictTracker::new(Target { confidence: 0.95, margin: 0.0 }, 2);
     let before = cohorts.left_out().repeated_unit;
     let mut counting = Counting {
@@ -253,10 +285,13 @@ fn a_mistake_of_the_filter_is_told_when_the_cohort_is_complete() {
     };
     let answers = 9000;
     for number in 0..answers {
-        let (duel, outcome) = (pair_of(number), Outcome::First);
+        let (duel, outcome, score) = (pair_of(number), Outcome::First, score_of(number));
+        if let Some(score) = score {
+            counting.policy.score(duel, score);
+        }
         counting.policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
         let (issued_at, unit) = (number as i64 % 6 * width, Some(1_000_000 + number as u64));
-        let answer = TimedAnswer { duel, outcome, issued_at, nonce: 1, unit };
+        let answer = TimedAnswer { duel, outcome, score, issued_at, nonce: 1, unit };
         counting.admit(&answer, |_, _, _| ());
     }
     let at_arrival = counting.cohorts.left_out().repeated_unit - before;
@@ -264,4 +299,5 @@ fn a_mistake_of_the_filter_is_told_when_the_cohort_is_complete() {
     let found = cohorts.left_out().repeated_unit - before - at_arrival;
     assert!(at_arrival > 0 && found > 0, "{at_arrival} mistakes at arrival, {found} later");
     assert_eq!(policy.counts, counted_by(&tracker, &policy, answers));
+    assert_eq!(policy.scores.len() as u64, tracker.state().scores().answers());
 }

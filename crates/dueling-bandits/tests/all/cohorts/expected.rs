@@ -18,7 +18,7 @@ pub fn first_wins(issued_at: i64, nonce: u128, unit: u64) -> TimedAnswer {
 }
 
 fn change(outcome: Outcome, counts: bool) -> Change {
-    Change { duel: Duel::new(0, 1), outcome, counts }
+    Change { duel: Duel::new(0, 1), outcome, score: None, counts }
 }
 
 fn alone(admission: Admission) -> Added {
@@ -157,10 +157,10 @@ fn a_restored_policy_believes_the_same() {
         for policy in &mut policies {
             policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
             match step % 4 {
-                1 | 2 => policy.leave_out(duel, outcome),
+                1 | 2 => policy.leave_out(duel, outcome, None),
                 3 if step % 8 == 3 => {
-                    policy.leave_out(duel, outcome);
-                    policy.count_again(duel, outcome);
+                    policy.leave_out(duel, outcome, None);
+                    policy.count_again(duel, outcome, None);
                 }
                 _ => {}
             }

@@ -1,0 +1,72 @@
+//! Answers that the verdict counts by the score of their page.
+
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::steady;
+use crate::support::service::Server;
+
+on_both_databases! {
+    the_verdict_counts_scores_and_the_policy_winners
+    reported_outcomes_and_signs_have_no_score
+}
+
+/// Answer a page with a click on a document that ranker `a` has higher than `b`, but not by much.
+async fn answer_page(server: &Server) {
+    let duel = server.next_duel("search").await;
+    let of =
+        |side: &str| if duel[side] == "a" { ["x", "y", "z", "w"] } else { ["y", "x", "w", "z"] };
+    let body = json!({
+        "duel_id": duel["duel_id"], "left": of("left"), "right": of("right"), "length": 4,
+    });
+    let page = server.post("/v1/experiments/search/interleave", &body).await.json(200);
+    let slots = page["slots"].as_array().expect("slots");
+    let slot = slots.iter().find(|slot| slot["document"] == "x").expect("the document");
+    let clicks = json!([{"position": slot["position"]}]);
+    let body = json!({"duel_id": page["duel_id"], "clicks": clicks, "final": true});
+    assert_eq!(server.feedback("search", &body).await.json(200)["status"], "recorded");
+}
+
+fn experiment(method: Value, window: u64) -> Value {
+    let mut body = steady("search", &["a", "b"]);
+    body["interleaving"] = method;
+    body["answer_window_seconds"] = json!(window);
+    body
+}
+
+async fn verdict(server: &Server) -> Value {
+    server.get("/v1/experiments/search/verdict").await.json(200)
+}
+
+async fn the_verdict_counts_scores_and_the_policy_winners(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&experiment(json!({"kind": "optimized", "credit": "linear"}), 0)).await;
+    for _ in 0..120 {
+        answer_page(&server).await;
+    }
+    let report = verdict(&server).await;
+    let rests_on = &report["rests_on"];
+    assert_eq!((&rests_on["answers"], &rests_on["by_score"]), (&json!(120), &json!(120)));
+    assert_eq!(report["winners"], json!(["a"]), "{report}");
+    // the policy observed a winner of some pages only, and the page shows these
+    let outcomes = &server.standings("search").await["outcomes"];
+    let won = ["left", "right"].map(|side| outcomes[side].as_u64().expect("a count"));
+    let won: u64 = won.iter().sum();
+    assert!((10..115).contains(&won), "{outcomes}");
+    assert_eq!(report["effects"][0]["wins"], won as f64);
+    // another server folds the log anew
+    let other = Server::start(database.connect().await).await;
+    assert_eq!(verdict(&other).await, report);
+}
+
+async fn reported_outcomes_and_signs_have_no_score(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&experiment(json!({"kind": "team-draft"}), 0)).await;
+    for _ in 0..5 {
+        answer_page(&server).await;
+    }
+    let duel = server.next_duel("search").await;
+    let body = json!({"duel_id": duel["duel_id"], "outcome": "left"});
+    server.feedback("search", &body).await.json(200);
+    assert_eq!(verdict(&server).await["rests_on"]["by_score"], 0);
+}
