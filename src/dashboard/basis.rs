@@ -34,12 +34,14 @@ pub(super) fn section(basis: &VerdictBasis, winner: Option<&String>) -> Markup {
             @if let (Some(lost), Some(winner)) = (basis.holds_unless_lost, winner) {
                 p {
                     "It holds unless more than " (percent(lost)) " of the duels that " code { (winner) }
-                    " lost never came back."
+                    " lost never came back, while none that it won was lost."
                 }
             }
             @if basis.excluded_units > 0 {
                 p {
-                    (number(basis.excluded_units)) " excluded units had " (answers(basis.left_out_excluded))
+                    @if basis.excluded_units == 1 { "One excluded unit had " }
+                    @else { (number(basis.excluded_units)) " excluded units had " }
+                     (answers(basis.left_out_excluded))
                     ". Nothing on this page counts them."
                 }
             }

@@ -120,11 +120,13 @@ fn rankers(view: &View) -> Markup {
                     tbody {
                         @for &i in &view.order {
                             @let row = &view.standings.rankers[i];
-                            @let retired = view.is_retired(i);
+                            @let is_twin = view.twin == Some(i);
+                            @let retired = view.is_retired(i) || is_twin;
                             @let others = (view.active().len() - usize::from(!retired)) as f64;
                             tr {
                                 th scope="row" { span.name { (row.id) @if row.leader { span.star { " ★" } span.sr { " (leads)" } } }
-                                    @if retired { " " span.badge.archived { "retired" } } }
+                                    @if is_twin { " " span.badge.archived { "canary" } }
+                                    @else if retired { " " span.badge.archived { "retired" } } }
                                 td.number { @if retired { "–" } @else { (percent(view.verdict.rankers[i].copeland_probability)) } }
                                 td.number { (format!("{:.0}", row.copeland_score * others)) " of " (others) }
                                 td.number { (percent(row.borda_score)) }

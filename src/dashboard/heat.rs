@@ -47,6 +47,9 @@ pub(crate) fn section(view: &View) -> Markup {
                     ". The table below shows their numbers."
                 }
             }
+            @if let Some(twin) = view.twin {
+                p.quiet { code { (view.ids[twin]) } " is the canary: it takes no part in the tournament, and is omitted." }
+            }
             @if few { (table(view)) } @else { (picture(view)) }
             ul.legend.shades aria-label="Shades" {
                 @for (class, label) in [("w0", "almost always loses"), ("w2", "loses"), ("w4", "even"), ("w6", "wins"),

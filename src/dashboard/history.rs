@@ -77,9 +77,13 @@ pub(crate) fn cost(view: &View) -> Markup {
                     }
                     @if let Some(bounds) = report.bounds {
                         p {
-                            "Without a model it is only certain that the regret is between " b { (quantity(bounds.low)) } " and "
-                            b { (quantity(bounds.high)) } ": " (number(bounds.unsettled_pairs as u64)) " pairs are not settled, and each "
-                            "of them can still go either way."
+                            "Without a model, at a confidence of " (percent(bounds.confidence)) ", the regret is between "
+                            b { (quantity(bounds.low)) } " and " b { (quantity(bounds.high)) }
+                            @match bounds.unsettled_pairs {
+                                0 => { ": all pairs are settled." }
+                                1 => { ": one pair is not settled, and can still go either way." }
+                                open => { ": " (number(open as u64)) " pairs are not settled, and each of them can still go either way." }
+                            }
                         }
                     }
                     (plot)

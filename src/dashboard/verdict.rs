@@ -111,7 +111,7 @@ fn effects(view: &View) -> Markup {
             }
         }
         p.quiet {
-            "The estimate corrects the share in the counts, which is too high on average because the verdict came when the counts "
+            "The estimate corrects a share above one half, which is too high on average because the verdict came when the counts "
             "looked best. All intervals of pairs together are ever wrong in at most " (error(1.0 - joint)) " of experiments."
         }
     }
@@ -126,13 +126,20 @@ fn advice(view: &View) -> Markup {
     match (view.record.status, verdict.state) {
         (Status::Concluded, _) => html! {
             "Only " @if let Some(winner) = verdict.concluded.as_ref().and_then(|done| done.winner.as_ref()) { code { (winner) } } @else { "the winner" }
-            " is shown. Make it the default in the search backend, then archive the experiment."
+            " is shown. "
+            @if verdict.winners.is_empty() {
+                "Without a verdict, weigh what speaks for it before you make it the default in the search backend."
+            } @else { "Make it the default in the search backend, then archive the experiment." }
             @if let Some(other) = other_winner(view) {
                 " The verdict is for " code { (other) } ": check whether that is what you want."
             }
         },
         (Status::Paused, _) => {
-            html! { "The experiment is paused and issues no duels. Resume it to learn more." }
+            html! {
+                "The experiment is paused and issues no duels. "
+                @if verdict.state == VerdictState::Decided { "More duels would not change the verdict: conclude it." }
+                @else { "Resume it to learn more." }
+            }
         }
         (_, VerdictState::Decided) if waits_for_days(view) => html! {
             "Let it run until its least number of days (" code { "min_days" } ") is over. Then it concludes by itself. More duels "
@@ -157,7 +164,7 @@ fn advice(view: &View) -> Markup {
                     }
                     code { (first.left) } " against " code { (first.right) } "."
                 }
-                @if view.loaded.spec.conclude_at.is_some() { " The experiment concludes by itself at the verdict." }
+                @if verdict.concludes_by_itself { " The experiment concludes by itself at the verdict." }
             }
         }
     }
@@ -173,5 +180,5 @@ fn other_winner(view: &View) -> Option<&String> {
 /// Whether the experiment has a verdict and may not conclude by itself yet.
 fn waits_for_days(view: &View) -> bool {
     let least = view.loaded.spec.conclude_at.and_then(|at| at.min_days);
-    least.is_some_and(|days| view.days < days)
+    view.verdict.concludes_by_itself && least.is_some_and(|days| view.days < days)
 }

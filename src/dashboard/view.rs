@@ -19,7 +19,9 @@ use crate::service::reports::verdict::Verdict;
 use crate::store::ExperimentRecord;
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::history::Checkpoint;
-use dueling_bandits::evidence::{History, RacePoint, Sequences};
+use dueling_bandits::evidence::{
+    Cohorts, History, RacePoint, Sequences, VerdictTracker, with_waiting,
+};
 use dueling_bandits::pairs::pair_index;
 
 /// Maximum number of deciding pairs that are marked: many marks would be useless.
@@ -60,8 +62,10 @@ pub(crate) struct View {
     sequences: Sequences,
     /// Raw counts.
     counts: Arc<Counts>,
-    /// Counts by the experiment's tie rule.
+    /// Counts by the experiment's tie rule, of the answers that count for the verdict or wait.
     tally: Tally,
+    /// The second id of a canary, which takes no part in the tournament.
+    pub twin: Option<usize>,
 }
 
 /// The reports that a page shows, which others share.
@@ -103,6 +107,8 @@ pub(crate) struct Copied {
     initial_rankers: usize,
     history: History,
     race: Vec<RacePoint>,
+    /// What the verdict leaves out, and what waits, if anything does.
+    evidence: Option<(VerdictTracker, Cohorts)>,
 }
 
 impl Copied {
@@ -115,6 +121,9 @@ impl Copied {
             initial_rankers: fold.initial_rankers(),
             history: fold.history().clone(),
             race: fold.race().points().to_vec(),
+            // since the rankers changed it leaves out all earlier answers, which the page shows
+            evidence: (fold.verdict().leaves_out() && fold.roster_changes().is_none())
+                .then(|| (fold.verdict().clone(), fold.cohorts().clone())),
         })
     }
 }
@@ -141,7 +150,7 @@ impl View {
         chosen: Option<&str>,
     ) -> Self {
         let Parts { verdict, regret, traffic, alarms, batch, days } = parts;
-        let Copied { standings: input, history, initial_rankers, race, .. } = copied;
+        let Copied { standings: input, history, initial_rankers, race, evidence, .. } = copied;
         let standings = loaded.scores_of(&input);
         let statistics = loaded.page_statistics(&copied.statistics);
         let rankers = input.tally.rankers();
@@ -159,8 +168,9 @@ impl View {
             };
             rank(j).partial_cmp(&rank(i)).unwrap_or(std::cmp::Ordering::Equal)
         });
-        // The sort is stable, so it keeps the order within both groups.
-        order.sort_by_key(|&i| loaded.spec.is_retired(i));
+        // The sort is stable, so it keeps the order within each group.
+        let twin = loaded.spec.held_out();
+        order.sort_by_key(|&i| (loaded.spec.is_retired(i) || twin == Some(i), twin == Some(i)));
         let active = loaded.spec.roster().map_or(ids.len(), |roster| roster.active().len());
         let index = |id: &str| ids.iter().position(|own| own == id);
         let deciding: HashSet<(usize, usize)> = verdict
@@ -172,6 +182,11 @@ impl View {
             .collect();
         let chosen = chosen.and_then(|id| ids.iter().position(|own| own == id)).unwrap_or(order[0]);
         let record = loaded.record();
+        // repeated answers of one unit would make the intervals too narrow
+        let tally = match &evidence {
+            Some((tracker, cohorts)) => with_waiting(tracker, cohorts).counted(&input.tally),
+            None => input.tally,
+        };
         Self {
             days,
             loaded,
@@ -193,7 +208,8 @@ impl View {
             verdict,
             checkpoints,
             counts: input.counts,
-            tally: input.tally,
+            tally,
+            twin,
         }
     }
 
@@ -231,7 +247,7 @@ impl View {
 
     /// The retired rankers.
     pub fn retired(&self) -> &[usize] {
-        &self.order[self.active..]
+        &self.order[self.active..self.order.len() - usize::from(self.twin.is_some())]
     }
 
     pub fn is_retired(&self, i: usize) -> bool {

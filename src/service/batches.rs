@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::audience::Audience;
 use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::FieldError;
+use crate::engine::fold::{COIN_TIES_MAX, ties_of};
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::{ControlEvent, Event, PairResult, Status};
 use crate::service::Service;
@@ -304,6 +305,14 @@ fn match_results(
     if !errors.is_empty() {
         errors.truncate(ERRORS_MAX);
         return Err(errors);
+    }
+    let ties = ties_of(&results);
+    if loaded.spec.ties.constant().is_none() && ties > COIN_TIES_MAX {
+        let detail = format!(
+            "the results have {ties} ties, and this experiment lets a coin decide each; at most \
+             {COIN_TIES_MAX} at a time: create it with ties `skip` or `half`, or with more batches"
+        );
+        return Err(vec![FieldError::new("/results", detail)]);
     }
     results.sort_by_key(|result| (result.first, result.second));
     Ok(results)

@@ -31,6 +31,7 @@ on_both_databases! {
     scomp2_runs_to_its_horizon
     pcomp_finds_the_winner
     scomp2_finds_the_winner
+    many_equal_ties_take_no_longer_than_one
 }
 
 const BATCH: &str = "/v1/experiments/search/batch";
@@ -614,4 +615,31 @@ async fn pcomp_finds_the_winner(database: TestDatabase) {
 
 async fn scomp2_finds_the_winner(database: TestDatabase) {
     assert_finds_the_winner(database, "scomp2").await;
+}
+
+async fn many_equal_ties_take_no_longer_than_one(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for (ties, status) in [("skip", 200), ("half", 200), ("coin", 422)] {
+        let body = json!({
+            "name": ties, "rankers": ["a", "b"], "ties": ties, "conclude_at": null,
+            "policy": {"kind": "pcomp", "horizon": 2_000_000_000_u64, "batches": 1},
+        });
+        server.create(&body).await;
+        let results = json!([{
+            "left": "a", "right": "b", "left_wins": 0, "right_wins": 0, "ties": 2_000_000_000_u64,
+        }]);
+        let path = format!("/v1/experiments/{ties}/batch/results");
+        let answer = server.post(&path, &json!({"batch": 1, "results": results})).await;
+        if status == 422 {
+            let problem = answer.problem_at(ProblemKind::InvalidRequest, "/results");
+            let detail = problem["errors"][0]["detail"].as_str().expect("a text");
+            assert!(detail.starts_with("the results have 2000000000 ties"), "{detail}");
+            continue;
+        }
+        answer.json(status);
+        let replay = json!({"policy": {"kind": "uniform"}});
+        let answer = server.post(&format!("/v1/experiments/{ties}/replay"), &replay).await;
+        let problem = answer.problem(ProblemKind::CannotReplay);
+        assert!(problem["detail"].as_str().expect("a text").contains("2000000000 comparisons"));
+    }
 }

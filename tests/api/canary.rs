@@ -89,6 +89,8 @@ async fn a_canary_of_the_best_ranker_does_not_block_the_end(database: TestDataba
     assert_eq!(verdict["rankers"][1]["possible"], false);
     let page = server.get("/experiments/outside").await;
     assert_eq!(page.status, 200);
+    let text = page.text();
+    assert!(text.contains("is the canary") && !text.contains("etired"), "{text}");
 }
 
 async fn the_second_id_is_compared_with_the_first_alone(database: TestDatabase) {

@@ -17,6 +17,7 @@ on_both_databases! {
     a_client_id_is_a_unit
     an_answer_counts_once_no_other_can_come
     a_server_that_is_alone_knows_when_all_have_answered
+    a_forecast_expects_the_answers_that_wait_to_count
     two_servers_count_the_same_cohorts
     a_late_answer_teaches_the_policy_only
     an_invalid_unit_or_window_is_refused
@@ -70,6 +71,13 @@ async fn a_unit_counts_once(database: TestDatabase) {
     assert_eq!(one["rests_on"]["left_out_repeated_unit"], 39);
     let many = verdict(&server, "many").await;
     assert_eq!(many["state"], "decided", "{many}");
+    // what is said without a model rests on the same answers
+    for (name, unsettled) in [("one", 1), ("many", 0)] {
+        let regret = server.get(&format!("/v1/experiments/{name}/regret")).await.json(200);
+        assert_eq!(regret["bounds"]["unsettled_pairs"], unsettled, "{name}: {regret}");
+        let page = server.get(&format!("/experiments/{name}")).await;
+        assert_eq!(page.text().contains("all pairs are settled"), unsettled == 0, "{name}");
+    }
     assert_eq!(
         (&many["rests_on"]["answers"], &many["rests_on"]["units"]),
         (&json!(40), &json!(40))
@@ -228,6 +236,24 @@ async fn a_server_that_is_alone_knows_when_all_have_answered(database: TestDatab
             assert_eq!(waiting, (0, 40), "another server may have issued duels");
         }
     }
+}
+
+async fn a_forecast_expects_the_answers_that_wait_to_count(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["answer_window_seconds"] = json!(3600);
+    server.create(&body).await;
+    let unanswered = server.next_duel("search").await;
+    for _ in 0..100 {
+        let duel = duel_for(&server, "search", None).await;
+        a_wins(&server, "search", &duel, None).await;
+    }
+    let open = verdict(&server, "search").await;
+    assert_eq!((&open["state"], &open["rests_on"]["waiting"]), (&json!("open"), &json!(100)));
+    assert_eq!(open["duels_to_go"], json!({"estimate": 0, "low": 0, "high": 0}), "{open}");
+    let sentence = open["sentence"].as_str().expect("a sentence");
+    assert!(sentence.ends_with("it comes when they count."), "{sentence}");
+    drop(unanswered);
 }
 
 async fn two_servers_count_the_same_cohorts(database: TestDatabase) {

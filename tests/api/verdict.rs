@@ -16,6 +16,7 @@ on_both_databases! {
     the_same_log_gives_the_same_estimates
     a_confidence_out_of_range_is_refused
     an_experiment_concludes_automatically_once
+    a_stricter_reading_does_not_deny_the_verdict
     a_conclusion_does_not_wait_for_the_maintenance_round
     an_experiment_concludes_at_its_limits
     an_experiment_with_null_never_concludes
@@ -121,7 +122,7 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     );
     assert_eq!(
         decided["sentence"],
-        "`a` is the best ranker: it beats all 2 others, or is less than 1 percentage point behind. A wrong verdict comes up in at most 5 % of experiments."
+        "`a` is the best ranker: it beats both others, or is less than 1 percentage point behind. A wrong verdict comes up in at most 5 % of experiments."
     );
     let effects = decided["effects"].as_array().expect("a list");
     assert_eq!(effects.len(), 2, "{decided}");
@@ -287,6 +288,30 @@ async fn an_experiment_concludes_automatically_once(database: TestDatabase) {
             .await,
         1,
         "one event"
+    );
+    // somebody decides otherwise
+    server.patch("search", &json!({"status": "running"})).await.json(200);
+    let open = verdict(&server, "search").await;
+    assert_eq!((&open["concludes_by_itself"], &open["concluded"]), (&json!(false), &Value::Null));
+    server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
+    let concluded = verdict(&server, "search").await["concluded"].clone();
+    let by_hand = json!({"winner": "b", "automatic": false, "reason": null});
+    assert_eq!(concluded, by_hand);
+}
+
+async fn a_stricter_reading_does_not_deny_the_verdict(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["conclude_at"] = json!({"confidence": 0.5});
+    server.create(&body).await;
+    play_until_concluded(&server, "search").await;
+    let path = "/v1/experiments/search/verdict?confidence=0.9999";
+    let strict = server.get(path).await.json(200);
+    let sentence = strict["sentence"].as_str().expect("a sentence");
+    assert_eq!(strict["winners"], json!([]), "{strict}");
+    assert!(
+        sentence.starts_with("The experiment was concluded on `a`. The evidence"),
+        "{sentence}"
     );
 }
 

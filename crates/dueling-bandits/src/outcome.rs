@@ -74,6 +74,15 @@ pub enum TieRule {
 }
 
 impl TieRule {
+    /// The outcome of every tie; `None` if it depends on the step.
+    pub fn constant(self) -> Option<Outcome> {
+        match self {
+            TieRule::Skip => Some(Outcome::Void),
+            TieRule::Half => Some(Outcome::Half),
+            TieRule::Coin => None,
+        }
+    }
+
     /// The outcome of `answer` at time-step `step`.
     ///
     /// Deterministic: the coin of [`TieRule::Coin`] is a function of `seed` and `step`.

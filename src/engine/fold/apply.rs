@@ -13,6 +13,9 @@ use dueling_bandits::evidence::{Score, TimedAnswer};
 use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts, TieRule};
 
+/// Most ties of one entry that a coin decides: a twentieth of a second of work.
+pub const COIN_TIES_MAX: u64 = 1_000_000;
+
 /// A duel that an entry answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
@@ -165,6 +168,7 @@ impl Fold {
                 for result in results {
                     self.check_pair(result.first, result.second).map_err(refuse)?;
                 }
+                self.check_ties(results).map_err(refuse)?;
                 for result in results {
                     self.apply_result(*batch, result);
                 }
@@ -181,6 +185,9 @@ impl Fold {
                 }
                 if reason.is_some() {
                     self.concluded_by_itself.clone_from(reason);
+                } else if let Some(why) = self.concluded_by_itself.as_mut().filter(|_| !archived) {
+                    // a person has decided otherwise; the service does not conclude it again
+                    why.clear();
                 }
             }
         }
@@ -336,20 +343,26 @@ impl Fold {
         self.counts.add(duel, Answer::Tie, result.ties);
         let answers = [result.first_wins, result.second_wins, result.ties];
         self.history.compared(duel, answers.into_iter().map(u64::from).sum());
-        let counts = PairCounts {
-            duel,
-            first_wins: result.first_wins,
-            second_wins: result.second_wins,
-            ties: result.ties,
-        };
         let (ties, seed) = (self.ties, self.seed);
         let batch = if self.chosen_by_another_policy(self.position) {
             self.policy.batch()
         } else {
             Some(batch)
         };
+        // equal ties take no longer than one
+        let constant = ties.constant();
+        let counts = PairCounts {
+            duel,
+            first_wins: result.first_wins,
+            second_wins: result.second_wins,
+            ties: if constant.is_some() { 0 } else { result.ties },
+        };
         self.policy
             .observe_counts(&counts, batch, &mut |step| ties.resolve(Answer::Tie, seed, step));
+        if let Some(outcome) = constant {
+            let observation = Observation { duel, outcome, batch, ticket: 0 };
+            self.policy.observe_run(&observation, result.ties);
+        }
         self.compared(answers.into_iter().map(u64::from).sum());
     }
 
@@ -375,6 +388,16 @@ impl Fold {
         }
     }
 
+    /// Each tie that a coin decides takes a draw.
+    fn check_ties(&self, results: &[PairResult]) -> Result<(), String> {
+        match ties_of(results) {
+            ties if self.ties.constant().is_none() && ties > COIN_TIES_MAX => Err(format!(
+                "it has {ties} ties for a coin to decide; at most {COIN_TIES_MAX} at a time"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     fn check_ranker(&self, ranker: u16) -> Result<(), String> {
         let rankers = self.roster.rankers();
         if usize::from(ranker) < rankers {
@@ -389,6 +412,11 @@ impl Fold {
         self.check_ranker(second)?;
         if first == second { Err(format!("ranker {first} is paired with itself")) } else { Ok(()) }
     }
+}
+
+/// Ties of all results.
+pub fn ties_of(results: &[PairResult]) -> u64 {
+    results.iter().map(|result| u64::from(result.ties)).sum()
 }
 
 /// Whether the left side won; `None` if neither did.

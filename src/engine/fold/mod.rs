@@ -13,7 +13,7 @@ pub mod page_counts;
 mod saved;
 mod state;
 
-pub use apply::{Answered, Chunk, FoldError};
+pub use apply::{Answered, COIN_TIES_MAX, Chunk, FoldError, ties_of};
 pub use methods::MethodVersion;
 pub use saved::FoldCopy;
 pub use state::{Fold, MAX_POSITION};

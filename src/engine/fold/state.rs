@@ -169,7 +169,8 @@ impl Fold {
         self.recorded_at
     }
 
-    /// Why the service concluded the experiment by itself, if it did.
+    /// Why the service concluded the experiment by itself, if it ever did; empty if a person has
+    /// changed its status since.
     pub fn concluded_by_itself(&self) -> Option<&str> {
         self.concluded_by_itself.as_deref()
     }

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use crate::engine::fold::Fold;
 use crate::engine::loaded::LoadedExperiment;
+use crate::service::reports::verdict_sentence::grouped;
 use dueling_bandits::evidence::{Forecast, NoForecast, Present, Target, forecast};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{Policy, PolicyRng};
@@ -19,8 +20,10 @@ const STALE_AFTER: f64 = 0.05;
 /// a copy of the policy, whose size grows with the square.
 const RANKERS_MAX: usize = 256;
 
-/// Estimated number of further time-steps (answered duels and self-duels) until the verdict, from
-/// simulations of the policy with preferences drawn from the posterior.
+/// Estimated number of further pages (answered duels and self-duels) until the verdict, from
+/// simulations of the policy with preferences drawn from the posterior. Answers that wait are
+/// expected to count, and further ones to count as often as those so far. 0 if the answers that wait
+/// are enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DuelsToGo {
     /// What to expect: three of eight simulations end sooner. Their median is too long.
@@ -78,11 +81,13 @@ impl LoadedExperiment {
     }
 
     /// The forecast from `present`, or why there is none. `keep` says whether a recent one may be
-    /// used again; otherwise it simulates from `saved`.
+    /// used again; otherwise it simulates from `saved`. `counting_share` is the share of pages that
+    /// count.
     pub(super) fn duels_to_go(
         &self,
         present: Present<'_>,
         keep: bool,
+        counting_share: f64,
         saved: Option<SavedPolicy>,
         rng: &mut PolicyRng,
     ) -> Result<DuelsToGo, String> {
@@ -116,7 +121,8 @@ impl LoadedExperiment {
             }
         };
         let since = (steps - at) as f64;
-        let remaining = |forecast: f64| rounded((forecast - since).max(1.0));
+        // the simulated answers all count
+        let remaining = |forecast: f64| rounded((forecast / counting_share - since).max(1.0));
         match found {
             Ok(Forecast { estimate, low, high }) => Ok(DuelsToGo {
                 estimate: remaining(estimate),
@@ -124,10 +130,12 @@ impl LoadedExperiment {
                 high: high.map(remaining),
             }),
             Err(NoForecast::TooFew { comparisons, least }) => {
-                Err(format!("{comparisons} duels have been counted, and an estimate needs {least}"))
+                let duels = if comparisons == 1 { "duel has" } else { "duels have" };
+                Err(format!("{comparisons} {duels} been counted, and an estimate needs {least}"))
             }
             Err(NoForecast::Beyond(steps)) => Err(format!(
-                "more than {steps} further pages; simulations that ran so far had no verdict"
+                "more than {} further pages; simulations that ran so far had no verdict",
+                grouped(rounded(steps as f64 / counting_share))
             )),
             Err(NoForecast::NotSimulated) => {
                 Err("the policy cannot be simulated from the present counts".into())

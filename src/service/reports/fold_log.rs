@@ -7,6 +7,9 @@ use crate::store::{ExperimentLog, ExperimentRecord, LogEntry, LogPage};
 
 /// Longest log that a request can fold.
 pub(super) const REQUEST_ENTRIES_MAX: u64 = 200_000;
+/// Most comparisons of a log that a request can fold: one entry with the results of a batch can
+/// have many, and most policies observe each.
+pub(super) const REQUEST_COMPARISONS_MAX: u64 = 2_000_000;
 /// Entries of one read. A larger one would keep a processor busy at the priority of the threads
 /// that serve requests: the thread of SQLite, or the process of PostgreSQL. A smaller one would not
 /// be read in bulk.

@@ -45,7 +45,7 @@ pub struct RegretReport {
 }
 
 /// Least and largest Copeland regret over all ways in which the pairs that are not settled can turn
-/// out. Assumes nothing about the preferences, except that they stay.
+/// out, from the answers that count for the verdict. Assumes nothing about the preferences, except that they stay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct BoundsReport {
     /// Probability with which they hold, at all times at once. With added rankers, and pairs that
@@ -180,10 +180,13 @@ impl Service {
         let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
         let copy = move || {
             let fold = read.fold()?;
-            Ok((RegretInput::of(&fold), fold.history().clone(), fold.recorded_at()))
+            let tracker = fold.verdict();
+            let counted = tracker.leaves_out().then(|| tracker.counted(fold.policy().tally()));
+            Ok((RegretInput::of(&fold), counted, fold.history().clone(), fold.recorded_at()))
         };
-        let compute = move |(input, history, last_at): (RegretInput, History, i64)| {
-            let report = experiment.regret_report(&input, &history, last_at);
+        type Copied = (RegretInput, Option<Tally>, History, i64);
+        let compute = move |(input, counted, history, last_at): Copied| {
+            let report = experiment.regret_report(&input, counted.as_ref(), &history, last_at);
             Ok((report.plug_in.position, report))
         };
         let reports = loaded.extensions().get::<SingleFlight<u64, RegretReport>>();
@@ -193,7 +196,14 @@ impl Service {
 }
 
 impl LoadedExperiment {
-    fn regret_report(&self, input: &RegretInput, history: &History, last_at: i64) -> RegretReport {
+    /// `counted` are the wins that count for the verdict, if these are not all.
+    fn regret_report(
+        &self,
+        input: &RegretInput,
+        counted: Option<&Tally>,
+        history: &History,
+        last_at: i64,
+    ) -> RegretReport {
         let plug_in = self.plug_in_regret(input);
         let mut moments = history.checkpoints();
         if history.steps() > moments.last().map_or(0, |newest| newest.steps) {
@@ -214,11 +224,12 @@ impl LoadedExperiment {
             self.with_record(|record| record.seed),
             |i| self.spec.rankers[i].id.clone(),
         );
-        RegretReport { bounds: self.regret_bounds(input), ..report }
+        RegretReport { bounds: self.regret_bounds(input, counted), ..report }
     }
 
-    fn regret_bounds(&self, input: &RegretInput) -> Option<BoundsReport> {
-        let (tally, rankers) = (&input.tally, input.tally.rankers());
+    fn regret_bounds(&self, input: &RegretInput, counted: Option<&Tally>) -> Option<BoundsReport> {
+        // repeated answers of one unit are no evidence
+        let (tally, rankers) = (counted.unwrap_or(&input.tally), input.tally.rankers());
         if input.roster.active().len() < rankers {
             return None;
         }
@@ -259,7 +270,8 @@ fn price(
     let priced: Vec<&[u64]> =
         moments.iter().map(|moment| &*moment.shown).chain([&*recent, shown]).collect();
     let draws = Posterior::draws(tally.rankers());
-    let rng = &mut step_rng(seed ^ REGRET_STREAM, plug_in.position);
+    // the same stream at every position: otherwise the estimate would change without new answers
+    let rng = &mut step_rng(seed ^ REGRET_STREAM, 0);
     let drawn = Posterior::among(tally, roster).regret(&priced, draws, rng);
     let scores =
         Regret::from_copeland_scores_among(&copeland_scores(tally, roster), roster.active());

@@ -12,7 +12,7 @@ use crate::engine::fold::Fold;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::fold_log::{Folding, REQUEST_ENTRIES_MAX};
+use crate::service::reports::fold_log::{Folding, REQUEST_COMPARISONS_MAX, REQUEST_ENTRIES_MAX};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::replay_regret::{OtherRegret, RUNS, other_regret};
 use crate::service::reports::standings::copeland_scores;
@@ -87,6 +87,14 @@ impl Service {
         if head > REQUEST_ENTRIES_MAX {
             return Err(ServiceError::CannotReplay(format!(
                 "the log of experiment `{}` has {head} entries, and a request replays at most {REQUEST_ENTRIES_MAX}; \
+                 `rankduel replay {}` has no limit",
+                loaded.name, loaded.name
+            )));
+        }
+        let comparisons = loaded.fold()?.counts().answered_duels();
+        if comparisons > REQUEST_COMPARISONS_MAX {
+            return Err(ServiceError::CannotReplay(format!(
+                "experiment `{}` has {comparisons} comparisons, and a request replays at most {REQUEST_COMPARISONS_MAX}; \
                  `rankduel replay {}` has no limit",
                 loaded.name, loaded.name
             )));

@@ -136,8 +136,11 @@ fn refuse_long_log(record: &ExperimentRecord, head: u64) -> Result<(), ServiceEr
     )))
 }
 
-/// The active ranker with the largest Copeland score.
+/// The winner of the verdict, or else the active ranker with the largest Copeland score.
 fn leader(fold: &Fold) -> usize {
+    if let Some(verdict) = fold.verdict().verdict() {
+        return verdict.winner();
+    }
     fold.policy().tally().copeland_leader_among(fold.roster().active())
 }
 

@@ -19,12 +19,15 @@ use crate::service::reports::verdict_pairs::{DecidingPair, Effect, missing_claim
 use crate::service::reports::verdict_sentence::Finding;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::{
-    Posterior, Present, RacePoint, Sequences, Standing, Target, VerdictTracker,
+    Cohorts, Posterior, Present, RacePoint, Sequences, Standing, Target, VerdictTracker,
+    with_waiting,
 };
 use dueling_bandits::{Roster, Tally, step_rng};
 
 /// Separates these random draws from other uses of the seed of an experiment.
 const VERDICT_STREAM: u64 = 0x7665_7264_6963;
+/// A forecast assumes that at least this share of pages counts.
+const LEAST_SHARE: f64 = 0.001;
 /// Evidence beyond this is reported as this.
 const MOST_EVIDENCE: f64 = 1e15;
 
@@ -97,6 +100,9 @@ pub struct Verdict {
     pub draws: usize,
     /// When the experiment concludes by itself.
     pub conclude_at: Option<ConcludeAt>,
+    /// Whether the service will conclude the experiment at `conclude_at`. It does so once: not again
+    /// after somebody has reopened the experiment.
+    pub concludes_by_itself: bool,
     /// How the experiment was concluded; `null` if it is not.
     pub concluded: Option<Conclusion>,
 }
@@ -175,6 +181,12 @@ struct VerdictInput {
     basis: VerdictBasis,
     /// How its evidence grew.
     race: Vec<RacePoint>,
+    /// The answers that wait, if any do.
+    waiting: Option<Cohorts>,
+    /// Answers that do not count, and will not.
+    left_out: u64,
+    /// Whether the service has not concluded the experiment yet, and may.
+    concludes: bool,
     /// Why the service concluded the experiment by itself, if it did.
     by_itself: Option<String>,
     /// The state of the policy, if a forecast needs it.
@@ -192,7 +204,11 @@ impl VerdictInput {
             basis: VerdictBasis::of(fold),
             tracker: fold.verdict().clone(),
             race: fold.race().points().to_vec(),
-            by_itself: fold.concluded_by_itself().map(str::to_owned),
+            waiting: (fold.cohorts().waiting() > 0).then(|| fold.cohorts().clone()),
+            left_out: fold.cohorts().left_out().total(),
+            concludes: fold.concluded_by_itself().is_none(),
+            // empty once a person has decided otherwise
+            by_itself: fold.concluded_by_itself().filter(|why| !why.is_empty()).map(str::to_owned),
             saved,
         }
     }
@@ -227,12 +243,23 @@ impl LoadedExperiment {
         let (own, mut rests_on) = (input.tracker, input.basis);
         let (seed, status, winner) =
             self.with_record(|record| (record.seed, record.status, record.winner));
-        let rng = &mut step_rng(seed ^ VERDICT_STREAM, position);
+        // the same stream at every position: otherwise the leader would change without new answers
+        let rng = &mut step_rng(seed ^ VERDICT_STREAM, 0);
         let id = |ranker: usize| self.spec.rankers[ranker].id.clone();
         let active = roster.active();
 
         let is_own = target == own.target();
-        let tracker = if is_own { own } else { own.judge(target, &tally, active) };
+        // what will count if nothing else comes
+        let expected = input.waiting.map(|cohorts| with_waiting(&own, &cohorts));
+        let judge = |own: VerdictTracker| own.judge(target, &tally, active);
+        let tracker = if is_own { own } else { judge(own) };
+        let expected = expected.map(|mut expected| {
+            if !is_own {
+                return judge(expected);
+            }
+            expected.check_now(&tally, active);
+            expected
+        });
         let certified = tracker.verdict();
         let winners: Vec<usize> = certified
             .map_or_else(Vec::new, |verdict| verdict.winners.iter().map(|&w| w.into()).collect());
@@ -263,8 +290,11 @@ impl LoadedExperiment {
         let forecast = match (&concluded, winners.is_empty()) {
             (Some(_), true) => Err("the experiment is concluded".to_owned()),
             _ => {
-                let present = Present { tally: &tally, roster: &roster, tracker: &tracker };
-                self.duels_to_go(present, is_own, input.saved, rng)
+                let expected = expected.as_ref().filter(|_| winners.is_empty());
+                let tracker = expected.unwrap_or(&tracker);
+                let present = Present { tally: &tally, roster: &roster, tracker };
+                let share = counting_share(&tally, duels, input.left_out);
+                self.duels_to_go(present, is_own, share, input.saved, rng)
             }
         };
         let claims = if winners.is_empty() {
@@ -282,6 +312,7 @@ impl LoadedExperiment {
             possible: possible.len(),
             forecast: forecast.as_ref().ok(),
             target,
+            is_own,
             concluded: concluded.as_ref(),
             excluded: rests_on.excluded_units > 0,
         };
@@ -331,6 +362,7 @@ impl LoadedExperiment {
             rests_on,
             draws,
             conclude_at: self.spec.conclude_at,
+            concludes_by_itself: self.spec.conclude_at.is_some() && input.concludes,
             concluded,
         }
     }
@@ -338,18 +370,27 @@ impl LoadedExperiment {
     /// The leader that [`Service::verdict`] reports at the current log position. Takes long with many
     /// rankers.
     pub(crate) fn leader(&self) -> Result<usize, ServiceError> {
-        let (position, tally, roster, winners) = {
+        let (tally, roster, winners) = {
             let fold = self.fold()?;
             let verdict = fold.verdict().verdict();
             let winners = verdict.map_or_else(Vec::new, |verdict| vec![verdict.winner()]);
-            (fold.position(), fold.policy().tally().clone(), fold.roster().clone(), winners)
+            (fold.policy().tally().clone(), fold.roster().clone(), winners)
         };
         let seed = self.with_record(|record| record.seed);
-        let rng = &mut step_rng(seed ^ VERDICT_STREAM, position);
+        let rng = &mut step_rng(seed ^ VERDICT_STREAM, 0);
         let draws = Posterior::draws(tally.rankers());
         let chances = Posterior::among(&tally, &roster).winner_probabilities(draws, rng);
         Ok(leader(&chances.copeland, &tally, roster.active(), &winners))
     }
+}
+
+/// The share of answered duels that have a winner and count or wait.
+fn counting_share(tally: &Tally, answered: u64, left_out: u64) -> f64 {
+    let pairs = (0..tally.rankers()).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let decided = pairs.map(|(i, j)| tally.half_plays(i, j)).sum::<u64>() as f64 / 2.0;
+    let answered = answered.max(1) as f64;
+    // an answer that was left out has had a winner as often as any other
+    (decided / answered * (1.0 - left_out as f64 / answered)).clamp(LEAST_SHARE, 1.0)
 }
 
 /// The first winner, or else the most probable Copeland winner. If several have the same

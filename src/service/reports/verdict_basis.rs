@@ -179,7 +179,7 @@ impl VerdictBasis {
                  `answer_window_seconds` above 0 if answers for one side can be slower."
             }
         });
-        assumptions.push("The rankers do not change while the experiment runs.");
+        assumptions.push("Each ranker stays as it is while the experiment runs.");
         Self {
             answers: fold.verdict().comparisons(),
             by_score: fold.verdict().state().scores().answers(),

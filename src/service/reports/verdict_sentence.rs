@@ -21,6 +21,8 @@ pub(super) struct Finding<'a> {
     pub possible: usize,
     pub forecast: Option<&'a DuelsToGo>,
     pub target: Target,
+    /// Whether that is the target of the experiment.
+    pub is_own: bool,
     pub concluded: Option<&'a Conclusion>,
     /// Whether units are excluded, maybe since it was concluded.
     pub excluded: bool,
@@ -51,6 +53,16 @@ impl Finding<'_> {
                 error(self.target.confidence)
             );
         }
+        if let Some(Conclusion { winner: Some(winner), .. }) = self.concluded
+            && !self.is_own
+        {
+            return format!(
+                "The experiment was concluded on `{winner}`. The evidence is not enough for a verdict with a margin of {} that is \
+                 wrong in at most {} of experiments.",
+                points(self.target.margin),
+                error(self.target.confidence)
+            );
+        }
         if let Some(Conclusion { winner: Some(winner), .. }) = self.concluded {
             return format!(
                 "The experiment was concluded on `{winner}` without a verdict: the evidence was not yet enough for one that is \
@@ -60,7 +72,7 @@ impl Finding<'_> {
         }
         if !self.compared {
             return format!(
-                "Nothing is known yet: none of the {rankers} rankers has been compared."
+                "Nothing is known yet: no duel of the {rankers} rankers has had a winner."
             );
         }
         let unproven = match (self.possible - 1, rankers - 1) {
@@ -71,6 +83,10 @@ impl Finding<'_> {
             (open, rivals) => format!(" against {open} of its {rivals} rivals"),
         };
         let end = match self.forecast {
+            Some(DuelsToGo { estimate: 0, .. }) => {
+                "The answers that wait are enough for the verdict: it comes when they count.".into()
+            }
+            Some(DuelsToGo { estimate: 1, .. }) => "The verdict takes about one more page.".into(),
             Some(DuelsToGo { estimate, .. }) => {
                 format!("The verdict takes about {} more pages.", grouped(*estimate))
             }
@@ -87,7 +103,11 @@ impl Finding<'_> {
     fn decided(&self, winner: &str, equal: &[&String]) -> String {
         let Target { confidence, margin } = self.target;
         let others = self.rankers - 1;
-        let all = if others == 1 { "the other one".into() } else { format!("all {others} others") };
+        let all = match others {
+            1 => "the other one".into(),
+            2 => "both others".into(),
+            _ => format!("all {others} others"),
+        };
         let claim = match (equal, self.condorcet, margin > 0.0) {
             ([], true, false) => format!("`{winner}` is the best ranker: it beats {all}."),
             ([], true, true) => format!(
@@ -109,10 +129,14 @@ impl Finding<'_> {
                 } else {
                     String::new()
                 };
+                let names = match &names[..] {
+                    [] => String::new(),
+                    [only] => format!(" and {only}"),
+                    [most @ .., last] => format!(", {} and {last}", most.join(", ")),
+                };
                 format!(
-                    "`{winner}` and {} are equally good: no other ranker beats more of the others than they do{but}. Choose any \
-                     of them.",
-                    names.join(" and ")
+                    "`{winner}`{names} are equally good: no other ranker beats more of the others than they do{but}. Choose any \
+                     of them."
                 )
             }
         };
@@ -138,7 +162,7 @@ fn short(number: f64) -> String {
 }
 
 /// `12000` as `12,000`.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -153,8 +177,9 @@ fn grouped(number: u64) -> String {
 /// A share in percent, never rounded up to 100 %.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent > 99.0 && percent < 100.0 {
-        format!("{:.2} %", (percent * 100.0).floor() / 100.0)
+    // all draws together are no certainty
+    if percent > 99.0 {
+        format!("{:.2} %", ((percent * 100.0).floor() / 100.0).min(99.99))
     } else {
         format!("{percent:.0} %")
     }
@@ -177,6 +202,7 @@ mod tests {
             possible,
             forecast: None,
             target: Target { confidence: 0.95, margin: 0.0 },
+            is_own: true,
             concluded: None,
             excluded: false,
         };

@@ -98,6 +98,21 @@ impl Counting<'_> {
     }
 }
 
+/// The tracker with all answers that wait, as far as they are of units that were not counted. What a
+/// policy that plans for the verdict believes, and what an estimate of the future starts from.
+pub fn with_waiting(tracker: &VerdictTracker, cohorts: &Cohorts) -> VerdictTracker {
+    let mut tracker = tracker.clone();
+    let waiting = cohorts.clone().complete(i64::MAX / 2);
+    for answers in waiting.into_iter().flatten().filter(|answers| answers.counts) {
+        let Completed { duel, outcome, score, count, .. } = answers;
+        tracker.count_again(duel, outcome, count);
+        if let Some(score) = score {
+            tracker.score(duel, score, count);
+        }
+    }
+    tracker
+}
+
 /// A policy that has found a verdict by itself compares hardly any more. If what counts gives none,
 /// one of the two must move: the policy goes on if its own counts give it none any more, and
 /// otherwise what counts is checked now, since the next regular check would come very late.

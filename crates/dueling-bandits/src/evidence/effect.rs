@@ -20,8 +20,8 @@
 use crate::evidence::lead::LeadEvidence;
 
 /// The win rate after so many wins and losses, which may be halves, corrected for having been
-/// selected by this evidence. Never on the other side of 1/2 than the counts; `None` before the
-/// first duel.
+/// selected by this evidence; never below 1/2. A win rate below 1/2 stays as it is: it is of a pair
+/// that the winner lost, which the proof did not need. `None` before the first duel.
 ///
 /// ```
 /// use dueling_bandits::evidence::effect::corrected_win_rate;
@@ -36,10 +36,11 @@ pub fn corrected_win_rate(evidence: &LeadEvidence, wins: f64, losses: f64) -> Op
     if duels == 0.0 {
         return None;
     }
-    if wins < losses {
-        return corrected_win_rate(evidence, losses, wins).map(|rate| 1.0 - rate);
-    }
     let rate = wins / duels;
+    // a pair that speaks against the winner did not select it
+    if wins < losses {
+        return Some(rate);
+    }
     let now = evidence.ln(wins, losses);
     let of_win = evidence.ln(wins + 1.0, losses) - now;
     let of_loss = evidence.ln(wins, losses + 1.0) - now;

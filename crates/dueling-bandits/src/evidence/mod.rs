@@ -52,7 +52,7 @@ pub mod small_counts;
 pub mod verdict;
 
 pub use cohorts::{Added, Admission, Cohorts, TimedAnswer};
-pub use counting::Counting;
+pub use counting::{Counting, with_waiting};
 pub use forecast::{Forecast, NoForecast, Present, forecast};
 pub use heavy_units::{HeavyUnit, HeavyUnits};
 pub use history::History;

@@ -154,9 +154,9 @@ impl Pooling {
         cumulative
     }
 
-    /// Draw the strengths from approximately their posterior, and a number of pseudo-duels.
-    pub fn draw(&self, rng: &mut PolicyRng) -> Pooled<'_> {
-        let pick: f64 = rng.random();
+    /// Draw the strengths from approximately their posterior. The number of pseudo-duels is the
+    /// quantile `pick` of its distribution.
+    pub fn draw(&self, pick: f64, rng: &mut PolicyRng) -> Pooled<'_> {
         let at = self.cumulative.iter().position(|&sum| pick < sum).unwrap_or(0);
         let normals: Vec<f64> =
             (0..self.strengths.len()).map(|_| rng.sample(StandardNormal)).collect();

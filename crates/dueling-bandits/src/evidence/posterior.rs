@@ -5,6 +5,8 @@
 //! pair with the probability `Pr(P[i][j] > 1/2)`. The preferences themselves are drawn only for
 //! Condorcet regret.
 
+use rand::RngExt;
+
 use crate::evidence::history::Checkpoint;
 use crate::evidence::pooling::{Pooled, Pooling};
 use crate::pairwise_sampling::{
@@ -146,7 +148,8 @@ impl<'a> Posterior<'a> {
         let pairs = (rankers * (rankers - 1) / 2).max(1);
         let sets = (WIN_PROBABILITIES / pairs).clamp(1, SETS_MAX);
         for set in 0..sets {
-            let pooled = self.pooling.draw(rng);
+            // evenly spread quantiles: with few sets, random ones would decide the result
+            let pooled = self.pooling.draw((set as f64 + 0.5) / sets as f64, rng);
             let predicted = Predicted { pooled: &pooled, tally: self.tally };
             let win_probabilities = WinProbabilities::new(rankers, &predicted);
             for _ in draws * set / sets..draws * (set + 1) / sets {
@@ -256,7 +259,7 @@ impl<'a> Posterior<'a> {
     /// One draw of the preferences: row-major, `P[i][j] = 1 - P[j][i]`, and 1/2 on the diagonal.
     pub fn preferences(&self, rng: &mut PolicyRng) -> Vec<f64> {
         let rankers = self.tally.rankers();
-        let pooled = self.pooling.draw(rng);
+        let pooled = self.pooling.draw(rng.random(), rng);
         let mut preferences = vec![0.5; rankers * rankers];
         for i in 1..rankers {
             for j in 0..i {

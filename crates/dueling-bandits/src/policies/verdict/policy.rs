@@ -112,7 +112,10 @@ impl Deciding {
         // scores follow where there are any
         let (saved, scores): (Saved, ScoreCounts) = match load_state(state) {
             Some(saved) => (saved, ScoreCounts::default()),
-            None => load_state(state)?,
+            None => {
+                let saved: (Saved, ScoreCounts) = load_state(state)?;
+                (!saved.1.is_empty()).then_some(saved)?
+            }
         };
         let verdict = saved.verdict.with_scores(scores);
         (saved.tally.rankers() >= setup.rankers).then_some(())?;
