@@ -66,8 +66,8 @@ pub struct Verdict {
     pub winners: Vec<String>,
     /// Whether the first winner is also certified to beat every other ranker.
     pub condorcet: bool,
-    /// Number of answered duels at the verdict, since the rankers last changed; `null` while it is
-    /// open.
+    /// Number of answers that counted when the verdict was given, with ties and pages without a
+    /// click, since the rankers last changed; `null` while it is open.
     pub decided_after_duels: Option<u64>,
     /// Ids of the leader, and of the rivals against which it still lacks evidence; once decided, of
     /// the winners.
