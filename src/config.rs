@@ -228,7 +228,7 @@ pub struct ServeArgs {
     pub idle_seconds: u32,
 
     /// Estimated megabytes that all experiments in memory may take; beyond that, the least recently
-    /// used are dropped. 100 rankers take 0.3, 1000 take 32
+    /// used are dropped. 100 rankers take 0.5, 1000 take 43
     #[arg(
         long, value_name = "MEGABYTES", env = "RANKDUEL_MEMORY_MEGABYTES",
         default_value_t = 1024,

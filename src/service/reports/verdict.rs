@@ -69,10 +69,11 @@ pub struct Verdict {
     pub winners: Vec<String>,
     /// Whether the first winner is also certified to beat every other ranker.
     pub condorcet: bool,
-    /// Number of answered duels at the verdict, since the rankers last changed; `null` while it is
-    /// open.
+    /// Number of answers that counted when the verdict was given, with ties and pages without a
+    /// click, since the rankers last changed; `null` while it is open.
     pub decided_after_duels: Option<u64>,
-    /// Ids of the rankers that can still be a Copeland winner; the winners once there is a verdict.
+    /// Ids of the leader, and of the rivals against which it still lacks evidence; once decided, of
+    /// the winners.
     pub possible: Vec<String>,
     /// Id of the ranker that is most probably a Copeland winner, or has won the verdict.
     pub leader: String,
@@ -127,7 +128,8 @@ pub struct RankerVerdict {
     /// Whether it is retired or the second id of a canary: it cannot win, and does not count in the
     /// scores of others.
     pub retired: bool,
-    /// Whether it can still be a Copeland winner.
+    /// Whether it is the leader, or a rival against which the leader still lacks evidence; once
+    /// decided, whether it is a winner.
     pub possible: bool,
     /// Whether it is certified as a Copeland winner.
     pub certain: bool,

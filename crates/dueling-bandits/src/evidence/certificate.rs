@@ -48,8 +48,9 @@
 //! *Type I*: `j*` beats all others. Then it has `|N| = 0`, and the wrong ones satisfy `c_1 + … +
 //! c_k ≥ k (k + 1) / 2`: the sequence is weakly majorized by 1, 2, 3, …. `o` is convex and
 //! decreasing, so `Σ o ≤ o(1) + o(2) + o(3) + … ≤ 1` (Tomić, 1949; Weyl, 1949). With `o(1) = 0.93`,
-//! `o(2) = 0.042`, `o(c) = 0.028 · 2^(2-c)` for `c ≥ 3`. For three rankers the only sequence is 1,
-//! 2, so `o(2) = 0.07`. `g = 1/n`, `h = n`.
+//! `o(2) = 0.042`, `o(c) = 0.028 · 2^(2-c)` for `c ≥ 3`. For three rankers the sequence is 1,
+//! 2, or 2, 2 if the two wrong ones are even. So `o(2) = 0.07`: the sums are 1 and 0.14. `g = 1/n`,
+//! `h = n`.
 //!
 //! *Type II*: no ranker beats all others. A wrong ranker whose score is one below that of `j*` is
 //! *near*, any other *far*. All near ones have the same `c = |N|`, and `j*` has `c - 1`. If there
