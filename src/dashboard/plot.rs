@@ -11,6 +11,7 @@ use maud::{Markup, html};
 
 use super::layout::{number, quantity};
 use super::scale::{Decades, Scale};
+use crate::service::transfer::cell;
 
 /// One line.
 pub(crate) struct Line<'a> {
@@ -251,9 +252,9 @@ impl Plot<'_> {
     }
 }
 
-/// A text as a field of comma-separated values.
+/// A text as a field of comma-separated values, for a spreadsheet.
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
+    format!("\"{}\"", cell(text).replace('"', "\"\""))
 }
 
 #[cfg(test)]

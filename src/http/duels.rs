@@ -1,7 +1,5 @@
 //! `/v1/experiments/{name}/next-duel`: the two rankers to interleave for the next query.
 
-use std::collections::HashMap;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderValue;
@@ -12,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{Object, OptionalBody, PathOf};
+use super::extract::{Object, OptionalBody, PathOf, UniqueKeys};
 use super::operation::Access;
 use super::pages::{PageParts, PinBody, Repeats, SlotBody, page_request};
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound, ExperimentPaused};
@@ -105,8 +103,8 @@ struct NextDuelBody {
     /// The document ids of each ranker's ranking, best first, by ranker id. Every ranker of the
     /// experiment is required; send `[]` for a ranker without documents. At most 10,000 ids in each
     /// ranking, of 1 to 1024 bytes each.
-    #[schema(nullable = false, example = json!({"bm25": ["doc-1", "doc-7"], "bm25-title": ["doc-7", "doc-3"]}))]
-    rankings: Option<HashMap<String, Vec<String>>>,
+    #[schema(value_type = Option<HashMap<String, Vec<String>>>, nullable = false, example = json!({"bm25": ["doc-1", "doc-7"], "bm25-title": ["doc-7", "doc-3"]}))]
+    rankings: Option<UniqueKeys<Vec<String>>>,
     /// Number of duels to issue at once, for backends that keep a stock of duels and ask for new
     /// ones in the background. The answer then has `duels`. Cannot be combined with other fields.
     #[schema(minimum = 1, maximum = 1000, example = 10, nullable = false)]
@@ -244,7 +242,7 @@ async fn next_duel(
         let duels = issued.into_iter().map(|issued| Duel::new(&name, issued)).collect();
         return Ok(response(&DuelStock { duels }, count));
     }
-    let Some(rankings) = rankings else {
+    let Some(UniqueKeys(rankings)) = rankings else {
         if length.is_some() || offset.is_some() || pinned.is_some() {
             return Err(refuse(
                 "/rankings",

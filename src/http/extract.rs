@@ -1,6 +1,8 @@
 //! Extractors like those of axum, but their rejections are [`Problem`]s with the location of the
 //! error.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -11,12 +13,13 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use super::problem::{Problem, ProblemKind};
+use crate::engine::experiment_spec::excerpt;
 use crate::service::threads::LowPriorityThreads;
 
 /// A body from this size on is read on the threads for large bodies. It would hold up the requests
@@ -195,7 +198,7 @@ fn invalid(error: &serde_json::Error, pointer: String) -> Problem {
 }
 
 /// The message of an error, without its line and column.
-fn without_place(error: &serde_json::Error) -> String {
+pub(crate) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&place).unwrap_or(&text).to_owned()
@@ -216,6 +219,46 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
             }
             fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Object<T>, A::Error> {
                 T::deserialize(MapAccessDeserializer::new(members)).map(Object)
+            }
+        }
+        deserializer.deserialize_map(Members(PhantomData))
+    }
+}
+
+/// An object with any keys, each of them once. A map of the standard library would keep the last
+/// value of a repeated key.
+#[derive(Debug, Clone)]
+pub struct UniqueKeys<T>(pub HashMap<String, T>);
+
+impl<T> Default for UniqueKeys<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueKeys<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = UniqueKeys<T>;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("a map")
+            }
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut members: A,
+            ) -> Result<UniqueKeys<T>, A::Error> {
+                let mut read: HashMap<String, T> = HashMap::new();
+                while let Some((key, value)) = members.next_entry()? {
+                    match read.entry(key) {
+                        Entry::Vacant(free) => drop(free.insert(value)),
+                        Entry::Occupied(taken) => {
+                            let key = excerpt(taken.key());
+                            return Err(A::Error::custom(format!("duplicate field `{key}`")));
+                        }
+                    }
+                }
+                Ok(UniqueKeys(read))
             }
         }
         deserializer.deserialize_map(Members(PhantomData))

@@ -4,12 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::click::{ClickList, ClickShape};
-use super::extract::{self, JsonText, Object, PathOf};
+use super::extract::{self, JsonText, Object, PathOf, without_place};
 use super::operation::Access;
 use super::problem::ProblemKind::{
     DuelExpired, ExperimentArchived, ExperimentNotFound, FeedbackConflict, InvalidDuel,
@@ -137,8 +138,9 @@ impl One {
 #[serde(deny_unknown_fields)]
 struct Many {
     /// 1 to 1000 items.
+    // Their text: a parsed item no longer shows that a field was repeated.
     #[schema(value_type = Vec<One>, min_items = 1, max_items = 1000)]
-    feedback: Vec<Value>,
+    feedback: Vec<Box<RawValue>>,
 }
 
 /// Feedback on one duel, or on several.
@@ -174,19 +176,35 @@ impl Answers {
             return Ok(Self::One(one));
         }
         if let Ok(Object(WellFormed { feedback })) = serde_json::from_slice(text) {
+            check_count(feedback.len())?;
             return Ok(Self::Many(feedback.into_iter().map(|Object(one)| Ok(one)).collect()));
         }
         // The members decide which form the caller meant, so that the error is about that form.
         let object: Map<String, Value> = extract::json(text)?;
         if !object.contains_key("feedback") {
-            return extract::object(object).map(Self::One);
+            // A parsed object describes most errors better; a repeated field is in the text alone.
+            return extract::object::<One>(object).and_then(|_| extract::json(text)).map(Self::One);
         }
-        let Many { feedback } = extract::object(object)?;
-        let one = |item| {
-            serde_json::from_value(item).map(|Object(one)| one).map_err(|error| error.to_string())
+        let Many { feedback } = extract::json(text)?;
+        check_count(feedback.len())?;
+        let one = |item: Box<RawValue>| {
+            serde_json::from_str::<Value>(item.get())
+                .and_then(serde_json::from_value::<Object<One>>)
+                .and_then(|_| serde_json::from_str(item.get()))
+                .map(|Object(one)| one)
+                .map_err(|error| without_place(&error))
         };
         Ok(Self::Many(feedback.into_iter().map(one).collect()))
     }
+}
+
+/// Check the number of items.
+fn check_count(count: usize) -> ApiResult<()> {
+    if (1..=MANY_MAX).contains(&count) {
+        return Ok(());
+    }
+    let detail = format!("`feedback` has {count} items; it must have 1 to {MANY_MAX}");
+    Err(Problem::new(ProblemKind::InvalidRequest, sentence(&detail)).field("/feedback", detail))
 }
 
 /// The feedback of a body.
@@ -212,12 +230,6 @@ impl Posted {
             }
             Answers::Many(items) => items,
         };
-        if items.is_empty() || items.len() > MANY_MAX {
-            let count = items.len();
-            let detail = format!("`feedback` has {count} items; it must have 1 to {MANY_MAX}");
-            return Err(Problem::new(ProblemKind::InvalidRequest, sentence(&detail))
-                .field("/feedback", detail));
-        }
         let mut good = Vec::with_capacity(items.len());
         let mut keep = |item: Result<One, String>| {
             good.push(item?.read().map_err(|(_, detail)| detail.to_string())?);

@@ -7,10 +7,11 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{JsonText, PathOf, json};
+use super::extract::{JsonText, PathOf, UniqueKeys, json, without_place};
 use super::feedback::{Receipt, ReceiptStatus};
 use super::operation::Access;
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound};
@@ -38,10 +39,11 @@ pub(crate) fn routes() -> Routes {
 struct UbiBody {
     /// 1 to 1000 events in the format of UBI 1.0 to 1.3.
     #[schema(value_type = Vec<UbiEvent>, min_items = 1, max_items = 1000)]
-    events: Vec<Value>,
+    events: Vec<Box<RawValue>>,
     /// The `duel_id` of each `query_id`, for events whose `query_id` is not itself a `duel_id`.
     #[serde(default)]
-    duels: HashMap<String, String>,
+    #[schema(value_type = HashMap<String, String>)]
+    duels: UniqueKeys<String>,
 }
 
 /// The members of a UBI event that are read. All others are ignored.
@@ -204,14 +206,15 @@ struct ReadEvent {
 
 /// The events of a body, each with its error if it is malformed.
 fn read_events(text: &[u8]) -> ApiResult<Vec<Result<ReadEvent, String>>> {
-    let UbiBody { events, duels } = json(text)?;
+    let UbiBody { events, duels: UniqueKeys(duels) } = json(text)?;
     let duels = duels.into_iter().map(|(query, duel)| (query, Arc::from(duel))).collect();
     if events.is_empty() || events.len() > EVENTS_MAX {
         let detail = format!("`events` has {} items; it must have 1 to {EVENTS_MAX}", events.len());
         return Err(Problem::invalid(&detail).field("/events", detail));
     }
-    let read = |event: Value| {
-        let event: UbiEvent = serde_json::from_value(event).map_err(|error| error.to_string())?;
+    let read = |event: Box<RawValue>| {
+        let event: UbiEvent =
+            serde_json::from_str(event.get()).map_err(|error| without_place(&error))?;
         Ok(ReadEvent { action: event.action_name.clone(), part: part(event, &duels) })
     };
     Ok(events.into_iter().map(read).collect())

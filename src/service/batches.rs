@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::audience::Audience;
 use crate::engine::error::EngineError;
-use crate::engine::experiment_spec::FieldError;
+use crate::engine::experiment_spec::{FieldError, FirstErrors, excerpt};
 use crate::engine::fold::{COIN_TIES_MAX, ties_of};
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::{ControlEvent, Event, PairResult, Status};
@@ -71,8 +71,6 @@ pub struct PostedResult {
 
 /// From this many pairs on, posted results are checked on the threads for large bodies.
 const LARGE_PAIRS: usize = 1000;
-/// Most errors in posted results that are reported.
-const ERRORS_MAX: usize = 100;
 /// High half of the nonces of posted batches. No process has it.
 const BATCH_RESULTS: u64 = u64::MAX;
 
@@ -251,22 +249,24 @@ fn match_results(
 ) -> Result<Vec<PairResult>, Vec<FieldError>> {
     let by_pair: HashMap<(usize, usize), &BatchPair> =
         pairs.iter().map(|pair| (unordered(pair.duel.first, pair.duel.second), pair)).collect();
-    let mut errors = Vec::new();
+    let mut errors = FirstErrors::default();
     let mut results = Vec::new();
     let mut seen = HashSet::new();
     for (index, row) in posted.iter().enumerate() {
-        let pointer = format!("/results/{index}");
-        let names = format!("pair `{}` and `{}`", row.left, row.right);
+        if errors.is_full() {
+            return Err(errors.into_vec());
+        }
+        let names = || format!("pair `{}` and `{}`", row.left, row.right);
         let found = match (
             loaded.spec.ranker_index(&row.left),
             loaded.spec.ranker_index(&row.right),
         ) {
-            (None, _) => Err(format!("there is no ranker `{}`", row.left)),
-            (_, None) => Err(format!("there is no ranker `{}`", row.right)),
+            (None, _) => Err(format!("there is no ranker `{}`", excerpt(&row.left))),
+            (_, None) => Err(format!("there is no ranker `{}`", excerpt(&row.right))),
             (Some(left), Some(right)) => match by_pair.get(&unordered(left, right)) {
-                None => Err(format!("{names} is not in this batch")),
+                None => Err(format!("{} is not in this batch", names())),
                 Some(_) if !seen.insert(unordered(left, right)) => {
-                    Err(format!("{names} is listed twice"))
+                    Err(format!("{} is listed twice", names()))
                 }
                 Some(pair) => {
                     let total =
@@ -276,8 +276,10 @@ fn match_results(
                         Ok(oriented(pair, left, row))
                     } else {
                         Err(format!(
-                            "{names} has {total} comparisons here and the batch needs {open} ({} in all, {} answered)",
-                            pair.needed, pair.answered
+                            "{} has {total} comparisons here and the batch needs {open} ({} in all, {} answered)",
+                            names(),
+                            pair.needed,
+                            pair.answered
                         ))
                     }
                 }
@@ -285,26 +287,26 @@ fn match_results(
         };
         match found {
             Ok(result) => results.push(result),
-            Err(detail) => errors.push(FieldError::new(pointer, detail)),
+            Err(detail) => errors.push(FieldError::new(format!("/results/{index}"), detail)),
         }
     }
-    for pair in pairs.iter().filter(|pair| pair.answered < pair.needed) {
-        if !seen.contains(&unordered(pair.duel.first, pair.duel.second)) {
-            let id = |ranker: usize| &loaded.spec.rankers[ranker].id;
-            errors.push(FieldError::new(
-                "/results",
-                format!(
-                    "pair `{}` and `{}` is missing; the batch needs {} comparisons of it",
-                    id(pair.duel.first),
-                    id(pair.duel.second),
-                    pair.needed - pair.answered
-                ),
-            ));
-        }
-    }
+    let missing = pairs.iter().filter(|pair| {
+        pair.answered < pair.needed && !seen.contains(&unordered(pair.duel.first, pair.duel.second))
+    });
+    errors.extend(missing.map(|pair| {
+        let id = |ranker: usize| &loaded.spec.rankers[ranker].id;
+        FieldError::new(
+            "/results",
+            format!(
+                "pair `{}` and `{}` is missing; the batch needs {} comparisons of it",
+                id(pair.duel.first),
+                id(pair.duel.second),
+                pair.needed - pair.answered
+            ),
+        )
+    }));
     if !errors.is_empty() {
-        errors.truncate(ERRORS_MAX);
-        return Err(errors);
+        return Err(errors.into_vec());
     }
     let ties = ties_of(&results);
     if loaded.spec.ties.constant().is_none() && ties > COIN_TIES_MAX {

@@ -91,11 +91,6 @@ impl ServiceError {
     }
 }
 
-/// The beginning of a caller's text, for an error message.
-pub(crate) fn excerpt(text: &str) -> String {
-    text.chars().take(100).collect()
-}
-
 fn first_detail(errors: &[FieldError]) -> &str {
     errors.first().map_or("the request is invalid", |error| &error.detail)
 }

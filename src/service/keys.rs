@@ -1,7 +1,7 @@
 //! API keys of the database: making, listing, replacing and revoking them.
 
 use crate::access::{self, Actor, KEY_DAYS_MAX, KeyChangeError, KeyRequest, KeyRotation, NewKey};
-use crate::engine::experiment_spec::{FieldError, name_error};
+use crate::engine::experiment_spec::{FieldError, FirstErrors, name_error};
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::store::ApiKeyRecord;
@@ -77,9 +77,9 @@ impl Service {
     }
 }
 
-/// All errors of a request for a key.
+/// The first errors of a request for a key.
 pub fn key_errors(request: &KeyRequest) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FirstErrors::default();
     let mut add = |pointer: &str, detail: String| errors.push(FieldError::new(pointer, detail));
     if let Some(error) = KeyRequest::name_error(&request.name) {
         add("/name", error);
@@ -95,7 +95,7 @@ pub fn key_errors(request: &KeyRequest) -> Vec<FieldError> {
     if request.expires_in_days.is_some_and(|days| !(1..=KEY_DAYS_MAX).contains(&days)) {
         add("/expires_in_days", format!("a key expires after 1 to {KEY_DAYS_MAX} days"));
     }
-    errors
+    errors.into_vec()
 }
 
 fn of_key_change(error: KeyChangeError) -> ServiceError {

@@ -1,16 +1,16 @@
 //! Pages: two rankings interleaved for a duel. Reads only memory and writes nothing: the `duel_id`
 //! carries the data that crediting clicks needs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::experiment_spec::{FieldError, pointer_part};
+use crate::engine::experiment_spec::{FieldError, excerpt, pointer_part};
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::change::refuse_archived;
 use crate::service::duel_id::not_valid;
 use crate::service::duels::IssuedDuel;
-use crate::service::error::{ServiceError, excerpt};
+use crate::service::error::ServiceError;
 use crate::service::units::{NamedAudience, UnitHasher};
 use crate::tokens::duel_token::DuelId;
 use crate::tokens::page_payload::{DuelSecrets, PagePayload};
@@ -305,6 +305,9 @@ fn check_documents(ids: &[String], pointer: &str) -> Result<(), ServiceError> {
     }
 }
 
+/// Most errors of rankings that a refusal lists.
+const LISTED: usize = 20;
+
 /// Errors of the rankings in a request: each active ranker must have one. If one is missing,
 /// rankings of unknown rankers are reported too. If none is missing, other rankings are ignored, so
 /// that callers can send the ranking of a ranker before it is enlisted and after it is retired.
@@ -323,14 +326,17 @@ fn wrong_rankers(
     if errors.is_empty() {
         return Vec::new();
     }
-    for id in rankings.keys() {
-        if loaded.spec.ranker_index(id).is_none() {
-            let shown = excerpt(id);
-            errors
-                .insert(ranking_pointer(&shown), format!("the experiment has no ranker `{shown}`"));
-        }
+    let known: HashSet<&str> = loaded.spec.rankers.iter().map(|ranker| &*ranker.id).collect();
+    let mut unknown: Vec<&str> =
+        rankings.keys().map(String::as_str).filter(|id| !known.contains(id)).collect();
+    // A body can have a hundred thousand of them, in an order that changes.
+    unknown.sort_unstable();
+    for id in unknown.into_iter().take(LISTED) {
+        let shown = excerpt(id);
+        errors.insert(ranking_pointer(&shown), format!("the experiment has no ranker `{shown}`"));
     }
-    errors.into_iter().take(20).map(|(pointer, detail)| FieldError::new(pointer, detail)).collect()
+    let listed = errors.into_iter().take(LISTED);
+    listed.map(|(pointer, detail)| FieldError::new(pointer, detail)).collect()
 }
 
 fn ranking_pointer(ranker: &str) -> String {

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::access::Actor;
-use crate::engine::experiment_spec::{ExperimentSpec, FieldError, Ranker};
+use crate::engine::experiment_spec::{ExperimentSpec, FieldError, Ranker, excerpt};
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::{ControlEvent, Status};
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided};
-use crate::service::error::{ServiceError, excerpt};
+use crate::service::error::ServiceError;
 use crate::store::{Change, ExperimentRecord};
 use dueling_bandits::{MAX_RANKERS, MIN_RANKERS};
 

@@ -20,6 +20,9 @@ const NICENESS: i32 = 10;
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// Whether the caller of a job still waits for its result. Asking is cheap.
+pub(crate) type IsAwaited<'a> = &'a dyn Fn() -> bool;
+
 /// A few threads of low priority.
 #[derive(Debug)]
 pub struct LowPriorityThreads {
@@ -52,11 +55,21 @@ impl LowPriorityThreads {
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
+        self.run_awaited(|_| job()).await
+    }
+
+    /// As [`Self::run`], for a long job that asks from time to time whether its caller still waits.
+    /// If not, it should return soon: nobody gets its result.
+    pub(crate) async fn run_awaited<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(IsAwaited<'_>) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
         let (done, result) = oneshot::channel();
         let job: Job = Box::new(move || {
             if !done.is_closed() {
+                let result = job(&|| !done.is_closed());
                 // The caller may have gone since.
-                drop(done.send(job()));
+                drop(done.send(result));
             }
         });
         self.jobs.try_send(job).map_err(|error| match error {
@@ -82,5 +95,30 @@ fn work(waiting: &Mutex<Receiver<Job>>) {
         // The panic hook has logged the panic, and the caller gets an error: the job's channel is
         // dropped.
         drop(catch_unwind(AssertUnwindSafe(job)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_long_job_learns_that_its_caller_has_gone() {
+        let threads = LowPriorityThreads::start("test").expect("threads");
+        let (has_begun, begun) = oneshot::channel();
+        let (has_ended, ended) = oneshot::channel();
+        let caller = tokio::spawn(async move {
+            let job = move |is_awaited: IsAwaited<'_>| {
+                assert!(has_begun.send(is_awaited()).is_ok());
+                while is_awaited() {
+                    std::thread::yield_now();
+                }
+                assert!(has_ended.send(()).is_ok());
+            };
+            threads.run_awaited(job).await
+        });
+        assert_eq!(begun.await, Ok(true));
+        caller.abort();
+        assert_eq!(ended.await, Ok(()));
     }
 }

@@ -15,12 +15,14 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::support::client::{JSON, steady};
 use crate::support::server::Api;
 use crate::support::service::{Server, Settings};
 use crate::support::{KINDS, Kind, TestDatabase};
 
 on_both_databases! {
     bodies_that_do_not_arrive_take_no_places
+    pages_of_other_sites_cannot_use_the_api_of_a_server_without_keys
     an_unknown_key_does_not_wait_for_a_database_that_hangs
     large_answers_have_a_budget_and_duels_do_not_need_it
     large_standings_come_in_parts
@@ -100,6 +102,41 @@ async fn bodies_that_do_not_arrive_take_no_places(database: TestDatabase) {
     assert_eq!(api.metrics.http_requests_shed.get(), 0);
     for stream in &mut slow {
         assert_eq!(first_line(stream).await, "HTTP/1.1 504");
+    }
+}
+
+/// Such a page sends what needs no preflight: a request without a body, or with one of plain text.
+async fn pages_of_other_sites_cannot_use_the_api_of_a_server_without_keys(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    let body = steady("other", &["a", "b"]).to_string().into_bytes();
+    let position = server.position("search").await;
+    for from in [
+        [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")],
+        [("sec-fetch-site", "same-site"), ("origin", "http://localhost:3000")],
+        [("sec-fetch-mode", "no-cors"), ("origin", "https://evil.example")],
+        [("sec-fetch-mode", "no-cors"), ("origin", "null")],
+    ] {
+        for (method, path) in [
+            ("POST", "/v1/experiments/search/next-duel"),
+            ("POST", "/v1/experiments/search/feedback"),
+            ("POST", "/v1/experiments"),
+            ("GET", "/v1/experiments"),
+            ("GET", "/v1/experiments/search/verdict"),
+        ] {
+            let headers = [from[0], from[1], JSON];
+            let answer = server.send(method, path, &headers, body.clone()).await;
+            answer.problem(ProblemKind::Forbidden);
+        }
+        // Other sites may link to the pages.
+        assert_eq!(server.send("GET", "/experiments/search", &from, vec![]).await.status, 200);
+    }
+    assert_eq!(server.position("search").await, position);
+    server.get("/v1/experiments/other").await.problem(ProblemKind::ExperimentNotFound);
+    let own = [("sec-fetch-site", "same-origin"), ("origin", server.base())];
+    for headers in [&own[..], &own[1..], &[("sec-fetch-site", "none")], &[]] {
+        let path = "/v1/experiments/search/next-duel";
+        assert_eq!(server.send("POST", path, headers, vec![]).await.status, 200, "{headers:?}");
     }
 }
 

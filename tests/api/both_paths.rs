@@ -510,6 +510,46 @@ async fn every_form_of_a_request() {
 }
 
 #[tokio::test]
+async fn requests_of_pages_of_other_sites() {
+    let target = "/v1/experiments/search/next-duel";
+    let (host, own) = (("host", "localhost:7171"), ("origin", "http://localhost:7171"));
+    let evil = ("origin", "https://evil.example");
+    let site = |site| ("sec-fetch-site", site);
+    over_both_paths(ShellSettings::default(), async |world| {
+        world.send(false, "POST", target, &[host]).await;
+        for headers in [
+            vec![host],
+            vec![host, own],
+            vec![host, own, site("same-origin")],
+            vec![host, site("none")],
+        ] {
+            world.send(true, "POST", target, &headers).await;
+        }
+        for headers in [
+            vec![host, evil],
+            vec![host, ("origin", "null")],
+            vec![host, ("origin", "http://localhost:3000")],
+            vec![host, evil, site("cross-site")],
+            vec![host, site("same-site")],
+            vec![host, own, site("cross-site"), ("content-type", "text/plain")],
+        ] {
+            world.send(false, "POST", target, &headers).await;
+            let refused = world.transcript.iter().rev().find(|line| line.starts_with("POST"));
+            assert!(refused.is_some_and(|answer| answer.contains("\n403 ")), "{headers:?}");
+        }
+    })
+    .await;
+    // A page of another site does not know a key, so whoever sends one may.
+    over_both_paths(with_keys(), async |world| {
+        let bearer = format!("Bearer {ADMIN}");
+        let key = ("authorization", &*bearer);
+        world.send(false, "POST", target, &[key]).await;
+        world.send(true, "POST", target, &[key, host, evil, site("cross-site")]).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_server_without_keys_and_a_panic() {
     over_both_paths(ShellSettings::default(), async |world| {
         let target = "/v1/experiments/search/next-duel";

@@ -4,8 +4,7 @@ use rankduel::http::ProblemKind;
 use rankduel::service::transfer::{self, Import};
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
-use crate::support::client::steady;
+use crate::support::client::{Answer, JSON, steady};
 use crate::support::service::{START_MS, Server};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -17,6 +16,7 @@ on_both_databases! {
     ids_that_are_not_duels_of_the_experiment_are_refused
     duels_of_another_database_are_refused
     every_item_of_a_list_gets_its_own_receipt
+    repeated_fields_are_refused
     a_list_has_one_to_a_thousand_items
 }
 
@@ -299,6 +299,54 @@ async fn every_item_of_a_list_gets_its_own_receipt(database: TestDatabase) {
         );
     }
     assert_eq!(server.position("search").await, first + 3);
+}
+
+/// A repeated field is refused everywhere: the server does not choose one of two values.
+async fn repeated_fields_are_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &RANKERS)).await;
+    let duel = server.pair("search").await["duel_id"].clone();
+    let path = "/v1/experiments/search/feedback";
+    let send = async |path: &str, body: String| {
+        server.send("POST", path, &[JSON], body.into_bytes()).await
+    };
+    for (body, pointer) in [
+        (format!(r#"{{"duel_id":{duel},"outcome":"left","outcome":"right"}}"#), ""),
+        (format!(r#"{{"duel_id":{duel},"outcome":"left","outcome":"left"}}"#), ""),
+        (format!(r#"{{"duel_id":{duel},"duel_id":{duel},"outcome":"left"}}"#), ""),
+        (format!(r#"{{"duel_id":{duel},"clicks":[{{"position":0,"position":1}}]}}"#), "/clicks/0"),
+        (format!(r#"{{"feedback":[],"feedback":[{{"duel_id":{duel},"outcome":"left"}}]}}"#), ""),
+    ] {
+        let problem = send(path, body.clone()).await.problem(ProblemKind::InvalidRequest);
+        let error = &problem["errors"][0];
+        assert_eq!(error["pointer"], pointer, "{body}: {problem}");
+        assert!(error["detail"].as_str().is_some_and(|text| text.contains("duplicate field")));
+    }
+    let items = [
+        r#""outcome":"left","outcome":"right""#,
+        r#""clicks":[0],"clicks":[1]"#,
+        r#""clicks":[{"position":0,"event":"click","event":"buy"}]"#,
+        r#""outcome":"tie""#,
+    ];
+    let items: Vec<_> =
+        items.iter().map(|item| format!(r#"{{"duel_id":{duel},{item}}}"#)).collect();
+    let body = format!(r#"{{"feedback":[{}]}}"#, items.join(","));
+    let receipts = send(path, body).await.json(200);
+    for receipt in &receipts["results"].as_array().expect("results")[..3] {
+        assert_eq!(receipt["status"], "invalid", "{receipts}");
+        let detail = receipt["detail"].as_str().expect("a detail");
+        assert!(detail.starts_with("duplicate field") && !detail.contains("line"), "{detail}");
+    }
+    assert_eq!(receipts["results"][3]["status"], "recorded", "{receipts}");
+    let event = r#"{"events":[{"action_name":"click","action_name":"buy"}]}"#.to_owned();
+    let receipts = send(&format!("{path}/ubi"), event).await.json(200);
+    assert_eq!(receipts["results"][0]["status"], "invalid", "{receipts}");
+    let duels = r#"{"events":[{"action_name":"click"}],"duels":{"q":"a","q":"b"}}"#.to_owned();
+    send(&format!("{path}/ubi"), duels).await.problem_at(ProblemKind::InvalidRequest, "/duels");
+    let rankings = r#"{"rankings":{"a":["1"],"b":[],"a":["2"]},"length":1}"#.to_owned();
+    let next_duel = "/v1/experiments/search/next-duel";
+    send(next_duel, rankings).await.problem_at(ProblemKind::InvalidRequest, "/rankings");
+    assert_eq!(server.position("search").await, 1);
 }
 
 async fn a_list_has_one_to_a_thousand_items(database: TestDatabase) {

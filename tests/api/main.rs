@@ -11,6 +11,7 @@ mod audit;
 mod bad_input;
 mod batches;
 mod both_paths;
+mod bounded_errors;
 mod canary;
 mod cli;
 mod concurrency;

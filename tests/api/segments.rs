@@ -1,7 +1,7 @@
 //! The results of a ranker by segment, in the API and on their page.
 
 use rankduel::http::ProblemKind;
-use rankduel::service::transfer::{TableFormat, write_segments};
+use rankduel::service::transfer::{TableFormat, write_pages, write_segments};
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -11,6 +11,7 @@ use crate::support::service::Server;
 on_both_databases! {
     results_are_split_by_segment
     the_report_equals_the_table_of_the_command
+    tables_for_spreadsheets_have_no_formulas
     only_answers_of_complete_cohorts_count
     an_experiment_without_segments_has_one_row
     an_invalid_request_is_refused
@@ -133,6 +134,44 @@ async fn the_report_equals_the_table_of_the_command(database: TestDatabase) {
         compared += 1;
     }
     assert_eq!(compared, 6, "three segments and two opponents: {lines}");
+}
+
+/// A spreadsheet calculates a cell that starts as a formula, and callers choose these texts.
+async fn tables_for_spreadsheets_have_no_formulas(database: TestDatabase) {
+    const FORMULA: &str = "=HYPERLINK(\"http://evil.example\")";
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &[FORMULA, "-1"])).await;
+    for _ in 0..3 {
+        answer(&server, [Some("@SUM(A1:A9)"), None], FORMULA).await;
+    }
+    let store = database.store().await;
+    let quoted = FORMULA.replace('"', "\"\"");
+    for format in [TableFormat::Csv, TableFormat::Jsonl] {
+        let (mut pages, mut segments) = (Vec::new(), Vec::new());
+        write_pages(&*store, "search", format, &mut pages).await.expect("a table");
+        write_segments(&*store, "search", None, format, &mut segments).await.expect("a table");
+        for table in [pages, segments] {
+            let table = String::from_utf8(table).expect("text");
+            if format == TableFormat::Jsonl {
+                let row: Value =
+                    serde_json::from_str(table.lines().next().expect("a row")).expect("JSON");
+                assert_eq!(row["segment"], "@SUM(A1:A9)", "programs need the text itself");
+                assert!(row["winner"] == FORMULA || row["ranker"] == FORMULA, "{row}");
+            } else {
+                assert!(table.contains(&format!("\"'{quoted}\"")), "{table}");
+                assert!(table.contains("'@SUM(A1:A9)"), "{table}");
+                assert!(table.contains(",-1,"), "a number stays: {table}");
+                let is_formula = |cell: &str| {
+                    cell.trim_start_matches('"').starts_with(['=', '+', '@', '\t', '\r'])
+                };
+                assert!(!table.split([',', '\n']).any(is_formula), "{table}");
+            }
+        }
+    }
+    let chart = server.get("/experiments/search/charts/shown.csv").await.text();
+    let header = chart.lines().next().expect("a header");
+    assert!(header.contains(&format!("\"'{quoted}\"")), "{header}");
+    assert!(header.contains("\"-1\""), "{header}");
 }
 
 async fn only_answers_of_complete_cohorts_count(database: TestDatabase) {

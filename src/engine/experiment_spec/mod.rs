@@ -9,7 +9,8 @@ mod spec;
 
 pub use conclude_at::{CONFIDENCE, ConcludeAt, MARGIN};
 pub use exclusions::{MAX_EXCLUDED_UNITS, MAX_EXCLUSIONS};
-pub use field_error::{FieldError, pointer_part};
+pub use field_error::{ERRORS_MAX, FieldError, pointer_part};
+pub(crate) use field_error::{FirstErrors, excerpt};
 pub use ranker::Ranker;
 pub use spec::{
     DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_DUEL_TTL_SECONDS, MAX_POLICIES, RosterChanges,

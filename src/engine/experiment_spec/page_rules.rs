@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::field_error::{FieldError, pointer_part};
+use super::field_error::{FieldError, excerpt, pointer_part};
 use super::ranker::Ranker;
 use crate::store::ExperimentRecord;
 use interleaving::{self, MAX_WEIGHT};
@@ -66,7 +66,7 @@ impl PageRules {
             .unwrap_or_else(|| DEFAULT_SETTLE_AFTER_SECONDS.min(answers_within))
     }
 
-    /// All errors.
+    /// All errors. Of too many kinds of events, it is only said that they are too many.
     pub(crate) fn errors(&self, rankers: &[Ranker], duel_ttl_seconds: u32) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if let Err(error) = self.interleaving.validate() {
@@ -80,14 +80,16 @@ impl PageRules {
             );
             errors.push(FieldError::new("/event_weights", detail));
         }
-        for (event, weight) in &self.event_weights {
+        let is_few = self.event_weights.len() <= MAX_EVENTS;
+        for (event, weight) in self.event_weights.iter().filter(|_| is_few) {
             let pointer = format!("/event_weights/{}", pointer_part(event));
             if !(1..=MAX_EVENT_CHARS).contains(&event.chars().count()) {
                 let detail = format!("the name of an event has 1 to {MAX_EVENT_CHARS} characters");
                 errors.push(FieldError::new(&pointer, detail));
             }
             if !(1..=MAX_WEIGHT).contains(weight) {
-                let detail = format!("`{event}` weighs {weight}; a weight is 1 to {MAX_WEIGHT}");
+                let detail =
+                    format!("`{}` weighs {weight}; a weight is 1 to {MAX_WEIGHT}", excerpt(event));
                 errors.push(FieldError::new(&pointer, detail));
             }
         }
@@ -104,7 +106,7 @@ impl PageRules {
         if let Some(canary) = &self.canary {
             for (index, id) in canary.iter().enumerate() {
                 if !rankers.iter().any(|ranker| ranker.id == *id) {
-                    let detail = format!("there is no ranker `{id}` among `rankers`");
+                    let detail = format!("there is no ranker `{}` among `rankers`", excerpt(id));
                     errors.push(FieldError::new(format!("/canary/{index}"), detail));
                 }
             }

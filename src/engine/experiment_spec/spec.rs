@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conclude_at::ConcludeAt;
 use super::exclusions;
-use super::field_error::FieldError;
+use super::field_error::{FieldError, FirstErrors, excerpt};
 use super::page_rules::PageRules;
 use super::ranker::Ranker;
 use crate::events::{Exclusion, UnitHash};
@@ -139,9 +139,10 @@ impl ExperimentSpec {
         serde_json::to_string(self).expect("strings, numbers and lists always serialise")
     }
 
-    /// All errors; empty if the experiment can be created.
+    /// The first errors, at most [`ERRORS_MAX`](super::ERRORS_MAX); empty if the experiment can be
+    /// created.
     pub fn errors(&self) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+        let mut errors = FirstErrors::default();
         let count = self.rankers.len();
         if !(MIN_RANKERS..=MAX_RANKERS).contains(&count) {
             errors.push(FieldError::new(
@@ -150,9 +151,16 @@ impl ExperimentSpec {
                     "an experiment has {MIN_RANKERS} to {MAX_RANKERS} rankers; this one has {count}"
                 ),
             ));
+            if count > MAX_RANKERS {
+                // Which of them are wrong helps nobody.
+                return errors.into_vec();
+            }
         }
         let mut seen = HashMap::new();
         for (index, ranker) in self.rankers.iter().enumerate() {
+            if errors.is_full() {
+                return errors.into_vec();
+            }
             let pointer = format!("/rankers/{index}");
             errors.extend(ranker.id_error(&pointer));
             if let Some(earlier) = seen.insert(ranker.id.as_str(), index) {
@@ -160,7 +168,7 @@ impl ExperimentSpec {
                     &pointer,
                     format!(
                         "ranker `{}` is listed twice; it is also at index {earlier}",
-                        ranker.id
+                        excerpt(&ranker.id)
                     ),
                 ));
             }
@@ -233,7 +241,7 @@ impl ExperimentSpec {
         }
         errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
         errors.extend(exclusions::errors(&self.exclusions, "/exclude"));
-        errors
+        errors.into_vec()
     }
 
     /// Time within which the answers come that the verdict counts, in milliseconds.

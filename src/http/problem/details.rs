@@ -5,6 +5,11 @@ use axum::response::{IntoResponse, Response};
 
 use super::document::{FieldError, ProblemContext, ProblemDocument};
 use super::kind::ProblemKind;
+use crate::engine::experiment_spec::ERRORS_MAX;
+
+/// Most characters of a text about an error, and of its place in the request. Both can repeat what
+/// the caller sent.
+const TEXT_CHARS: usize = 1000;
 
 /// The result of a handler.
 pub type ApiResult<T> = Result<T, Problem>;
@@ -28,7 +33,11 @@ impl Problem {
         if let Some(seconds) = kind.retry_after_seconds() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        Self(Box::new(Inner { kind, detail: detail.into(), errors: Vec::new(), headers }))
+        let mut detail = cut(detail);
+        if detail.ends_with('…') {
+            detail.push('.');
+        }
+        Self(Box::new(Inner { kind, detail, errors: Vec::new(), headers }))
     }
 
     /// A failure of the server. The cause goes to the log only, never to the caller.
@@ -52,26 +61,28 @@ impl Problem {
 
     /// Add an error at a JSON pointer into the body, such as `/rankers/3/id`.
     pub fn field(self, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
-        self.error(FieldError::Body { pointer: pointer.into(), detail: detail.into() })
+        self.error(FieldError::Body { pointer: cut(pointer), detail: cut(detail) })
     }
 
     /// Add an error in a query parameter.
     pub fn query(self, name: impl Into<String>, detail: impl Into<String>) -> Self {
-        self.error(FieldError::Query { name: name.into(), detail: detail.into() })
+        self.error(FieldError::Query { name: cut(name), detail: cut(detail) })
     }
 
     /// Add an error in a path parameter.
     pub fn path(self, name: impl Into<String>, detail: impl Into<String>) -> Self {
-        self.error(FieldError::Path { name: name.into(), detail: detail.into() })
+        self.error(FieldError::Path { name: cut(name), detail: cut(detail) })
     }
 
     /// Add an error in a header.
     pub fn header_field(self, name: impl Into<String>, detail: impl Into<String>) -> Self {
-        self.error(FieldError::Header { name: name.into(), detail: detail.into() })
+        self.error(FieldError::Header { name: cut(name), detail: cut(detail) })
     }
 
     fn error(mut self, error: FieldError) -> Self {
-        self.0.errors.push(error);
+        if self.0.errors.len() < ERRORS_MAX {
+            self.0.errors.push(error);
+        }
         self
     }
 
@@ -119,6 +130,16 @@ impl Problem {
             errors: self.0.errors,
         }
     }
+}
+
+/// The text, or its beginning if it is long.
+fn cut(text: impl Into<String>) -> String {
+    let mut text = text.into();
+    if let Some((end, _)) = text.char_indices().nth(TEXT_CHARS) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 impl IntoResponse for Problem {

@@ -8,12 +8,15 @@ use uuid::Uuid;
 use super::content::PageEvent;
 use super::opened::OpenedPage;
 use crate::audience::Audience;
-use crate::engine::experiment_spec::FieldError;
+use crate::engine::experiment_spec::{FieldError, excerpt};
 use crate::engine::fold::open_pages::{MAX_CLICKED, PageClicks};
 use crate::events::{ClicksEvent, ControlEvent, Event};
-use crate::service::error::excerpt;
 use crate::store::{NewEvent, Nonce};
 use crate::tokens::page_payload::sheet_to_text;
+
+/// Most events of an experiment that an error names. A request can have an error for each of its
+/// thousand items.
+const NAMED_EVENTS: usize = 5;
 
 /// The clicks of one item of feedback.
 pub(super) fn read_clicks(
@@ -68,9 +71,13 @@ pub(super) fn clicks_event(
 
 fn weight_of(event_weights: &BTreeMap<String, u32>, event: &str) -> Result<u32, String> {
     event_weights.get(event).copied().ok_or_else(|| {
-        let known: Vec<_> = event_weights.keys().map(String::as_str).collect();
+        let known: Vec<_> = event_weights.keys().take(NAMED_EVENTS).map(String::as_str).collect();
+        let more = match event_weights.len() - known.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
         format!(
-            "the experiment has no event `{}`; its `event_weights` are of: {}",
+            "the experiment has no event `{}`; its `event_weights` are of: {}{more}",
             excerpt(event),
             known.join(", ")
         )

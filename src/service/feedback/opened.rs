@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::content::Clicked;
-use crate::service::error::excerpt;
+use crate::engine::experiment_spec::excerpt;
 use crate::tokens::duel_token::{DuelId, DuelToken, TokenError};
 use crate::tokens::key_set::SigningKeySet;
 use crate::tokens::page_payload::{DocumentName, DuelSecrets, PagePayload};

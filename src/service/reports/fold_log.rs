@@ -3,6 +3,7 @@
 use super::pool::ReportPool;
 use crate::engine::fold::{Answered, Fold, FoldError};
 use crate::service::error::ServiceError;
+use crate::service::threads::IsAwaited;
 use crate::store::{ExperimentLog, ExperimentRecord, LogEntry, LogPage};
 
 /// Longest log that a request can fold.
@@ -46,7 +47,9 @@ impl Folding<'_> {
                 });
             }
             let before = fold.position();
-            let fold_chunk = move || fold_chunk(fold, pages, head, seen, see);
+            let fold_chunk = move |is_awaited: IsAwaited<'_>| {
+                fold_chunk((fold, seen), pages, head, see, is_awaited)
+            };
             (fold, seen) = self.in_background(fold_chunk).await??;
             if fold.position() == before {
                 return Err(ServiceError::internal(format!(
@@ -58,33 +61,36 @@ impl Folding<'_> {
         Ok((fold, seen))
     }
 
-    /// Run `work` on the threads that fold.
+    /// Run `work` on the threads that fold. It asks from time to time whether its result is still
+    /// awaited; without a pool, it always is.
     pub async fn in_background<T: Send + 'static>(
         self,
-        work: impl FnOnce() -> T + Send + 'static,
+        work: impl FnOnce(IsAwaited<'_>) -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
         if let Some(pool) = self.pool {
-            return pool.run(work).await;
+            return pool.run_awaited(work).await;
         }
-        tokio::task::spawn_blocking(work)
+        tokio::task::spawn_blocking(move || work(&|| true))
             .await
             .map_err(|error| ServiceError::internal(format!("a log was not folded: {error}")))
     }
 }
 
 fn fold_chunk<S>(
-    mut fold: Fold,
+    (mut fold, mut seen): (Fold, S),
     pages: Vec<LogPage>,
     head: u64,
-    mut seen: S,
     see: fn(&mut S, &Answered, &LogEntry),
+    is_awaited: IsAwaited<'_>,
 ) -> Result<(Fold, S), ServiceError> {
     let mut entries = Vec::new();
     for page in pages {
         entries.extend(page.decode()?);
     }
     fold.apply_chunk(|chunk| {
-        for entry in entries.iter().take_while(|entry| entry.position <= head) {
+        let to_fold = entries.iter().take_while(|entry| entry.position <= head);
+        // The next chunk is not started for a caller that has gone.
+        for entry in to_fold.take_while(|_| is_awaited()) {
             if let Some(answered) = chunk.answer(entry)? {
                 see(&mut seen, &answered, entry);
             }

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::engine::error::EngineError;
 use crate::service::error::ServiceError;
-use crate::service::threads::LowPriorityThreads;
+use crate::service::threads::{IsAwaited, LowPriorityThreads};
 
 /// The pause after an input was read, in times of that. With 1024 rankers, that is some 5 ms.
 const PAUSE_TIMES: u32 = 20;
@@ -102,6 +102,14 @@ impl ReportPool {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
         self.threads.run(job).await
+    }
+
+    /// As [`Self::run`], for a long job that asks from time to time whether its caller still waits.
+    pub(super) async fn run_awaited<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(IsAwaited<'_>) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        self.threads.run_awaited(job).await
     }
 
     /// `text`, counted while any copy of it is in memory. An error if all written reports together

@@ -16,6 +16,7 @@ use crate::service::reports::fold_log::{Folding, REQUEST_COMPARISONS_MAX, REQUES
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::replay_regret::{OtherRegret, RUNS, other_regret};
 use crate::service::reports::standings::copeland_scores;
+use crate::service::threads::IsAwaited;
 use crate::store::{ExperimentLog, ExperimentRecord};
 use dueling_bandits::{InFlight, PolicySpec, step_rng};
 
@@ -161,7 +162,10 @@ pub async fn replay(
     let folding = Folding { store, pool };
     let (fold, ()) = folding.run(record, head, (fold, ()), |(), _, _| {}).await?;
     let (name, seed) = (record.name.clone(), record.seed);
-    let report = move || report(&name, seed, &under, own_policy, &fold, steps_max);
+    let report = move |is_awaited: IsAwaited<'_>| {
+        let regret = other_regret(&under, seed, &fold, steps_max, is_awaited);
+        report(&name, seed, &under, own_policy, &fold, regret)
+    };
     folding.in_background(report).await
 }
 
@@ -171,14 +175,13 @@ fn report(
     spec: &ExperimentSpec,
     own_policy: bool,
     fold: &Fold,
-    steps_max: Option<u64>,
+    regret: Result<OtherRegret, String>,
 ) -> Replay {
     let policy = fold.policy();
     let id = |ranker: usize| spec.rankers[ranker].id.clone();
     let scores = copeland_scores(policy.tally(), fold.roster());
     let active = fold.roster().active();
     let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
-    let regret = other_regret(spec, seed, fold, steps_max);
     Replay {
         experiment: name.into(),
         position: fold.position(),

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
 use crate::service::reports::regret::Band;
+use crate::service::threads::IsAwaited;
 use dueling_bandits::evidence::off_policy::{self, Answers, OffPolicyRun};
 use dueling_bandits::evidence::{Estimate, Posterior};
 use dueling_bandits::parameters::Setup;
@@ -68,12 +69,14 @@ pub struct OtherRegret {
     pub uniform: f64,
 }
 
-/// The regret that the policy of `spec` would have had, or why it cannot be estimated.
+/// The regret that the policy of `spec` would have had, or why it cannot be estimated. It ends with
+/// an error between two runs if its result is no longer awaited.
 pub(super) fn other_regret(
     spec: &ExperimentSpec,
     seed: u64,
     fold: &Fold,
     steps_max: Option<u64>,
+    is_awaited: IsAwaited<'_>,
 ) -> Result<OtherRegret, String> {
     let rankers = spec.rankers.len();
     if !spec.roster_changes.is_none() {
@@ -107,12 +110,16 @@ pub(super) fn other_regret(
         let answers = answers.resampled(&mut step_rng(seed, 1));
         off_policy::run(&mut *policy, answers, spec.ties, seed, steps, &mut step_rng(seed, 0))
     };
+    let start_if_awaited = |steps: u64, run: u64| match is_awaited() {
+        true => Ok(start(steps, run)),
+        false => Err("the caller has gone".to_owned()),
+    };
     // first find the number of steps that every run can make; then repeat all runs with it, so that
     // longer runs do not weigh more
     let mut shortest = asked;
     let mut used_up = None;
     for run in 0..RUNS {
-        let course = start(shortest, run);
+        let course = start_if_awaited(shortest, run)?;
         if course.steps < shortest {
             (shortest, used_up) = (course.steps, course.used_up);
         }
@@ -126,7 +133,8 @@ pub(super) fn other_regret(
             ));
         }
     }
-    let courses: Vec<OffPolicyRun> = (0..RUNS).map(|run| start(shortest, run)).collect();
+    let courses =
+        (0..RUNS).map(|run| start_if_awaited(shortest, run)).collect::<Result<Vec<_>, _>>()?;
     let logged = shown_until(fold, shortest);
     let priced: Vec<&[u64]> =
         courses.iter().map(|course| &*course.shown).chain([&*logged]).collect();

@@ -18,6 +18,7 @@ mod matrix;
 mod pages;
 mod reader;
 mod segments;
+mod spreadsheet;
 mod table;
 
 pub use export::export;
@@ -25,4 +26,5 @@ pub use import::{Import, import};
 pub use matrix::write_matrix;
 pub use pages::write_pages;
 pub use segments::{WrittenSegments, write_segments};
+pub(crate) use spreadsheet::cell;
 pub use table::TableFormat;

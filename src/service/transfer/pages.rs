@@ -1,5 +1,6 @@
 //! A table of the answered pages of an experiment, for the tools of an analyst.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -8,7 +9,7 @@ use serde::Serialize;
 
 use super::log::FoldedLog;
 use super::table::{Table, TableFormat};
-use crate::audience::{Audience, Segment};
+use crate::audience::Audience;
 use crate::clock::rfc3339;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Answered;
@@ -43,18 +44,18 @@ struct Page<'a> {
     /// When its answer was recorded, in RFC 3339.
     answered_at: String,
     /// The ranker on the left; on the right it is the same for a self-duel.
-    left: &'a str,
-    right: &'a str,
+    left: Cow<'a, str>,
+    right: Cow<'a, str>,
     /// `left`, `right`, `tie` or `none`.
     outcome: &'static str,
     /// The ranker that won; empty for `tie` and `none`.
-    winner: Option<&'a str>,
+    winner: Option<Cow<'a, str>>,
     /// Number of the batch; empty for policies without batches.
     batch: Option<u32>,
     /// Hash of the unit that answered: 16 hexadecimal digits, empty without a unit.
     unit: Option<String>,
     /// The segment of the page; empty if the caller named none.
-    segment: Option<Segment>,
+    segment: Option<String>,
     /// Whether the unit is excluded, so that the answer counts nowhere.
     excluded: bool,
 }
@@ -65,16 +66,18 @@ impl<'a> Page<'a> {
         entry: &LogEntry,
         spec: &'a ExperimentSpec,
         excluded: &BTreeSet<u64>,
+        format: TableFormat,
     ) -> Self {
         let id = |ranker: u16| {
-            spec.rankers.get(usize::from(ranker)).map_or("", |ranker| ranker.id.as_str())
+            let ranker = spec.rankers.get(usize::from(ranker));
+            format.text(ranker.map_or("", |ranker| ranker.id.as_str()))
         };
         let Audience { unit, segment } = answered.audience;
         let (first, second) = (id(answered.first), id(answered.second));
         let (left, right) = if answered.first_left { (first, second) } else { (second, first) };
         let (outcome, winner) = match (answered.answer, answered.first_left) {
-            (Answer::First, true) | (Answer::Second, false) => ("left", Some(left)),
-            (Answer::First, false) | (Answer::Second, true) => ("right", Some(right)),
+            (Answer::First, true) | (Answer::Second, false) => ("left", Some(left.clone())),
+            (Answer::First, false) | (Answer::Second, true) => ("right", Some(right.clone())),
             (Answer::Tie, _) => ("tie", None),
             (Answer::None, _) => ("none", None),
         };
@@ -89,7 +92,7 @@ impl<'a> Page<'a> {
             winner,
             batch: answered.batch,
             unit: unit.map(|unit| format!("{unit:016x}")),
-            segment,
+            segment: segment.map(|segment| format.text(segment.as_str()).into_owned()),
             excluded: unit.is_some_and(|unit| excluded.contains(&unit)),
         }
     }
@@ -111,7 +114,7 @@ pub async fn write_pages(
     let excluded = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
     log.fold(store, |answered, entry| {
         rows += 1;
-        table.write(&Page::of(answered, entry, &spec, &excluded))
+        table.write(&Page::of(answered, entry, &spec, &excluded, format))
     })
     .await?;
     table.end()?;

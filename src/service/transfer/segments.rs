@@ -1,12 +1,12 @@
 //! The results of one ranker by segment, as a table.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use serde::Serialize;
 
 use super::log::FoldedLog;
 use super::table::{Table, TableFormat};
-use crate::audience::Segment;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::service::reports::segments::{OpponentRow, SegmentAnswers};
 use crate::store::Store;
@@ -19,9 +19,9 @@ const COLUMNS: [&str; 10] =
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     /// Empty for the pages whose caller named none.
-    segment: Option<Segment>,
+    segment: Option<String>,
     ranker: &'a str,
-    opponent: String,
+    opponent: Cow<'a, str>,
     duels: u64,
     wins: u64,
     losses: u64,
@@ -66,15 +66,16 @@ pub async fn write_segments(
         .await?;
     let results = answers.results(&fold, named.or(winner.map(usize::from)));
     let ranker = results.ranker();
+    let shown = format.text(ranker);
     let mut table = Table::start(format, &COLUMNS, out)?;
     let mut rows = 0;
     for segment in results.segments() {
         for row in results.of(segment) {
             let OpponentRow { opponent, duels, wins, losses, ties, win_rate, low, high } = row;
             table.write(&Row {
-                segment,
-                ranker,
-                opponent,
+                segment: segment.map(|segment| format.text(segment.as_str()).into_owned()),
+                ranker: &shown,
+                opponent: format.text(&opponent),
                 duels,
                 wins,
                 losses,

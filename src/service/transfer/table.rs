@@ -1,8 +1,11 @@
 //! Tables for the tools of an analyst: a header and rows.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use serde::Serialize;
+
+use super::spreadsheet::cell;
 
 /// How a table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -11,6 +14,17 @@ pub enum TableFormat {
     Csv,
     /// One JSON object a line
     Jsonl,
+}
+
+impl TableFormat {
+    /// A caller's text as a field of this format. Comma-separated values are for spreadsheets, JSON
+    /// lines for programs, which need the text unchanged.
+    pub(super) fn text(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::Csv => cell(text),
+            Self::Jsonl => Cow::Borrowed(text),
+        }
+    }
 }
 
 /// A table that is being written.
