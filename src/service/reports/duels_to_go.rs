@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::engine::fold::Fold;
 use crate::engine::loaded::LoadedExperiment;
-use crate::service::reports::verdict_sentence::grouped;
+use crate::service::reports::grouped::grouped;
 use dueling_bandits::evidence::{Forecast, NoForecast, Present, Target, forecast};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{Policy, PolicyRng};
@@ -22,8 +22,8 @@ const RANKERS_MAX: usize = 256;
 
 /// Estimated number of further pages (answered duels and self-duels) until the verdict, from
 /// simulations of the policy with preferences drawn from the posterior. Answers that wait are
-/// expected to count, and further ones to count as often as those so far. 0 if the answers that wait
-/// are enough.
+/// expected to count, and further ones to count as often as those so far. 0 if the answers that
+/// wait are enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DuelsToGo {
     /// What to expect: three of eight simulations end sooner. Their median is too long.

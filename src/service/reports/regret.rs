@@ -45,7 +45,8 @@ pub struct RegretReport {
 }
 
 /// Least and largest Copeland regret over all ways in which the pairs that are not settled can turn
-/// out, from the answers that count for the verdict. Assumes nothing about the preferences, except that they stay.
+/// out, from the answers that count for the verdict. Assumes nothing about the preferences, except
+/// that they stay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct BoundsReport {
     /// Probability with which they hold, at all times at once. With added rankers, and pairs that

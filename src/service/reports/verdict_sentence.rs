@@ -2,6 +2,7 @@
 
 use crate::service::reports::conclusion::Conclusion;
 use crate::service::reports::duels_to_go::DuelsToGo;
+use crate::service::reports::grouped::grouped;
 use dueling_bandits::evidence::Target;
 
 /// What a verdict says, before it is put into words.
@@ -159,19 +160,6 @@ pub(crate) fn error(confidence: f64) -> String {
 /// At most three digits after the point, and none that is not needed.
 fn short(number: f64) -> String {
     format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// `12000` as `12,000`.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A share in percent, never rounded up to 100 %.

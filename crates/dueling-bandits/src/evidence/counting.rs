@@ -98,8 +98,9 @@ impl Counting<'_> {
     }
 }
 
-/// The tracker with all answers that wait, as far as they are of units that were not counted. What a
-/// policy that plans for the verdict believes, and what an estimate of the future starts from.
+/// The tracker with all answers that wait, as far as they are of units that were not counted. This
+/// is what a policy that plans for the verdict believes, and where an estimate of the future
+/// starts.
 pub fn with_waiting(tracker: &VerdictTracker, cohorts: &Cohorts) -> VerdictTracker {
     let mut tracker = tracker.clone();
     let waiting = cohorts.clone().complete(i64::MAX / 2);
