@@ -35,6 +35,12 @@ pub enum StoreError {
     /// The databases that were given are not the whole set that they belong to.
     #[error("{0}")]
     Set(String),
+    /// A database had the experiment with this name, and none of the whole set has it now.
+    #[error(
+        "experiment `{0}` is in none of the databases, although one of them had it: import it from \
+         an export, or restore the database that it was in"
+    )]
+    Lost(String),
     /// The error of one of several databases.
     #[error("database {database}: {error}")]
     Of {
@@ -71,7 +77,8 @@ impl StoreError {
             | Self::Pooled(_)
             | Self::Schema(_)
             | Self::Distribution(_)
-            | Self::Set(_) => false,
+            | Self::Set(_)
+            | Self::Lost(_) => false,
         }
     }
 }
