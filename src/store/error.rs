@@ -13,7 +13,7 @@ pub enum StoreError {
     /// The database cannot be reached, is read-only, full, shutting down or too slow. A write that
     /// failed with this may have been kept. Repeating it is safe, because everything that is
     /// appended carries a nonce.
-    #[error("the database is unavailable: {0}")]
+    #[error("the database is unavailable: {}", said(.0))]
     Unavailable(sqlx::Error),
     /// The database did not respond in time; as with [`StoreError::Unavailable`], repeating the
     /// operation is safe.
@@ -53,8 +53,18 @@ pub enum StoreError {
     #[error("the database has unreadable data: {0}")]
     Corrupt(String),
     /// The database refused the statement itself: a defect of this program.
-    #[error("the database refused a statement: {0}")]
+    #[error("the database refused a statement: {}", said(.0))]
     Refused(sqlx::Error),
+}
+
+/// What an error says, without the line of PostgreSQL's own source that the driver adds.
+fn said(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(database) => {
+            format!("error returned from database: {}", database.message())
+        }
+        other => other.to_string(),
+    }
 }
 
 impl StoreError {
