@@ -1,10 +1,10 @@
 //! What a process does every two seconds ([`maintain_every`]), in four tasks that do not wait for
 //! each other: append self-duels; evict experiments that are idle or exceed the memory limit; read
-//! the keys again (less often); and, for each experiment in memory, settle clicks, complete cohorts,
-//! save a snapshot and run the periodic tasks of the service.
+//! the keys again (less often); and, for each experiment in memory, settle clicks, complete
+//! cohorts, save a snapshot and run the periodic tasks of the service.
 //!
-//! The last task can take long with tens of thousands of busy experiments. Its rounds are bounded in
-//! time, and each goes on where the one before ended, so every experiment has its turn.
+//! The last task can take long with tens of thousands of busy experiments. Its rounds are bounded
+//! in time, and each goes on where the one before ended, so every experiment has its turn.
 //!
 //! [`maintain_every`]: crate::engine::settings::EngineSettings::maintain_every
 

@@ -21,8 +21,8 @@ use crate::telemetry::metrics::Metrics;
 /// folds its log again.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 
-/// Above the memory limit, experiments are evicted down to this part of it. So eviction, which looks
-/// at all of them, does not run at each load.
+/// Above the memory limit, experiments are evicted down to this part of it. So eviction, which
+/// looks at all of them, does not run at each load.
 const EVICT_TO_PERCENT: u64 = 90;
 
 type Slot = Arc<OnceCell<Arc<LoadedExperiment>>>;

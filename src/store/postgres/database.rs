@@ -49,9 +49,6 @@ const ANOTHER_DATABASE: &str = "--listen-database-url leads to another database 
 const SERVER_AND_DATABASE: &str = "select pg_postmaster_start_time()::text, oid::bigint
      from pg_database where datname = current_database()";
 
-/// What tells databases apart once they have a schema.
-const IDENTITY: &str = "select id from database_set where one = 1";
-
 #[async_trait]
 impl Database for PostgresStore {
     fn kind(&self) -> &'static str {
@@ -172,9 +169,10 @@ impl PostgresStore {
         let Some(direct) = self.direct.as_ref().filter(|_| self.has_direct_url) else {
             return Ok(());
         };
-        let own: Vec<u8> = sqlx::query_scalar(IDENTITY).fetch_one(self.readers()).await?;
+        // the first column is the identity
+        let own: Vec<u8> = sqlx::query_scalar(statements::SET).fetch_one(self.readers()).await?;
         let mut connection = connect(direct).await?;
-        let found = sqlx::query_scalar(IDENTITY).fetch_one(&mut connection).await;
+        let found = sqlx::query_scalar(statements::SET).fetch_one(&mut connection).await;
         match found.map_err(StoreError::from) {
             Ok(other) if own == other => Ok(()),
             // without the table, it is not a database of rankduel

@@ -170,6 +170,11 @@ async fn an_experiment_that_hangs_delays_neither_memory_nor_keys(database: TestD
     assert_eq!(database.count(status).await, 0);
 
     store.set(Mode::Fine);
-    eventually("the conclusion", async || (database.count(status).await == 1).then_some(())).await;
+    eventually("the conclusion", async || {
+        // it may have left memory
+        server.get("/v1/experiments/stuck").await;
+        (database.count(status).await == 1).then_some(())
+    })
+    .await;
     server.stop().await;
 }
