@@ -75,7 +75,7 @@ impl From<&StoreError> for Problem {
             }
             StoreError::Lost(_) => {
                 tracing::error!(%error, "an experiment cannot be served");
-                Self::new(ProblemKind::ExperimentUnreadable, sentence(&error.to_string()))
+                Self::new(ProblemKind::Unavailable, sentence(&error.to_string()))
             }
             StoreError::Schema(_)
             | StoreError::Distribution(_)

@@ -163,26 +163,36 @@ impl DatabaseSet {
             let located = shard.of(shard.store.located(id).await)?;
             all.push(located.map(|it| {
                 let to = known.ids.iter().position(|known| Some(*known) == it.moving_to);
-                (it.presence, it.move_id, to, it.record.head)
+                Trace { presence: it.presence, of: it.move_id, to, head: it.record.head }
             }));
         }
         Ok(Traces(all))
     }
 }
 
-/// Of each database: the presence of an experiment, its move, where it moves to, and its head.
+/// What one database has of an experiment: its move, the index of the database that it moves to,
+/// and its head.
 #[derive(Debug, PartialEq, Eq)]
-struct Traces(Vec<Option<(Presence, Option<MoveId>, Option<usize>, u64)>>);
+struct Trace {
+    presence: Presence,
+    of: Option<MoveId>,
+    to: Option<usize>,
+    head: u64,
+}
+
+/// What each database has of an experiment.
+#[derive(Debug, PartialEq, Eq)]
+struct Traces(Vec<Option<Trace>>);
 
 impl Traces {
     /// Where the experiment moves to, if that is known, and whether it accepts feedback. `None` if
     /// no move of it has begun.
     fn standing(&self) -> Option<(Option<usize>, bool)> {
-        let with = |wanted| self.0.iter().flatten().find(move |(presence, ..)| *presence == wanted);
+        let with = |wanted| self.0.iter().flatten().find(move |it| it.presence == wanted);
         let (frozen, arriving) = (with(Presence::Frozen), with(Presence::Arriving));
         frozen.or(arriving)?;
         let here = with(Presence::Here);
-        let to = [frozen, here].into_iter().flatten().find_map(|(.., to, _)| *to);
+        let to = [frozen, here].into_iter().flatten().find_map(|it| it.to);
         Some((to, here.is_some()))
     }
 }

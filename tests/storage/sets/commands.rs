@@ -248,7 +248,7 @@ async fn an_experiment_that_no_database_has_is_imported(first: TestDatabase) {
         let client = Client::new(&process.url);
         let path = "/v1/experiments/lost/next-duel";
         let problem = client.post(path, &json!({})).await;
-        let problem = problem.problem(ProblemKind::ExperimentUnreadable);
+        let problem = problem.problem(ProblemKind::Unavailable);
         assert!(problem["detail"].as_str().is_some_and(|it| it.contains(says)), "{problem}");
         let created = client.post("/v1/experiments", &steady("lost", &["a", "b"])).await;
         assert_eq!(created.status, 503, "{}", created.text());
