@@ -172,7 +172,7 @@ async fn an_experiment_that_hangs_delays_neither_memory_nor_keys(database: TestD
     store.set(Mode::Fine);
     eventually("the conclusion", async || {
         // it may have left memory
-        server.get("/v1/experiments/stuck").await;
+        server.service.experiment("stuck").await.expect("an experiment");
         (database.count(status).await == 1).then_some(())
     })
     .await;
