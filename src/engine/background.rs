@@ -22,11 +22,15 @@ impl Engine {
             Weak::clone(&tasks),
             Arc::clone(&self.registry.due),
         )));
-        background.push(tokio::spawn(maintenance::run_maintenance(
+        let every = self.settings.maintain_every;
+        background.push(tokio::spawn(maintenance::flush_self_duels(engine(), every)));
+        background.push(tokio::spawn(maintenance::bound_memory(engine(), every)));
+        background.push(tokio::spawn(maintenance::refresh_keys(
             engine(),
-            tasks,
-            self.settings.maintain_every,
+            Weak::clone(&tasks),
+            every,
         )));
+        background.push(tokio::spawn(maintenance::maintain_experiments(engine(), tasks, every)));
         if self.settings.listen {
             background.push(tokio::spawn(replication::listen(Arc::clone(&self.store), notices)));
         }

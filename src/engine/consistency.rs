@@ -91,6 +91,17 @@ pub fn state_errors(record: &ExperimentRecord, spec: &ExperimentSpec, fold: &Fol
     errors
 }
 
+/// What is wrong with a log that ends before the recorded head.
+pub fn short_log(head: u64, end: u64) -> String {
+    format!("its head is {head}, and its log ends at {end}")
+}
+
+/// What is wrong with a log that has an entry beyond the recorded head. An append moves the head in
+/// the same transaction, so a head that is read after the entry must not be lower.
+pub fn beyond_head(entry: u64, head: u64) -> String {
+    format!("log entry {entry} is beyond the head {head}")
+}
+
 /// What is wrong with an entry that the fold accepts, but that no server appends to this log.
 /// `fold` is the state before the entry.
 pub fn entry_error(fold: &Fold, entry: &LogEntry) -> Option<String> {

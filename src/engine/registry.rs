@@ -1,8 +1,8 @@
 //! The experiments that this process has in memory: loaded on first use, kept up to date with the
 //! store, and evicted when they are idle or exceed the memory limit.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,10 @@ use crate::telemetry::metrics::Metrics;
 /// How long an experiment that could not be read is refused without another attempt: each attempt
 /// folds its log again.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
+
+/// Above the memory limit, experiments are evicted down to this part of it. So eviction, which
+/// looks at all of them, does not run at each load.
+const EVICT_TO_PERCENT: u64 = 90;
 
 type Slot = Arc<OnceCell<Arc<LoadedExperiment>>>;
 
@@ -42,6 +46,10 @@ pub struct Registry {
     /// Unix milliseconds of the last maintenance round: precise enough to find idle experiments.
     now_ms: AtomicI64,
     memory_bytes: u64,
+    /// About the bytes of all experiments in memory: counted by [`Registry::evictable`], and kept
+    /// since then as experiments are loaded and evicted. Counting them at each load would make
+    /// loading slower the more experiments there are.
+    bytes: AtomicU64,
     /// The memory limit is exceeded.
     pub(crate) overfull: Notify,
     /// Experiments that may conclude.
@@ -67,6 +75,7 @@ impl Registry {
             draining: Mutex::default(),
             now_ms: AtomicI64::new(now_ms),
             memory_bytes,
+            bytes: AtomicU64::new(0),
             overfull: Notify::new(),
             due: Arc::default(),
         }
@@ -102,10 +111,16 @@ impl Registry {
                     LoadedExperiment::open(store, record, self.process, metrics, due, now_ms)
                         .await?;
                 loaded.touch(now_ms);
-                self.by_id
-                    .write()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .insert(loaded.id, Arc::clone(&loaded));
+                let bytes = loaded.bytes();
+                let broken = {
+                    let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+                    // under the lock: `evictable` counts what is in the map
+                    self.bytes.fetch_add(bytes, Ordering::Relaxed);
+                    by_id.insert(loaded.id, Arc::clone(&loaded))
+                };
+                if let Some(broken) = broken {
+                    self.subtract(broken.bytes());
+                }
                 Ok(loaded)
             })
             .await
@@ -113,7 +128,7 @@ impl Registry {
         match &loaded {
             Ok(_) => {
                 self.refusals().remove(name);
-                if self.bytes() > self.memory_bytes {
+                if self.bytes.load(Ordering::Relaxed) > self.memory_bytes {
                     self.overfull.notify_one();
                 }
             }
@@ -188,15 +203,21 @@ impl Registry {
 
     /// Every experiment in memory, by name.
     pub fn all(&self) -> Vec<Arc<LoadedExperiment>> {
-        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = by_id.values().cloned().collect();
+        let mut all = self.unordered();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
 
-    fn bytes(&self) -> u64 {
+    /// Every experiment in memory, in any order.
+    pub(crate) fn unordered(&self) -> Vec<Arc<LoadedExperiment>> {
         let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
-        by_id.values().map(|loaded| loaded.bytes()).sum()
+        by_id.values().cloned().collect()
+    }
+
+    /// Those of these experiments that are in memory.
+    pub(crate) fn with_ids(&self, ids: &HashSet<ExperimentId>) -> Vec<Arc<LoadedExperiment>> {
+        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        ids.iter().filter_map(|id| by_id.get(id).cloned()).collect()
     }
 
     /// Bring every experiment in memory up to date with the store: log entries and record changes
@@ -252,11 +273,11 @@ impl Registry {
         first_error.map_or(Ok(lag), Err)
     }
 
-    /// Every experiment in memory, by name. Those with a stale roster are left out and loaded again
-    /// in the background.
+    /// Every experiment in memory. Those with a stale roster are left out and loaded again in the
+    /// background.
     fn with_current_roster(self: &Arc<Self>) -> Vec<Arc<LoadedExperiment>> {
         let (stale, current): (Vec<_>, Vec<_>) =
-            self.all().into_iter().partition(|it| it.condition() == Condition::StaleRoster);
+            self.unordered().into_iter().partition(|it| it.condition() == Condition::StaleRoster);
         for loaded in stale {
             self.remove(&loaded);
             let registry = Arc::clone(self);
@@ -314,32 +335,48 @@ impl Registry {
         }
     }
 
-    /// Set the time and return the experiments to evict: those without a request since
-    /// `idle_since_ms`, and the least recently used ones that exceed the memory limit. An idle
-    /// experiment stays while it waits for comparisons of its open batch or has clicks to settle.
+    /// Set the time and return the experiments to evict, the least recently used ones first: those
+    /// without a request since `idle_since_ms`, and, if all together exceed the memory limit, as
+    /// many as bring them to [`EVICT_TO_PERCENT`] of it. An idle experiment stays while it waits for
+    /// comparisons of its open batch or has clicks to settle.
     pub fn evictable(&self, now_ms: i64, idle_since_ms: i64) -> Vec<Arc<LoadedExperiment>> {
         self.now_ms.store(now_ms, Ordering::Relaxed);
-        let mut evictable = self.all();
-        evictable.sort_by_key(|loaded| loaded.last_used_ms());
-        let mut bytes: u64 = evictable.iter().map(|loaded| loaded.bytes()).sum();
-        let newest = evictable.last().map(|loaded| loaded.id);
-        evictable.retain(|loaded| {
-            let idle = loaded.last_used_ms() < idle_since_ms
+        let (all, before) = {
+            let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+            let all: Vec<_> = by_id.values().cloned().collect();
+            (all, self.bytes.load(Ordering::Relaxed))
+        };
+        // each time of use once: it changes while the list is sorted
+        let mut by_use: Vec<_> =
+            all.into_iter().map(|loaded| (loaded.last_used_ms(), loaded.bytes(), loaded)).collect();
+        by_use.sort_by_key(|(used_ms, ..)| *used_ms);
+        let mut bytes: u64 = by_use.iter().map(|(_, bytes, _)| bytes).sum();
+        // not a plain store: experiments are loaded and evicted meanwhile
+        self.bytes.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
+        let bound = match bytes > self.memory_bytes {
+            true => self.memory_bytes / 100 * EVICT_TO_PERCENT,
+            false => self.memory_bytes,
+        };
+        let newest = by_use.last().map(|(.., loaded)| loaded.id);
+        by_use.retain(|(used_ms, its_bytes, loaded)| {
+            let idle = *used_ms < idle_since_ms
                 && !loaded.waits_for_its_batch(now_ms)
                 && !loaded.has_open_pages()
                 && !loaded.has_waiting_answers();
             // the most recently used one stays, however large it is
-            let evict = idle || (bytes > self.memory_bytes && Some(loaded.id) != newest);
+            let evict = idle || (bytes > bound && Some(loaded.id) != newest);
             if evict {
-                bytes -= loaded.bytes();
+                bytes -= its_bytes;
             }
             evict
         });
-        evictable
+        by_use.into_iter().map(|(.., loaded)| loaded).collect()
     }
 
     /// Evict an experiment. The next request for it loads it again.
     pub fn remove(&self, loaded: &Arc<LoadedExperiment>) {
+        // before the locks: the fold may be locked for longer
+        let bytes = loaded.bytes();
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
         if slots
@@ -351,8 +388,16 @@ impl Registry {
         }
         if by_id.get(&loaded.id).is_some_and(|kept| Arc::ptr_eq(kept, loaded)) {
             by_id.remove(&loaded.id);
+            self.subtract(bytes);
         }
         self.draining().push(Arc::clone(loaded));
+    }
+
+    /// Count fewer bytes. An experiment may have grown since it was counted; the next count of
+    /// [`Registry::evictable`] is exact.
+    fn subtract(&self, bytes: u64) {
+        let less = |sum: u64| Some(sum.saturating_sub(bytes));
+        let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// Evicted experiments that may still have self-duels to flush. Those that cannot are dropped.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::MissedTickBehavior;
+use tokio::time::Instant;
 
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
@@ -19,6 +19,12 @@ use crate::store::{ExperimentId, Notice, SharedStore, Store, StoreError};
 /// Time limit of a replication round, so that a database that hangs delays nothing once it is back.
 /// Entries that were folded until then stay folded.
 const FOLLOW_WITHIN: Duration = Duration::from_secs(10);
+/// After polling, pause for this many times as long as it took: with tens of thousands of
+/// experiments in memory it takes more than a second, and must not keep the database busy. Notices
+/// are followed meanwhile.
+const POLL_PAUSES: u32 = 4;
+/// The longest of these pauses.
+const POLL_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Pause before listening again after a failure.
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -82,18 +88,28 @@ async fn listen_once(
     }
 }
 
+/// The pause after polling for `took`, such that polls begin at the interval `every` if they are
+/// short, and leave most of the time to others if they are long.
+fn pause_after_poll(took: Duration, every: Duration) -> Duration {
+    let long = took.saturating_mul(POLL_PAUSES).min(POLL_PAUSE_MAX);
+    every.saturating_sub(took).max(long)
+}
+
 /// Follow other processes until the engine is dropped.
 pub(crate) async fn follow(engine: Weak<Engine>, notices: Arc<PendingNotices>, every: Duration) {
-    let mut ticks = tokio::time::interval(every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut next_poll = Instant::now();
     let mut failing = false;
     loop {
         let poll_all = tokio::select! {
-            _ = ticks.tick() => true,
+            () = tokio::time::sleep_until(next_poll) => true,
             () = notices.wake.notified() => notices.missed.swap(false, Ordering::SeqCst),
         };
         let Some(engine) = engine.upgrade() else { return };
+        let started = Instant::now();
         let followed = follow_once(&engine, &notices, poll_all).await;
+        if poll_all {
+            next_poll = Instant::now() + pause_after_poll(started.elapsed(), every);
+        }
         if poll_all && followed.is_ok() {
             let now = engine.now_ms() as f64 / 1000.0;
             engine.metrics.followed_timestamp_seconds.set(now);
@@ -129,4 +145,17 @@ async fn follow_once(
     tokio::time::timeout(FOLLOW_WITHIN, following)
         .await
         .unwrap_or_else(|_| Err(StoreError::Slow(FOLLOW_WITHIN).into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_polls_are_rarer() {
+        let every = Duration::from_millis(500);
+        let pause = |took| pause_after_poll(Duration::from_millis(took), every).as_millis();
+        assert_eq!([pause(0), pause(2), pause(100)], [500, 498, 400]);
+        assert_eq!([pause(1_000), pause(1_200), pause(10_000)], [4_000, 4_800, 5_000]);
+    }
 }

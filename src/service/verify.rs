@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::engine::consistency::{LoggedChanges, entry_error, record_errors, state_errors};
+use crate::engine::consistency::{
+    LoggedChanges, beyond_head, entry_error, record_errors, short_log, state_errors,
+};
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::Fold;
 use crate::store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
@@ -112,7 +114,7 @@ async fn read_log(
         }
     }
     if last < record.head {
-        findings.wrong.push(format!("its head is {}, and its log ends at {last}", record.head));
+        findings.wrong.push(short_log(record.head, last));
     }
     if leftover > 0 {
         findings.remarks.push(format!(
@@ -128,7 +130,7 @@ async fn read_log(
     if let Some(beyond) = beyond {
         let head = store.heads(&[record.id]).await?.first().map_or(0, |head| head.head);
         if head < beyond.position {
-            findings.wrong.push(format!("log entry {} is beyond the head {head}", beyond.position));
+            findings.wrong.push(beyond_head(beyond.position, head));
         }
     }
     Ok(())

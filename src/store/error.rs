@@ -13,7 +13,7 @@ pub enum StoreError {
     /// The database cannot be reached, is read-only, full, shutting down or too slow. A write that
     /// failed with this may have been kept. Repeating it is safe, because everything that is
     /// appended carries a nonce.
-    #[error("the database is unavailable: {0}")]
+    #[error("the database is unavailable: {}", said(.0))]
     Unavailable(sqlx::Error),
     /// The database did not respond in time; as with [`StoreError::Unavailable`], repeating the
     /// operation is safe.
@@ -35,6 +35,12 @@ pub enum StoreError {
     /// The databases that were given are not the whole set that they belong to.
     #[error("{0}")]
     Set(String),
+    /// A database had the experiment with this name, and none of the whole set has it now.
+    #[error(
+        "experiment `{0}` is in none of the databases, although one of them had it: import it from \
+         an export, or restore the database that it was in"
+    )]
+    Lost(String),
     /// The error of one of several databases.
     #[error("database {database}: {error}")]
     Of {
@@ -47,8 +53,18 @@ pub enum StoreError {
     #[error("the database has unreadable data: {0}")]
     Corrupt(String),
     /// The database refused the statement itself: a defect of this program.
-    #[error("the database refused a statement: {0}")]
+    #[error("the database refused a statement: {}", said(.0))]
     Refused(sqlx::Error),
+}
+
+/// What an error says, without the line of PostgreSQL's own source that the driver adds.
+fn said(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(database) => {
+            format!("error returned from database: {}", database.message())
+        }
+        other => other.to_string(),
+    }
 }
 
 impl StoreError {
@@ -71,7 +87,8 @@ impl StoreError {
             | Self::Pooled(_)
             | Self::Schema(_)
             | Self::Distribution(_)
-            | Self::Set(_) => false,
+            | Self::Set(_)
+            | Self::Lost(_) => false,
         }
     }
 }

@@ -85,6 +85,13 @@ pub(super) trait Member: Store {
 
     async fn located(&self, id: ExperimentId) -> Result<Option<Located>, StoreError>;
 
+    /// Experiments that have gone, arrive or are frozen, by id, after `after`; at most `limit`.
+    async fn not_here(
+        &self,
+        after: ExperimentId,
+        limit: u32,
+    ) -> Result<Vec<(ExperimentId, String, Presence)>, StoreError>;
+
     /// At the old database: begin the move, unless another one has begun.
     async fn begin_move(
         &self,

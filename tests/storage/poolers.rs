@@ -59,6 +59,32 @@ async fn the_schema_is_not_migrated_through_a_shared_pooler() {
     assert!(said.contains("already"), "{said}");
 }
 
+/// Neither an empty database nor one that serves others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_url_for_listening_that_leads_elsewhere_is_refused() {
+    let pooled = fresh_pooled_database().await;
+    let alone = fresh_database(Kind::Postgres).await;
+    let elsewhere = fresh_database(Kind::Postgres).await;
+    const TABLES: &str = "select count(*) from pg_tables where schemaname = 'public'";
+    let urls = [pooled.pooler.as_ref().expect("a pooler").declared_url(), alone.url.clone()];
+    for is_empty in [true, false] {
+        if !is_empty {
+            elsewhere.store().await;
+        }
+        for url in &urls {
+            let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
+            command.args(["--listen-database-url", &elsewhere.url]);
+            command.env("RANKDUEL_DATABASE_URL", url);
+            let (code, _, error) = outcome(command);
+            assert_eq!(code, Some(1), "{error}");
+            assert!(error.contains("leads to another database"), "{error}");
+            assert_eq!(elsewhere.count(TABLES).await == 0, is_empty);
+        }
+    }
+    assert_eq!(pooled.count(TABLES).await, 0);
+    alone.store().await;
+}
+
 /// Settings reach every transaction and no other client of the pooler.
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_hold_in_each_transaction_and_do_not_leak() {

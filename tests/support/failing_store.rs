@@ -19,6 +19,8 @@ pub enum Mode {
     FailsAfter,
     /// It hangs: it does nothing and never responds.
     Hangs,
+    /// Looking for log entries by their nonces hangs. Everything else works.
+    FindingHangs,
     /// Each response takes [`LATE`] longer.
     Late,
     /// A defect: it acknowledges events before it writes them; the next append writes them.
@@ -30,11 +32,12 @@ pub enum Mode {
 /// The delay of [`Mode::Late`].
 pub const LATE: Duration = Duration::from_millis(400);
 
-const MODES: [Mode; 7] = [
+const MODES: [Mode; 8] = [
     Mode::Fine,
     Mode::FailsBefore,
     Mode::FailsAfter,
     Mode::Hangs,
+    Mode::FindingHangs,
     Mode::Late,
     Mode::AnswersTooSoon,
     Mode::TakesRepeatsForNew,
@@ -111,7 +114,9 @@ impl FailingStore {
     ) -> Result<T, StoreError> {
         let lost = || Err(StoreError::Unavailable(sqlx::Error::PoolTimedOut));
         match MODES[usize::from(self.mode.load(Ordering::SeqCst))] {
-            Mode::Fine | Mode::AnswersTooSoon | Mode::TakesRepeatsForNew => call.await,
+            Mode::Fine | Mode::FindingHangs | Mode::AnswersTooSoon | Mode::TakesRepeatsForNew => {
+                call.await
+            }
             Mode::FailsBefore => lost(),
             Mode::FailsAfter => {
                 call.await?;
@@ -198,6 +203,9 @@ impl ExperimentLog for FailingStore {
         experiment: ExperimentId,
         nonces: &[Nonce],
     ) -> Result<Vec<Option<LogEntry>>, StoreError> {
+        if self.mode.load(Ordering::SeqCst) == Mode::FindingHangs as u8 {
+            std::future::pending::<()>().await;
+        }
         self.look(self.inner.find(experiment, nonces)).await
     }
 

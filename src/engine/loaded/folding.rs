@@ -4,6 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use tokio::sync::OwnedMutexGuard;
+
 use super::{EndedBatch, LoadedExperiment};
 use crate::engine::condition::Condition;
 use crate::engine::error::EngineError;
@@ -23,20 +25,34 @@ const BLOCKING_ENTRIES: usize = 2_000;
 impl LoadedExperiment {
     /// Fold the entries of the log that are not folded yet.
     pub async fn catch_up(self: &Arc<Self>, store: &dyn Store) -> Result<(), EngineError> {
-        let mut turn = Arc::clone(&self.catching_up).lock_owned().await;
+        let turn = Arc::clone(&self.catching_up).lock_owned().await;
         let after = self.fold()?.position();
+        self.fold_after(store, after, turn).await.map(drop)
+    }
+
+    /// Read the log after position `after`, and fold the entries that are not folded yet. Returns
+    /// the position of the last entry that was read, `after` if there is none.
+    pub(super) async fn fold_after(
+        self: &Arc<Self>,
+        store: &dyn Store,
+        after: u64,
+        mut turn: OwnedMutexGuard<()>,
+    ) -> Result<u64, EngineError> {
+        let mut end = after;
         // usually only a few entries are missing
         let mut chunk = self.readable(in_time(store.read(self.id, after, FIRST_CHUNK)).await)?;
         let mut full = chunk.len() == FIRST_CHUNK as usize;
         loop {
-            let last = chunk.last().map(|entry| entry.position).filter(|_| full);
+            end = chunk.last().map_or(end, |entry| entry.position);
             let loaded = Arc::clone(self);
             // the turn goes along: if the caller gives up, the next one waits for this fold
             let fold =
                 fold_off_worker(chunk.len(), move || loaded.absorb_all(&chunk).map(|()| turn));
-            let Some(last) = last else { return fold.await?.map(drop) };
+            if !full {
+                return fold.await?.map(|_| end);
+            }
             // the store reads the next chunk meanwhile
-            let (next, folded) = tokio::join!(in_time(store.read(self.id, last, CHUNK)), fold);
+            let (next, folded) = tokio::join!(in_time(store.read(self.id, end, CHUNK)), fold);
             turn = folded??;
             chunk = self.readable(next)?;
             full = chunk.len() == CHUNK as usize && self.condition().can_fold();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use super::snapshot_schedule::SnapshotSchedule;
 use super::{LoadedExperiment, Process};
 use crate::engine::condition::{Condition, ConditionCell};
-use crate::engine::consistency::{sound_spec, state_errors};
+use crate::engine::consistency::{beyond_head, short_log, sound_spec, state_errors};
 use crate::engine::due::DueExperiments;
 use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::ExperimentSpec;
@@ -67,7 +67,7 @@ impl LoadedExperiment {
             fold: RwLock::new(fold),
             spec,
         });
-        loaded.catch_up(store).await?;
+        loaded.fold_whole_log(store).await?;
         let wrong = {
             let fold = loaded.fold()?;
             loaded.with_record(|record| state_errors(record, &loaded.spec, &fold))
@@ -81,6 +81,42 @@ impl LoadedExperiment {
             loaded.snapshot_saved(&snapshot);
         }
         Ok(loaded)
+    }
+
+    /// Fold the log up to its end, and refuse it if the head in the record is another position: the
+    /// next append would leave a gap, or take a position that the log has.
+    async fn fold_whole_log(self: &Arc<Self>, store: &dyn Store) -> Result<(), EngineError> {
+        let (mut head, mut pruned_to) = self.with_record(|it| (it.head, it.pruned_to));
+        // with the entry of the snapshot, which the log must have too
+        let mut after = self.position();
+        if after > pruned_to {
+            after -= 1;
+        }
+        for is_second_look in [false, true] {
+            let turn = Arc::clone(&self.catching_up).lock_owned().await;
+            let end = self.fold_after(store, after, turn).await?.max(pruned_to);
+            if self.condition() != Condition::Serving || end == head {
+                return Ok(());
+            }
+            if end > head {
+                // others append: a head that is read after the log tells
+                let heads = in_time(store.heads(&[self.id])).await?;
+                return match heads.first() {
+                    Some(newest) if newest.head < end => {
+                        Err(self.unreadable(&beyond_head(newest.head + 1, newest.head)))
+                    }
+                    _ => Ok(()),
+                };
+            }
+            if is_second_look {
+                return Err(self.unreadable(&short_log(head, end)));
+            }
+            // it may have been pruned or moved since the record was read
+            let record = in_time(store.experiment(&self.name)).await?;
+            let record = record.ok_or_else(|| EngineError::NotFound(self.name.clone()))?;
+            (head, pruned_to) = (record.head, record.pruned_to);
+        }
+        Ok(())
     }
 }
 

@@ -73,6 +73,10 @@ impl From<&StoreError> for Problem {
                      restarted. Send the same request again.",
                 )
             }
+            StoreError::Lost(_) => {
+                tracing::error!(%error, "an experiment cannot be served");
+                Self::new(ProblemKind::Unavailable, sentence(&error.to_string()))
+            }
             StoreError::Schema(_)
             | StoreError::Distribution(_)
             | StoreError::Corrupt(_)

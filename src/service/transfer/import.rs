@@ -13,7 +13,7 @@ use crate::engine::consistency::sound_spec;
 use crate::engine::experiment_spec::{ExperimentSpec, name_error};
 use crate::engine::fold::Fold;
 use crate::service::error::ServiceError;
-use crate::store::{AuditNote, ExperimentRecord, Imported, Snapshot, Store};
+use crate::store::{AuditNote, ExperimentRecord, Imported, Snapshot, Store, StoreError};
 
 /// Result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +96,12 @@ pub async fn import(
     }
     let entries = head.head - fold.position();
     let mut log = Log::new(reader, fold, &record, &spec);
-    if let Some(existing) = store.experiment(&name).await? {
+    let existing = match store.experiment(&name).await {
+        // the import takes its place
+        Err(StoreError::Lost(_)) => None,
+        existing => existing?,
+    };
+    if let Some(existing) = existing {
         let created = spec.as_created();
         let same_spec = ExperimentSpec::read(&existing.spec)
             .is_ok_and(|existing| existing.as_created() == created);

@@ -1,12 +1,13 @@
 //! Reading and folding the whole log of an experiment, for a file.
 
 use super::format::CHUNK;
+use crate::engine::consistency::beyond_head;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::{Answered, Fold};
 use crate::store::{ExperimentRecord, LogEntry, Snapshot, Store};
 
 /// Call `with` for each entry after the position `after` up to the head of `record`, in order. An
-/// error if an entry is missing.
+/// error if an entry is missing, or if the log goes on beyond the head.
 pub(super) async fn for_each_entry(
     store: &dyn Store,
     record: &ExperimentRecord,
@@ -28,6 +29,15 @@ pub(super) async fn for_each_entry(
             !chunk.is_empty(),
             "the log of experiment `{name}` ends at position {after} instead of {}: see `rankduel verify {name}`",
             record.head
+        );
+    }
+    // an append moves the head in the same transaction, so a newer entry must have a newer head
+    if let Some(beyond) = store.read(record.id, record.head, 1).await?.first() {
+        let head = store.heads(&[record.id]).await?.first().map_or(0, |head| head.head);
+        anyhow::ensure!(
+            head >= beyond.position,
+            "experiment `{name}`: {}: see `rankduel verify {name}`",
+            beyond_head(beyond.position, head)
         );
     }
     Ok(())

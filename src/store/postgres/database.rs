@@ -41,6 +41,14 @@ const OLDEST_SERVER: i32 = 14_00_00;
 const NOT_POOLED: &str = "not through a pooler, but with the URL of the database itself (or name \
      it with --listen-database-url)";
 
+const ANOTHER_DATABASE: &str = "--listen-database-url leads to another database than \
+     --database-url: it must be the URL of the same database without the pooler";
+
+/// What tells databases apart also before they have a schema: when the server started, and the
+/// number of the database.
+const SERVER_AND_DATABASE: &str = "select pg_postmaster_start_time()::text, oid::bigint
+     from pg_database where datname = current_database()";
+
 #[async_trait]
 impl Database for PostgresStore {
     fn kind(&self) -> &'static str {
@@ -55,7 +63,12 @@ impl Database for PostgresStore {
         // On a connection of its own, without the limits of a session: a second process waits on an
         // advisory lock until the first is done, and migrating a large table takes long. Closing
         // the connection releases the lock.
-        let Some(direct) = &self.direct else {
+        let direct = match self.mode {
+            // not through the URL for listening, which may be wrong
+            PoolMode::Session => Some(&self.options),
+            PoolMode::Transaction => self.direct.as_ref(),
+        };
+        let Some(direct) = direct else {
             return self.compare_schema().await.map_err(|error| match error {
                 StoreError::Schema(what) => StoreError::Schema(format!("{what}; {NOT_POOLED}")),
                 other => other,
@@ -65,6 +78,13 @@ impl Database for PostgresStore {
         require_own_sessions(direct).await?;
         let mut connection = connect(direct).await?;
         require_supported_server(&mut connection).await?;
+        if self.mode == PoolMode::Transaction {
+            let direct: (String, i64) =
+                sqlx::query_as(SERVER_AND_DATABASE).fetch_one(&mut connection).await?;
+            if direct != sqlx::query_as(SERVER_AND_DATABASE).fetch_one(self.readers()).await? {
+                return Err(StoreError::Set(ANOTHER_DATABASE.into()));
+            }
+        }
         connection.execute(MIGRATION_SETTINGS).await?;
         let backend =
             sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut connection).await?;
@@ -133,7 +153,34 @@ impl PostgresStore {
             self.ask_layout().await?;
             schema::compare(&MIGRATIONS, applied)
         })
-        .await
+        .await?;
+        let compare = async || match self.require_same_database().await {
+            Ok(()) => Ok(true),
+            Err(error @ StoreError::Set(_)) => Err(error),
+            // polling is enough; it is compared when it can be listened to
+            Err(_) => Ok(false),
+        };
+        self.same_database.get_or_try_init(compare).await.map(drop)
+    }
+
+    /// Refuse a URL for listening that leads to another database: its notices would be about other
+    /// experiments.
+    pub(super) async fn require_same_database(&self) -> Result<(), StoreError> {
+        let Some(direct) = self.direct.as_ref().filter(|_| self.has_direct_url) else {
+            return Ok(());
+        };
+        // the first column is the identity
+        let own: Vec<u8> = sqlx::query_scalar(statements::SET).fetch_one(self.readers()).await?;
+        let mut connection = connect(direct).await?;
+        let found = sqlx::query_scalar(statements::SET).fetch_one(&mut connection).await;
+        match found.map_err(StoreError::from) {
+            Ok(other) if own == other => Ok(()),
+            // without the table, it is not a database of rankduel
+            Ok::<Vec<u8>, _>(_) | Err(StoreError::Schema(_)) => {
+                Err(StoreError::Set(ANOTHER_DATABASE.into()))
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

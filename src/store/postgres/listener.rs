@@ -17,6 +17,9 @@ impl PostgresStore {
             );
             return Ok(None);
         };
+        if self.same_database.get() != Some(&true) {
+            self.require_same_database().await?;
+        }
         let mut listener = PgListener::connect_with(listening).await?;
         listener.listen(CHANNEL).await?;
         Ok(Some(Box::new(Listener { listener, own: self.own_notices.clone() })))

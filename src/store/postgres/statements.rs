@@ -270,7 +270,8 @@ mod tests {
                 "EXPERIMENTS_AFTER",
                 "NAMES",
                 "IS_EMPTY",
-                "KNOWS"
+                "KNOWS",
+                "NOT_HERE"
             ]
         );
     }

@@ -31,6 +31,10 @@ pub(in crate::store) struct PostgresStore {
     /// The options of connections that no pooler shares, for listening and migrations. `None`:
     /// there is only a pooler.
     pub(super) direct: Option<PgConnectOptions>,
+    /// Whether `direct` comes from a URL of its own.
+    pub(super) has_direct_url: bool,
+    /// Whether `direct` was found to lead to the same database: `false` if it did not answer.
+    pub(super) same_database: OnceCell<bool>,
     /// Set once [`PoolMode::Session`] was checked.
     pub(super) own_sessions: OnceCell<()>,
     pub(super) pool: PgPool,
@@ -58,6 +62,7 @@ impl PostgresStore {
     ) -> Self {
         let pool = sessions::pool(OTHER, &options, mode);
         let own_notices = OwnNotices::default();
+        let has_direct_url = direct.is_some();
         let direct = direct.or_else(|| (mode == PoolMode::Session).then(|| options.clone()));
         Self {
             appending: sessions::pool(APPENDING, &options, mode),
@@ -65,6 +70,8 @@ impl PostgresStore {
             notifier: Notifier::start(pool.clone(), mode, own_notices.clone()),
             repeat_guard: RepeatGuard::default(),
             layout: KnownLayout::default(),
+            has_direct_url,
+            same_database: OnceCell::new(),
             own_sessions: OnceCell::new(),
             place: place(&options),
             epoch: AtomicI64::new(0),

@@ -7,10 +7,13 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 
 use super::set::DatabaseSet;
-use crate::store::{Database, Distributed, StoreError};
+use crate::store::member::{MoveId, Presence};
+use crate::store::{Database, Distributed, ExperimentId, StoreError};
 
 /// A database that takes longer for a trivial query counts as down.
 const CHECK_WITHIN: Duration = Duration::from_millis(1500);
+/// A move that changes nothing for this long has stopped.
+const MOVE_RUNS_WITHIN: Duration = Duration::from_secs(3);
 /// Names that are compared at a time.
 const NAMES_AT_A_TIME: u32 = 1000;
 
@@ -62,7 +65,7 @@ impl Database for DatabaseSet {
         Ok(all)
     }
 
-    /// Also names that two databases have.
+    /// Also experiments that two databases have, or none, and moves that have stopped.
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
         let mut found = Vec::new();
         for shard in &self.shards {
@@ -71,6 +74,7 @@ impl Database for DatabaseSet {
                 .extend(damage.into_iter().map(|what| format!("database {}: {what}", shard.label)));
         }
         found.extend(self.doubles().await?);
+        found.extend(self.unsettled().await?);
         Ok(found)
     }
 
@@ -107,5 +111,100 @@ impl DatabaseSet {
             }
         }
         Ok(found)
+    }
+
+    /// Experiments that have gone from a database without being in another, and those whose move
+    /// has stopped.
+    async fn unsettled(&self) -> Result<Vec<String>, StoreError> {
+        let mut lost: BTreeMap<ExperimentId, String> = BTreeMap::new();
+        let mut moving: BTreeMap<ExperimentId, String> = BTreeMap::new();
+        for shard in &self.shards {
+            let mut after = ExperimentId::MIN;
+            loop {
+                let rows = shard.of(shard.store.not_here(after, NAMES_AT_A_TIME).await)?;
+                let Some((last, ..)) = rows.last() else { break };
+                after = *last;
+                let ids: Vec<_> = rows.iter().map(|(id, ..)| *id).collect();
+                let elsewhere = self.search(&ids).await?;
+                for (id, name, presence) in rows {
+                    if !elsewhere.contains_key(&id) {
+                        lost.insert(id, name);
+                    } else if presence != Presence::Gone {
+                        moving.insert(id, name);
+                    }
+                }
+            }
+        }
+        let mut found: Vec<_> =
+            lost.into_values().map(|name| StoreError::Lost(name).to_string()).collect();
+        // a move that runs changes something meanwhile
+        let mut before = Vec::new();
+        for id in moving.keys() {
+            before.push(self.traces(*id).await?);
+        }
+        if !moving.is_empty() {
+            tokio::time::sleep(MOVE_RUNS_WITHIN).await;
+        }
+        for ((id, name), before) in moving.into_iter().zip(before) {
+            let now = self.traces(id).await?;
+            let Some((to, accepts)) = now.standing() else { continue };
+            if now == before {
+                found.push(stopped_move(&name, to.map(|to| &*self.shards[to].label), accepts));
+            }
+        }
+        Ok(found)
+    }
+
+    /// What each database has of an experiment.
+    async fn traces(&self, id: ExperimentId) -> Result<Traces, StoreError> {
+        let known = self.known().await?;
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            let located = shard.of(shard.store.located(id).await)?;
+            all.push(located.map(|it| {
+                let to = known.ids.iter().position(|known| Some(*known) == it.moving_to);
+                Trace { presence: it.presence, of: it.move_id, to, head: it.record.head }
+            }));
+        }
+        Ok(Traces(all))
+    }
+}
+
+/// What one database has of an experiment: its move, the index of the database that it moves to,
+/// and its head.
+#[derive(Debug, PartialEq, Eq)]
+struct Trace {
+    presence: Presence,
+    of: Option<MoveId>,
+    to: Option<usize>,
+    head: u64,
+}
+
+/// What each database has of an experiment.
+#[derive(Debug, PartialEq, Eq)]
+struct Traces(Vec<Option<Trace>>);
+
+impl Traces {
+    /// Where the experiment moves to, if that is known, and whether it accepts feedback. `None` if
+    /// no move of it has begun.
+    fn standing(&self) -> Option<(Option<usize>, bool)> {
+        let with = |wanted| self.0.iter().flatten().find(move |it| it.presence == wanted);
+        let (frozen, arriving) = (with(Presence::Frozen), with(Presence::Arriving));
+        frozen.or(arriving)?;
+        let here = with(Presence::Here);
+        let to = [frozen, here].into_iter().flatten().find_map(|it| it.to);
+        Some((to, here.is_some()))
+    }
+}
+
+fn stopped_move(name: &str, to: Option<&str>, accepts_feedback: bool) -> String {
+    let state = if accepts_feedback { "" } else { ", and it accepts no feedback" };
+    let undo = format!("`rankduel move {name} --abort`");
+    match to {
+        Some(to) => format!(
+            "the move of experiment `{name}` to database {to} has stopped{state}: run it again, or \
+             undo it with {undo} if it has not arrived"
+        ),
+        None => format!("a stopped move of experiment `{name}` has left a copy: run {undo}"),
     }
 }

@@ -121,7 +121,8 @@ impl ExperimentLog for DatabaseSet {
         if !missing.is_empty() {
             let found = self.search(&missing).await?;
             for id in missing.iter().filter(|id| !found.contains_key(id)) {
-                if self.has_gone(*id).await? {
+                // one that is lost is left out: the others must be followed
+                if self.has_gone(*id).await? && !self.is_complete().await? {
                     return Err(StoreError::Set(UNKNOWN_DATABASE.into()));
                 }
             }
@@ -271,8 +272,11 @@ impl ExperimentLog for DatabaseSet {
         let mut checked = false;
         loop {
             let home = self.home(&record.name).await?;
-            if let Some(existing) = self.find_anywhere(&record.name).await? {
-                return Ok(Imported::Taken(existing));
+            match self.find_anywhere(&record.name).await {
+                Ok(Some(existing)) => return Ok(Imported::Taken(existing)),
+                Ok(None) => {}
+                Err(StoreError::Lost(name)) => self.clear_lost(experiment_id(&name)).await?,
+                Err(error) => return Err(error),
             }
             let shard = &self.shards[home];
             // refused before it takes the first chunk

@@ -131,7 +131,7 @@ impl DatabaseSet {
     }
 
     /// The experiment with this name in any database. `None` is certain: no database has ever had
-    /// it.
+    /// it. [`StoreError::Lost`] if one had it and none has it now.
     pub(super) async fn find_anywhere(
         &self,
         name: &str,
@@ -164,6 +164,32 @@ impl DatabaseSet {
             }
             tokio::time::sleep(SEARCH_AGAIN_AFTER).await;
         }
-        Err(StoreError::Set(UNKNOWN_DATABASE.into()))
+        Err(match self.is_complete().await? {
+            true => StoreError::Lost(name.into()),
+            false => StoreError::Set(UNKNOWN_DATABASE.into()),
+        })
+    }
+
+    /// Whether the databases are still the whole set.
+    pub(super) async fn is_complete(&self) -> Result<bool, StoreError> {
+        match self.verify().await {
+            Ok(_) => Ok(true),
+            Err(StoreError::Set(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Make place for an import of an experiment that no database has: delete what moves have left
+    /// of it, and give up copies that arrive, so that none of them can become the experiment.
+    pub(super) async fn clear_lost(&self, id: ExperimentId) -> Result<(), StoreError> {
+        for shard in &self.shards {
+            let Some(left) = shard.of(shard.store.located(id).await)? else { continue };
+            if let (Presence::Arriving, Some(of)) = (left.presence, left.move_id) {
+                shard.of(shard.store.turn_away(id, &of).await)?;
+            }
+            // of an experiment that is here by now it deletes nothing
+            shard.of(shard.store.clear(id).await)?;
+        }
+        Ok(())
     }
 }

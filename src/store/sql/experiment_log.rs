@@ -337,6 +337,11 @@ macro_rules! implement_experiment_log {
                 ) -> Result<Imported, StoreError> {
                     let mut transaction = self.begin().await?;
                     require_epoch(self, &mut transaction).await?;
+                    sqlx::query(statements::FORGET_GONE)
+                        .bind(experiment_id(&record.name))
+                        .bind(&record.name)
+                        .execute(&mut *transaction)
+                        .await?;
                     let imported: Option<ExperimentRow> =
                         sqlx::query_as(statements::IMPORT_EXPERIMENT)
                             .bind(&record.name)

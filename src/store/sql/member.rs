@@ -31,20 +31,23 @@ pub(in crate::store) fn id_of(what: &str, bytes: Vec<u8>) -> Result<DatabaseId, 
     })
 }
 
+pub(in crate::store) fn presence_of(column: &str) -> Result<Presence, StoreError> {
+    match column {
+        "here" => Ok(Presence::Here),
+        "frozen" => Ok(Presence::Frozen),
+        "arriving" => Ok(Presence::Arriving),
+        "gone" => Ok(Presence::Gone),
+        other => Err(StoreError::Corrupt(format!("a presence is {other:?}"))),
+    }
+}
+
 pub(in crate::store) fn located(
     experiment: ExperimentRow,
     row: PresenceRow,
 ) -> Result<Located, StoreError> {
-    let presence = match row.presence.as_str() {
-        "here" => Presence::Here,
-        "frozen" => Presence::Frozen,
-        "arriving" => Presence::Arriving,
-        "gone" => Presence::Gone,
-        other => return Err(StoreError::Corrupt(format!("a presence is {other:?}"))),
-    };
     Ok(Located {
         record: experiment.try_into()?,
-        presence,
+        presence: presence_of(&row.presence)?,
         move_id: row.move_id.map(|id| id_of("a move", id)).transpose()?,
         moving_to: row.moving_to.map(|id| id_of("a database", id)).transpose()?,
     })
@@ -69,10 +72,10 @@ macro_rules! implement_member {
 
         const _: () = {
             use $crate::store::member::{
-                DatabaseId, KnownMember, Located, Member, Membership, MoveId,
+                DatabaseId, KnownMember, Located, Member, Membership, MoveId, Presence,
             };
             use $crate::store::sql::experiment_log::PRUNE_STEP;
-            use $crate::store::sql::member::{PresenceRow, SetRow, id_of, located};
+            use $crate::store::sql::member::{PresenceRow, SetRow, id_of, located, presence_of};
             use $crate::store::sql::numbers::to_column;
             use $crate::store::sql::rows::{ExperimentRow, status_name};
             use $crate::store::sql::statements;
@@ -201,6 +204,25 @@ macro_rules! implement_member {
                         }
                     })
                     .await
+                }
+
+                async fn not_here(
+                    &self,
+                    after: ExperimentId,
+                    limit: u32,
+                ) -> Result<Vec<(ExperimentId, String, Presence)>, StoreError> {
+                    let rows: Vec<(i64, String, String)> = self
+                        .attempt(move || async move {
+                            Ok(sqlx::query_as(statements::NOT_HERE)
+                                .bind(after)
+                                .bind(i64::from(limit))
+                                .fetch_all(self.readers())
+                                .await?)
+                        })
+                        .await?;
+                    rows.into_iter()
+                        .map(|(id, name, presence)| Ok((id, name, presence_of(&presence)?)))
+                        .collect()
                 }
 
                 async fn begin_move(

@@ -168,6 +168,10 @@ statements! {
     Experiment ANY_EXPERIMENT = concat!("select ", experiment_columns!(), " from experiment where id = $1");
     Experiments KNOWS = "select exists (select 1 from experiment where id = $1 or name = $2)";
     Experiment PRESENCE = "select presence, move_id, moving_to from experiment where id = $1";
+    Experiments NOT_HERE = "select id, name, presence from experiment
+         where id > $1 and presence <> 'here' order by id limit $2";
+    /// What is left of an experiment that has gone makes place for an import.
+    Experiment FORGET_GONE = "delete from experiment where id = $1 and name = $2 and presence = 'gone'";
     Experiment BEGIN_MOVE = "update experiment set move_id = $2, moving_to = $3
          where id = $1 and presence = 'here' and move_id is null";
     Experiment FREEZE = "update experiment set presence = 'frozen'

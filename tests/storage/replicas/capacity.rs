@@ -8,12 +8,39 @@ use tokio::task::JoinSet;
 
 use crate::support::TestDatabase;
 use crate::support::client::{eventually, steady};
+use crate::support::failing_store::{FailingStore, Mode};
+use crate::support::server::{outcome, rankduel};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
     idle_experiments_are_evicted_and_reload_unchanged
     requests_during_an_eviction_are_not_lost
     memory_is_bounded
+    an_experiment_that_hangs_delays_neither_memory_nor_keys
+}
+
+/// Bytes of experiments with 64 rankers, which take 16 KiB, 1 KiB for each ranker, and 34 bytes for
+/// each of 64² pairs: 7 of them fit.
+const LIMIT: u64 = 3 << 19;
+
+/// Create 20 experiments with 64 rankers and answer one duel of each.
+async fn twenty_large_ones(server: &Server) {
+    let rankers: Vec<_> = (0..64).map(|number| format!("r{number}")).collect();
+    let rankers: Vec<&str> = rankers.iter().map(String::as_str).collect();
+    for number in 0..20 {
+        let name = format!("e{number}");
+        server.create(&steady(&name, &rankers)).await;
+        let duel = server.pair(&name).await;
+        assert_eq!(server.answer(&name, &duel, "left").await, 1);
+    }
+}
+
+async fn room(server: &Server) {
+    eventually("room", async || {
+        let bytes: u64 = server.service.loaded().iter().map(|loaded| loaded.bytes()).sum();
+        (bytes <= LIMIT).then_some(())
+    })
+    .await;
 }
 
 fn settings(idle_after: Duration, memory_bytes: u64) -> Settings {
@@ -106,26 +133,48 @@ async fn requests_during_an_eviction_are_not_lost(database: TestDatabase) {
 }
 
 async fn memory_is_bounded(database: TestDatabase) {
-    // 64 rankers take 16 KiB, 1 KiB each, and 34 bytes for each of 64² pairs: 7 of 20 fit.
-    const LIMIT: u64 = 3 << 19;
     let server =
         Server::with(database.store().await, settings(Duration::from_secs(3600), LIMIT)).await;
-    let rankers: Vec<_> = (0..64).map(|number| format!("r{number}")).collect();
-    let rankers: Vec<&str> = rankers.iter().map(String::as_str).collect();
-    for number in 0..20 {
-        let name = format!("e{number}");
-        server.create(&steady(&name, &rankers)).await;
-        let duel = server.pair(&name).await;
-        assert_eq!(server.answer(&name, &duel, "left").await, 1);
-    }
-    eventually("room", async || {
-        let bytes: u64 = server.service.loaded().iter().map(|loaded| loaded.bytes()).sum();
-        (bytes <= LIMIT).then_some(())
-    })
-    .await;
+    twenty_large_ones(&server).await;
+    room(&server).await;
     assert!(server.service.loaded().len() >= 6, "more were evicted than needed");
     for number in 0..20 {
         assert_eq!(server.position(&format!("e{number}")).await, 1);
     }
+    server.stop().await;
+}
+
+/// Maintenance of one experiment waits for the database all the time.
+async fn an_experiment_that_hangs_delays_neither_memory_nor_keys(database: TestDatabase) {
+    let store = FailingStore::new(database.store().await);
+    let mut settings = settings(Duration::from_secs(3600), LIMIT);
+    settings.service.maintain_every = Duration::from_millis(50);
+    let server = Server::with(store.clone(), settings).await;
+    server
+        .create(&json!({"name": "stuck", "rankers": ["a", "b"], "conclude_at": {"max_duels": 1}}))
+        .await;
+    store.set(Mode::FindingHangs);
+    let duel = server.pair("stuck").await;
+    server.answer("stuck", &duel, "left").await;
+
+    twenty_large_ones(&server).await;
+    room(&server).await;
+    let mut command = rankduel(&["keys", "create", "first", "--scope", "admin"]);
+    command.env("RANKDUEL_DATABASE_URL", &database.url);
+    assert_eq!(outcome(command).0, Some(0));
+    eventually("a key is needed", async || {
+        (server.get("/v1/experiments/e1").await.status == 401).then_some(())
+    })
+    .await;
+    let status = "select count(*) from experiment where status = 'concluded'";
+    assert_eq!(database.count(status).await, 0);
+
+    store.set(Mode::Fine);
+    eventually("the conclusion", async || {
+        // it may have left memory
+        server.service.experiment("stuck").await.expect("an experiment");
+        (database.count(status).await == 1).then_some(())
+    })
+    .await;
     server.stop().await;
 }

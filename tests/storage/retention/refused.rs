@@ -1,7 +1,14 @@
 //! Import, verify and loading share their checks: a file that would import an experiment that
 //! verify reports is refused, and such an experiment in a database is reported and not served.
 
+use std::sync::Arc;
+
+use rankduel::engine::experiment_spec::ExperimentSpec;
+use rankduel::engine::fold::Fold;
+use rankduel::engine::loaded::{LoadedExperiment, Process};
 use rankduel::http::ProblemKind;
+use rankduel::store::Snapshot;
+use rankduel::telemetry::metrics::Metrics;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -12,6 +19,8 @@ use crate::support::{Kind, TestDatabase, fresh_database};
 on_both_databases! {
     a_file_that_verify_would_report_is_refused
     a_record_that_verify_reports_is_not_served
+    a_log_that_does_not_end_at_the_head_is_not_served
+    a_record_that_was_read_before_an_append_is_served
 }
 
 /// The lines of an exported experiment: its head, its entries and its end.
@@ -307,6 +316,96 @@ async fn a_record_that_verify_reports_is_not_served(database: TestDatabase) {
         database.execute(undo).await;
     }
     succeed(&database, &["verify"]);
+}
+
+/// A damage of the experiment `young`, what undoes it, and what is said of it.
+const WRONG_ENDS: [(&str, &str, &str); 3] = [
+    (
+        "update experiment set head = head + 1 where name = 'young'",
+        "update experiment set head = head - 1 where name = 'young'",
+        "its head is 2, and its log ends at 1",
+    ),
+    (
+        "update experiment set head = head - 1 where name = 'young'",
+        "update experiment set head = head + 1 where name = 'young'",
+        "log entry 1 is beyond the head 0",
+    ),
+    (
+        "create table lost as select * from log
+             where experiment_id = (select id from experiment where name = 'young');
+         delete from log where experiment_id = (select id from experiment where name = 'young')",
+        "insert into log select * from lost; drop table lost",
+        "its head is 1, and its log ends at 0",
+    ),
+];
+
+async fn a_log_that_does_not_end_at_the_head_is_not_served(database: TestDatabase) {
+    filled(&database).await;
+    // The second time, there is a snapshot at the end of the log.
+    for with_snapshot in [false, true] {
+        if with_snapshot {
+            let store = database.connect().await;
+            let record = store.experiment("young").await.expect("a store").expect("an experiment");
+            let spec = ExperimentSpec::read(&record.spec).expect("a spec");
+            let mut fold = Fold::start(&spec, record.seed, record.created_at);
+            for entry in store.read(record.id, 0, 10).await.expect("the log") {
+                fold.apply(&entry).expect("an entry that follows");
+            }
+            let snapshot = Snapshot {
+                experiment: record.id,
+                position: record.head,
+                format: fold.format(),
+                state: fold.save(),
+                created_at: 0,
+            };
+            store.save_snapshot(&snapshot).await.expect("a snapshot");
+            store.close().await;
+        }
+        for (damage, undo, says) in WRONG_ENDS {
+            database.execute(damage).await;
+            let (code, printed, _) = run(&database, &["verify", "young"]);
+            assert_eq!(code, Some(1), "{damage}: {printed}");
+            assert!(printed.contains(says), "{damage}: {printed}");
+            for command in ["export", "pages", "segments", "matrix"] {
+                let (code, _, error) = run(&database, &[command, "young"]);
+                assert_eq!(code, Some(1), "{command}, {damage}: {error}");
+                assert!(error.contains("see `rankduel verify young`"), "{command}: {error}");
+            }
+            let server = Server::start(database.connect().await).await;
+            for answer in [
+                server.post("/v1/experiments/young/next-duel", &json!({})).await,
+                server.get("/v1/experiments/young/standings").await,
+            ] {
+                let problem = answer.problem(ProblemKind::ExperimentUnreadable);
+                let detail = problem["detail"].as_str().expect("a detail");
+                assert!(detail.contains(says), "{damage}: {problem}");
+            }
+            server.next_duel("search").await;
+            server.stop().await;
+            database.execute(undo).await;
+        }
+    }
+    succeed(&database, &["verify"]);
+    let server = Server::start(database.connect().await).await;
+    let duel = server.pair("young").await;
+    assert_eq!(server.answer("young", &duel, "left").await, 2);
+    server.stop().await;
+}
+
+/// Another replica may append between reading the record and reading the log.
+async fn a_record_that_was_read_before_an_append_is_served(database: TestDatabase) {
+    filled(&database).await;
+    let store = database.connect().await;
+    let old = store.experiment("young").await.expect("a store").expect("an experiment");
+    let server = Server::start(database.connect().await).await;
+    let duel = server.pair("young").await;
+    assert_eq!(server.answer("young", &duel, "left").await, old.head + 1);
+    server.stop().await;
+    let (process, metrics) = (Process { id: 1, since_ms: 0 }, Metrics::new());
+    let opened = LoadedExperiment::open(&*store, old, process, &metrics, Arc::default(), 0).await;
+    let position = opened.expect("a sound experiment").fold().expect("a fold").position();
+    assert_eq!(position, 2);
+    store.close().await;
 }
 
 /// A server that has the experiment in memory learns of the damage when it reads the record again.

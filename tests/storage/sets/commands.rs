@@ -1,5 +1,6 @@
 //! Commands and servers with several databases.
 
+use rankduel::http::ProblemKind;
 use rankduel::store::{Database as _, ExperimentLog as _};
 use serde_json::json;
 
@@ -12,6 +13,7 @@ on_both_databases! {
     a_server_and_the_commands_take_several_databases
     a_server_with_a_wrong_list_does_not_start
     an_experiment_moves_while_it_is_served
+    an_experiment_that_no_database_has_is_imported
 }
 
 /// Run a command with these databases, one after the other in the variable.
@@ -205,4 +207,62 @@ async fn a_server_with_a_database_down_serves_the_others() {
     .await;
     assert!(["recorded", "duplicate"].contains(&receipt["status"].as_str().expect("a status")));
     stop(process);
+}
+
+/// A database that had an experiment is restored from a backup that was made before the experiment
+/// moved there: one knows that it is gone, and none has it.
+async fn an_experiment_that_no_database_has_is_imported(first: TestDatabase) {
+    let second = fresh_database(first.kind).await;
+    let both = [&first, &second];
+    let process = serve(&both);
+    let client = Client::new(&process.url);
+    client.create(&steady("lost", &["a", "b"])).await;
+    answer_duels(&client, "lost", 5).await;
+    stop(process);
+    let (code, exported, error) = run(&both, &["export", "lost"]);
+    assert_eq!(code, Some(0), "{error}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("export.jsonl");
+    std::fs::write(&file, exported).expect("a file");
+    let file = file.to_str().expect("a path");
+    let set = open(&both).await;
+    set.experiment("lost").await.expect("a store");
+    let home = set.database_of(rankduel::store::experiment_id("lost"));
+    set.close().await;
+
+    // It is lost in the other database, then at home.
+    for lost_in in [1 - home, home] {
+        let moves = if lost_in == home { vec![1 - home, home] } else { vec![lost_in] };
+        for to in moves {
+            let (code, _, error) = run(&both, &["move", "lost", "--to", ["1", "2"][to]]);
+            assert_eq!(code, Some(0), "{error}");
+        }
+        both[lost_in]
+            .execute("delete from log; delete from snapshot; delete from experiment;")
+            .await;
+        let says = "`lost` is in none of the databases";
+        let (code, printed, _) = run(&both, &["verify"]);
+        assert_eq!(code, Some(1), "{printed}");
+        assert!(printed.contains(says) && printed.contains("import it"), "{printed}");
+        let process = serve(&both);
+        let client = Client::new(&process.url);
+        let path = "/v1/experiments/lost/next-duel";
+        let problem = client.post(path, &json!({})).await;
+        let problem = problem.problem(ProblemKind::Unavailable);
+        assert!(problem["detail"].as_str().is_some_and(|it| it.contains(says)), "{problem}");
+        let created = client.post("/v1/experiments", &steady("lost", &["a", "b"])).await;
+        assert_eq!(created.status, 503, "{}", created.text());
+
+        let (code, _, error) = run(&both, &["import", file]);
+        assert_eq!(code, Some(0), "{error}");
+        eventually("the imported experiment", async || {
+            (client.post(path, &json!({})).await.status == 200).then_some(())
+        })
+        .await;
+        assert_eq!(client.position("lost").await, 5);
+        answer_duels(&client, "lost", 1).await;
+        stop(process);
+        let (code, printed, error) = run(&both, &["verify"]);
+        assert_eq!(code, Some(0), "{printed}{error}");
+    }
 }

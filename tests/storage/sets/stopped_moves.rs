@@ -12,6 +12,7 @@ on_both_databases! {
     a_move_that_stopped_at_any_step_goes_on
     a_move_that_stopped_before_it_arrived_is_undone
     a_move_that_was_undone_never_arrives
+    a_stopped_move_is_reported
     a_frozen_experiment_accepts_nothing_and_says_so
     a_move_to_another_database_waits_for_the_first
 }
@@ -228,6 +229,25 @@ async fn a_move_that_was_undone_never_arrives(first: TestDatabase) {
     assert_eq!(new.connect().await.heads(&[stopped.record.id]).await.unwrap(), []);
     assert!(stopped.set.abort_move(&stopped.record.name).await.unwrap());
     stopped.is_whole(12_000, 0).await;
+}
+
+async fn a_stopped_move_is_reported(first: TestDatabase) {
+    for (step, says) in [
+        ("copy", "to database 2 "),
+        ("arrive", "has stopped, and it accepts no feedback: run it again, or undo it"),
+        ("leave", "has stopped: run it again"),
+    ] {
+        let step = STEPS.iter().find(|known| known.name == step).unwrap();
+        let stopped = Stopped::at(crate::support::fresh_database(first.kind).await, step).await;
+        let found = stopped.set.integrity().await.unwrap();
+        let name = &stopped.record.name;
+        assert_eq!(found.len(), 1, "{}: {found:?}", step.name);
+        let about = format!("the move of experiment `{name}` to database 2 ");
+        assert!(found[0].starts_with(&about) && found[0].contains(says), "{found:?}");
+        assert!(found[0].contains(&format!("`rankduel move {name} --abort`")), "{found:?}");
+        move_to(&stopped.set, name, 1).await.unwrap();
+        stopped.is_whole(12_000, 1).await;
+    }
 }
 
 async fn a_frozen_experiment_accepts_nothing_and_says_so(first: TestDatabase) {
