@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use axum::Router;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::database::{has_api_keys, open_store_with};
@@ -44,6 +44,19 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
     served
 }
 
+/// Connections that the kernel keeps until they are accepted, if its own limit allows as many. A
+/// burst of new ones beyond it waits for a second and more.
+const BACKLOG: u32 = 4096;
+
+/// Listen at this address.
+fn bind(address: std::net::SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // a server that starts again takes the port over from connections that are still closing
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 /// A server that is ready to serve.
 struct Started {
     listener: TcpListener,
@@ -62,7 +75,7 @@ async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
         return Err(CommandError::Usage(open));
     }
     // Bind the port first: a second server, started by mistake, must not touch the database.
-    let listener = TcpListener::bind(config.listen).await.with_context(|| {
+    let listener = bind(config.listen).with_context(|| {
         format!("cannot listen on {}; choose another address with --listen", config.listen)
     })?;
     let store = step(

@@ -326,7 +326,7 @@ impl LoadedExperiment {
         let sequences = Sequences::new(initial_rankers, tally.rankers(), target.confidence);
         let counted = tracker.counted(&tally);
         let (deciding_pairs, deciding_pairs_total) =
-            self.deciding_pairs(claims, &counted, &sequences, &posterior);
+            self.deciding_pairs(claims, &counted, &sequences);
         let evidence = LeadEvidence::over(target.margin);
         let effects = winners.first().map_or_else(Vec::new, |&winner| {
             self.effects(winner, active, &counted, &sequences, &evidence)

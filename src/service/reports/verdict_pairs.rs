@@ -9,7 +9,8 @@ use dueling_bandits::Tally;
 use dueling_bandits::evidence::effect::corrected_win_rate;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::plan::{Claim, Plan};
-use dueling_bandits::evidence::{Posterior, Sequences, VerdictTracker};
+use dueling_bandits::evidence::{Sequences, VerdictTracker};
+use dueling_bandits::pairwise_sampling::probability_above_half;
 
 /// Most deciding pairs in a verdict.
 const PAIRS_MAX: usize = 50;
@@ -37,7 +38,8 @@ pub struct DecidingPair {
     pub low: f64,
     /// Upper end of that interval.
     pub high: f64,
-    /// Posterior probability that `left` is the better ranker of the two.
+    /// Probability that `left` is the better ranker of the two, from these duels alone and a uniform
+    /// prior.
     pub probability: f64,
     /// Estimated number of duels of this pair that are still missing, at its present win rate.
     pub duels_missing: u64,
@@ -119,7 +121,6 @@ impl LoadedExperiment {
         mut claims: Vec<Claim>,
         tally: &Tally,
         sequences: &Sequences,
-        posterior: &Posterior<'_>,
     ) -> (Vec<DecidingPair>, usize) {
         claims.sort_by(|a, b| b.missing.total_cmp(&a.missing));
         let total = claims.len();
@@ -135,7 +136,10 @@ impl LoadedExperiment {
                     win_rate: tally.mean(winner, loser),
                     low,
                     high,
-                    probability: posterior.probability_above_half(winner, loser),
+                    probability: probability_above_half(
+                        tally.half_wins(winner, loser),
+                        tally.half_wins(loser, winner),
+                    ),
                     duels_missing: missing.ceil() as u64,
                 }
             });

@@ -276,11 +276,6 @@ impl<'a> Posterior<'a> {
         let active = self.roster.active();
         active.iter().copied().find(|&i| usize::from(scores[i]) == active.len() - 1)
     }
-
-    /// `Pr(P[i][j] > 1/2)` from the pair's own duels alone.
-    pub fn probability_above_half(&self, i: usize, j: usize) -> f64 {
-        beta_above_half(self.tally.wins(i, j), self.tally.wins(j, i))
-    }
 }
 
 /// The newest checkpoint with at least `least` steps, and a twentieth of all `steps`, after it;
