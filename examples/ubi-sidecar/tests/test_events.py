@@ -76,13 +76,13 @@ class Events(Case):
         sidecar.until("rankduel", recorded=1)
         self.assertEqual(sidecar.status()["events"], {"accepted": 1, "refused": len(garbage) + 1})
 
-    def test_an_event_for_which_rankduel_refuses_the_request_does_not_stop_the_others(self) -> None:
+    def test_an_event_that_rankduel_cannot_read_does_not_stop_the_others(self) -> None:
         sidecar = self.sidecar()
         pages = [sidecar.duel() for _ in range(5)]
         events = [click(page, one_of(page, "forward")) for page in pages]
         events.insert(3, click(pages[0], 10**400))
         sidecar.post(*events)
-        sidecar.until("rankduel", recorded=5, refused=1)
+        sidecar.until("rankduel", recorded=5, invalid=1)
         self.settle(*pages)
         self.assertEqual(self.wins(5), {"forward": 5, "backward": 0})
 
