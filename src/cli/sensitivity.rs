@@ -26,10 +26,10 @@ const PLANS: usize = 100_000;
 /// The rankers are the features of a learning-to-rank file, as for `estimate`. Each pair of them is
 /// compared in many experiments, page by page, until the service's rule for two rankers certifies
 /// one of them. An experiment counts the outcomes that are wins (ties are skipped), and beside them
-/// the exact shares of the pages.
+/// the shares of the pages, rounded as the service does it.
 ///
-/// If all documents of the file have the same grade, clicks ignore the rankers, and every verdict
-/// is false.
+/// If all documents of the file have the same grade, clicks ignore the rankers, and with a margin
+/// of 0 every verdict is false.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {

@@ -2,6 +2,8 @@
 
 use maud::{DOCTYPE, Markup, html};
 
+use crate::service::reports::grouped::grouped;
+
 /// What the reader of a page may do.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Visitor {
@@ -69,15 +71,7 @@ pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
 
 /// An integer with thin spaces between groups of three digits.
 pub(crate) fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3 * 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push('\u{202f}');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    grouped(number, '\u{202f}')
 }
 
 /// A number that is not a count, with few digits.

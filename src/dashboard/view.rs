@@ -18,10 +18,9 @@ use crate::service::reports::traffic::TrafficSummary;
 use crate::service::reports::verdict::Verdict;
 use crate::store::ExperimentRecord;
 use dueling_bandits::Tally;
+use dueling_bandits::evidence::cohorts::Completed;
 use dueling_bandits::evidence::history::Checkpoint;
-use dueling_bandits::evidence::{
-    Cohorts, History, RacePoint, Sequences, VerdictTracker, with_waiting,
-};
+use dueling_bandits::evidence::{History, RacePoint, Sequences, VerdictTracker, with_waiting};
 use dueling_bandits::pairs::pair_index;
 
 /// Maximum number of deciding pairs that are marked: many marks would be useless.
@@ -107,8 +106,9 @@ pub(crate) struct Copied {
     initial_rankers: usize,
     history: History,
     race: Vec<RacePoint>,
-    /// What the verdict leaves out, and what waits, if anything does.
-    evidence: Option<(VerdictTracker, Cohorts)>,
+    /// What the verdict leaves out, and what waits and is expected to count, if it leaves out
+    /// anything.
+    evidence: Option<(VerdictTracker, Vec<Completed>)>,
 }
 
 impl Copied {
@@ -123,7 +123,7 @@ impl Copied {
             race: fold.race().points().to_vec(),
             // since the rankers changed it leaves out all earlier answers, which the page shows
             evidence: (fold.verdict().leaves_out() && fold.roster_changes().is_none())
-                .then(|| (fold.verdict().clone(), fold.cohorts().clone())),
+                .then(|| (fold.verdict().clone(), fold.cohorts().expected())),
         })
     }
 }
@@ -183,8 +183,8 @@ impl View {
         let chosen = chosen.and_then(|id| ids.iter().position(|own| own == id)).unwrap_or(order[0]);
         let record = loaded.record();
         // repeated answers of one unit would make the intervals too narrow
-        let tally = match &evidence {
-            Some((tracker, cohorts)) => with_waiting(tracker, cohorts).counted(&input.tally),
+        let tally = match evidence {
+            Some((tracker, waiting)) => with_waiting(tracker, &waiting).counted(&input.tally),
             None => input.tally,
         };
         Self {

@@ -33,6 +33,12 @@ impl Share {
         f64::from(self.0) / f64::from(Self::ONE)
     }
 
+    /// How decided the page is, over [`Share::ONE`]: 0 for [`Share::EVEN`], and all of it if one side
+    /// has everything. With the verdict `score` it is the probability that the page has a winner.
+    pub fn weight(self) -> u32 {
+        2 * self.0.abs_diff(Self::EVEN.0)
+    }
+
     /// The part of the other side.
     pub fn mirrored(self) -> Self {
         Self(Self::ONE - self.0)

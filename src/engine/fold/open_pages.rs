@@ -172,11 +172,11 @@ impl ClickedPage {
             return None;
         }
         let left = credit.share > Share::EVEN;
-        let weight = 2 * credit.share.numerator().abs_diff(Share::EVEN.numerator());
         let is_drawn = matches!(credit.outcome, Outcome::Left | Outcome::Right);
         let mut coins = DuelCoins::counting(crediting_seed(seed, nonce));
         let happens = |numerator| coins.happens(numerator);
-        Some(Score::rounded(left == self.duel.first_left, weight, is_drawn, happens))
+        let is_first = left == self.duel.first_left;
+        Some(Score::rounded(is_first, credit.share.weight(), is_drawn, happens))
     }
 
     /// The duel, answered as the credit decided.

@@ -83,7 +83,6 @@ pub struct FoldCopy {
     units: SavedUnits,
     excluded: ExcludedUnits,
     segments: Segments,
-    scores: SavedScores,
 }
 
 impl Fold {
@@ -236,10 +235,6 @@ impl Fold {
             units,
             excluded: self.excluded.clone(),
             segments: self.open_pages.segments(),
-            scores: SavedScores {
-                counted: self.verdict.state().scores().clone(),
-                waiting: self.cohorts.saved().scores(),
-            },
         }
     }
 }
@@ -247,8 +242,10 @@ impl Fold {
 impl FoldCopy {
     /// The state as bytes, as [`Fold::save`] makes them.
     pub fn into_bytes(self) -> Vec<u8> {
-        let Self { mut saved, policy, units, excluded, segments, scores } = self;
+        let Self { mut saved, policy, units, excluded, segments } = self;
         saved.policy = policy();
+        let (counted, waiting) = (saved.verdict.scores().clone(), units.cohorts.scores());
+        let scores = SavedScores { counted, waiting };
         let mut bytes = postcard::to_stdvec(&saved)
             .expect("numbers, strings and vectors of them always serialise");
         let has_scores = !scores.is_empty();

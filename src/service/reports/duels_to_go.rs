@@ -135,7 +135,7 @@ impl LoadedExperiment {
             }
             Err(NoForecast::Beyond(steps)) => Err(format!(
                 "more than {} further pages; simulations that ran so far had no verdict",
-                grouped(rounded(steps as f64 / counting_share))
+                grouped(rounded(steps as f64 / counting_share), ',')
             )),
             Err(NoForecast::NotSimulated) => {
                 Err("the policy cannot be simulated from the present counts".into())

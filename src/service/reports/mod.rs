@@ -8,7 +8,7 @@ pub mod alarms;
 mod conclusion;
 mod duels_to_go;
 mod fold_log;
-mod grouped;
+pub(crate) mod grouped;
 pub mod overview;
 mod pair_tests;
 pub(crate) mod pool;

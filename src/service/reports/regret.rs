@@ -14,7 +14,7 @@ use crate::service::reports::standings::{RegretEstimate, RegretInput, copeland_s
 use dueling_bandits::evidence::history::Checkpoint;
 use dueling_bandits::evidence::posterior::window;
 use dueling_bandits::evidence::regret_bounds::{RegretBounds, regret_bounds};
-use dueling_bandits::evidence::{Estimate, History, Posterior, Sequences};
+use dueling_bandits::evidence::{Estimate, History, Posterior, Sequences, VerdictTracker};
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally, step_rng};
 
@@ -181,12 +181,12 @@ impl Service {
         let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
         let copy = move || {
             let fold = read.fold()?;
-            let tracker = fold.verdict();
-            let counted = tracker.leaves_out().then(|| tracker.counted(fold.policy().tally()));
-            Ok((RegretInput::of(&fold), counted, fold.history().clone(), fold.recorded_at()))
+            let tracker = fold.verdict().leaves_out().then(|| fold.verdict().clone());
+            Ok((RegretInput::of(&fold), tracker, fold.history().clone(), fold.recorded_at()))
         };
-        type Copied = (RegretInput, Option<Tally>, History, i64);
-        let compute = move |(input, counted, history, last_at): Copied| {
+        type Copied = (RegretInput, Option<VerdictTracker>, History, i64);
+        let compute = move |(input, tracker, history, last_at): Copied| {
+            let counted = tracker.map(|tracker| tracker.counted(&input.tally));
             let report = experiment.regret_report(&input, counted.as_ref(), &history, last_at);
             Ok((report.plug_in.position, report))
         };

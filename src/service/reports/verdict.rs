@@ -17,10 +17,10 @@ use crate::service::reports::single_flight::{Computed, SingleFlight};
 use crate::service::reports::verdict_basis::VerdictBasis;
 use crate::service::reports::verdict_pairs::{DecidingPair, Effect, missing_claims};
 use crate::service::reports::verdict_sentence::Finding;
+use dueling_bandits::evidence::cohorts::Completed;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::{
-    Cohorts, Posterior, Present, RacePoint, Sequences, Standing, Target, VerdictTracker,
-    with_waiting,
+    Posterior, Present, RacePoint, Sequences, Standing, Target, VerdictTracker, with_waiting,
 };
 use dueling_bandits::{Roster, Tally, step_rng};
 
@@ -183,8 +183,8 @@ struct VerdictInput {
     basis: VerdictBasis,
     /// How its evidence grew.
     race: Vec<RacePoint>,
-    /// The answers that wait, if any do.
-    waiting: Option<Cohorts>,
+    /// The answers that wait and are expected to count.
+    waiting: Vec<Completed>,
     /// Answers that do not count, and will not.
     left_out: u64,
     /// Whether the service has not concluded the experiment yet, and may.
@@ -206,7 +206,7 @@ impl VerdictInput {
             basis: VerdictBasis::of(fold),
             tracker: fold.verdict().clone(),
             race: fold.race().points().to_vec(),
-            waiting: (fold.cohorts().waiting() > 0).then(|| fold.cohorts().clone()),
+            waiting: fold.cohorts().expected(),
             left_out: fold.cohorts().left_out().total(),
             concludes: fold.concluded_by_itself().is_none(),
             // empty once a person has decided otherwise
@@ -252,7 +252,8 @@ impl LoadedExperiment {
 
         let is_own = target == own.target();
         // what will count if nothing else comes
-        let expected = input.waiting.map(|cohorts| with_waiting(&own, &cohorts));
+        let waits = !input.waiting.is_empty();
+        let expected = waits.then(|| with_waiting(own.clone(), &input.waiting));
         let judge = |own: VerdictTracker| own.judge(target, &tally, active);
         let tracker = if is_own { own } else { judge(own) };
         let expected = expected.map(|mut expected| {

@@ -89,7 +89,7 @@ impl Finding<'_> {
             }
             Some(DuelsToGo { estimate: 1, .. }) => "The verdict takes about one more page.".into(),
             Some(DuelsToGo { estimate, .. }) => {
-                format!("The verdict takes about {} more pages.", grouped(*estimate))
+                format!("The verdict takes about {} more pages.", grouped(*estimate, ','))
             }
             None => "There is no estimate yet of how many more pages the verdict takes.".into(),
         };

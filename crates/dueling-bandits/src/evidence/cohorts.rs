@@ -33,8 +33,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::evidence::cohorts::cohort::ScoresByPair;
+use crate::Duel;
 use crate::evidence::cohorts::cohort::{Cohort, Content, MAP_BYTES, UnitAnswer, UnitPlace};
+use crate::evidence::cohorts::cohort::{ScoresByPair, content_of};
 use crate::evidence::seen_units::{SeenUnits, mix};
 
 mod admission;
@@ -112,6 +113,20 @@ impl Cohorts {
     /// How many answers wait.
     pub fn waiting(&self) -> u64 {
         self.saved.open.values().map(Cohort::answers).sum()
+    }
+
+    /// The answers that wait and are expected to count; equal ones of a pair are one entry.
+    pub fn expected(&self) -> Vec<Completed> {
+        let mut counts = BTreeMap::new();
+        for (answer, count) in self.saved.open.values().flat_map(Cohort::expected) {
+            *counts.entry(answer).or_insert(0_u32) += count;
+        }
+        let completed = |((first, second, code), count): ((u16, u16, u8), u32)| {
+            let (outcome, score) = content_of(code);
+            let duel = Duel::new(first.into(), second.into());
+            Completed { duel, outcome, score, count, counts: true, expected: true }
+        };
+        counts.into_iter().map(completed).collect()
     }
 
     /// Estimated bytes in memory: half a megabyte once a unit was counted, and the answers that

@@ -98,14 +98,10 @@ impl Counting<'_> {
     }
 }
 
-/// The tracker with all answers that wait, as far as they are of units that were not counted. This
-/// is what a policy that plans for the verdict believes, and where an estimate of the future
-/// starts.
-pub fn with_waiting(tracker: &VerdictTracker, cohorts: &Cohorts) -> VerdictTracker {
-    let mut tracker = tracker.clone();
-    let waiting = cohorts.clone().complete(i64::MAX / 2);
-    for answers in waiting.into_iter().flatten().filter(|answers| answers.counts) {
-        let Completed { duel, outcome, score, count, .. } = answers;
+/// The tracker with the answers that wait and are [expected](Cohorts::expected) to count. This is
+/// what a policy that plans for the verdict believes, and where an estimate of the future starts.
+pub fn with_waiting(mut tracker: VerdictTracker, expected: &[Completed]) -> VerdictTracker {
+    for &Completed { duel, outcome, score, count, .. } in expected {
         tracker.count_again(duel, outcome, count);
         if let Some(score) = score {
             tracker.score(duel, score, count);

@@ -44,15 +44,20 @@ struct Term {
     weight: f64,
     win: f64,
     loss: f64,
-    /// Of a win and of a loss with each of the [`WEIGHTS`].
-    scored_wins: [f64; LEVELS],
-    scored_losses: [f64; LEVELS],
 }
 
-impl Term {
-    fn new(weight: f64, win: f64, loss: f64) -> Self {
-        let scored = |ln: f64| WEIGHTS.map(|weight| libm::log1p(weight * libm::expm1(ln)));
-        Self { weight, win, loss, scored_wins: scored(win), scored_losses: scored(loss) }
+/// The logarithms of a term's factors for a win and for a loss with each of the [`WEIGHTS`]. Apart
+/// from [`Term`], because few experiments have scores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct ScoredTerm {
+    win: [f64; LEVELS],
+    loss: [f64; LEVELS],
+}
+
+impl From<&Term> for ScoredTerm {
+    fn from(term: &Term) -> Self {
+        let of = |ln: f64| WEIGHTS.map(|weight| libm::log1p(weight * libm::expm1(ln)));
+        Self { win: of(term.win), loss: of(term.loss) }
     }
 }
 
@@ -60,6 +65,7 @@ impl Term {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeadEvidence {
     terms: Vec<Term>,
+    scored: Vec<ScoredTerm>,
 }
 
 impl LeadEvidence {
@@ -78,13 +84,15 @@ impl LeadEvidence {
         let total: f64 = leads.iter().map(|(_, weight)| weight).sum();
         let term = |(lead, weight): (f64, f64)| {
             let alternative = (null + lead).min(HIGHEST);
-            Term::new(
-                libm::log(weight / total),
-                libm::log(alternative / null),
-                libm::log((1.0 - alternative) / (1.0 - null)),
-            )
+            Term {
+                weight: libm::log(weight / total),
+                win: libm::log(alternative / null),
+                loss: libm::log((1.0 - alternative) / (1.0 - null)),
+            }
         };
-        Self { terms: leads.into_iter().map(term).collect() }
+        let terms: Vec<Term> = leads.into_iter().map(term).collect();
+        let scored = terms.iter().map(ScoredTerm::from).collect();
+        Self { terms, scored }
     }
 
     /// The most by which one outcome can raise `ln E`: a win, if only the largest lead counts.
@@ -103,49 +111,14 @@ impl LeadEvidence {
         let sum = |counts: &Levels, of: &[f64; LEVELS]| {
             counts.iter().zip(of).map(|(&count, ln)| f64::from(count) * ln).sum::<f64>()
         };
-        let exponent = |term: &Term| {
+        let exponent = |(term, scored): (&Term, &ScoredTerm)| {
             term.weight
                 + wins * term.win
                 + losses * term.loss
-                + sum(won, &term.scored_wins)
-                + sum(lost, &term.scored_losses)
+                + sum(won, &scored.win)
+                + sum(lost, &scored.loss)
         };
-        ln_sum(self.terms.iter().map(exponent))
-    }
-}
-
-/// The evidence from answers that decide only a part of a page, one after the other.
-///
-/// A win with the weight `v` has the factor `1 + v (p_g / b - 1)`, and a loss `1 + v ((1 - p_g) /
-/// (1 - b) - 1)`. That is the mean of an answer's factor if a coin decides whether the answer counts
-/// at all, with the probability `v`. So the null hypothesis is the same as with the coin, and the
-/// evidence grows at least as fast: the logarithm of a mean is not below the mean of the logarithm.
-/// With weights of 1 it is [`LeadEvidence::ln`].
-#[derive(Debug, Clone)]
-pub struct WeightedEvidence<'a> {
-    terms: &'a [Term],
-    /// Logarithm of each term.
-    exponents: Vec<f64>,
-}
-
-impl<'a> WeightedEvidence<'a> {
-    /// Before the first answer.
-    pub fn new(mixture: &'a LeadEvidence) -> Self {
-        let exponents = mixture.terms.iter().map(|term| term.weight).collect();
-        Self { terms: &mixture.terms, exponents }
-    }
-
-    /// An answer of this weight, in [0, 1].
-    pub fn count(&mut self, is_win: bool, weight: f64) {
-        for (exponent, term) in self.exponents.iter_mut().zip(self.terms) {
-            let factor = libm::expm1(if is_win { term.win } else { term.loss });
-            *exponent += libm::log1p(weight * factor);
-        }
-    }
-
-    /// `ln E` now.
-    pub fn ln(&self) -> f64 {
-        ln_sum(self.exponents.iter().copied())
+        ln_sum(self.terms.iter().zip(&self.scored).map(exponent))
     }
 }
 

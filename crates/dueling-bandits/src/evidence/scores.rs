@@ -124,7 +124,7 @@ pub struct ScoreCounts {
 
 impl ScoreCounts {
     /// `count` more answers with this score.
-    pub(super) fn add(&mut self, duel: Duel, score: Score, count: u32) {
+    pub fn add(&mut self, duel: Duel, score: Score, count: u32) {
         let pair = self.pairs.entry(score.winner_and_loser(duel)).or_default();
         let level = &mut pair.levels[usize::from(score.level)];
         *level = level.saturating_add(count);
@@ -162,8 +162,8 @@ impl ScoreCounts {
         size_of::<((u16, u16), PairScores)>() * self.pairs.len()
     }
 
-    /// The answers that decided for `x` against `y`, by weight.
-    pub(super) fn levels(&self, x: usize, y: usize) -> Option<&Levels> {
+    /// The answers that decided for `x` against `y`, by weight; `None` if there are none.
+    pub fn levels(&self, x: usize, y: usize) -> Option<&Levels> {
         self.pairs.get(&(x as u16, y as u16)).map(|pair| &pair.levels)
     }
 

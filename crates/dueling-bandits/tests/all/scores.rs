@@ -1,7 +1,7 @@
 //! Answers that the verdict counts by their score: how much of a page decided.
 
-use dueling_bandits::evidence::lead::{LeadEvidence, WeightedEvidence};
-use dueling_bandits::evidence::scores::{ScoreCounts, WEIGHTS};
+use dueling_bandits::evidence::lead::LeadEvidence;
+use dueling_bandits::evidence::scores::{Levels, ScoreCounts, WEIGHTS};
 use dueling_bandits::evidence::{Cohorts, Counting, Score, Target, TimedAnswer, VerdictTracker};
 use dueling_bandits::evidence::{plan::SavedPlan, verdict};
 use dueling_bandits::parameters::Setup;
@@ -57,11 +57,12 @@ impl Pair {
 }
 
 #[test]
-fn the_evidence_of_scores_is_that_of_their_weights() {
+fn the_evidence_of_a_pair_is_that_of_its_wins_and_scores() {
     let mixture = LeadEvidence::over(TARGET.margin);
     let mut rng = step_rng(1, 0);
     let mut pair = Pair::new();
-    let mut weighted = WeightedEvidence::new(&mixture);
+    let mut counts = Counts::default();
+    let (mut wins, mut losses) = (0.0, 0.0);
     for step in 0..500 {
         let is_first = rng.random_bool(0.55);
         if step % 5 == 0 {
@@ -69,15 +70,17 @@ fn the_evidence_of_scores_is_that_of_their_weights() {
             let outcome = if is_first { Outcome::First } else { Outcome::Second };
             pair.tally.record(Duel::new(0, 1), outcome);
             pair.tracker.observe(&pair.tally, &[0, 1], 1);
-            weighted.count(is_first, 1.0);
+            *(if is_first { &mut wins } else { &mut losses }) += 1.0;
         } else {
             let weight = rng.random_range(0.0..1.0);
             let score = score(is_first, weight, &mut rng);
             pair.count(score);
-            weighted.count(is_first, score.weight());
+            let is_its = |&weight: &f64| weight == score.weight();
+            counts.count(is_first, WEIGHTS.iter().position(is_its).expect("a weight"));
         }
         let evidence = pair.tracker.evidence(&pair.tally, &[0, 1]).ln(0, 1);
-        assert!((evidence - weighted.ln()).abs() < 1e-9, "{step}: {evidence}");
+        let expected = mixture.ln_with_scores(wins, losses, &counts.won, &counts.lost);
+        assert!((evidence - expected).abs() < 1e-9, "{step}: {evidence}");
     }
 }
 
@@ -235,68 +238,63 @@ fn a_policy_with_scores_goes_on_as_it_was_saved() {
     assert!(spec().restore(setup, run.policy.format(), &broken).is_none());
 }
 
+/// Wins and losses by weight.
+#[derive(Default)]
+struct Counts {
+    won: Levels,
+    lost: Levels,
+}
+
+impl Counts {
+    fn count(&mut self, is_win: bool, level: usize) {
+        (if is_win { &mut self.won } else { &mut self.lost })[level] += 1;
+    }
+
+    fn ln(&self, mixture: &LeadEvidence) -> f64 {
+        mixture.ln_with_scores(0.0, 0.0, &self.won, &self.lost)
+    }
+}
+
 #[test]
-fn whole_answers_have_the_evidence_of_wins_and_losses() {
+fn whole_scores_have_the_evidence_of_wins_and_losses() {
     for margin in [0.0, 0.01, 0.2] {
         let mixture = LeadEvidence::over(margin);
-        let mut evidence = WeightedEvidence::new(&mixture);
+        let mut counts = Counts::default();
         let (mut wins, mut losses) = (0.0, 0.0);
         for number in 0..300 {
             let is_win = number % 3 > 0;
-            evidence.count(is_win, 1.0);
+            counts.count(is_win, WEIGHTS.len() - 1);
             *(if is_win { &mut wins } else { &mut losses }) += 1.0;
-            let (weighted, plain) = (evidence.ln(), mixture.ln(wins, losses));
-            assert!((weighted - plain).abs() < 1e-9, "{wins}:{losses}: {weighted} and {plain}");
+            let (scored, plain) = (counts.ln(&mixture), mixture.ln(wins, losses));
+            assert!((scored - plain).abs() < 1e-9, "{wins}:{losses}: {scored} and {plain}");
         }
     }
 }
 
 /// The mean over all sequences of wins and losses with these weights, exactly.
-fn mean(mixture: &LeadEvidence, win_probability: f64, weights: &[f64]) -> f64 {
-    (0..1_u32 << weights.len())
+fn mean(mixture: &LeadEvidence, win_probability: f64, levels: &[usize]) -> f64 {
+    (0..1_u32 << levels.len())
         .map(|wins| {
-            let mut evidence = WeightedEvidence::new(mixture);
+            let mut counts = Counts::default();
             let mut probability = 1.0;
-            for (at, &weight) in weights.iter().enumerate() {
+            for (at, &level) in levels.iter().enumerate() {
                 let is_win = wins >> at & 1 == 1;
-                evidence.count(is_win, weight);
+                counts.count(is_win, level);
                 probability *= if is_win { win_probability } else { 1.0 - win_probability };
             }
-            probability * evidence.ln().exp()
+            probability * counts.ln(mixture).exp()
         })
         .sum()
 }
 
 #[test]
 fn the_mean_is_1_on_the_edge_of_the_null_hypothesis_and_below_it_inside() {
-    let weights = [0.1, 1.0, 0.33, 0.7, 0.02, 0.5, 0.9, 0.25];
+    let levels = [1, 8, 3, 7, 0, 5, 8, 2, 4, 6];
     for margin in [0.0, 0.01, 0.2] {
         let mixture = LeadEvidence::over(margin);
-        let on_the_edge = mean(&mixture, 0.5 - margin, &weights);
+        let on_the_edge = mean(&mixture, 0.5 - margin, &levels);
         assert!((on_the_edge - 1.0).abs() < 1e-9, "margin {margin}: {on_the_edge}");
-        assert!(mean(&mixture, 0.45 - margin, &weights) < 1.0);
-        assert!(mean(&mixture, 0.55 - margin, &weights) > 1.0);
+        assert!(mean(&mixture, 0.45 - margin, &levels) < 1.0);
+        assert!(mean(&mixture, 0.55 - margin, &levels) > 1.0);
     }
-}
-
-#[test]
-fn weights_give_more_evidence_than_coins_on_average() {
-    let mixture = LeadEvidence::over(0.01);
-    let mut rng = step_rng(1, 0);
-    let (mut by_weight, mut by_coin) = (0.0, 0.0);
-    for _ in 0..200 {
-        let mut weighted = WeightedEvidence::new(&mixture);
-        let (mut wins, mut losses) = (0.0, 0.0);
-        for _ in 0..500 {
-            let (is_win, weight) = (rng.random_bool(0.58), rng.random_range(0.05..0.6));
-            weighted.count(is_win, weight);
-            if rng.random_bool(weight) {
-                *(if is_win { &mut wins } else { &mut losses }) += 1.0;
-            }
-        }
-        by_weight += weighted.ln() / 200.0;
-        by_coin += mixture.ln(wins, losses) / 200.0;
-    }
-    // seed fixed; a mean of 200 runs has a standard error of 0.3 or less
-    assert!(by_weight > by_coin + 0.5, "{by_weight} against {by_coin}");
 }

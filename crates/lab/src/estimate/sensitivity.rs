@@ -4,8 +4,9 @@
 //! An *experiment* compares one pair of rankers, page by page, until the evidence for one of them
 //! suffices: the stopping rule of the service for two rankers. It is run twice on the same pages.
 //! One run counts the outcomes that are wins, as a policy does that skips ties. The other run
-//! counts the exact shares of the pages, without the coins that make them outcomes: a page is a win
-//! of the side with the larger share, with the probability of an outcome as its weight.
+//! counts the shares of the pages, without the coins that make them outcomes: a page is a win of
+//! the side with the larger share, with the probability of an outcome as its weight. Weights are
+//! rounded as the service does it.
 
 use rand::{RngExt, SeedableRng};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -14,11 +15,13 @@ use sha2::{Digest, Sha256};
 
 use crate::letor::DataSet;
 use crate::simulate::Progress;
-use dueling_bandits::PolicyRng;
-use dueling_bandits::evidence::lead::{LeadEvidence, WeightedEvidence};
+use dueling_bandits::evidence::Score;
+use dueling_bandits::evidence::lead::LeadEvidence;
+use dueling_bandits::evidence::scores::{Levels, ScoreCounts};
+use dueling_bandits::{Duel, PolicyRng};
 use interleaving::click_models::ClickModel;
 use interleaving::{
-    Click, CreditSheet, FastCoins, Lists, Method, Outcome, Plans, Share, Spec, credit, draft,
+    Click, Coins, CreditSheet, FastCoins, Lists, Method, Outcome, Plans, Share, Spec, credit, draft,
 };
 
 /// The parameters of the experiments.
@@ -127,28 +130,47 @@ pub fn experiment(
     Some(verdicts)
 }
 
-/// The evidence for both sides, until one of them is certified.
+/// The pair in the counts of a race.
+const PAIR: Duel = Duel { first: 0, second: 1 };
+
+/// The counts of both sides, until one of them is certified.
 struct Race<'a> {
+    evidence: &'a LeadEvidence,
     threshold: f64,
-    first: WeightedEvidence<'a>,
-    second: WeightedEvidence<'a>,
+    /// Wins of the first and of the second side.
+    wins: [f64; 2],
+    scores: ScoreCounts,
     ended: Option<(bool, u64)>,
 }
 
 impl<'a> Race<'a> {
     fn new(evidence: &'a LeadEvidence, error: f64) -> Self {
-        let side = || WeightedEvidence::new(evidence);
-        Self { threshold: -libm::log(error), first: side(), second: side(), ended: None }
+        let scores = ScoreCounts::default();
+        Self { evidence, threshold: -libm::log(error), wins: [0.0; 2], scores, ended: None }
     }
 
-    fn count(&mut self, first_won: bool, weight: f64, page: u64) {
-        if self.ended.is_some() {
-            return;
-        }
-        self.first.count(first_won, weight);
-        self.second.count(!first_won, weight);
-        let winner = if first_won { &self.first } else { &self.second };
-        if winner.ln() >= self.threshold {
+    fn is_over(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    fn count_win(&mut self, first_won: bool, page: u64) {
+        self.wins[usize::from(!first_won)] += 1.0;
+        self.check(first_won, page);
+    }
+
+    fn count_score(&mut self, first_won: bool, score: Score, page: u64) {
+        self.scores.add(PAIR, score, 1);
+        self.check(first_won, page);
+    }
+
+    /// Look for a verdict for the side that has won the page.
+    fn check(&mut self, first_won: bool, page: u64) {
+        let none = Levels::default();
+        let levels = |x, y| self.scores.levels(x, y).unwrap_or(&none);
+        let (x, y) = if first_won { (0, 1) } else { (1, 0) };
+        let (wins, losses) = (self.wins[x], self.wins[y]);
+        let ln = self.evidence.ln_with_scores(wins, losses, levels(x, y), levels(y, x));
+        if ln >= self.threshold {
             self.ended = Some((first_won, page));
         }
     }
@@ -171,6 +193,8 @@ fn run(
     };
     let features = [data.features[first], data.features[second]];
     let mut rng = PolicyRng::from_seed(seed(parameters.seed, features, number));
+    // of its own, so that the pages are the same however their shares are counted
+    let mut rounding = PolicyRng::from_seed(seed(!parameters.seed, features, number));
     let race = || Race::new(evidence, parameters.error);
     let (mut by_outcomes, mut by_shares) = (race(), race());
     let (mut left, mut right, mut positions) = (Vec::new(), Vec::new(), Vec::new());
@@ -187,15 +211,18 @@ fn run(
         // A click model only clicks positions that are shown, so this never fails.
         let Ok(earned) = credit(spec, &sheet, &clicks, &mut FastCoins(&mut rng)) else { continue };
         match earned.outcome {
-            Outcome::Left => by_outcomes.count(true, 1.0, page),
-            Outcome::Right => by_outcomes.count(false, 1.0, page),
-            Outcome::Tie | Outcome::None => {}
+            Outcome::Left if !by_outcomes.is_over() => by_outcomes.count_win(true, page),
+            Outcome::Right if !by_outcomes.is_over() => by_outcomes.count_win(false, page),
+            _ => {}
         }
-        if earned.share != Share::EVEN {
-            let score = 2.0 * earned.share.value() - 1.0;
-            by_shares.count(score > 0.0, score.abs(), page);
+        if earned.share != Share::EVEN && !by_shares.is_over() {
+            let first_won = earned.share > Share::EVEN;
+            let happens = |numerator| FastCoins(&mut rounding).happens(numerator);
+            // the outcome is the policy's; the verdict does not look at it
+            let score = Score::rounded(first_won, earned.share.weight(), false, happens);
+            by_shares.count_score(first_won, score, page);
         }
-        if by_outcomes.ended.is_some() && by_shares.ended.is_some() {
+        if by_outcomes.is_over() && by_shares.is_over() {
             break;
         }
     }

@@ -64,15 +64,11 @@ impl UnitAnswer {
     }
 
     pub(super) fn outcome(&self) -> Outcome {
-        match self.score() {
-            Some(score) => score.outcome(),
-            None => outcome_of(self.code % OUTCOMES),
-        }
+        content_of(self.code).0
     }
 
     pub(super) fn score(&self) -> Option<Score> {
-        let code = self.code.checked_sub(SCORES_FROM)?;
-        Some(Score::of_code(code / 2))
+        content_of(self.code).1
     }
 
     /// Whether it is expected to count: no answer of its unit waits in an earlier cohort.
@@ -114,6 +110,19 @@ impl Cohort {
         let anonymous = self.pairs.values().flatten().map(|&count| u64::from(count));
         let scored = self.scores.values().map(|&count| u64::from(count));
         anonymous.sum::<u64>() + scored.sum::<u64>() + self.units.len() as u64
+    }
+
+    /// The answers that are expected to count, by ordered pair and by a code as in [`UnitAnswer`].
+    pub(super) fn expected(&self) -> impl Iterator<Item = ((u16, u16, u8), u32)> + '_ {
+        let outcomes = self.pairs.iter().flat_map(|(&(first, second), counts)| {
+            (0..OUTCOMES).zip(counts).map(move |(code, &count)| ((first, second, code), count))
+        });
+        let scores = self.scores.iter().map(|(&(first, second, score), &count)| {
+            ((first, second, SCORES_FROM + 2 * score), count)
+        });
+        let units = self.units.values().filter(|answer| answer.is_expected());
+        let units = units.map(|answer| ((answer.first, answer.second, answer.code), 1));
+        outcomes.chain(scores).chain(units).filter(|&(_, count)| count > 0)
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -231,6 +240,17 @@ impl Content {
             (None, Outcome::Half) => Some(Self::Outcome(2)),
             (None, Outcome::Void | Outcome::None) => None,
         }
+    }
+}
+
+/// The outcome and the score of a code as in [`UnitAnswer`].
+pub(super) fn content_of(code: u8) -> (Outcome, Option<Score>) {
+    match code.checked_sub(SCORES_FROM) {
+        Some(code) => {
+            let score = Score::of_code(code / 2);
+            (score.outcome(), Some(score))
+        }
+        None => (outcome_of(code % OUTCOMES), None),
     }
 }
 
