@@ -78,9 +78,7 @@ impl Service {
     /// The open batch. An experiment that is set running again continues the batch that was open.
     pub async fn batch(&self, name: &str, part: BatchPart) -> Result<OpenBatch, ServiceError> {
         let loaded = self.experiment(name).await?;
-        let now = self.now_ms();
-        // a batch of a thousand rankers has half a million pairs
-        self.reports.read(move || open_batch(&loaded, part, now)).await?
+        open_batch(&loaded, part, self.now_ms())
     }
 
     /// Issue up to `count` duels of the open batch at once. Returns fewer, or none, if the batch
@@ -195,27 +193,20 @@ fn open_batch(
         let fold = loaded.fold()?;
         let batches = require_batches(loaded, fold.policy())?;
         let number = batches.number().filter(|_| !concluded);
-        let mut open = OpenBatch {
+        let progress = number.map(|_| batches.progress()).unwrap_or_default();
+        let limit = if number.is_some() { part.limit.min(BatchPart::MAX) } else { 0 };
+        // a batch of a thousand rankers has half a million pairs: only the part is read
+        let pairs = batches.pairs_after(part.offset).take(limit);
+        OpenBatch {
             position: fold.position(),
             number,
             opened_at: number.map(|_| fold.batch_opened_at()),
-            needed: 0,
-            answered: 0,
+            needed: progress.needed,
+            answered: progress.answered,
             in_flight: 0,
-            pairs_total: 0,
-            pairs: Vec::new(),
-        };
-        if number.is_some() {
-            for pair in batches.pairs() {
-                open.needed += u64::from(pair.needed);
-                open.answered += u64::from(pair.answered);
-                if open.pairs_total >= part.offset && open.pairs.len() < part.limit {
-                    open.pairs.push((pair, 0));
-                }
-                open.pairs_total += 1;
-            }
+            pairs_total: progress.pairs,
+            pairs: pairs.map(|pair| (pair, 0)).collect(),
         }
-        open
     };
     if open.number.is_some() {
         loaded.outstanding(now_ms, |in_flight| {

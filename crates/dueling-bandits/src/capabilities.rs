@@ -12,8 +12,29 @@ pub trait Batches {
     /// Number of the open batch, from 1; `None` while no batch is open.
     fn number(&self) -> Option<u32>;
 
+    /// How far the open batch is; zeros while no batch is open. The time does not grow with the
+    /// batch.
+    fn progress(&self) -> BatchProgress;
+
+    /// The pairs of the open batch in a fixed order, without the first `skipped`; empty while no
+    /// batch is open. The time to skip them does not grow with their number.
+    fn pairs_after(&self, skipped: usize) -> Box<dyn Iterator<Item = BatchPair> + '_>;
+
     /// The pairs of the open batch in a fixed order; empty while no batch is open.
-    fn pairs(&self) -> Box<dyn Iterator<Item = BatchPair> + '_>;
+    fn pairs(&self) -> Box<dyn Iterator<Item = BatchPair> + '_> {
+        self.pairs_after(0)
+    }
+}
+
+/// How far an open batch is, over all its pairs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BatchProgress {
+    /// Number of pairs.
+    pub pairs: usize,
+    /// Comparisons that the batch asks for.
+    pub needed: u64,
+    /// Comparisons answered so far, at most `needed`.
+    pub answered: u64,
 }
 
 /// One pair of an open batch, and its progress.

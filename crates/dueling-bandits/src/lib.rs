@@ -89,7 +89,8 @@ pub mod roster;
 mod saved_state;
 pub mod tally;
 
-pub use capabilities::{BatchPair, Batches, DeferredUpdates, MutableRoster, VerdictPlanning};
+pub use capabilities::VerdictPlanning;
+pub use capabilities::{BatchPair, BatchProgress, Batches, DeferredUpdates, MutableRoster};
 pub use counts::CountsError;
 pub use duel::{Duel, Observation, PairCounts, Selection};
 pub use in_flight::InFlight;

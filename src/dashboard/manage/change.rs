@@ -1,6 +1,7 @@
 //! `/experiments/{name}/manage/{action}`: one change of an experiment.
 
-use axum::body::Bytes;
+use std::sync::Arc;
+
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -12,6 +13,7 @@ use super::action_form::{form, initial};
 use super::confirm::Confirmation;
 use super::form::{Errors, Step, Values};
 use super::page::{Page, no_page, see};
+use super::submission::Submission;
 use crate::http::experiments::change::{ExperimentChange, change_experiment, check_change};
 use crate::http::extract;
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
@@ -42,34 +44,37 @@ pub(crate) async fn show(
 
 /// Check a change, or make it.
 pub(crate) async fn submit(
-    page: Page,
     Path((name, slug)): Path<(String, String)>,
-    body: Bytes,
+    form: Submission,
 ) -> Response {
-    let Some(action) = Action::of_slug(&slug) else { return no_page(&page) };
-    let values = Values::parse(&body);
-    if let Err(refusal) = page.require_token(&values) {
-        return *refusal;
-    }
+    let page = form.page();
+    let Some(action) = Action::of_slug(&slug) else { return no_page(page) };
     let subject = match page.state.service.experiment(&name).await {
         Ok(loaded) => Subject::of(loaded),
         Err(error) => return page.problem(&error.into()),
     };
     let mut errors = Errors::default();
-    let step = values.step();
-    if step == Step::Edit {
-        return edit(&page, action, &subject, &values, &errors, StatusCode::OK);
-    }
-    let outcome = match step {
-        Step::Confirm => make(&page, action, &name, &values, &mut errors).await,
-        _ => check(action, &subject, &values, &mut errors),
+    let outcome = match form.step() {
+        Step::Edit => {
+            let ok = StatusCode::OK;
+            return form
+                .show(move |page, values| edit(page, action, &subject, values, &errors, ok))
+                .await;
+        }
+        Step::Confirm => make(&form, action, &name, &mut errors).await,
+        Step::Review => check(&form, action, &subject, &mut errors).await,
     };
     let status = match outcome {
         Ok(()) if !errors.is_empty() => StatusCode::UNPROCESSABLE_ENTITY,
-        Ok(()) if step == Step::Confirm => {
+        Ok(()) if form.step() == Step::Confirm => {
             return see(&format!("{}?done={}", subject.path(), action.slug()));
         }
-        Ok(()) => return ask(&page, action, &subject, &values, &errors, StatusCode::OK),
+        Ok(()) => {
+            let ok = StatusCode::OK;
+            return form
+                .show(move |page, values| ask(page, action, &subject, values, &errors, ok))
+                .await;
+        }
         Err(problem) => {
             match problem.kind() {
                 ProblemKind::PreconditionFailed => errors.add_whole(STALE),
@@ -83,10 +88,11 @@ pub(crate) async fn submit(
         Ok(loaded) => Subject::of(loaded),
         Err(error) => return page.problem(&error.into()),
     };
-    match action.has_fields() {
-        true => edit(&page, action, &subject, &values, &errors, status),
-        false => ask(&page, action, &subject, &values, &errors, status),
-    }
+    let write = match action.has_fields() {
+        true => edit,
+        false => ask,
+    };
+    form.show(move |page, values| write(page, action, &subject, values, &errors, status)).await
 }
 
 /// The explanation of a version that is not the newest.
@@ -94,46 +100,57 @@ const STALE: &str = "Somebody has changed the experiment since you opened this p
     shows its present state. Send it again if you still want the change.";
 
 /// What is wrong with a change before it is made, as far as the form and the spec tell.
-fn check(action: Action, subject: &Subject, values: &Values, errors: &mut Errors) -> ApiResult<()> {
-    if let Some(version) = version(values)?
-        && version != subject.record.version
-    {
-        errors.add_whole(STALE);
-    }
-    let body = action.body(values, errors);
-    if action == Action::Archive || !errors.is_empty() {
-        return Ok(());
-    }
-    check_change(&subject.loaded.spec, extract::object::<ExperimentChange>(body)?)
+async fn check(
+    form: &Submission,
+    action: Action,
+    subject: &Subject,
+    errors: &mut Errors,
+) -> ApiResult<()> {
+    let (newest, loaded) = (subject.record.version, Arc::clone(&subject.loaded));
+    let read = move |_: &Page, values: &Values| {
+        let mut errors = Errors::default();
+        let mut check = || {
+            if version(values)? != newest {
+                errors.add_whole(STALE);
+            }
+            let body = action.body(values, &mut errors);
+            if action == Action::Archive || !errors.is_empty() {
+                return Ok(());
+            }
+            check_change(&loaded.spec, extract::object::<ExperimentChange>(body)?)
+        };
+        let checked = check();
+        (errors, checked)
+    };
+    let (found, checked) = form.read(read).await?;
+    *errors = found;
+    checked
 }
 
 /// Make the change.
-async fn make(
-    page: &Page,
-    action: Action,
-    name: &str,
-    values: &Values,
-    errors: &mut Errors,
-) -> ApiResult<()> {
-    let (service, by) = (&page.state.service, page.caller.actor());
-    let version = version(values)?;
+async fn make(form: &Submission, action: Action, name: &str, errors: &mut Errors) -> ApiResult<()> {
+    let read = move |_: &Page, values: &Values| {
+        let mut errors = Errors::default();
+        let body = action.body(values, &mut errors);
+        let has_body = action != Action::Archive && errors.is_empty();
+        let body = has_body.then(|| extract::object::<ExperimentChange>(body));
+        (version(values), errors, body)
+    };
+    let (version, found, body) = form.read(read).await?;
+    let (service, by) = (&form.page().state.service, form.page().caller.actor());
+    let version = Some(version?);
     if action == Action::Archive {
         return Ok(service.archive(name, version, &by).await?);
     }
-    let body = action.body(values, errors);
-    if !errors.is_empty() {
-        return Ok(());
-    }
-    let body = extract::object::<ExperimentChange>(body)?;
+    *errors = found;
+    let Some(body) = body.transpose()? else { return Ok(()) };
     change_experiment(service, name, version, body, &by).await.map(drop)
 }
 
 /// The version that the form was made for.
-fn version(values: &Values) -> ApiResult<Option<u64>> {
-    match values.get("version").parse() {
-        Ok(version) => Ok(Some(version)),
-        Err(_) => Err(Problem::invalid("The form has no version of the experiment")),
-    }
+fn version(values: &Values) -> ApiResult<u64> {
+    let version = values.get("version").parse();
+    version.map_err(|_| Problem::invalid("The form has no version of the experiment"))
 }
 
 /// The form of a change, or why there is none.

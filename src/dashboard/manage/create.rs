@@ -1,6 +1,5 @@
 //! `/new-experiment`: creates an experiment.
 
-use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -12,6 +11,7 @@ use super::form::{Errors, Step, Values};
 use super::new_experiment::{PATH, POINTERS, body, form, initial};
 use super::page::{Page, see};
 use super::policies;
+use super::submission::Submission;
 use crate::engine::experiment_spec::{ExperimentSpec, name_error};
 use crate::http::experiments::create::{NewExperimentBody, create_experiment, spec_of};
 use crate::http::extract;
@@ -27,61 +27,81 @@ pub(crate) async fn show(page: Page) -> Response {
 }
 
 /// Check a new experiment, or create it.
-pub(crate) async fn submit(page: Page, submitted: Bytes) -> Response {
-    let values = Values::parse(&submitted);
-    if let Err(refusal) = page.require_token(&values) {
-        return *refusal;
-    }
+pub(crate) async fn submit(form: Submission) -> Response {
     let mut errors = Errors::default();
-    let outcome = match values.step() {
-        Step::Edit => return edit(&page, &values, &errors, StatusCode::OK),
-        Step::Review => review(&page, &values, &mut errors).await,
-        Step::Confirm => create(&page, &values, &mut errors).await,
+    let outcome = match form.step() {
+        Step::Edit => return edit_again(&form, errors, StatusCode::OK).await,
+        Step::Review => review(&form, &mut errors).await,
+        Step::Confirm => create(&form, &mut errors).await,
     };
     match outcome {
         Ok(Some(response)) => response,
-        Ok(None) => edit(&page, &values, &errors, StatusCode::UNPROCESSABLE_ENTITY),
+        Ok(None) => edit_again(&form, errors, StatusCode::UNPROCESSABLE_ENTITY).await,
         Err(problem) => {
             errors.add_problem(&problem, &POINTERS);
-            edit(&page, &values, &errors, problem.kind().status())
+            edit_again(&form, errors, problem.kind().status()).await
         }
     }
 }
 
 /// The question whether to create the experiment; `None` with errors.
-async fn review(page: &Page, values: &Values, errors: &mut Errors) -> ApiResult<Option<Response>> {
-    let body = body(values, errors);
-    let body = extract::object::<NewExperimentBody>(body)?;
-    let (name, spec) = spec_of(body)?;
-    page.caller.require_experiment(&name)?;
-    let invalid: Vec<_> = name_error(&name).into_iter().chain(spec.errors()).collect();
-    if !invalid.is_empty() {
-        return Err(ServiceError::Invalid(invalid).into());
-    }
-    if page.state.service.experiment(&name).await.is_ok() {
+async fn review(form: &Submission, errors: &mut Errors) -> ApiResult<Option<Response>> {
+    let read = |page: &Page, values: &Values| {
+        let mut errors = Errors::default();
+        let checked = check(page, values, &mut errors);
+        (errors, checked)
+    };
+    let (found, checked) = form.read(read).await?;
+    *errors = found;
+    let (name, spec) = checked?;
+    let service = &form.page().state.service;
+    if service.experiment(&name).await.is_ok() {
         errors.add("name", format!("there is an experiment `{name}` already; choose another name"));
     }
     if !errors.is_empty() {
         return Ok(None);
     }
-    let times = page.state.service.times_to_verdict(&spec).await?;
+    let times = service.times_to_verdict(&spec).await?;
+    let ask = move |page: &Page, values: &Values| ask(page, values, (&name, &spec), &times);
+    Ok(Some(form.show(ask).await))
+}
+
+/// The name and the spec in a form, if both are valid and the caller's key includes the name.
+fn check(page: &Page, values: &Values, errors: &mut Errors) -> ApiResult<(String, ExperimentSpec)> {
+    let body = body(values, errors);
+    let body = extract::object::<NewExperimentBody>(body)?;
+    let (name, spec) = spec_of(body)?;
+    page.caller.require_experiment(&name)?;
+    let invalid: Vec<_> = name_error(&name).into_iter().chain(spec.errors()).collect();
+    match invalid.is_empty() {
+        true => Ok((name, spec)),
+        false => Err(ServiceError::Invalid(invalid).into()),
+    }
+}
+
+fn ask(
+    page: &Page,
+    values: &Values,
+    (name, spec): (&str, &ExperimentSpec),
+    times: &[TimeToVerdict],
+) -> Response {
     let confirmation = Confirmation {
         title: TITLE,
         sentence: html! {
             "Experiment " code { (name) } " will start at once: it issues duels of its "
             (spec.rankers.len()) " rankers to every backend that requests them."
         },
-        details: html! { (details(&spec)) (outlook(&times)) },
+        details: html! { (details(spec)) (outlook(times)) },
         path: PATH,
         token: &page.token(),
         values,
-        errors,
+        errors: &Errors::default(),
         button: "Create the experiment",
         is_final: false,
         has_form: true,
         back: "/",
     };
-    Ok(Some(page.respond(StatusCode::OK, TITLE, &confirmation.page())))
+    page.respond(StatusCode::OK, TITLE, &confirmation.page())
 }
 
 fn details(spec: &ExperimentSpec) -> Markup {
@@ -123,14 +143,23 @@ fn rounded(pages: u64) -> u64 {
 }
 
 /// Create the experiment; `None` with errors.
-async fn create(page: &Page, values: &Values, errors: &mut Errors) -> ApiResult<Option<Response>> {
-    let body = body(values, errors);
-    if !errors.is_empty() {
-        return Ok(None);
-    }
-    let body = extract::object::<NewExperimentBody>(body)?;
+async fn create(form: &Submission, errors: &mut Errors) -> ApiResult<Option<Response>> {
+    let read = |_: &Page, values: &Values| {
+        let mut errors = Errors::default();
+        let body = body(values, &mut errors);
+        let body = errors.is_empty().then(|| extract::object::<NewExperimentBody>(body));
+        (errors, body)
+    };
+    let (found, body) = form.read(read).await?;
+    *errors = found;
+    let Some(body) = body.transpose()? else { return Ok(None) };
+    let page = form.page();
     let (loaded, _) = create_experiment(&page.state, &page.caller, body).await?;
     Ok(Some(see(&format!("/experiments/{}/manage?done=created", loaded.name))))
+}
+
+async fn edit_again(form: &Submission, errors: Errors, status: StatusCode) -> Response {
+    form.show(move |page, values| edit(page, values, &errors, status)).await
 }
 
 fn edit(page: &Page, values: &Values, errors: &Errors, status: StatusCode) -> Response {

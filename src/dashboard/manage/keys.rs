@@ -1,6 +1,5 @@
 //! `/keys`: the API keys of the database.
 
-use axum::body::Bytes;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -12,6 +11,7 @@ use super::super::parts::fact;
 use super::confirm::Confirmation;
 use super::form::{Errors, Fields, Step, Values, step_button, token_field};
 use super::page::{Page, no_page, see};
+use super::submission::Submission;
 use crate::access::{KEY_DAYS_MAX, KeyRequest, KeyState, NewKey, Scope};
 use crate::http::problem::Problem;
 use crate::service::keys::key_errors;
@@ -153,40 +153,50 @@ pub(crate) async fn show_new(page: Page) -> Response {
 }
 
 /// Check a new key, or make it.
-pub(crate) async fn submit_new(page: Page, body: Bytes) -> Response {
-    let values = Values::parse(&body);
-    let refused = page.require_token(&values).and_then(|()| page.require_all_experiments());
-    if let Err(refusal) = refused {
+pub(crate) async fn submit_new(form: Submission) -> Response {
+    let page = form.page();
+    if let Err(refusal) = page.require_all_experiments() {
         return *refusal;
     }
     if !page.sessions.has_keys() {
         let main = html! { h1 { (NEW_TITLE) } (first_key()) };
         return page.respond(StatusCode::FORBIDDEN, NEW_TITLE, &main);
     }
-    let mut errors = Errors::default();
-    let request = request(&values, &mut errors);
-    let invalid = key_errors(&request);
-    if !invalid.is_empty() {
-        let problem = crate::service::error::ServiceError::Invalid(invalid).into();
-        errors.add_problem(&problem, &POINTERS);
+    if form.step() == Step::Edit {
+        return edit_again(&form, Errors::default(), StatusCode::OK).await;
     }
-    if values.step() == Step::Edit {
-        return edit(&page, &values, &Errors::default(), StatusCode::OK);
-    }
+    let read = |_: &Page, values: &Values| {
+        let mut errors = Errors::default();
+        let request = request(values, &mut errors);
+        let invalid = key_errors(&request);
+        if !invalid.is_empty() {
+            let problem = crate::service::error::ServiceError::Invalid(invalid).into();
+            errors.add_problem(&problem, &POINTERS);
+        }
+        (request, errors)
+    };
+    let (request, mut errors) = match form.read(read).await {
+        Ok(read) => read,
+        Err(problem) => return page.problem(&problem),
+    };
     if !errors.is_empty() {
-        return edit(&page, &values, &errors, StatusCode::UNPROCESSABLE_ENTITY);
+        return edit_again(&form, errors, StatusCode::UNPROCESSABLE_ENTITY).await;
     }
-    if values.step() == Step::Review {
-        return ask_new(&page, &values, &request);
+    if form.step() == Step::Review {
+        return form.show(move |page, values| ask_new(page, values, &request)).await;
     }
     match page.state.service.create_api_key(&request, &page.caller.actor()).await {
-        Ok((key, record)) => made(&page, &key, &record, &Markup::default()),
+        Ok((key, record)) => made(page, &key, &record, &Markup::default()),
         Err(error) => {
             let problem = Problem::from(error);
             errors.add_problem(&problem, &POINTERS);
-            edit(&page, &values, &errors, problem.kind().status())
+            edit_again(&form, errors, problem.kind().status()).await
         }
     }
+}
+
+async fn edit_again(form: &Submission, errors: Errors, status: StatusCode) -> Response {
+    form.show(move |page, values| edit(page, values, &errors, status)).await
 }
 
 /// The key that a form describes.
@@ -322,21 +332,20 @@ async fn ask_revoke(page: &Page, id: &str, errors: &Errors, status: StatusCode) 
 }
 
 /// Revoke a key.
-pub(crate) async fn submit_revoke(page: Page, Path(id): Path<String>, body: Bytes) -> Response {
-    let values = Values::parse(&body);
-    let refused = page.require_token(&values).and_then(|()| page.require_all_experiments());
-    if let Err(refusal) = refused {
+pub(crate) async fn submit_revoke(Path(id): Path<String>, form: Submission) -> Response {
+    let page = form.page();
+    if let Err(refusal) = page.require_all_experiments() {
         return *refusal;
     }
-    if values.step() != Step::Confirm {
-        return ask_revoke(&page, &id, &Errors::default(), StatusCode::OK).await;
+    if form.step() != Step::Confirm {
+        return ask_revoke(page, &id, &Errors::default(), StatusCode::OK).await;
     }
     match page.state.service.revoke_api_key(&id, &page.caller.actor()).await {
         Ok(_) => see("/keys?done=revoked"),
         Err(error) => {
             let (problem, mut errors) = (Problem::from(error), Errors::default());
             errors.add_problem(&problem, &[]);
-            ask_revoke(&page, &id, &errors, problem.kind().status()).await
+            ask_revoke(page, &id, &errors, problem.kind().status()).await
         }
     }
 }

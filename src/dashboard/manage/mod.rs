@@ -20,5 +20,6 @@ mod page;
 mod policies;
 mod rotate_key;
 mod routes;
+mod submission;
 
 pub(crate) use routes::{MANAGING_PAGES, routes};

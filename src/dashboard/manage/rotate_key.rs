@@ -1,6 +1,5 @@
 //! `/keys/{id}/rotate`: a new key with the rights of another one, which ends after an overlap.
 
-use axum::body::Bytes;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -11,6 +10,7 @@ use super::confirm::Confirmation;
 use super::form::{Errors, Fields, Step, Values, step_button, token_field};
 use super::keys::{PATH, days, facts, made};
 use super::page::{Page, no_page};
+use super::submission::Submission;
 use crate::access::{KeyRotation, KeyState, OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX};
 use crate::http::problem::Problem;
 use crate::store::ApiKeyRecord;
@@ -34,45 +34,59 @@ pub(crate) async fn show(page: Page, Path(id): Path<String>) -> Response {
 }
 
 /// Check a replacement, or make it.
-pub(crate) async fn submit(page: Page, Path(id): Path<String>, body: Bytes) -> Response {
-    let values = Values::parse(&body);
-    let refused = page.require_token(&values).and_then(|()| page.require_all_experiments());
-    if let Err(refusal) = refused {
+pub(crate) async fn submit(Path(id): Path<String>, form: Submission) -> Response {
+    let page = form.page();
+    if let Err(refusal) = page.require_all_experiments() {
         return *refusal;
     }
-    let key = match key(&page, &id).await {
+    let key = match key(page, &id).await {
         Ok(key) => key,
         Err(refusal) => return *refusal,
     };
-    let mut errors = Errors::default();
-    if values.step() == Step::Edit {
-        return edit(&page, &key, &values, &errors, StatusCode::OK);
+    if form.step() == Step::Edit {
+        return edit_again(&form, key, Errors::default(), StatusCode::OK).await;
     }
-    let rotation = KeyRotation {
-        overlap_seconds: overlap_seconds(&values, &mut errors),
-        expires_in_days: days(&values, &mut errors),
+    let (rotation, mut errors) = match form.read(|_, values| rotation(values)).await {
+        Ok(read) => read,
+        Err(problem) => return page.problem(&problem),
     };
-    let invalid = rotation.errors();
-    if !invalid.is_empty() {
-        for (pointer, detail) in invalid {
-            let field = POINTERS.iter().find(|(own, _)| *own == pointer);
-            errors.add(field.map_or("overlap_hours", |(_, field)| field), detail);
-        }
-    }
     if !errors.is_empty() {
-        return edit(&page, &key, &values, &errors, StatusCode::UNPROCESSABLE_ENTITY);
+        return edit_again(&form, key, errors, StatusCode::UNPROCESSABLE_ENTITY).await;
     }
-    if values.step() == Step::Review {
-        return ask(&page, &key, &values, &rotation);
+    if form.step() == Step::Review {
+        return form.show(move |page, values| ask(page, &key, values, &rotation)).await;
     }
     match page.state.service.rotate_api_key(&id, &rotation, &page.caller.actor()).await {
-        Ok((new, record, old)) => made(&page, &new, &record, &ends(&old)),
+        Ok((new, record, old)) => made(page, &new, &record, &ends(&old)),
         Err(error) => {
             let problem = Problem::from(error);
             errors.add_problem(&problem, &POINTERS);
-            edit(&page, &key, &values, &errors, problem.kind().status())
+            edit_again(&form, key, errors, problem.kind().status()).await
         }
     }
+}
+
+async fn edit_again(
+    form: &Submission,
+    key: ApiKeyRecord,
+    errors: Errors,
+    status: StatusCode,
+) -> Response {
+    form.show(move |page, values| edit(page, &key, values, &errors, status)).await
+}
+
+/// The replacement that a form describes, and what is wrong with it.
+fn rotation(values: &Values) -> (KeyRotation, Errors) {
+    let mut errors = Errors::default();
+    let rotation = KeyRotation {
+        overlap_seconds: overlap_seconds(values, &mut errors),
+        expires_in_days: days(values, &mut errors),
+    };
+    for (pointer, detail) in rotation.errors() {
+        let field = POINTERS.iter().find(|(own, _)| *own == pointer);
+        errors.add(field.map_or("overlap_hours", |(_, field)| field), detail);
+    }
+    (rotation, errors)
 }
 
 /// The key to replace, or the page that says why there is none.

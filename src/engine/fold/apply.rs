@@ -9,7 +9,7 @@ use crate::engine::page_rules::MAX_METHOD_VERSIONS;
 use crate::engine::status::status_error;
 use crate::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
 use crate::store::{LogEntry, Nonce};
-use dueling_bandits::evidence::{Score, TimedAnswer};
+use dueling_bandits::evidence::{PairChecks, Score, TimedAnswer};
 use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts, TieRule};
 
@@ -169,8 +169,9 @@ impl Fold {
                     self.check_pair(result.first, result.second).map_err(refuse)?;
                 }
                 self.check_ties(results).map_err(refuse)?;
+                let mut checks = PairChecks::default();
                 for result in results {
-                    self.apply_result(*batch, result);
+                    self.apply_result(*batch, result, &mut checks);
                 }
             }
             Event::Control(ControlEvent::CohortsComplete { issued_before }) => {
@@ -336,7 +337,7 @@ impl Fold {
             || self.excluded.counted_at(chosen_at)
     }
 
-    fn apply_result(&mut self, batch: u32, result: &PairResult) {
+    fn apply_result(&mut self, batch: u32, result: &PairResult, checks: &mut PairChecks) {
         let duel = Duel::new(result.first.into(), result.second.into());
         self.counts.add(duel, Answer::First, result.first_wins);
         self.counts.add(duel, Answer::Second, result.second_wins);
@@ -363,7 +364,7 @@ impl Fold {
             let observation = Observation { duel, outcome, batch, ticket: 0 };
             self.policy.observe_run(&observation, result.ties);
         }
-        self.compared(answers.into_iter().map(u64::from).sum());
+        self.compared(duel, answers.into_iter().map(u64::from).sum(), checks);
     }
 
     /// An experiment has at most [`MAX_STEPS`] time-steps.

@@ -1,8 +1,8 @@
 //! Which answers the verdict of a fold counts, and when.
 
 use super::Fold;
-use dueling_bandits::Tally;
-use dueling_bandits::evidence::{Counting, TimedAnswer, VerdictTracker};
+use dueling_bandits::evidence::{Counting, PairChecks, TimedAnswer, VerdictTracker};
+use dueling_bandits::{Duel, Tally};
 
 impl Fold {
     /// The policy has observed an answer: count it for the verdict now, later, or not at all.
@@ -27,10 +27,11 @@ impl Fold {
         (Counting { tracker, cohorts, policy, active }, counted)
     }
 
-    /// `count` comparisons that were made elsewhere were added to what the verdict counts.
-    pub(super) fn compared(&mut self, count: u64) {
+    /// `count` comparisons of a pair that were made elsewhere were added to what the verdict counts.
+    /// Nothing else has changed since `checks` was made.
+    pub(super) fn compared(&mut self, duel: Duel, count: u64, checks: &mut PairChecks) {
         let (tally, active) = (self.policy.tally(), self.roster.active());
-        self.verdict.observe(tally, active, count);
+        self.verdict.observe_pair(tally, active, (duel, count), checks);
         self.race.observe(&self.verdict, tally, active, count, self.recorded_at);
     }
 

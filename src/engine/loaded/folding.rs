@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::{EndedBatch, LoadedExperiment};
+use super::{EndedBatch, LoadedExperiment, apart};
 use crate::engine::condition::Condition;
 use crate::engine::error::EngineError;
 use crate::engine::experiment_spec::page_rules::interleaving_text;
@@ -18,9 +18,9 @@ use crate::store::{Change, ExperimentRecord, LogEntry, Store, StoreError, in_tim
 const FIRST_CHUNK: u32 = 500;
 /// Entries of each further chunk.
 const CHUNK: u32 = 20_000;
-/// From this many entries on, a chunk is folded on a blocking thread: it would hold up the requests
-/// that share an async worker with it.
-const BLOCKING_ENTRIES: usize = 2_000;
+/// From this many entries or rows of results on, a chunk is folded on a blocking thread: it would
+/// hold up the requests that share an async worker with it.
+const BLOCKING_ROWS: usize = 2_000;
 
 impl LoadedExperiment {
     /// Fold the entries of the log that are not folded yet.
@@ -46,8 +46,8 @@ impl LoadedExperiment {
             end = chunk.last().map_or(end, |entry| entry.position);
             let loaded = Arc::clone(self);
             // the turn goes along: if the caller gives up, the next one waits for this fold
-            let fold =
-                fold_off_worker(chunk.len(), move || loaded.absorb_all(&chunk).map(|()| turn));
+            let rows = self.rows_of(&chunk);
+            let fold = fold_off_worker(rows, move || loaded.absorb_all(&chunk).map(|()| turn));
             if !full {
                 return fold.await?.map(|_| end);
             }
@@ -64,8 +64,21 @@ impl LoadedExperiment {
         self: &Arc<Self>,
         entries: Vec<LogEntry>,
     ) -> Result<bool, EngineError> {
-        let loaded = Arc::clone(self);
-        fold_off_worker(entries.len(), move || loaded.absorb(&entries)).await?
+        let (loaded, rows) = (Arc::clone(self), self.rows_of(&entries));
+        fold_off_worker(rows, move || loaded.absorb(&entries)).await?
+    }
+
+    /// How much there is to fold. The answer that ends a batch counts a row for each pair: the
+    /// policy looks at all of them then.
+    fn rows_of(&self, entries: &[LogEntry]) -> usize {
+        let rows = entries.iter().map(apart::rows).sum();
+        let batch = self.fold().ok().and_then(|fold| Some(fold.policy().batches()?.progress()));
+        match batch {
+            Some(batch) if batch.needed <= batch.answered + entries.len() as u64 => {
+                rows + batch.pairs
+            }
+            _ => rows,
+        }
     }
 
     /// Fold the entries that follow the last folded one; earlier entries are skipped. Returns
@@ -74,12 +87,31 @@ impl LoadedExperiment {
         // a defect of a policy must not stop the writer, which serves all experiments; the panic
         // poisons the lock, so that nothing is selected from the state it leaves behind
         catch_unwind(AssertUnwindSafe(|| {
-            let mut fold = self.fold.write().map_err(|_| self.panicked())?;
-            let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
-            self.signal_if_due(&fold);
-            absorbed
+            let mut rest = entries;
+            while let Some(at) = rest.iter().position(apart::is_long) {
+                let (before, from) = rest.split_at(at);
+                let (long, after) = from.split_at(1);
+                let is_absorbed = self.absorb_here(before)?
+                    && (self.fold_apart(&long[0])? || self.absorb_here(long)?);
+                if !is_absorbed {
+                    return Ok(false);
+                }
+                rest = after;
+            }
+            self.absorb_here(rest)
         }))
         .unwrap_or_else(|_| Err(self.panicked()))
+    }
+
+    /// [`LoadedExperiment::absorb`], under the lock.
+    fn absorb_here(&self, entries: &[LogEntry]) -> Result<bool, EngineError> {
+        if entries.is_empty() {
+            return Ok(true);
+        }
+        let mut fold = self.fold.write().map_err(|_| self.panicked())?;
+        let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
+        self.signal_if_due(&fold);
+        absorbed
     }
 
     fn absorb_into(
@@ -110,8 +142,8 @@ impl LoadedExperiment {
             if let Some(batch) = batch
                 && chunk.batch() != Some(batch)
             {
-                let ended = EndedBatch { batch, position: entry.position, at: entry.recorded_at };
-                self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+                let (position, at) = (entry.position, entry.recorded_at);
+                self.note_end(EndedBatch { batch, position, at });
             }
             if let Event::Control(event) = &entry.event {
                 self.apply_record_change(entry, event);
@@ -130,8 +162,13 @@ impl LoadedExperiment {
         Ok(true)
     }
 
+    /// Remember the end of a batch for the audit log.
+    pub(super) fn note_end(&self, ended: EndedBatch) {
+        self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+    }
+
     /// If the fold has reached what concludes the experiment, say so, once.
-    fn signal_if_due(&self, fold: &Fold) {
+    pub(super) fn signal_if_due(&self, fold: &Fold) {
         let Some(at) = self.spec.conclude_at else { return };
         let reached = fold.verdict().verdict().is_some()
             || at.max_duels.is_some_and(|most| fold.counts().answered_duels() >= most);
@@ -201,11 +238,11 @@ impl LoadedExperiment {
 }
 
 /// Fold a small chunk at once, a large one on a blocking thread.
-async fn fold_off_worker<T: Send + 'static>(
-    entries: usize,
+pub(super) async fn fold_off_worker<T: Send + 'static>(
+    rows: usize,
     fold: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, EngineError> {
-    if entries < BLOCKING_ENTRIES {
+    if rows < BLOCKING_ROWS {
         return Ok(fold());
     }
     tokio::task::spawn_blocking(fold).await.map_err(|error| {

@@ -1,5 +1,6 @@
 //! One experiment in memory: its record, the fold of its log, and its open duels.
 
+mod apart;
 mod duels;
 mod experiment;
 mod folding;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex, RwLock};
 
+use super::folding::fold_off_worker;
 use super::snapshot_schedule::SnapshotSchedule;
 use super::{LoadedExperiment, Process};
 use crate::engine::condition::{Condition, ConditionCell};
@@ -135,7 +136,10 @@ async fn newest_state(
     spec: &ExperimentSpec,
     metrics: &Metrics,
 ) -> Result<NewestState, EngineError> {
-    let fold = Fold::start(spec, record.seed, record.created_at);
+    // with many rankers either takes long
+    let (rankers, seed, created_at) = (spec.rankers.len(), record.seed, record.created_at);
+    let (pairs, of) = (rankers * rankers.saturating_sub(1) / 2, spec.clone());
+    let fold = fold_off_worker(pairs, move || Fold::start(&of, seed, created_at)).await?;
     let start = NewestState { fold, snapshot_bytes: 0, log_regressed: false };
     let Some(snapshot) = in_time(store.newest_snapshot(record.id, start.fold.format())).await?
     else {
@@ -151,14 +155,16 @@ async fn newest_state(
             return Ok(NewestState { log_regressed: true, ..start });
         }
     }
-    match Fold::restore(spec, record.seed, &snapshot.state) {
-        Some(fold) if fold.position() == snapshot.position => {
-            Ok(NewestState { fold, snapshot_bytes: snapshot.state.len(), log_regressed: false })
+    let (position, snapshot_bytes, of) = (snapshot.position, snapshot.state.len(), spec.clone());
+    let restore = move || Fold::restore(&of, seed, &snapshot.state);
+    match fold_off_worker(pairs, restore).await? {
+        Some(fold) if fold.position() == position => {
+            Ok(NewestState { fold, snapshot_bytes, log_regressed: false })
         }
         _ => {
             tracing::warn!(
                 experiment = record.name,
-                position = snapshot.position,
+                position,
                 "snapshot cannot be read; folding the log from the start"
             );
             Ok(start)

@@ -155,13 +155,15 @@ pub async fn replay(
     }
     let own_policy = spec.policy == policy;
     let under = ExperimentSpec { policy, ..spec.clone() };
-    let fold = match own_policy {
-        true => Fold::start(&under, record.seed, record.created_at),
-        false => Fold::start_with_foreign_log(&under, record.seed, record.created_at),
+    let (of, seed, created_at) = (under.clone(), record.seed, record.created_at);
+    let start = move |_: IsAwaited<'_>| match own_policy {
+        true => Fold::start(&of, seed, created_at),
+        false => Fold::start_with_foreign_log(&of, seed, created_at),
     };
     let folding = Folding { store, pool };
+    let fold = folding.in_background(start).await?;
     let (fold, ()) = folding.run(record, head, (fold, ()), |(), _, _| {}).await?;
-    let (name, seed) = (record.name.clone(), record.seed);
+    let name = record.name.clone();
     let report = move |is_awaited: IsAwaited<'_>| {
         let regret = other_regret(&under, seed, &fold, steps_max, is_awaited);
         report(&name, seed, &under, own_policy, &fold, regret)

@@ -15,9 +15,10 @@ use crate::engine::loaded::LoadedExperiment;
 use crate::events::UnitHash;
 use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::threads::IsAwaited;
 use crate::store::{ExperimentRecord, LogEntry};
-use dueling_bandits::Answer;
 use dueling_bandits::evidence::Sequences;
+use dueling_bandits::{Answer, Roster, Tally};
 
 /// Probability that any of the intervals ever fails.
 const ERROR: f64 = 0.05;
@@ -88,10 +89,9 @@ impl Service {
         ranker: Option<usize>,
     ) -> Result<Arc<Computed<SegmentsReport>>, ServiceError> {
         let record = loaded.record();
-        let (head, ranker) = {
-            let fold = loaded.fold()?;
-            let named = ranker.or(record.winner.map(usize::from));
-            (fold.position(), named.unwrap_or_else(|| leader(&fold)))
+        let (head, ranker) = match ranker.or(record.winner.map(usize::from)) {
+            Some(named) => (loaded.fold()?.position(), named),
+            None => self.leading_at(loaded).await?,
         };
         refuse_long_log(&record, head)?;
         let reports = loaded.extensions().get::<SingleFlight<(u64, usize), SegmentsReport>>();
@@ -105,8 +105,10 @@ impl Service {
         if let Some(known) = reports.known(good_enough) {
             return Ok(known);
         }
-        let fold = Fold::start(&loaded.spec, record.seed, record.created_at);
         let folding = Folding { store: &*self.engine.store, pool: Some(&self.reports) };
+        let (of, seed, created_at) = (Arc::clone(loaded), record.seed, record.created_at);
+        let start = move |_: IsAwaited<'_>| Fold::start(&of.spec, seed, created_at);
+        let fold = folding.in_background(start).await?;
         let start = (fold, SegmentAnswers::none_yet(loaded.spec.clone()));
         let add = |answers: &mut SegmentAnswers, answered: &Answered, entry: &LogEntry| {
             answers.add(answered, entry.recorded_at);
@@ -118,6 +120,26 @@ impl Service {
             Ok(((head, ranker), report))
         };
         reports.get(&self.reports, good_enough, move || Ok(folded), compute).await
+    }
+
+    /// The log position, and the winner of the verdict or else the leader there.
+    async fn leading_at(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+    ) -> Result<(u64, usize), ServiceError> {
+        let read = Arc::clone(loaded);
+        let copy = move || {
+            let fold = read.fold()?;
+            let winner = fold.verdict().verdict().map(|verdict| verdict.winner());
+            let counts = winner.is_none().then(|| fold.policy().tally().clone());
+            Ok((fold.position(), winner, counts, fold.roster().clone()))
+        };
+        let leader =
+            |(head, winner, counts, roster): (u64, Option<usize>, Option<Tally>, Roster)| {
+                let leader = counts.map(|tally| tally.copeland_leader_among(roster.active()));
+                (head, winner.or(leader).unwrap_or_default())
+            };
+        self.reports.compute(copy, leader).await
     }
 }
 

@@ -50,11 +50,8 @@ impl Service {
         let in_flight = self.in_flight(loaded)?;
         let counts = loaded.traffic().counts(self.now_ms());
         let fold = loaded.fold()?;
-        let waits = fold.policy().batch().is_some()
-            && fold
-                .policy()
-                .batches()
-                .is_some_and(|batches| batches.pairs().any(|pair| pair.answered < pair.needed));
+        let progress = fold.policy().batches().map(|batches| batches.progress());
+        let waits = progress.is_some_and(|batch| batch.answered < batch.needed);
         let since = fold.batch_opened_at().max(counts.newest_answer_ms);
         let shown = fold.counts().shown;
         let silent = SilentPages::of(&fold);

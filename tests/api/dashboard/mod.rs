@@ -2,6 +2,7 @@
 
 mod accessibility;
 mod browser;
+mod large_forms;
 mod list;
 mod login;
 mod manage;

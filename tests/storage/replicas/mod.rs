@@ -7,6 +7,7 @@ mod capacity;
 mod gone_back;
 mod keys;
 mod lame_duck;
+mod large_batches;
 mod pieces;
 mod rankers;
 mod replication;

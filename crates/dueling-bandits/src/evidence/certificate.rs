@@ -95,8 +95,11 @@
 //! above the exact minimum. Sorting dominates the cost:
 //! O(K log K) a rival.
 
+mod barrier;
 mod pairs;
 
+pub(super) use crate::evidence::certificate::barrier::Barrier;
+pub(super) use crate::evidence::certificate::pairs::Memo;
 pub use crate::evidence::certificate::pairs::PairEvidence;
 
 /// Weights of the five terms where one ranker beats all others.
@@ -319,20 +322,26 @@ impl CopelandRule {
     /// certified. An outcome adds at most as much as to [`CopelandRule::all_lack`].
     pub(super) fn condorcet_lacks(&self, evidence: &PairEvidence, a: usize) -> f64 {
         let claims = self.claims(evidence, a);
-        let own = self.beginnings(claims.clone());
-        let of_losses = |losses: usize| {
-            self.threshold - libm::log(self.condorcet_weight(losses)) - own.ln_product[losses]
-        };
-        let alone = match self.rankers {
-            2 => 0.0,
-            _ => (1..self.rankers).map(of_losses).fold(0.0, f64::max),
-        };
+        let alone = self.condorcet_lacks_alone(&claims);
         if alone > 0.0 {
             return alone;
         }
         let rivals = (0..self.rankers).filter(|&j| j != a);
         let lacks = rivals.map(|j| self.threshold - self.ln_capital_of(evidence, a, &claims, j));
         lacks.fold(0.0, f64::max)
+    }
+
+    /// What it lacks in the truths in which no ranker beats all others. 0 or more; it depends on
+    /// the claims alone.
+    fn condorcet_lacks_alone(&self, claims: &[f64]) -> f64 {
+        if self.rankers == 2 {
+            return 0.0;
+        }
+        let own = self.beginnings(claims.to_vec());
+        let of_losses = |losses: usize| {
+            self.threshold - libm::log(self.condorcet_weight(losses)) - own.ln_product[losses]
+        };
+        (1..self.rankers).map(of_losses).fold(0.0, f64::max)
     }
 
     fn condorcet_weight(&self, losses: usize) -> f64 {

@@ -2,8 +2,9 @@
 //!
 //! - [`sequence`]: for each pair, an interval of `P(i beats j)` that holds at every step.
 //! - [`certificate`]: the stopping rule that certifies a Copeland winner at a price that does not
-//!   grow with the number of rankers. [`lead`] has its evidence, and [`verdict`] applies it to a run;
-//!   [`race`] keeps how the evidence grew, and [`plan`] has the cheapest way to complete it.
+//!   grow with the number of rankers. [`lead`] has its evidence, and [`verdict`] applies it to a
+//!   run; [`pair_checks`] does so while the results of a whole batch arrive. [`race`] keeps how the
+//!   evidence grew, and [`plan`] has the cheapest way to complete it.
 //! - [`scores`]: answers that count by how much of a page decided.
 //! - [`counting`]: how answers come to count for the verdict.
 //! - [`cohorts`]: which answers the verdict counts, and when: one answer of each user, and only
@@ -39,6 +40,7 @@ pub mod heavy_units;
 pub mod history;
 pub mod lead;
 pub mod off_policy;
+pub mod pair_checks;
 pub mod plan;
 mod pooling;
 pub mod posterior;
@@ -56,6 +58,7 @@ pub use counting::{Counting, with_waiting};
 pub use forecast::{Forecast, NoForecast, Present, forecast};
 pub use heavy_units::{HeavyUnit, HeavyUnits};
 pub use history::History;
+pub use pair_checks::PairChecks;
 pub use posterior::{Estimate, Posterior};
 pub use race::{Race, RacePoint};
 pub use scores::Score;

@@ -12,7 +12,9 @@
 
 use rand::RngExt;
 
-use crate::{BatchPair, Batches, Duel, InFlight, Observation, Outcome, PolicyRng, Selection};
+use crate::{
+    BatchPair, BatchProgress, Batches, Duel, InFlight, Observation, Outcome, PolicyRng, Selection,
+};
 
 /// Number of random positions in the open list to try before scanning it.
 const PROBES: usize = 8;
@@ -77,6 +79,11 @@ pub struct Ledger {
     /// The position of each row in `open`. Derived from `open`.
     #[cfg_attr(feature = "serde", serde(skip))]
     place: Vec<u32>,
+    /// Sums over the rows. Derived from them.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    needed: u64,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    answered: u64,
 }
 
 impl Ledger {
@@ -101,9 +108,14 @@ impl Ledger {
             })
             .collect();
         rows.sort_by_key(Row::key);
-        let share = |until: u64| u128::from(until) * u128::from(asked) / u128::from(pairs);
-        for (at, row) in (0..).zip(&mut rows) {
-            row.needed = u32::try_from(share(at + 1) - share(at)).unwrap_or(u32::MAX);
+        let share = |until: u64| match until.checked_mul(asked) {
+            Some(product) => product / pairs,
+            None => (u128::from(until) * u128::from(asked) / u128::from(pairs)) as u64,
+        };
+        let mut given = 0;
+        for (until, row) in (1..).zip(&mut rows) {
+            row.needed = u32::try_from(share(until) - given).unwrap_or(u32::MAX);
+            given = share(until);
         }
         rows.retain(|row| row.needed > 0);
 
@@ -112,6 +124,7 @@ impl Ledger {
         }
         self.open = (0..rows.len() as u32).collect();
         self.place = self.open.clone();
+        (self.needed, self.answered) = (asked, 0);
         (asked, std::mem::replace(&mut self.rows, Rows(rows)))
     }
 
@@ -163,6 +176,7 @@ impl Ledger {
         }
         if answers && missing > 0 {
             row.answered += folded;
+            self.answered += u64::from(folded);
             if folded == missing {
                 self.close(at);
             }
@@ -188,6 +202,8 @@ impl Ledger {
         (sorted && rows.iter().all(sound) && rows.iter().all(|row| row.answered <= row.needed))
             .then_some(())?;
 
+        self.needed = rows.iter().map(|row| u64::from(row.needed)).sum();
+        self.answered = rows.iter().map(|row| u64::from(row.answered)).sum();
         let unplaced = u32::MAX;
         self.place = vec![unplaced; rows.len()];
         for (place, &row) in (0..).zip(&self.open) {
@@ -205,8 +221,17 @@ impl Batches for Ledger {
         (!self.open.is_empty()).then_some(self.opened)
     }
 
-    fn pairs(&self) -> Box<dyn Iterator<Item = BatchPair> + '_> {
+    fn progress(&self) -> BatchProgress {
+        if self.open.is_empty() {
+            return BatchProgress::default();
+        }
+        let Self { needed, answered, .. } = *self;
+        BatchProgress { pairs: self.rows.0.len(), needed, answered }
+    }
+
+    fn pairs_after(&self, skipped: usize) -> Box<dyn Iterator<Item = BatchPair> + '_> {
         let rows = if self.open.is_empty() { &[][..] } else { &self.rows.0 };
+        let rows = rows.get(skipped..).unwrap_or_default();
         Box::new(rows.iter().map(|row| BatchPair {
             duel: row.duel(),
             needed: row.needed,

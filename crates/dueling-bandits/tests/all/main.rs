@@ -6,6 +6,7 @@
 //! - [`certificate`]: the stopping rule, against the capital of every truth
 //! - [`coverage`]: how often the estimated regret holds the true one
 //! - [`effect`]: the size of a certified difference, against the true one
+//! - [`pair_checks`]: checks that look at one changed pair, against checks of all pairs
 //! - [`evidence`]: posteriors, confidence sequences, forecasts
 //! - [`regret_bounds`]: the bounds of regret, against every way the open pairs can turn out
 //! - [`scores`]: answers that count by how much of a page decided
@@ -17,6 +18,7 @@ mod coverage;
 mod effect;
 mod evidence;
 mod heavy_units;
+mod pair_checks;
 mod pins;
 mod policies;
 mod preference;

@@ -1,5 +1,7 @@
 //! The evidence of the pairs of a run.
 
+use std::cell::Cell;
+
 use crate::Tally;
 use crate::evidence::lead::LeadEvidence;
 use crate::evidence::scores::{Levels, ScoreCounts};
@@ -16,12 +18,47 @@ pub struct PairEvidence<'a> {
     rankers: &'a [usize],
     /// `ln E(x≻y)` by `x * K + y`, in place of that of the counts.
     known: Option<&'a [f64]>,
+    memo: Option<&'a Memo>,
+}
+
+/// `ln E` of the pairs that were asked for before.
+#[derive(Debug)]
+pub(in crate::evidence) struct Memo {
+    rankers: usize,
+    /// `ln E(x≻y)` at `y * K + x`, because what is asked for is mostly all of one rival `y`. NaN
+    /// where it is not known.
+    ln: Vec<Cell<f64>>,
+}
+
+impl Memo {
+    /// Nothing is known yet of `rankers` rankers.
+    pub fn new(rankers: usize) -> Self {
+        Self { rankers, ln: vec![Cell::new(f64::NAN); rankers * rankers] }
+    }
+
+    /// The counts of a pair have changed.
+    pub fn forget(&self, x: usize, y: usize) {
+        self.at(x, y).set(f64::NAN);
+        self.at(y, x).set(f64::NAN);
+    }
+
+    fn at(&self, x: usize, y: usize) -> &Cell<f64> {
+        &self.ln[y * self.rankers + x]
+    }
+
+    fn ln(&self, x: usize, y: usize, compute: impl FnOnce() -> f64) -> f64 {
+        let known = self.at(x, y);
+        if known.get().is_nan() {
+            known.set(compute());
+        }
+        known.get()
+    }
 }
 
 impl<'a> PairEvidence<'a> {
     /// The pairs among `rankers`. In the rule and here, ranker `x` is `rankers[x]` of the tally.
     pub fn new(mixture: &'a LeadEvidence, tally: &'a Tally, rankers: &'a [usize]) -> Self {
-        Self { mixture, tally, uncounted: None, scores: None, rankers, known: None }
+        Self { mixture, tally, uncounted: None, scores: None, rankers, known: None, memo: None }
     }
 
     /// Without the wins in `uncounted`, which are a part of the tally.
@@ -42,9 +79,22 @@ impl<'a> PairEvidence<'a> {
         PairEvidence { known: Some(known), ..*self }
     }
 
+    /// With evidence that is computed once, as long as `memo` is told of every change.
+    pub(in crate::evidence) fn with_memo<'b>(&self, memo: &'b Memo) -> PairEvidence<'b>
+    where
+        'a: 'b,
+    {
+        PairEvidence { memo: Some(memo), ..*self }
+    }
+
     /// Number of rankers, `K`.
     pub fn rankers(&self) -> usize {
         self.rankers.len()
+    }
+
+    /// The rankers of the tally, by place.
+    pub(in crate::evidence) fn active(&self) -> &'a [usize] {
+        self.rankers
     }
 
     /// Wins of `x` over `y` that count; one that counts by its score counts its weight.
@@ -64,6 +114,13 @@ impl<'a> PairEvidence<'a> {
         if let Some(known) = self.known {
             return known[x * self.rankers() + y];
         }
+        match self.memo {
+            Some(memo) => memo.ln(x, y, || self.ln_of_counts(x, y)),
+            None => self.ln_of_counts(x, y),
+        }
+    }
+
+    fn ln_of_counts(&self, x: usize, y: usize) -> f64 {
         if let Some(ln) = self.scores.and_then(|scores| self.ln_with_scores(scores, x, y)) {
             return ln;
         }
@@ -88,11 +145,17 @@ impl<'a> PairEvidence<'a> {
         let mut scores = vec![0; self.rankers()];
         for x in 1..self.rankers() {
             for y in 0..x {
-                let (won, lost) = (self.wins(x, y), self.wins(y, x));
-                scores[x] += usize::from(won * (1.0 - null) > lost * null);
-                scores[y] += usize::from(lost * (1.0 - null) > won * null);
+                let (ahead, behind) = self.are_ahead(x, y, null);
+                scores[x] += usize::from(ahead);
+                scores[y] += usize::from(behind);
             }
         }
         scores
+    }
+
+    /// Whether `x` won a larger share against `y` than `null`, and whether `y` did against `x`.
+    pub(in crate::evidence) fn are_ahead(&self, x: usize, y: usize, null: f64) -> (bool, bool) {
+        let (won, lost) = (self.wins(x, y), self.wins(y, x));
+        (won * (1.0 - null) > lost * null, lost * (1.0 - null) > won * null)
     }
 }
