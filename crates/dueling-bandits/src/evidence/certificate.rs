@@ -95,9 +95,13 @@
 //! above the exact minimum. Sorting dominates the cost:
 //! O(K log K) a rival.
 
+mod ordered;
 mod pairs;
 
-pub use crate::evidence::certificate::pairs::PairEvidence;
+use std::cell::OnceCell;
+
+use crate::evidence::certificate::ordered::{Beginnings, Ordered, exp, least_exp};
+pub use crate::evidence::certificate::pairs::{FewOutcomes, PairEvidence};
 
 /// Weights of the five terms where one ranker beats all others.
 const TYPE_I: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
@@ -108,10 +112,12 @@ const NEAR: f64 = 0.8;
 const FAR: f64 = 0.2;
 /// A capital that lacks so many nats is short, whatever the last digits are.
 pub(super) const CLEARLY: f64 = 1e-3;
+/// Number of rivals whose evidence is read together.
+const RIVALS_AT_ONCE: usize = 16;
+/// From so many numbers of losses on, a few truths are looked at before all.
+const TRUTHS_MANY: usize = 64;
 /// `ln E` is cut off here: it is far beyond what any verdict needs, and products stay finite.
 const MOST_LN: f64 = 40.0;
-/// Largest exponent whose exponential is computed.
-const MOST_EXPONENT: f64 = 300.0;
 /// `ln(1 - w + w E)` is `ln w + ln E` beyond this, to all digits that matter.
 const DOMINATED: f64 = 30.0;
 
@@ -145,33 +151,20 @@ pub struct CopelandRule {
 struct Shares {
     o: f64,
     g: f64,
+    /// `b3 g / h`.
+    third: f64,
 }
 
-/// Rivals' evidence in order, and what the capital needs of its beginnings.
-struct Beginnings {
-    /// `ln` of the product of the `k` smallest `E`.
-    ln_product: Vec<f64>,
-    /// Sum of the `k` smallest `E`.
-    sum: Vec<f64>,
-    /// `ln` of the product of the `k` smallest factors `1 - w + w E` and of all that are below 1.
-    ln_staked: Vec<f64>,
+/// `ln E(a≻y)` of every `y` but `a`, in their order.
+struct Claims {
+    by_rival: Vec<f64>,
+    /// Needed only for a whole capital.
+    ordered: OnceCell<Ordered>,
 }
 
-impl Beginnings {
-    /// The mean of the `k` smallest `E`. It ascends with `k`, since the values do.
-    fn mean(&self, k: usize) -> f64 {
-        self.sum[k.max(1)] / k.max(1) as f64
-    }
-
-    /// For each `k`, the smallest mean of `direct` and the `k` or more smallest `E`.
-    fn smallest_means_with(&self, direct: f64) -> Vec<f64> {
-        let mut smallest = vec![f64::INFINITY; self.sum.len()];
-        let mut least = f64::INFINITY;
-        for (k, sum) in self.sum.iter().enumerate().rev() {
-            least = least.min((sum + direct) / (k + 1) as f64);
-            smallest[k] = least;
-        }
-        smallest
+impl Claims {
+    fn ordered(&self, rule: &CopelandRule) -> &Ordered {
+        self.ordered.get_or_init(|| Ordered::new(self.by_rival.clone(), |ln| rule.ln_staked(ln)))
     }
 }
 
@@ -210,10 +203,14 @@ impl CopelandRule {
             |losses| if margin { 1.0 / others } else { type_one_weight(rankers, losses) };
         let type_two = |near: bool| {
             let of = |losses| match margin {
-                true => Shares { o: 1.0 / others, g: if near { NEAR } else { FAR } / others },
+                true => (1.0 / others, if near { NEAR } else { FAR } / others),
                 false => type_two_shares(rankers, losses, near),
             };
-            (0..=rankers).map(of).collect()
+            let shares = |losses| {
+                let (o, g) = of(losses);
+                Shares { o, g, third: TYPE_II[2] * g / others.min(losses.max(1) as f64) }
+            };
+            (0..=rankers).map(shares).collect()
         };
         Self {
             rankers,
@@ -247,8 +244,21 @@ impl CopelandRule {
     /// [`CopelandRule::threshold`]. O(K² log K).
     pub fn ln_capitals(&self, evidence: &PairEvidence, a: usize) -> Vec<(usize, f64)> {
         let claims = self.claims(evidence, a);
-        let rivals = (0..self.rankers).filter(|&j| j != a);
-        rivals.map(|j| (j, self.ln_capital_of(evidence, a, &claims, j))).collect()
+        let rivals: Vec<usize> = (0..self.rankers).filter(|&j| j != a).collect();
+        let mut capitals = Vec::with_capacity(rivals.len());
+        for rivals in rivals.chunks(RIVALS_AT_ONCE) {
+            // neighbours in a row of counts are read together
+            let mut losses = vec![Vec::with_capacity(self.rankers); rivals.len()];
+            for x in (0..self.rankers).filter(|&x| x != a) {
+                for (&j, losses) in rivals.iter().zip(&mut losses).filter(|&(&j, _)| j != x) {
+                    losses.push(evidence.ln(x, j).min(MOST_LN));
+                }
+            }
+            let each = rivals.iter().zip(losses);
+            capitals
+                .extend(each.map(|(&j, losses)| (j, self.least_capital(a, &claims, j, losses))));
+        }
+        capitals
     }
 
     /// The rival against which `a` is short of evidence; `None` if `a` is certified. `before` is
@@ -275,10 +285,10 @@ impl CopelandRule {
         &self,
         evidence: &PairEvidence,
         a: usize,
-        claims: &[f64],
+        claims: &Claims,
         j: usize,
     ) -> Option<f64> {
-        let direct = claims[j - usize::from(j > a)];
+        let direct = claims.by_rival[j - usize::from(j > a)];
         let clear = self.ln_capital_of_one_loss(evidence, direct, a, j);
         if clear < self.threshold - CLEARLY {
             return Some(clear);
@@ -319,7 +329,7 @@ impl CopelandRule {
     /// certified. An outcome adds at most as much as to [`CopelandRule::all_lack`].
     pub(super) fn condorcet_lacks(&self, evidence: &PairEvidence, a: usize) -> f64 {
         let claims = self.claims(evidence, a);
-        let own = self.beginnings(claims.clone());
+        let own = claims.ordered(self).beginnings(None);
         let of_losses = |losses: usize| {
             self.threshold - libm::log(self.condorcet_weight(losses)) - own.ln_product[losses]
         };
@@ -380,44 +390,52 @@ impl CopelandRule {
         libm::log(first + b2 / others * sum + (b4 + b5 / others) * staked)
     }
 
-    /// `ln E(a≻y)` of every `y` but `a`, in their order.
-    fn claims(&self, evidence: &PairEvidence, a: usize) -> Vec<f64> {
+    fn claims(&self, evidence: &PairEvidence, a: usize) -> Claims {
         let mut claims = Vec::with_capacity(self.rankers);
         let others = (0..self.rankers).filter(|&y| y != a);
         claims.extend(others.map(|y| evidence.ln(a, y).min(MOST_LN)));
-        claims
+        Claims { by_rival: claims, ordered: OnceCell::new() }
     }
 
-    fn ln_capital_of(&self, evidence: &PairEvidence, a: usize, claims: &[f64], j: usize) -> f64 {
-        let at = j - usize::from(j > a);
-        let direct = claims[at];
-        if self.rankers == 2 {
-            return direct;
-        }
+    fn ln_capital_of(&self, evidence: &PairEvidence, a: usize, claims: &Claims, j: usize) -> f64 {
         let others = (0..self.rankers).filter(|&x| x != a && x != j);
         let mut losses = Vec::with_capacity(self.rankers);
         losses.extend(others.map(|x| evidence.ln(x, j).min(MOST_LN)));
-        let rival = self.beginnings(losses);
-        let leader = self.beginnings([&claims[..at], &claims[at + 1..]].concat());
+        self.least_capital(a, claims, j, losses)
+    }
+
+    /// [`Self::ln_capital`] from the claims of `a` and those of all others against `j`.
+    fn least_capital(&self, a: usize, claims: &Claims, j: usize, losses: Vec<f64>) -> f64 {
+        let direct = claims.by_rival[j - usize::from(j > a)];
+        if self.rankers == 2 {
+            return direct;
+        }
+        let rival = Ordered::new(losses, |ln| self.ln_staked(ln)).beginnings(None);
+        let leader = claims.ordered(self).beginnings(Some(direct));
         let lost = Direct::new(self, direct, &rival);
         let count = self.rankers - 2;
-        let mut least = f64::INFINITY;
-        for v in 0..=count {
+        let of_size = |v: usize, mut least: f64| {
             least = self.type_one(&lost, &rival, &leader, v, least);
-        }
-        for v in 1..=count {
-            let truths = [(count - v, true), (count - v + 1, false)];
-            for (u, near) in truths {
-                least = self.type_two(Some(&lost), &rival, &leader, (u, v, near), least);
+            if v >= 1 {
+                let truths = [(count - v, true), (count - v + 1, false)];
+                for (u, near) in truths {
+                    least = self.type_two(Some(&lost), &rival, &leader, (u, v, near), least);
+                }
             }
-        }
-        for v in 2..=count {
-            let u = count + 2 - v;
-            least = self.type_two(None, &rival, &leader, (u, v, true), least);
-            if u < count {
-                least = self.type_two(None, &rival, &leader, (u + 1, v, false), least);
+            if v >= 2 {
+                let u = count + 2 - v;
+                least = self.type_two(None, &rival, &leader, (u, v, true), least);
+                if u < count {
+                    least = self.type_two(None, &rival, &leader, (u + 1, v, false), least);
+                }
             }
-        }
+            least
+        };
+        // a few truths first: the smaller the least capital so far, the more truths are passed over
+        let most = if count < TRUTHS_MANY { 0 } else { count };
+        let few = std::iter::successors(Some(1), |v| Some(2 * v)).take_while(|&v| v <= most);
+        let least = few.fold(f64::INFINITY, |least, v| of_size(v, least));
+        let least = (0..=count).fold(least, |least, v| of_size(v, least));
         libm::log(least)
     }
 
@@ -436,10 +454,10 @@ impl CopelandRule {
         let [b1, b2, b3, b4, b5] = TYPE_I;
         let second = b2 / others * (direct.value + rival.sum[all]);
         let third = b3 / (others * others) * leader.sum[v];
-        if second + third >= least {
+        let staked = direct.ln_staked + rival.ln_staked[all];
+        if second + third + b4 * least_exp(staked) >= least {
             return least;
         }
-        let staked = direct.ln_staked + rival.ln_staked[all];
         let capital = b1 * self.wrong_weight[v + 1] * exp(direct.ln + leader.ln_product[v])
             + second
             + third
@@ -459,19 +477,21 @@ impl CopelandRule {
         (u, v, near): (usize, usize, bool),
         least: f64,
     ) -> f64 {
-        let others = (self.rankers - 1) as f64;
         let losses = v + usize::from(direct.is_some());
-        let Shares { o, g } = if near { self.near[losses] } else { self.far[losses] };
-        let [b1, b2, b3, b4, b5] = TYPE_II;
-        let mean = direct.map_or_else(|| rival.mean(u), |direct| direct.smallest_means[u]);
-        let second = b2 * mean;
-        let third = b3 * g / others.min(losses as f64) * leader.sum[v];
-        // no term is negative, and the exponentials below cost most of the time
-        if second + third >= least {
+        let Shares { o, g, third } = if near { self.near[losses] } else { self.far[losses] };
+        let [b1, b2, _, b4, b5] = TYPE_II;
+        // no term is negative, and what follows costs most of the time
+        let third = third * leader.sum[v];
+        if third >= least {
             return least;
         }
+        let mean = direct.map_or_else(|| rival.mean(u), |direct| direct.smallest_means[u]);
+        let second = b2 * mean;
         let (ln, ln_staked) = direct.map_or((0.0, 0.0), |direct| (direct.ln, direct.ln_staked));
         let staked = rival.ln_staked[u] + ln_staked;
+        if second + third + b4 * least_exp(staked) >= least {
+            return least;
+        }
         let capital = b1 * o * exp(ln + leader.ln_product[v])
             + second
             + third
@@ -480,41 +500,11 @@ impl CopelandRule {
         least.min(capital)
     }
 
-    fn beginnings(&self, mut ln: Vec<f64>) -> Beginnings {
-        ln.sort_unstable_by(f64::total_cmp);
-        let below_one = ln.partition_point(|&value| value < 0.0);
-        let staked: Vec<f64> = ln.iter().map(|&value| self.ln_staked(value)).collect();
-        let mut ln_staked = sums(staked.iter().copied());
-        let all_below_one = ln_staked[below_one];
-        ln_staked[..below_one].fill(all_below_one);
-        Beginnings {
-            ln_product: sums(ln.iter().copied()),
-            sum: sums(ln.iter().map(|&value| exp(value))),
-            ln_staked,
-        }
-    }
-
     /// `ln(1 - w + w E)`.
     fn ln_staked(&self, ln: f64) -> f64 {
         let (stake, ln_stake) = self.stake;
         if ln > DOMINATED { ln + ln_stake } else { libm::log(1.0 - stake + stake * exp(ln)) }
     }
-}
-
-/// Sums of the first 0, 1, 2, … values.
-fn sums(values: impl ExactSizeIterator<Item = f64>) -> Vec<f64> {
-    let mut total = 0.0;
-    let mut sums = Vec::with_capacity(values.len() + 1);
-    sums.push(total);
-    for value in values {
-        total += value;
-        sums.push(total);
-    }
-    sums
-}
-
-fn exp(exponent: f64) -> f64 {
-    libm::exp(exponent.min(MOST_EXPONENT))
 }
 
 /// `o(losses)` of type I without a margin; `losses` is 1 or more.
@@ -528,19 +518,19 @@ fn type_one_weight(rankers: usize, losses: usize) -> f64 {
     }
 }
 
-/// The weights of type II without a margin; `losses` is 2 or more.
-fn type_two_shares(rankers: usize, losses: usize, near: bool) -> Shares {
+/// `o` and `g` of type II without a margin; `losses` is 2 or more.
+fn type_two_shares(rankers: usize, losses: usize, near: bool) -> (f64, f64) {
     let others = rankers as f64 - 1.0;
     let count = losses as f64;
     match losses {
-        0 | 1 => Shares { o: 0.0, g: 0.0 },
+        0 | 1 => (0.0, 0.0),
         // none with two losses is far
         _ if near || losses == 2 => {
             let near = if rankers == 3 { 1.0 } else { NEAR };
             let share = near / others.min(2.0 * count - 1.0);
-            Shares { o: share, g: share }
+            (share, share)
         }
-        _ => Shares { o: FAR * halvings(losses - 2) / others.min(2.0 * count), g: FAR / others },
+        _ => (FAR * halvings(losses - 2) / others.min(2.0 * count), FAR / others),
     }
 }
 

@@ -42,6 +42,7 @@ pub mod off_policy;
 pub mod plan;
 mod pooling;
 pub mod posterior;
+mod predictive;
 pub mod race;
 pub mod regret_bounds;
 mod remembered;
@@ -50,6 +51,7 @@ mod seen_units;
 pub mod sequence;
 pub mod small_counts;
 pub mod verdict;
+mod win_curves;
 
 pub use cohorts::{Added, Admission, Cohorts, TimedAnswer};
 pub use counting::{Counting, with_waiting};
