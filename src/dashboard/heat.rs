@@ -2,11 +2,13 @@
 //! others.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use maud::{Markup, html};
 
 use super::layout::{number, percent};
 use super::view::{Pairing, View};
+use dueling_bandits::pairs::pairs_by_strips;
 
 /// With more rankers than this, a picture replaces the table.
 const TABLE_MAX: usize = 16;
@@ -106,13 +108,17 @@ fn table(view: &View) -> Markup {
 fn picture(view: &View) -> Markup {
     let rankers = view.active().len();
     let each = rankers.div_ceil(SQUARES_MAX);
-    let blocks: Vec<&[usize]> = view.active().chunks(each).collect();
+    // in this order the duels of a square are near each other
+    let half_wins = view.half_wins_in_order();
+    let blocks = (0..rankers).step_by(each).map(|begin| begin..(begin + each).min(rankers));
+    let blocks: Vec<Range<usize>> = blocks.collect();
     let mut paths = vec![String::new(); SHADES + 1];
     let deciding = SHADES;
     for (y, rows) in blocks.iter().enumerate() {
         let mut run: Option<(usize, usize)> = None; // shade, start
         for x in 0..=blocks.len() {
-            let square = blocks.get(x).and_then(|columns| Square::of(view, rows, columns));
+            let square =
+                blocks.get(x).and_then(|columns| Square::of(view, &half_wins, rows, columns));
             let here = square.as_ref().map(|square| shade(square.rate(), square.plays));
             if let Some((shade, start)) = run
                 && here != Some(shade)
@@ -129,7 +135,9 @@ fn picture(view: &View) -> Markup {
             }
         }
     }
-    let compared = view.pairs_compared();
+    let compared = pairs_by_strips(rankers)
+        .filter(|&(i, j)| half_wins[i * rankers + j] > 0 || half_wins[j * rankers + i] > 0)
+        .count();
     let size = blocks.len();
     html! {
         figure.picture {
@@ -164,14 +172,27 @@ struct Square {
 }
 
 impl Square {
-    /// `None` if none of these pairs was compared.
-    fn of(view: &View, rows: &[usize], columns: &[usize]) -> Option<Self> {
+    /// The square of these places in the order of the active rankers. `None` if none of its pairs
+    /// was compared.
+    fn of(
+        view: &View,
+        half_wins: &[u32],
+        rows: &Range<usize>,
+        columns: &Range<usize>,
+    ) -> Option<Self> {
+        let active = view.active();
         let mut square = Self::default();
-        for &i in rows {
-            for pair in columns.iter().filter(|&&j| j != i).filter_map(|&j| view.pairing(i, j)) {
-                square.wins += pair.rate * pair.plays;
-                square.plays += pair.plays;
-                square.deciding |= pair.deciding;
+        for i in rows.clone() {
+            for j in columns.clone() {
+                let [won, lost] = [(i, j), (j, i)].map(|(i, j)| half_wins[i * active.len() + j]);
+                let half_plays = u64::from(won) + u64::from(lost);
+                if half_plays == 0 {
+                    continue;
+                }
+                let plays = half_plays as f64 / 2.0;
+                square.wins += f64::from(won) / half_plays as f64 * plays;
+                square.plays += plays;
+                square.deciding |= view.is_deciding(active[i], active[j]);
             }
         }
         (square.plays > 0.0).then_some(square)

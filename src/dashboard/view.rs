@@ -21,7 +21,6 @@ use dueling_bandits::Tally;
 use dueling_bandits::evidence::cohorts::Completed;
 use dueling_bandits::evidence::history::Checkpoint;
 use dueling_bandits::evidence::{History, RacePoint, Sequences, VerdictTracker, with_waiting};
-use dueling_bandits::pairs::pair_index;
 
 /// Maximum number of deciding pairs that are marked: many marks would be useless.
 const MARKED_MAX: usize = 10;
@@ -51,8 +50,7 @@ pub(crate) struct View {
     pub chosen: usize,
     /// The pairs most likely to change the winner, at most ten, in both orders.
     pub deciding: HashSet<(usize, usize)>,
-    /// Recent comparisons of each pair per page; triangular.
-    recent: Vec<f64>,
+    history: History,
     /// The evidence for the leader over time.
     pub race: Vec<RacePoint>,
     /// Days since the experiment was created.
@@ -157,8 +155,6 @@ impl View {
         let confidence = loaded.spec.verdict_target().confidence;
         let sequences = Sequences::new(initial_rankers, rankers, confidence);
         let checkpoints = history.checkpoints();
-        let recent = (1..rankers).flat_map(|i| (0..i).map(move |j| (i, j)));
-        let recent = recent.map(|(i, j)| history.rate(i, j)).collect();
         let ids: Vec<String> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
         let mut order: Vec<usize> = (0..ids.len()).collect();
         order.sort_by(|&i, &j| {
@@ -202,7 +198,7 @@ impl View {
             active,
             chosen,
             deciding,
-            recent,
+            history,
             race,
             sequences,
             verdict,
@@ -213,6 +209,19 @@ impl View {
         }
     }
 
+    /// Half wins of the active rankers by the experiment's tie rule, row-major, best first; the row
+    /// is the winner.
+    pub fn half_wins_in_order(&self) -> Vec<u32> {
+        let active = self.active();
+        let row = |&i: &usize| active.iter().map(move |&j| self.tally.half_wins(i, j));
+        active.iter().flat_map(row).collect()
+    }
+
+    /// Whether the pair can change the winner.
+    pub fn is_deciding(&self, i: usize, j: usize) -> bool {
+        self.deciding.contains(&(i, j))
+    }
+
     /// The counts of `i` against `j`; `None` if they have not been compared.
     pub fn pairing(&self, i: usize, j: usize) -> Option<Pairing> {
         if i == j {
@@ -220,7 +229,7 @@ impl View {
         }
         let (rate, plays) = (self.tally.mean(i, j)?, self.tally.plays(i, j));
         let PairTotals { wins, losses, ties, .. } = self.counts.pair(i, j);
-        Some(Pairing { rate, plays, wins, losses, ties, deciding: self.deciding.contains(&(i, j)) })
+        Some(Pairing { rate, plays, wins, losses, ties, deciding: self.is_deciding(i, j) })
     }
 
     /// The interval of the rate at which `i` wins against `j`. All intervals together hold at all
@@ -237,7 +246,7 @@ impl View {
 
     /// Recent comparisons of two different rankers per page.
     pub fn recent_rate(&self, i: usize, j: usize) -> f64 {
-        self.recent[pair_index(i, j)]
+        self.history.rate(i, j)
     }
 
     /// The active rankers, best first.
@@ -252,14 +261,5 @@ impl View {
 
     pub fn is_retired(&self, i: usize) -> bool {
         self.loaded.spec.is_retired(i)
-    }
-
-    /// Number of pairs of active rankers that have been compared.
-    pub fn pairs_compared(&self) -> usize {
-        let active = self.active();
-        active
-            .iter()
-            .map(|&i| active.iter().filter(|&&j| j < i && self.tally.mean(i, j).is_some()).count())
-            .sum()
     }
 }

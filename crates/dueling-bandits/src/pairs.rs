@@ -6,3 +6,36 @@ pub fn pair_index(i: usize, j: usize) -> usize {
     let (low, high) = if i < j { (i, j) } else { (j, i) };
     high * (high - 1) / 2 + low
 }
+
+/// All pairs `(low, high)` with `low < high`, in an order in which both cells of a pair in a
+/// row-major matrix are near those of the pair before: a column of a large matrix is slow to read.
+pub fn pairs_by_strips(rankers: usize) -> impl Iterator<Item = (usize, usize)> {
+    let strips = (0..rankers).step_by(STRIP).map(move |begin| begin..(begin + STRIP).min(rankers));
+    strips.flat_map(|highs| {
+        (0..highs.end)
+            .flat_map(move |low| (highs.start.max(low + 1)..highs.end).map(move |high| (low, high)))
+    })
+}
+
+/// Number of columns of a strip: with four bytes each, those of a row are read at once.
+pub(crate) const STRIP: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strips_have_each_pair_once_and_the_others_of_a_ranker_in_order() {
+        for rankers in [0, 1, 2, 15, 16, 17, 50] {
+            let mut others = vec![Vec::new(); rankers];
+            for (low, high) in pairs_by_strips(rankers) {
+                assert!(low < high);
+                others[low].push(high);
+                others[high].push(low);
+            }
+            for (ranker, others) in others.iter().enumerate() {
+                assert!(others.iter().copied().eq((0..rankers).filter(|&other| other != ranker)));
+            }
+        }
+    }
+}

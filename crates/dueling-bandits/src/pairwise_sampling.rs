@@ -13,7 +13,7 @@ use rand::{Rng as _, RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, Gamma};
 use special::Beta as _;
 
-use crate::pairs::pair_index;
+use crate::pairs::{pair_index, pairs_by_strips};
 use crate::{PolicyRng, Tally};
 
 /// `Pr(θ > 1/2)` for `θ ~ Beta(W+1, L+1)`, from `2W` and `2L`.
@@ -62,7 +62,16 @@ const NORMAL_FROM: f64 = 10_000.0;
 pub trait WinProbabilitySource {
     /// `Pr(θ[i][j] > 1/2)`, to all its digits.
     fn above_half(&self, i: usize, j: usize) -> f64;
+
+    /// The same with an error of at most [`NEARLY`], if that is quicker.
+    fn nearly_above_half(&self, _i: usize, _j: usize) -> Option<f64> {
+        None
+    }
 }
+
+/// Largest error of [`WinProbabilitySource::nearly_above_half`]: it leaves the leading bits of one
+/// pair in 64 undecided.
+pub const NEARLY: f64 = 1.0 / (1 << 24) as f64;
 
 impl WinProbabilitySource for Tally {
     fn above_half(&self, i: usize, j: usize) -> f64 {
@@ -97,6 +106,19 @@ fn scaled_probability(
     (source.above_half(high, low) * 2.0_f64.powi(32)).round() as u64
 }
 
+/// The 16 leading bits of the [`scaled_probability`].
+fn leading_bits_of(source: &impl WinProbabilitySource, low: usize, high: usize) -> u16 {
+    if let Some(nearly) = source.nearly_above_half(high, low) {
+        // twice the error, because the exact probability is rounded
+        let [least, most] = [nearly - 2.0 * NEARLY, nearly + 2.0 * NEARLY]
+            .map(|bound| (bound * 2.0_f64.powi(16)) as u32);
+        if least == most {
+            return u16::try_from(least).unwrap_or(u16::MAX);
+        }
+    }
+    leading_bits(scaled_probability(source, low, high))
+}
+
 fn leading_bits(scaled: u64) -> u16 {
     u16::try_from(scaled >> 16).unwrap_or(u16::MAX)
 }
@@ -110,19 +132,17 @@ impl WinProbabilities {
             stale: Vec::new(),
             level: Level::new(),
         };
-        for high in 1..rankers {
-            for low in 0..high {
-                probabilities.update(source, low, high);
-            }
-        }
+        pairs_by_strips(rankers).for_each(|(low, high)| {
+            probabilities.update(source, low, high);
+        });
         probabilities
     }
 
     /// Read the probability of `{i, j}` from `source` again.
     pub fn update(&mut self, source: &impl WinProbabilitySource, i: usize, j: usize) {
         if i != j {
-            let scaled = scaled_probability(source, i.min(j), i.max(j));
-            self.leading_bits[pair_index(i, j)] = leading_bits(scaled);
+            let leading_bits = leading_bits_of(source, i.min(j), i.max(j));
+            self.leading_bits[pair_index(i, j)] = leading_bits;
         }
     }
 

@@ -1,5 +1,6 @@
 //! Win counts of all pairs, and the number of steps.
 
+use crate::pairs::pairs_by_strips;
 use crate::{Duel, MAX_RANKERS, Outcome};
 
 /// `W` and `t` of the papers. Wins are stored in half wins: a tie that counts half stays an
@@ -98,6 +99,18 @@ impl Tally {
         self.half_plays(i, j) as f64 / 2.0
     }
 
+    /// `N[i][j]` of all ordered pairs, row-major; 0 on the diagonal.
+    pub(crate) fn all_plays(&self) -> Vec<f64> {
+        let k = self.rankers;
+        let mut plays = vec![0.0; k * k];
+        pairs_by_strips(k).for_each(|(low, high)| {
+            let both = self.plays(low, high);
+            plays[low * k + high] = both;
+            plays[high * k + low] = both;
+        });
+        plays
+    }
+
     /// `p̂[i][j]`; `None` before the first comparison of the pair.
     pub fn mean(&self, i: usize, j: usize) -> Option<f64> {
         let plays = self.half_plays(i, j);
@@ -171,20 +184,21 @@ impl Tally {
 
     /// [`Tally::copeland_leader`] of the tournament among `rankers` only; 0 if `rankers` is empty.
     pub fn copeland_leader_among(&self, rankers: &[usize]) -> usize {
-        let standing = |i: usize| -> (usize, f64) {
-            let others = || rankers.iter().filter(move |&&j| j != i);
-            let score = others().filter(|&&j| self.leads(i, j)).count();
-            (score, others().map(|&j| self.mean(i, j).unwrap_or(0.5)).sum())
+        let mut scores = vec![0_usize; rankers.len()];
+        pairs_by_strips(rankers.len()).for_each(|(one, other)| {
+            let (i, j) = (rankers[one], rankers[other]);
+            scores[one] += usize::from(self.leads(i, j));
+            scores[other] += usize::from(self.leads(j, i));
+        });
+        let most = scores.iter().copied().max().unwrap_or(0);
+        let level = rankers.iter().zip(scores).filter(|&(_, score)| score == most);
+        let mean = |i: usize| -> f64 {
+            let others = rankers.iter().filter(|&&j| j != i);
+            others.map(|&j| self.mean(i, j).unwrap_or(0.5)).sum()
         };
-        let Some((&first, rest)) = rankers.split_first() else { return 0 };
-        let mut best = (first, standing(first));
-        for &i in rest {
-            let (score, mean) = standing(i);
-            if score > best.1.0 || (score == best.1.0 && mean > best.1.1) {
-                best = (i, (score, mean));
-            }
-        }
-        best.0
+        let mut level = level.map(|(&i, _)| (i, mean(i)));
+        let Some(first) = level.next() else { return 0 };
+        level.fold(first, |best, next| if next.1 > best.1 { next } else { best }).0
     }
 }
 

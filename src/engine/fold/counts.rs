@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use dueling_bandits::evidence::SmallCounts;
-use dueling_bandits::pairs::pair_index;
+use dueling_bandits::pairs::{pair_index, pairs_by_strips};
 use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{Answer, Duel};
 
@@ -35,6 +35,15 @@ pub struct PairTotals {
     pub ties: u64,
     /// Pages without a click.
     pub no_signal: u64,
+}
+
+impl PairTotals {
+    fn add(&mut self, other: Self) {
+        self.wins += other.wins;
+        self.losses += other.losses;
+        self.ties += other.ties;
+        self.no_signal += other.no_signal;
+    }
 }
 
 impl Counts {
@@ -125,13 +134,20 @@ impl Counts {
     pub fn ranker(&self, i: usize) -> PairTotals {
         let mut total = PairTotals::default();
         for j in (0..self.rankers).filter(|&j| j != i) {
-            let pair = self.pair(i, j);
-            total.wins += pair.wins;
-            total.losses += pair.losses;
-            total.ties += pair.ties;
-            total.no_signal += pair.no_signal;
+            total.add(self.pair(i, j));
         }
         total
+    }
+
+    /// [`Self::ranker`] of each.
+    pub fn by_ranker(&self) -> Vec<PairTotals> {
+        let mut totals = vec![PairTotals::default(); self.rankers];
+        pairs_by_strips(self.rankers).for_each(|(i, j)| {
+            let pair = self.pair(i, j);
+            totals[i].add(pair);
+            totals[j].add(PairTotals { wins: pair.losses, losses: pair.wins, ..pair });
+        });
+        totals
     }
 
     /// Appearances of each ranker on pages. They add up to twice the time-steps.

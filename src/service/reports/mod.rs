@@ -16,6 +16,7 @@ pub mod regret;
 pub mod replay;
 pub mod replay_regret;
 pub mod segments;
+mod shared_fit;
 mod silent_pages;
 pub(crate) mod single_flight;
 pub mod standings;

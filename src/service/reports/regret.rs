@@ -12,7 +12,7 @@ use crate::service::error::ServiceError;
 use crate::service::reports::single_flight::{Computed, SingleFlight};
 use crate::service::reports::standings::{RegretEstimate, RegretInput, copeland_scores};
 use dueling_bandits::evidence::history::Checkpoint;
-use dueling_bandits::evidence::posterior::window;
+use dueling_bandits::evidence::posterior::{Fit, window};
 use dueling_bandits::evidence::regret_bounds::{RegretBounds, regret_bounds};
 use dueling_bandits::evidence::{Estimate, History, Posterior, Sequences, VerdictTracker};
 use dueling_bandits::preference::Regret;
@@ -184,10 +184,12 @@ impl Service {
             let tracker = fold.verdict().leaves_out().then(|| fold.verdict().clone());
             Ok((RegretInput::of(&fold), tracker, fold.history().clone(), fold.recorded_at()))
         };
+        let fit = loaded.shared_fit();
         type Copied = (RegretInput, Option<VerdictTracker>, History, i64);
         let compute = move |(input, tracker, history, last_at): Copied| {
             let counted = tracker.map(|tracker| tracker.counted(&input.tally));
-            let report = experiment.regret_report(&input, counted.as_ref(), &history, last_at);
+            let fit = fit.at(input.position, &input.tally);
+            let report = experiment.regret_report(&input, fit, counted.as_ref(), &history, last_at);
             Ok((report.plug_in.position, report))
         };
         let reports = loaded.extensions().get::<SingleFlight<u64, RegretReport>>();
@@ -201,6 +203,7 @@ impl LoadedExperiment {
     fn regret_report(
         &self,
         input: &RegretInput,
+        fit: Fit,
         counted: Option<&Tally>,
         history: &History,
         last_at: i64,
@@ -216,7 +219,7 @@ impl LoadedExperiment {
                 shown: input.shown.clone(),
             });
         }
-        let evidence = Evidence { tally: &input.tally, roster: &input.roster, history };
+        let evidence = Evidence { tally: &input.tally, roster: &input.roster, fit, history };
         let report = price(
             plug_in,
             evidence,
@@ -242,10 +245,10 @@ impl LoadedExperiment {
 }
 
 /// The data that regret is estimated from.
-#[derive(Clone, Copy)]
 struct Evidence<'a> {
     tally: &'a Tally,
     roster: &'a Roster,
+    fit: Fit,
     history: &'a History,
 }
 
@@ -253,7 +256,7 @@ struct Evidence<'a> {
 /// until now.
 fn price(
     plug_in: RegretEstimate,
-    Evidence { tally, roster, history }: Evidence<'_>,
+    Evidence { tally, roster, fit, history }: Evidence<'_>,
     moments: &[Checkpoint],
     shown: &[u64],
     seed: u64,
@@ -273,7 +276,7 @@ fn price(
     let draws = Posterior::draws(tally.rankers());
     // the same stream at every position: otherwise the estimate would change without new answers
     let rng = &mut step_rng(seed ^ REGRET_STREAM, 0);
-    let drawn = Posterior::among(tally, roster).regret(&priced, draws, rng);
+    let drawn = Posterior::with_fit(tally, roster, fit).regret(&priced, draws, rng);
     let scores =
         Regret::from_copeland_scores_among(&copeland_scores(tally, roster), roster.active());
     let (recent_drawn, now) = (drawn.copeland[moments.len()], drawn.copeland[moments.len() + 1]);

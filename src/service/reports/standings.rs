@@ -11,6 +11,7 @@ use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::single_flight::{Computed, SingleFlight};
+use dueling_bandits::pairs::pairs_by_strips;
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally};
 
@@ -110,9 +111,12 @@ pub struct RegretEstimate {
 
 /// How many of the active rankers each ranker beats, under the tie rule of the experiment.
 pub(crate) fn copeland_scores(tally: &Tally, roster: &Roster) -> Vec<usize> {
-    let beaten =
-        |i: usize| roster.active().iter().filter(|&&j| j != i && tally.leads(i, j)).count();
-    (0..tally.rankers()).map(beaten).collect()
+    let mut scores = vec![0; tally.rankers()];
+    pairs_by_strips(tally.rankers()).for_each(|(i, j)| {
+        scores[i] += usize::from(roster.is_active(j) && tally.leads(i, j));
+        scores[j] += usize::from(roster.is_active(i) && tally.leads(j, i));
+    });
+    scores
 }
 
 /// Number of active rankers other than `i`.
@@ -120,10 +124,18 @@ fn others(roster: &Roster, i: usize) -> usize {
     roster.active().len() - usize::from(roster.is_active(i))
 }
 
-fn borda_score(tally: &Tally, roster: &Roster, i: usize) -> f64 {
-    let met = roster.active().iter().filter(|&&j| j != i);
-    let rates: f64 = met.map(|&j| tally.mean(i, j).unwrap_or(0.5)).sum();
-    rates / others(roster, i) as f64
+/// The mean win rate of each ranker against the active ones.
+fn borda_scores(tally: &Tally, roster: &Roster) -> Vec<f64> {
+    let mut rates = vec![0.0; tally.rankers()];
+    // the others of each ranker come in ascending order
+    pairs_by_strips(tally.rankers()).for_each(|(i, j)| {
+        for (i, j) in [(i, j), (j, i)] {
+            if roster.is_active(j) {
+                rates[i] += tally.mean(i, j).unwrap_or(0.5);
+            }
+        }
+    });
+    rates.iter().enumerate().map(|(i, rates)| rates / others(roster, i) as f64).collect()
 }
 
 /// Rows of the matrices of standings.
@@ -203,18 +215,19 @@ impl LoadedExperiment {
         let StandingsInput { counts, tally, roster, .. } = input;
         let scores = copeland_scores(tally, roster);
         let best = roster.active().iter().map(|&i| scores[i]).max().unwrap_or(0);
+        let (borda, totals) = (borda_scores(tally, roster), counts.by_ranker());
         let rankers: Vec<_> = self
             .spec
             .rankers
             .iter()
             .enumerate()
             .map(|(i, ranker)| {
-                let totals = counts.ranker(i);
+                let totals = totals[i];
                 RankerStanding {
                     id: ranker.id.clone(),
                     retired: !roster.is_active(i),
                     copeland_score: scores[i] as f64 / others(roster, i) as f64,
-                    borda_score: borda_score(tally, roster, i),
+                    borda_score: borda[i],
                     wins: totals.wins,
                     losses: totals.losses,
                     ties: totals.ties,

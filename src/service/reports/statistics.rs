@@ -196,7 +196,7 @@ impl Service {
 impl LoadedExperiment {
     fn statistics(&self, input: &StatisticsInput, ranker: Option<usize>) -> Statistics {
         let mut statistics = self.page_statistics(input);
-        statistics.versions.insert(0, self.reported(input));
+        statistics.versions.insert(0, self.reported(input, ranker));
         statistics.versions.retain(|version| version.pages.pages > 0);
         let id = ranker.map(|ranker| &self.spec.rankers[ranker].id);
         for version in &mut statistics.versions {
@@ -269,8 +269,9 @@ impl LoadedExperiment {
         }
     }
 
-    /// The outcomes that callers reported themselves: all counts minus those of settled pages.
-    fn reported(&self, input: &StatisticsInput) -> VersionStatistics {
+    /// The outcomes that callers reported themselves: all counts minus those of settled pages. With
+    /// the pairs of `ranker`, or of all, that have most pages.
+    fn reported(&self, input: &StatisticsInput, ranker: Option<usize>) -> VersionStatistics {
         let rankers = self.spec.rankers.len();
         let mut of_pages = std::collections::HashMap::<_, PairPages>::new();
         for version in 1..=input.methods.len() as u32 {
@@ -278,36 +279,45 @@ impl LoadedExperiment {
                 of_pages.entry(*pair).or_default().add(pages);
             }
         }
-        let mut all = PairPages::default();
-        let mut pairs = Vec::new();
-        for higher in 1..rankers {
-            for lower in 0..higher {
-                let total = input.counts.pair(lower, higher);
-                let pair = (lower as u16, higher as u16);
-                let known = of_pages.get(&pair).copied().unwrap_or_default();
-                let rest = PairPages {
-                    wins: total.wins.saturating_sub(known.wins),
-                    losses: total.losses.saturating_sub(known.losses),
-                    ties: total.ties.saturating_sub(known.ties),
-                    no_click: total.no_signal.saturating_sub(known.no_signal()),
-                    ..PairPages::default()
-                };
-                if rest.pages() > 0 {
-                    all.add(&rest);
-                    pairs.push(self.pair(pair, &rest));
-                }
+        let rest = |pair: (u16, u16)| {
+            let total = input.counts.pair(pair.0.into(), pair.1.into());
+            let known = of_pages.get(&pair).copied().unwrap_or_default();
+            PairPages {
+                wins: total.wins.saturating_sub(known.wins),
+                losses: total.losses.saturating_sub(known.losses),
+                ties: total.ties.saturating_sub(known.ties),
+                no_click: total.no_signal.saturating_sub(known.no_signal()),
+                ..PairPages::default()
+            }
+        };
+        let (mut all, mut pairs_total) = (PairPages::default(), 0);
+        let mut kept = Vec::new();
+        for pair in
+            (1..rankers as u16).flat_map(|higher| (0..higher).map(move |lower| (lower, higher)))
+        {
+            let pages = rest(pair);
+            if pages.pages() == 0 {
+                continue;
+            }
+            all.add(&pages);
+            pairs_total += 1;
+            let is_of = |ranker| usize::from(pair.0) == ranker || usize::from(pair.1) == ranker;
+            if ranker.is_none_or(is_of) {
+                kept.push((pages.pages(), pair));
             }
         }
+        keep_most_pages(&mut kept, |(pages, _)| *pages);
         let unknown = |pages: PageBalance| PageBalance { left_share: None, ..pages };
-        for pair in &mut pairs {
-            pair.balance = unknown(pair.balance);
-        }
+        let pairs = kept.into_iter().map(|(_, pair)| {
+            let row = self.pair(pair, &rest(pair));
+            PairStatistics { balance: unknown(row.balance), ..row }
+        });
         VersionStatistics {
             version: None,
             method: None,
             pages: unknown(balance(&all)),
-            pairs_total: pairs.len(),
-            pairs,
+            pairs_total,
+            pairs: pairs.collect(),
         }
     }
 
@@ -358,10 +368,15 @@ fn trim(pairs: &mut Vec<PairStatistics>, ranker: Option<&String>) {
     if let Some(id) = ranker {
         pairs.retain(|pair| pair.ranker == *id || pair.against == *id);
     }
-    if pairs.len() > PAIRS_MAX {
+    keep_most_pages(pairs, |pair| pair.balance.pages);
+}
+
+/// If there are too many rows, leave those with most pages, and these come first.
+fn keep_most_pages<T>(rows: &mut Vec<T>, pages: impl Fn(&T) -> u64) {
+    if rows.len() > PAIRS_MAX {
         // The sort is stable, so pairs with as many pages stay in order.
-        pairs.sort_by_key(|pair| std::cmp::Reverse(pair.balance.pages));
-        pairs.truncate(PAIRS_MAX);
+        rows.sort_by_key(|row| std::cmp::Reverse(pages(row)));
+        rows.truncate(PAIRS_MAX);
     }
 }
 

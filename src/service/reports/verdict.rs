@@ -13,6 +13,7 @@ use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::conclusion::Conclusion;
 use crate::service::reports::duels_to_go::{DuelsToGo, SavedPolicy};
+use crate::service::reports::shared_fit::SharedFit;
 use crate::service::reports::single_flight::{Computed, SingleFlight};
 use crate::service::reports::verdict_basis::VerdictBasis;
 use crate::service::reports::verdict_pairs::{DecidingPair, Effect, missing_claims};
@@ -22,6 +23,7 @@ use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::{
     Posterior, Present, RacePoint, Sequences, Standing, Target, VerdictTracker, with_waiting,
 };
+use dueling_bandits::pairs::pairs_by_strips;
 use dueling_bandits::{Roster, Tally, step_rng};
 
 /// Separates these random draws from other uses of the seed of an experiment.
@@ -160,8 +162,9 @@ impl Service {
             let fold = read.fold()?;
             Ok(VerdictInput::of(&fold, read.forecast_input(&fold, target)))
         };
+        let fit = loaded.shared_fit();
         let compute = move |input: VerdictInput| {
-            let verdict = experiment.verdict(input, target);
+            let verdict = experiment.verdict(input, target, &fit);
             Ok((VerdictKey { position: verdict.position, version, target }, verdict))
         };
         let good_enough = |key: &VerdictKey| {
@@ -240,7 +243,7 @@ impl LoadedExperiment {
         Ok(target)
     }
 
-    fn verdict(&self, input: VerdictInput, target: Target) -> Verdict {
+    fn verdict(&self, input: VerdictInput, target: Target, fit: &SharedFit) -> Verdict {
         let VerdictInput { position, duels, tally, roster, initial_rankers, by_itself, .. } = input;
         let (own, mut rests_on) = (input.tracker, input.basis);
         let (seed, status, winner) =
@@ -269,7 +272,7 @@ impl LoadedExperiment {
         if let Some(&winner) = winners.first() {
             rests_on.stands(&tracker, &tally, active, winner);
         }
-        let posterior = Posterior::among(&tally, &roster);
+        let posterior = Posterior::with_fit(&tally, &roster, fit.at(position, &tally));
         let draws = Posterior::draws(tally.rankers());
         let chances = posterior.winner_probabilities(draws, rng);
         let leader = leader(&chances.copeland, &tally, active, &winners);
@@ -389,7 +392,7 @@ impl LoadedExperiment {
 
 /// The share of answered duels that have a winner and count or wait.
 fn counting_share(tally: &Tally, answered: u64, left_out: u64) -> f64 {
-    let pairs = (0..tally.rankers()).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let pairs = pairs_by_strips(tally.rankers());
     let decided = pairs.map(|(i, j)| tally.half_plays(i, j)).sum::<u64>() as f64 / 2.0;
     let answered = answered.max(1) as f64;
     // an answer that was left out has had a winner as often as any other

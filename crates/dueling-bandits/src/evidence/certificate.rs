@@ -41,30 +41,8 @@
 //!
 //! # The weights
 //!
-//! Let `c_1 ≤ c_2 ≤ …` be the `|N|` of any set of rankers, in order. Each pair within the set adds
-//! at least 1 to their sum if `m = 0`, so `c_1 + … + c_k ≥ k (k - 1) / 2` (Landau, "On dominance
-//! relations and the structure of animal societies III", 1953).
-//!
-//! *Type I*: `j*` beats all others. Then it has `|N| = 0`, and the wrong ones satisfy `c_1 + … +
-//! c_k ≥ k (k + 1) / 2`: the sequence is weakly majorized by 1, 2, 3, …. `o` is convex and
-//! decreasing, so `Σ o ≤ o(1) + o(2) + o(3) + … ≤ 1` (Tomić, 1949; Weyl, 1949). With `o(1) = 0.93`,
-//! `o(2) = 0.042`, `o(c) = 0.028 · 2^(2-c)` for `c ≥ 3`. For three rankers the sequence is 1,
-//! 2, or 2, 2 if the two wrong ones are even. So `o(2) = 0.07`: the sums are 1 and 0.14. `g = 1/n`,
-//! `h = n`.
-//!
-//! *Type II*: no ranker beats all others. A wrong ranker whose score is one below that of `j*` is
-//! *near*, any other *far*. All near ones have the same `c = |N|`, and `j*` has `c - 1`. If there
-//! are `r` of them, then `c - 1 + r c ≥ r (r + 1) / 2`, which does not hold for `r = 2c`: there are
-//! at most `min(2c - 1, n)`. So `o = g = 0.8 / min(2c - 1, n)` for a near one. At most `2c + 1`
-//! rankers have `|N| ≤ c`, a winner among them, so at most `min(2c, n)` far ones have `|N| = c`. A
-//! far one has `c ≥ 3`: `o = 0.2 · 2^(2-c) / min(2c, n)` and `g = 0.2 / n`. The sums of `o` and of
-//! `g` are at most 1. For three rankers all wrong ones are near, and 0.8 becomes 1. `h = min(n, c)`.
-//!
-//! With a margin a pair within it counts for neither ranker, and the counting fails: `o = 1/n`, and
-//! `g = 0.8 / n` for a near one and `0.2 / n` for a far one.
-//!
-//! All weights together are at most `b1 + … + b5 = 1`, and `h ≥ |N(a) \ j*|`, so `Φ` starts at 1 or
-//! below. `S` is not empty: a ranker that loses to all others is no winner.
+//! `o`, `g` and `h` are chosen so that `Φ` starts at 1 or below. They are in the module `weights`,
+//! with the proof.
 //!
 //! For two rankers the only truth is that `j` beats `a`, and `Φ = E(a≻j)`.
 //!
@@ -96,28 +74,26 @@
 //! O(K log K) a rival.
 
 mod barrier;
+mod ordered;
 mod pairs;
+mod weights;
+
+use std::cell::OnceCell;
 
 pub(super) use crate::evidence::certificate::barrier::Barrier;
+use crate::evidence::certificate::ordered::{Beginnings, Direct, Ordered, Stake, exp, least_exp};
 pub(super) use crate::evidence::certificate::pairs::Memo;
-pub use crate::evidence::certificate::pairs::PairEvidence;
+pub use crate::evidence::certificate::pairs::{FewOutcomes, PairEvidence};
+use crate::evidence::certificate::weights::{Shares, TYPE_I, TYPE_II, Weights, condorcet_weight};
 
-/// Weights of the five terms where one ranker beats all others.
-const TYPE_I: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
-/// Weights of the five terms where none does.
-const TYPE_II: [f64; 5] = [0.3, 0.2, 0.36, 0.07, 0.07];
-/// Share of a near ranker, and of a far one, in type II.
-const NEAR: f64 = 0.8;
-const FAR: f64 = 0.2;
 /// A capital that lacks so many nats is short, whatever the last digits are.
 pub(super) const CLEARLY: f64 = 1e-3;
+/// Number of rivals whose evidence is read together.
+const RIVALS_AT_ONCE: usize = 16;
+/// From so many numbers of losses on, a few truths are looked at before all.
+const TRUTHS_MANY: usize = 64;
 /// `ln E` is cut off here: it is far beyond what any verdict needs, and products stay finite.
 const MOST_LN: f64 = 40.0;
-/// Largest exponent whose exponential is computed.
-const MOST_EXPONENT: f64 = 300.0;
-/// `ln(1 - w + w E)` is `ln w + ln E` beyond this, to all digits that matter.
-const DOMINATED: f64 = 30.0;
-
 /// Why a ranker is not certified.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Blocking {
@@ -134,70 +110,20 @@ pub struct CopelandRule {
     /// `ln(1/δ)`.
     threshold: f64,
     margin: bool,
-    /// `w`, and its logarithm.
-    stake: (f64, f64),
-    /// `o` by `|N(a)|` in type I.
-    wrong_weight: Vec<f64>,
-    /// `o` and `g` by `|N(a)|` in type II, of near and of far rankers.
-    near: Vec<Shares>,
-    far: Vec<Shares>,
+    stake: Stake,
+    weights: Weights,
 }
 
-/// The weights of a wrong ranker in type II.
-#[derive(Debug, Clone, Copy)]
-struct Shares {
-    o: f64,
-    g: f64,
+/// `ln E(a≻y)` of every `y` but `a`, in their order.
+struct Claims {
+    by_rival: Vec<f64>,
+    /// Needed only for a whole capital.
+    ordered: OnceCell<Ordered>,
 }
 
-/// Rivals' evidence in order, and what the capital needs of its beginnings.
-struct Beginnings {
-    /// `ln` of the product of the `k` smallest `E`.
-    ln_product: Vec<f64>,
-    /// Sum of the `k` smallest `E`.
-    sum: Vec<f64>,
-    /// `ln` of the product of the `k` smallest factors `1 - w + w E` and of all that are below 1.
-    ln_staked: Vec<f64>,
-}
-
-impl Beginnings {
-    /// The mean of the `k` smallest `E`. It ascends with `k`, since the values do.
-    fn mean(&self, k: usize) -> f64 {
-        self.sum[k.max(1)] / k.max(1) as f64
-    }
-
-    /// For each `k`, the smallest mean of `direct` and the `k` or more smallest `E`.
-    fn smallest_means_with(&self, direct: f64) -> Vec<f64> {
-        let mut smallest = vec![f64::INFINITY; self.sum.len()];
-        let mut least = f64::INFINITY;
-        for (k, sum) in self.sum.iter().enumerate().rev() {
-            least = least.min((sum + direct) / (k + 1) as f64);
-            smallest[k] = least;
-        }
-        smallest
-    }
-}
-
-/// The claim of `a` against the rival itself, and what the capital needs of it.
-struct Direct {
-    /// `E(a≻j)` and its logarithm.
-    value: f64,
-    ln: f64,
-    /// `ln(1 - w + w E(a≻j))`.
-    ln_staked: f64,
-    /// [`Beginnings::smallest_means_with`] it.
-    smallest_means: Vec<f64>,
-}
-
-impl Direct {
-    fn new(rule: &CopelandRule, ln: f64, rival: &Beginnings) -> Self {
-        let value = exp(ln);
-        Self {
-            value,
-            ln,
-            ln_staked: rule.ln_staked(ln),
-            smallest_means: rival.smallest_means_with(value),
-        }
+impl Claims {
+    fn ordered(&self, rule: &CopelandRule) -> &Ordered {
+        self.ordered.get_or_init(|| Ordered::new(self.by_rival.clone(), rule.stake))
     }
 }
 
@@ -206,26 +132,13 @@ impl CopelandRule {
     /// `error` in (0, 1). With a `margin` of 0 the verdict is "a Copeland winner"; with one above 0
     /// it is "a Copeland winner if pairs within the margin of 1/2 may go either way".
     pub fn new(rankers: usize, error: f64, margin: f64) -> Self {
-        let others = (rankers - 1) as f64;
-        let stake = (1.0 / others).min(0.5);
         let margin = margin > 0.0;
-        let type_one =
-            |losses| if margin { 1.0 / others } else { type_one_weight(rankers, losses) };
-        let type_two = |near: bool| {
-            let of = |losses| match margin {
-                true => Shares { o: 1.0 / others, g: if near { NEAR } else { FAR } / others },
-                false => type_two_shares(rankers, losses, near),
-            };
-            (0..=rankers).map(of).collect()
-        };
         Self {
             rankers,
             threshold: -libm::log(error),
             margin,
-            stake: (stake, libm::log(stake)),
-            wrong_weight: (0..=rankers).map(type_one).collect(),
-            near: type_two(true),
-            far: type_two(false),
+            stake: Stake::among(rankers - 1),
+            weights: Weights::new(rankers, margin),
         }
     }
 
@@ -240,7 +153,7 @@ impl CopelandRule {
         if self.rankers == 2 {
             return (self.threshold, self.threshold);
         }
-        let alone = TYPE_I[0] * self.wrong_weight[1];
+        let alone = TYPE_I[0] * self.weights.type_one(1);
         let among = TYPE_I[1].min(TYPE_II[1]) / (self.rankers - 1) as f64;
         (self.threshold - libm::log(alone), self.threshold - libm::log(among))
     }
@@ -250,8 +163,21 @@ impl CopelandRule {
     /// [`CopelandRule::threshold`]. O(K² log K).
     pub fn ln_capitals(&self, evidence: &PairEvidence, a: usize) -> Vec<(usize, f64)> {
         let claims = self.claims(evidence, a);
-        let rivals = (0..self.rankers).filter(|&j| j != a);
-        rivals.map(|j| (j, self.ln_capital_of(evidence, a, &claims, j))).collect()
+        let rivals: Vec<usize> = (0..self.rankers).filter(|&j| j != a).collect();
+        let mut capitals = Vec::with_capacity(rivals.len());
+        for rivals in rivals.chunks(RIVALS_AT_ONCE) {
+            // neighbours in a row of counts are read together
+            let mut losses = vec![Vec::with_capacity(self.rankers); rivals.len()];
+            for x in (0..self.rankers).filter(|&x| x != a) {
+                for (&j, losses) in rivals.iter().zip(&mut losses).filter(|&(&j, _)| j != x) {
+                    losses.push(evidence.ln(x, j).min(MOST_LN));
+                }
+            }
+            let each = rivals.iter().zip(losses);
+            capitals
+                .extend(each.map(|(&j, losses)| (j, self.least_capital(a, &claims, j, losses))));
+        }
+        capitals
     }
 
     /// The rival against which `a` is short of evidence; `None` if `a` is certified. `before` is
@@ -278,10 +204,10 @@ impl CopelandRule {
         &self,
         evidence: &PairEvidence,
         a: usize,
-        claims: &[f64],
+        claims: &Claims,
         j: usize,
     ) -> Option<f64> {
-        let direct = claims[j - usize::from(j > a)];
+        let direct = claims.by_rival[j - usize::from(j > a)];
         let clear = self.ln_capital_of_one_loss(evidence, direct, a, j);
         if clear < self.threshold - CLEARLY {
             return Some(clear);
@@ -333,23 +259,17 @@ impl CopelandRule {
 
     /// What it lacks in the truths in which no ranker beats all others. 0 or more; it depends on
     /// the claims alone.
-    fn condorcet_lacks_alone(&self, claims: &[f64]) -> f64 {
+    fn condorcet_lacks_alone(&self, claims: &Claims) -> f64 {
         if self.rankers == 2 {
             return 0.0;
         }
-        let own = self.beginnings(claims.to_vec());
+        let own = claims.ordered(self).beginnings(None);
         let of_losses = |losses: usize| {
-            self.threshold - libm::log(self.condorcet_weight(losses)) - own.ln_product[losses]
+            self.threshold
+                - libm::log(condorcet_weight(self.rankers, losses, self.margin))
+                - own.ln_product[losses]
         };
         (1..self.rankers).map(of_losses).fold(0.0, f64::max)
-    }
-
-    fn condorcet_weight(&self, losses: usize) -> f64 {
-        match losses {
-            _ if self.margin => 1.0 / self.rankers as f64,
-            1 => 0.3,
-            _ => 0.02 * halvings(losses - 2),
-        }
     }
 
     /// The logarithm of a lower bound of the capital over all truths in which `j` is a winner and
@@ -373,60 +293,67 @@ impl CopelandRule {
         }
         let others = (self.rankers - 1) as f64;
         let [b1, b2, _, b4, b5] = TYPE_I;
-        let first = b1 * self.wrong_weight[1] * exp(direct);
+        let first = b1 * self.weights.type_one(1) * exp(direct);
         if first >= exp(self.threshold) {
             return f64::INFINITY;
         }
         let mut sum = exp(direct);
-        let (stake, _) = self.stake;
-        let mut staked = 1.0 - stake + stake * sum;
+        let mut staked = self.stake.factor(sum);
         for x in (0..self.rankers).filter(|&x| x != a && x != j) {
             let evidence = exp(evidence.ln(x, j).min(MOST_LN));
             sum += evidence;
-            staked *= 1.0 - stake + stake * evidence;
+            staked *= self.stake.factor(evidence);
         }
         // a product that overflows is not short
         libm::log(first + b2 / others * sum + (b4 + b5 / others) * staked)
     }
 
-    /// `ln E(a≻y)` of every `y` but `a`, in their order.
-    fn claims(&self, evidence: &PairEvidence, a: usize) -> Vec<f64> {
+    fn claims(&self, evidence: &PairEvidence, a: usize) -> Claims {
         let mut claims = Vec::with_capacity(self.rankers);
         let others = (0..self.rankers).filter(|&y| y != a);
         claims.extend(others.map(|y| evidence.ln(a, y).min(MOST_LN)));
-        claims
+        Claims { by_rival: claims, ordered: OnceCell::new() }
     }
 
-    fn ln_capital_of(&self, evidence: &PairEvidence, a: usize, claims: &[f64], j: usize) -> f64 {
-        let at = j - usize::from(j > a);
-        let direct = claims[at];
-        if self.rankers == 2 {
-            return direct;
-        }
+    fn ln_capital_of(&self, evidence: &PairEvidence, a: usize, claims: &Claims, j: usize) -> f64 {
         let others = (0..self.rankers).filter(|&x| x != a && x != j);
         let mut losses = Vec::with_capacity(self.rankers);
         losses.extend(others.map(|x| evidence.ln(x, j).min(MOST_LN)));
-        let rival = self.beginnings(losses);
-        let leader = self.beginnings([&claims[..at], &claims[at + 1..]].concat());
-        let lost = Direct::new(self, direct, &rival);
+        self.least_capital(a, claims, j, losses)
+    }
+
+    /// [`Self::ln_capital`] from the claims of `a` and those of all others against `j`.
+    fn least_capital(&self, a: usize, claims: &Claims, j: usize, losses: Vec<f64>) -> f64 {
+        let direct = claims.by_rival[j - usize::from(j > a)];
+        if self.rankers == 2 {
+            return direct;
+        }
+        let rival = Ordered::new(losses, self.stake).beginnings(None);
+        let leader = claims.ordered(self).beginnings(Some(direct));
+        let lost = Direct::new(self.stake, direct, &rival);
         let count = self.rankers - 2;
-        let mut least = f64::INFINITY;
-        for v in 0..=count {
+        let of_size = |v: usize, mut least: f64| {
             least = self.type_one(&lost, &rival, &leader, v, least);
-        }
-        for v in 1..=count {
-            let truths = [(count - v, true), (count - v + 1, false)];
-            for (u, near) in truths {
-                least = self.type_two(Some(&lost), &rival, &leader, (u, v, near), least);
+            if v >= 1 {
+                let truths = [(count - v, true), (count - v + 1, false)];
+                for (u, near) in truths {
+                    least = self.type_two(Some(&lost), &rival, &leader, (u, v, near), least);
+                }
             }
-        }
-        for v in 2..=count {
-            let u = count + 2 - v;
-            least = self.type_two(None, &rival, &leader, (u, v, true), least);
-            if u < count {
-                least = self.type_two(None, &rival, &leader, (u + 1, v, false), least);
+            if v >= 2 {
+                let u = count + 2 - v;
+                least = self.type_two(None, &rival, &leader, (u, v, true), least);
+                if u < count {
+                    least = self.type_two(None, &rival, &leader, (u + 1, v, false), least);
+                }
             }
-        }
+            least
+        };
+        // a few truths first: the smaller the least capital so far, the more truths are passed over
+        let most = if count < TRUTHS_MANY { 0 } else { count };
+        let few = std::iter::successors(Some(1), |v| Some(2 * v)).take_while(|&v| v <= most);
+        let least = few.fold(f64::INFINITY, |least, v| of_size(v, least));
+        let least = (0..=count).fold(least, |least, v| of_size(v, least));
         libm::log(least)
     }
 
@@ -445,11 +372,11 @@ impl CopelandRule {
         let [b1, b2, b3, b4, b5] = TYPE_I;
         let second = b2 / others * (direct.value + rival.sum[all]);
         let third = b3 / (others * others) * leader.sum[v];
-        if second + third >= least {
+        let staked = direct.ln_staked + rival.ln_staked[all];
+        if second + third + b4 * least_exp(staked) >= least {
             return least;
         }
-        let staked = direct.ln_staked + rival.ln_staked[all];
-        let capital = b1 * self.wrong_weight[v + 1] * exp(direct.ln + leader.ln_product[v])
+        let capital = b1 * self.weights.type_one(v + 1) * exp(direct.ln + leader.ln_product[v])
             + second
             + third
             + b4 * exp(staked)
@@ -468,19 +395,21 @@ impl CopelandRule {
         (u, v, near): (usize, usize, bool),
         least: f64,
     ) -> f64 {
-        let others = (self.rankers - 1) as f64;
         let losses = v + usize::from(direct.is_some());
-        let Shares { o, g } = if near { self.near[losses] } else { self.far[losses] };
-        let [b1, b2, b3, b4, b5] = TYPE_II;
-        let mean = direct.map_or_else(|| rival.mean(u), |direct| direct.smallest_means[u]);
-        let second = b2 * mean;
-        let third = b3 * g / others.min(losses as f64) * leader.sum[v];
-        // no term is negative, and the exponentials below cost most of the time
-        if second + third >= least {
+        let Shares { o, g, third } = self.weights.type_two(losses, near);
+        let [b1, b2, _, b4, b5] = TYPE_II;
+        // no term is negative, and what follows costs most of the time
+        let third = third * leader.sum[v];
+        if third >= least {
             return least;
         }
+        let mean = direct.map_or_else(|| rival.mean(u), |direct| direct.smallest_means[u]);
+        let second = b2 * mean;
         let (ln, ln_staked) = direct.map_or((0.0, 0.0), |direct| (direct.ln, direct.ln_staked));
         let staked = rival.ln_staked[u] + ln_staked;
+        if second + third + b4 * least_exp(staked) >= least {
+            return least;
+        }
         let capital = b1 * o * exp(ln + leader.ln_product[v])
             + second
             + third
@@ -488,72 +417,4 @@ impl CopelandRule {
             + b5 * g * exp(staked + leader.ln_staked[v]);
         least.min(capital)
     }
-
-    fn beginnings(&self, mut ln: Vec<f64>) -> Beginnings {
-        ln.sort_unstable_by(f64::total_cmp);
-        let below_one = ln.partition_point(|&value| value < 0.0);
-        let staked: Vec<f64> = ln.iter().map(|&value| self.ln_staked(value)).collect();
-        let mut ln_staked = sums(staked.iter().copied());
-        let all_below_one = ln_staked[below_one];
-        ln_staked[..below_one].fill(all_below_one);
-        Beginnings {
-            ln_product: sums(ln.iter().copied()),
-            sum: sums(ln.iter().map(|&value| exp(value))),
-            ln_staked,
-        }
-    }
-
-    /// `ln(1 - w + w E)`.
-    fn ln_staked(&self, ln: f64) -> f64 {
-        let (stake, ln_stake) = self.stake;
-        if ln > DOMINATED { ln + ln_stake } else { libm::log(1.0 - stake + stake * exp(ln)) }
-    }
-}
-
-/// Sums of the first 0, 1, 2, … values.
-fn sums(values: impl ExactSizeIterator<Item = f64>) -> Vec<f64> {
-    let mut total = 0.0;
-    let mut sums = Vec::with_capacity(values.len() + 1);
-    sums.push(total);
-    for value in values {
-        total += value;
-        sums.push(total);
-    }
-    sums
-}
-
-fn exp(exponent: f64) -> f64 {
-    libm::exp(exponent.min(MOST_EXPONENT))
-}
-
-/// `o(losses)` of type I without a margin; `losses` is 1 or more.
-fn type_one_weight(rankers: usize, losses: usize) -> f64 {
-    match losses {
-        0 => 0.0,
-        1 => 0.93,
-        2 if rankers == 3 => 0.07,
-        2 => 0.042,
-        _ => 0.028 * halvings(losses - 2),
-    }
-}
-
-/// The weights of type II without a margin; `losses` is 2 or more.
-fn type_two_shares(rankers: usize, losses: usize, near: bool) -> Shares {
-    let others = rankers as f64 - 1.0;
-    let count = losses as f64;
-    match losses {
-        0 | 1 => Shares { o: 0.0, g: 0.0 },
-        // none with two losses is far
-        _ if near || losses == 2 => {
-            let near = if rankers == 3 { 1.0 } else { NEAR };
-            let share = near / others.min(2.0 * count - 1.0);
-            Shares { o: share, g: share }
-        }
-        _ => Shares { o: FAR * halvings(losses - 2) / others.min(2.0 * count), g: FAR / others },
-    }
-}
-
-/// `2^-count`.
-fn halvings(count: usize) -> f64 {
-    libm::ldexp(1.0, -i32::try_from(count).unwrap_or(i32::MAX))
 }

@@ -44,6 +44,7 @@ pub mod pair_checks;
 pub mod plan;
 mod pooling;
 pub mod posterior;
+mod predictive;
 pub mod race;
 pub mod regret_bounds;
 mod remembered;
@@ -52,6 +53,7 @@ mod seen_units;
 pub mod sequence;
 pub mod small_counts;
 pub mod verdict;
+mod win_curves;
 
 pub use cohorts::{Added, Admission, Cohorts, TimedAnswer};
 pub use counting::{Counting, with_waiting};

@@ -19,9 +19,12 @@
 //! variance. Up to [`EXACT_MAX`] rankers `v` comes from the whole information matrix. With more, it
 //! is the sum of the variances of both strengths given all others, which is too small.
 
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, dispatch};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
+use crate::evidence::predictive::PredictiveEvidence;
 use crate::math::cholesky::Covariance;
 use crate::pairs::pair_index;
 use crate::{PolicyRng, Tally};
@@ -29,11 +32,15 @@ use crate::{PolicyRng, Tally};
 /// Prior standard deviation of a strength, in logits: with 1.5, 95 % of all preferences lie between
 /// 0.015 and 0.985.
 const SPREAD: f64 = 1.5;
+/// The information of the prior about a strength.
+const RIDGE: f64 = 1.0 / (SPREAD * SPREAD);
 /// Most sweeps over all strengths, and the step at which the fit has converged.
 const SWEEPS_MAX: usize = 40;
 const CONVERGED: f64 = 1e-4;
 /// Most rankers with an exact covariance of the strengths: it takes a time of `K³`.
 const EXACT_MAX: usize = 256;
+/// Sums that are formed side by side, as many as the widest register holds.
+const LANES: usize = 8;
 /// Least value of `1 - h`.
 const LEFT_MIN: f64 = 1e-6;
 /// The same with an approximate variance, which may make `h` larger than 1.
@@ -82,66 +89,48 @@ impl Pooling {
     /// Fit to `tally`. Deterministic.
     pub fn new(tally: &Tally) -> Self {
         let rankers = tally.rankers();
-        // the opponents of each ranker so far
-        let met: Vec<Vec<usize>> = (0..rankers)
-            .map(|i| (0..rankers).filter(|&j| j != i && tally.half_plays(i, j) > 0).collect())
-            .collect();
-        let ridge = 1.0 / (SPREAD * SPREAD);
-        let mut strengths = vec![0.0; rankers];
-        let mut curvatures = vec![ridge; rankers];
-        for _ in 0..SWEEPS_MAX {
-            let mut largest = 0.0_f64;
-            for i in 0..rankers {
-                let (mut slope, mut curvature) = (-ridge * strengths[i], ridge);
-                for &j in &met[i] {
-                    let p = logistic(strengths[i] - strengths[j]);
-                    let plays = tally.plays(i, j);
-                    slope += tally.wins(i, j) - plays * p;
-                    curvature += plays * p * (1.0 - p);
-                }
-                let step = (slope / curvature).clamp(-1.0, 1.0);
-                strengths[i] += step;
-                curvatures[i] = curvature;
-                largest = largest.max(step.abs());
-            }
-            if largest < CONVERGED {
-                break;
-            }
-        }
+        let plays = tally.all_plays();
+        let (strengths, curvatures) = fit(tally, &plays);
         let spread = if rankers <= EXACT_MAX {
-            Spread::Exact(Covariance::inverse_of(information(tally, &strengths, ridge), rankers))
+            Spread::Exact(Covariance::inverse_of(information(&plays, &strengths), rankers))
         } else {
             Spread::Conditional(curvatures.iter().map(|one| one.sqrt().recip()).collect())
         };
-        let predictions = (1..rankers)
-            .flat_map(|high| (0..high).map(move |low| (low, high)))
-            .map(|(low, high)| spread.without(tally, &strengths, low, high))
-            .collect();
+        let mut predictions = Vec::with_capacity(rankers * (rankers - 1) / 2);
+        for high in 1..rankers {
+            for low in 0..high {
+                let plays = plays[high * rankers + low];
+                let wins = plays - tally.wins(high, low);
+                predictions.push(spread.without((wins, plays), &strengths, low, high));
+            }
+        }
         let mut pooling =
             Self { strengths, spread, predictions, cumulative: [1.0; PSEUDO_DUELS.len()] };
-        pooling.cumulative = pooling.weigh(tally, &met);
+        pooling.cumulative = pooling.weigh(tally, &plays);
         pooling
     }
 
     /// Cumulative probabilities of [`PSEUDO_DUELS`], equal a priori: how well each value would have
     /// predicted every pair from the others.
-    fn weigh(&self, tally: &Tally, met: &[Vec<usize>]) -> [f64; PSEUDO_DUELS.len()] {
-        let compared = met.iter().map(Vec::len).sum::<usize>() / 2;
+    fn weigh(&self, tally: &Tally, plays: &[f64]) -> [f64; PSEUDO_DUELS.len()] {
+        let rankers = tally.rankers();
+        let compared = plays.iter().filter(|&&plays| plays > 0.0).count() / 2;
         // fewer pairs than unknowns: no pair predicts another
-        if compared < met.len() {
+        if compared < rankers {
             return [1.0; PSEUDO_DUELS.len()];
         }
-        let mut evidence = [0.0; PSEUDO_DUELS.len()];
-        for (i, met) in met.iter().enumerate() {
-            for &j in met.iter().take_while(|&&j| j < i) {
-                let (wins, losses) = (tally.wins(i, j), tally.wins(j, i));
-                let p = logistic(-self.predictions[pair_index(j, i)].logit);
-                for (evidence, pseudo_duels) in evidence.iter_mut().zip(PSEUDO_DUELS) {
-                    let (a, b) = (1.0 + pseudo_duels * p, 1.0 + pseudo_duels * (1.0 - p));
-                    *evidence += ln_beta(a + wins, b + losses) - ln_beta(a, b);
+        let mut evidence = PredictiveEvidence::new(PSEUDO_DUELS);
+        for high in 1..rankers {
+            for low in 0..high {
+                let plays = plays[high * rankers + low];
+                if plays > 0.0 {
+                    let p = logistic(-self.predictions[pair_index(low, high)].logit);
+                    let wins = tally.wins(high, low);
+                    evidence.add(p, wins, plays - wins);
                 }
             }
         }
+        let evidence = evidence.ln();
         let best = evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights = evidence.map(|evidence| libm::exp(evidence - best));
         let total: f64 = weights.iter().sum();
@@ -173,6 +162,11 @@ impl Pooling {
 }
 
 impl Pooled<'_> {
+    /// The number of pseudo-duels of each pair.
+    pub fn pseudo_duels(&self) -> f64 {
+        self.pseudo_duels
+    }
+
     /// Wins of `i` over `j` and of `j` over `i`, including the pseudo-duels; the rest of the prior
     /// is uniform.
     pub fn wins(&self, tally: &Tally, i: usize, j: usize) -> (f64, f64) {
@@ -189,10 +183,15 @@ impl Pooled<'_> {
 }
 
 impl Spread {
-    /// What all pairs but this one predict of it.
-    fn without(&self, tally: &Tally, strengths: &[f64], low: usize, high: usize) -> Prediction {
+    /// What all pairs but this one predict of it. `low` has won so many of its comparisons.
+    fn without(
+        &self,
+        (wins, plays): (f64, f64),
+        strengths: &[f64],
+        low: usize,
+        high: usize,
+    ) -> Prediction {
         let logit = strengths[low] - strengths[high];
-        let plays = tally.plays(low, high);
         if plays == 0.0 {
             return Prediction { logit, widening: 1.0 };
         }
@@ -204,20 +203,84 @@ impl Spread {
             }
         };
         let left = (1.0 - plays * p * (1.0 - p) * variance).max(least);
-        let residual = tally.wins(low, high) - plays * p;
+        let residual = wins - plays * p;
         Prediction { logit: logit - residual * variance / left, widening: left.sqrt().recip() }
     }
 }
 
+/// The strengths that are most probable after `tally`, and the information about each given all
+/// others. `plays` are the comparisons of all pairs, row-major.
+fn fit(tally: &Tally, plays: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let rankers = tally.rankers();
+    let won: Vec<f64> =
+        (0..rankers).map(|i| (0..rankers).map(|j| tally.wins(i, j)).sum()).collect();
+    let mut strengths = vec![0.0; rankers];
+    let mut curvatures = vec![RIDGE; rankers];
+    // with the exponentials of the strengths, the probability of a win takes only a division; a
+    // strength is at most 40 in size, as each sweep moves it by 1 at most
+    let mut powers = vec![1.0; rankers];
+    let level = Level::new();
+    for _ in 0..SWEEPS_MAX {
+        let mut largest = 0.0_f64;
+        for (i, plays) in plays.chunks_exact(rankers).enumerate() {
+            let own = powers[i];
+            let (expected, information) =
+                dispatch!(level, simd => expected_wins(simd, own, plays, &powers));
+            let (slope, curvature) =
+                (won[i] - expected - RIDGE * strengths[i], RIDGE + information);
+            let step = (slope / curvature).clamp(-1.0, 1.0);
+            strengths[i] += step;
+            powers[i] = libm::exp(strengths[i]);
+            curvatures[i] = curvature;
+            largest = largest.max(step.abs());
+        }
+        if largest < CONVERGED {
+            break;
+        }
+    }
+    (strengths, curvatures)
+}
+
+/// The expected number of wins of a ranker in its comparisons, and their variance. `own` and
+/// `powers` are the exponentials of its strength and of all. Ranker itself and rankers that it has
+/// not met add nothing, because they have 0 plays.
+///
+/// Compiled once for each register width. The result does not depend on it: the order of the sums
+/// is fixed.
+#[inline(always)]
+fn expected_wins<S: Simd>(_simd: S, own: f64, plays: &[f64], powers: &[f64]) -> (f64, f64) {
+    let of = |plays: f64, other: f64| {
+        let p = own / (own + other);
+        let wins = plays * p;
+        (wins, wins * (1.0 - p))
+    };
+    let (plays, last_plays) = plays.as_chunks::<LANES>();
+    let (powers, last_powers) = powers.as_chunks::<LANES>();
+    let (mut expected, mut variance) = ([0.0; LANES], [0.0; LANES]);
+    for (plays, powers) in plays.iter().zip(powers) {
+        for lane in 0..LANES {
+            let (wins, spread) = of(plays[lane], powers[lane]);
+            expected[lane] += wins;
+            variance[lane] += spread;
+        }
+    }
+    for (lane, (&plays, &power)) in last_plays.iter().zip(last_powers).enumerate() {
+        let (wins, spread) = of(plays, power);
+        expected[lane] += wins;
+        variance[lane] += spread;
+    }
+    (expected.iter().sum(), variance.iter().sum())
+}
+
 /// The information of all duels and of the prior about the strengths, row-major.
-fn information(tally: &Tally, strengths: &[f64], ridge: f64) -> Vec<f64> {
+fn information(plays: &[f64], strengths: &[f64]) -> Vec<f64> {
     let rankers = strengths.len();
     let mut information = vec![0.0; rankers * rankers];
     for i in 0..rankers {
-        information[i * rankers + i] += ridge;
+        information[i * rankers + i] += RIDGE;
         for j in 0..i {
             let p = logistic(strengths[i] - strengths[j]);
-            let own = tally.plays(i, j) * p * (1.0 - p);
+            let own = plays[i * rankers + j] * p * (1.0 - p);
             for (row, column, sign) in [(i, i, 1.0), (j, j, 1.0), (i, j, -1.0), (j, i, -1.0)] {
                 information[row * rankers + column] += sign * own;
             }
@@ -228,8 +291,4 @@ fn information(tally: &Tally, strengths: &[f64], ridge: f64) -> Vec<f64> {
 
 fn logistic(logit: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-logit))
-}
-
-fn ln_beta(a: f64, b: f64) -> f64 {
-    libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
 }

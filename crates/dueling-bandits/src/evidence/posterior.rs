@@ -5,13 +5,15 @@
 //! pair with the probability `Pr(P[i][j] > 1/2)`. The preferences themselves are drawn only for
 //! Condorcet regret.
 
+use std::sync::Arc;
+
 use rand::RngExt;
 
 use crate::evidence::history::Checkpoint;
 use crate::evidence::pooling::{Pooled, Pooling};
+use crate::evidence::win_curves::WinCurves;
 use crate::pairwise_sampling::{
-    PairwiseSample, WinProbabilities, WinProbabilitySource, beta_above_half, theta_above_half,
-    theta_of,
+    PairwiseSample, WinProbabilities, WinProbabilitySource, theta_above_half, theta_of,
 };
 use crate::preference::regret::Regret;
 use crate::{PolicyRng, Roster, Tally};
@@ -85,12 +87,18 @@ pub struct RegretDraws {
 struct Predicted<'a> {
     pooled: &'a Pooled<'a>,
     tally: &'a Tally,
+    curves: WinCurves,
 }
 
 impl WinProbabilitySource for Predicted<'_> {
     fn above_half(&self, i: usize, j: usize) -> f64 {
         let (wins, losses) = self.pooled.wins(self.tally, i, j);
-        beta_above_half(wins, losses)
+        self.curves.exact(wins, losses)
+    }
+
+    fn nearly_above_half(&self, i: usize, j: usize) -> Option<f64> {
+        let (wins, _) = self.pooled.wins(self.tally, i, j);
+        self.curves.nearly(self.tally.half_plays(i, j), wins)
     }
 }
 
@@ -111,7 +119,19 @@ impl WinProbabilitySource for Predicted<'_> {
 pub struct Posterior<'a> {
     tally: &'a Tally,
     roster: Roster,
-    pooling: Pooling,
+    fit: Fit,
+}
+
+/// What the pairs of a tally predict of each other: the part of a [`Posterior`] that is drawn from
+/// nothing and takes long to compute. Several posteriors of the same tally share it.
+#[derive(Debug, Clone)]
+pub struct Fit(Arc<Pooling>);
+
+impl Fit {
+    /// The fit to `tally`.
+    pub fn to(tally: &Tally) -> Self {
+        Self(Arc::new(Pooling::new(tally)))
+    }
 }
 
 impl<'a> Posterior<'a> {
@@ -123,7 +143,12 @@ impl<'a> Posterior<'a> {
     /// The posterior where only the active rankers of `roster` can win, and scores count only wins
     /// against them. The duels of the retired rankers still inform the predictions.
     pub fn among(tally: &'a Tally, roster: &Roster) -> Self {
-        Self { tally, roster: roster.clone(), pooling: Pooling::new(tally) }
+        Self::with_fit(tally, roster, Fit::to(tally))
+    }
+
+    /// [`Posterior::among`] where the fit to `tally` is known.
+    pub fn with_fit(tally: &'a Tally, roster: &Roster, fit: Fit) -> Self {
+        Self { tally, roster: roster.clone(), fit }
     }
 
     /// A suitable number of draws for `rankers` rankers: the more pairs, the fewer draws.
@@ -149,8 +174,9 @@ impl<'a> Posterior<'a> {
         let sets = (WIN_PROBABILITIES / pairs).clamp(1, SETS_MAX);
         for set in 0..sets {
             // evenly spread quantiles: with few sets, random ones would decide the result
-            let pooled = self.pooling.draw((set as f64 + 0.5) / sets as f64, rng);
-            let predicted = Predicted { pooled: &pooled, tally: self.tally };
+            let pooled = self.fit.0.draw((set as f64 + 0.5) / sets as f64, rng);
+            let curves = WinCurves::new(self.tally, pooled.pseudo_duels());
+            let predicted = Predicted { pooled: &pooled, tally: self.tally, curves };
             let win_probabilities = WinProbabilities::new(rankers, &predicted);
             for _ in draws * set / sets..draws * (set + 1) / sets {
                 scores.fill(0);
@@ -259,7 +285,7 @@ impl<'a> Posterior<'a> {
     /// One draw of the preferences: row-major, `P[i][j] = 1 - P[j][i]`, and 1/2 on the diagonal.
     pub fn preferences(&self, rng: &mut PolicyRng) -> Vec<f64> {
         let rankers = self.tally.rankers();
-        let pooled = self.pooling.draw(rng.random(), rng);
+        let pooled = self.fit.0.draw(rng.random(), rng);
         let mut preferences = vec![0.5; rankers * rankers];
         for i in 1..rankers {
             for j in 0..i {

@@ -18,6 +18,7 @@
 
 use crate::Tally;
 use crate::evidence::sequence::Sequences;
+use crate::pairs::pairs_by_strips;
 
 /// Least and largest regret.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,16 +36,14 @@ pub struct RegretBounds {
 pub fn regret_bounds(tally: &Tally, sequences: &Sequences, shown: &[u64]) -> RegretBounds {
     let rankers = tally.rankers();
     let (mut wins, mut open) = (vec![0_usize; rankers], vec![0_usize; rankers]);
-    for i in 1..rankers {
-        for j in 0..i {
-            if sequences.of(i, j).excludes_half(tally.wins(i, j), tally.wins(j, i)) {
-                wins[if tally.leads(i, j) { i } else { j }] += 1;
-            } else {
-                open[i] += 1;
-                open[j] += 1;
-            }
+    pairs_by_strips(rankers).for_each(|(i, j)| {
+        if sequences.of(i, j).excludes_half(tally.wins(i, j), tally.wins(j, i)) {
+            wins[if tally.leads(i, j) { i } else { j }] += 1;
+        } else {
+            open[i] += 1;
+            open[j] += 1;
         }
-    }
+    });
     let steps = shown.iter().sum::<u64>() as f64 / 2.0;
     let half_shown: Vec<f64> = shown.iter().map(|&count| count as f64 / 2.0).collect();
     let settled: f64 = half_shown.iter().zip(&wins).map(|(half, &wins)| half * wins as f64).sum();

@@ -84,7 +84,9 @@ impl Sequence {
 
     /// Whether 1/2 is excluded. The ranker with more wins is then certainly the better one.
     pub fn excludes_half(&self, wins: f64, losses: f64) -> bool {
-        evidence_against_half(wins, losses) >= self.threshold
+        // the evidence is at most `2^(W + L)`, and with many rankers most pairs have few outcomes
+        (wins + losses) * std::f64::consts::LN_2 >= self.threshold
+            && evidence_against_half(wins, losses) >= self.threshold
     }
 
     /// The interval of `P(win)` after these wins and losses, which may be halves; `(0, 1)` before

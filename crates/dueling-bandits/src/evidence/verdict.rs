@@ -18,7 +18,7 @@
 //! own: `0.9 δ` before the first change and `0.1 δ / (r (r + 1))` after change number `r`. All of
 //! them sum to `δ`. A latched verdict of the earlier roster is dropped: it was about other rankers.
 
-use crate::evidence::certificate::{Blocking, CLEARLY, CopelandRule, PairEvidence};
+use crate::evidence::certificate::{Blocking, CLEARLY, CopelandRule, FewOutcomes, PairEvidence};
 use crate::evidence::lead::LeadEvidence;
 use crate::evidence::pair_checks::{Open, PairChecks};
 use crate::evidence::remembered::Remembered;
@@ -35,6 +35,8 @@ const CHECKED_EACH: usize = 22;
 /// for which that is done.
 const LEADERS_MAX: usize = 8;
 const FEW: usize = 64;
+/// From so many rankers on, many pairs have the same few outcomes.
+const MANY: usize = 128;
 
 /// What a verdict must achieve.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -325,7 +327,8 @@ impl VerdictTracker {
 
     /// Where the evidence for `ranker`, one of `active`, stands. O(K² log K).
     pub fn standing(&self, tally: &Tally, active: &[usize], ranker: usize) -> Standing {
-        let evidence = self.evidence(tally, active);
+        let few = (active.len() >= MANY).then(|| FewOutcomes::of(&self.mixture));
+        let evidence = self.evidence(tally, active).with_few(few.as_ref());
         let place = active.iter().position(|&i| i == ranker).unwrap_or(0);
         let capitals = self.rule.ln_capitals(&evidence, place);
         let rivals = capitals.into_iter().map(|(j, capital)| (active[j], capital)).collect();

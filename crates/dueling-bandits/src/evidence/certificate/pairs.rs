@@ -19,6 +19,7 @@ pub struct PairEvidence<'a> {
     /// `ln E(x≻y)` by `x * K + y`, in place of that of the counts.
     known: Option<&'a [f64]>,
     memo: Option<&'a Memo>,
+    few: Option<&'a FewOutcomes>,
 }
 
 /// `ln E` of the pairs that were asked for before.
@@ -55,10 +56,40 @@ impl Memo {
     }
 }
 
+/// `ln E` of all pairs with few outcomes, computed once for each pair of counts.
+#[derive(Debug)]
+pub struct FewOutcomes {
+    /// By half wins and half losses, row-major.
+    ln: Vec<f64>,
+}
+
+impl FewOutcomes {
+    /// Number of different half wins, and of half losses.
+    const SIDE: usize = 32;
+
+    /// Of this evidence.
+    pub fn of(mixture: &LeadEvidence) -> Self {
+        let counts = || (0..Self::SIDE).map(|half| half as f64 / 2.0);
+        let ln = counts().flat_map(|wins| counts().map(move |losses| mixture.ln(wins, losses)));
+        Self { ln: ln.collect() }
+    }
+
+    /// `None` if the counts are not among them.
+    fn ln(&self, wins: f64, losses: f64) -> Option<f64> {
+        let place = |count: f64| {
+            let half = (2.0 * count) as usize;
+            (half < Self::SIDE && half as f64 == 2.0 * count).then_some(half)
+        };
+        Some(self.ln[place(wins)? * Self::SIDE + place(losses)?])
+    }
+}
+
 impl<'a> PairEvidence<'a> {
     /// The pairs among `rankers`. In the rule and here, ranker `x` is `rankers[x]` of the tally.
     pub fn new(mixture: &'a LeadEvidence, tally: &'a Tally, rankers: &'a [usize]) -> Self {
-        Self { mixture, tally, uncounted: None, scores: None, rankers, known: None, memo: None }
+        let (uncounted, scores) = (None, None);
+        let (known, memo, few) = (None, None, None);
+        Self { mixture, tally, uncounted, scores, rankers, known, memo, few }
     }
 
     /// Without the wins in `uncounted`, which are a part of the tally.
@@ -69,6 +100,11 @@ impl<'a> PairEvidence<'a> {
     /// With scores in place of the wins that were drawn from them.
     pub fn with_scores(self, scores: &'a ScoreCounts) -> Self {
         Self { scores: (!scores.is_empty()).then_some(scores), ..self }
+    }
+
+    /// With evidence of few outcomes that is computed already. It is the same.
+    pub fn with_few(self, few: Option<&'a FewOutcomes>) -> Self {
+        Self { few, ..self }
     }
 
     /// With `ln E(x≻y)` at `x * K + y` of `known` in place of that of the counts.
@@ -125,6 +161,9 @@ impl<'a> PairEvidence<'a> {
             return ln;
         }
         let (wins, losses) = (self.wins(x, y), self.wins(y, x));
+        if let Some(ln) = self.few.and_then(|few| few.ln(wins, losses)) {
+            return ln;
+        }
         // with many rankers most pairs have not met
         if wins + losses > 0.0 { self.mixture.ln(wins, losses) } else { 0.0 }
     }
@@ -157,5 +196,20 @@ impl<'a> PairEvidence<'a> {
     pub(in crate::evidence) fn are_ahead(&self, x: usize, y: usize, null: f64) -> (bool, bool) {
         let (won, lost) = (self.wins(x, y), self.wins(y, x));
         (won * (1.0 - null) > lost * null, lost * (1.0 - null) > won * null)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_outcomes_have_the_evidence_of_the_mixture() {
+        let mixture = LeadEvidence::over(0.01);
+        let few = FewOutcomes::of(&mixture);
+        for (wins, losses) in [(0.0, 0.0), (1.0, 0.0), (3.5, 2.0), (15.5, 15.5)] {
+            assert_eq!(few.ln(wins, losses), Some(mixture.ln(wins, losses)));
+        }
+        assert_eq!((few.ln(16.0, 0.0), few.ln(0.25, 1.0)), (None, None));
     }
 }
