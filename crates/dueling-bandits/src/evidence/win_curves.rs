@@ -54,8 +54,9 @@ impl WinCurves {
         Self::Counts { side, values }
     }
 
-    /// `Pr(θ > 1/2)` of a pair with so many half wins and half losses, and `a` and `b` including
-    /// pseudo-duels. The error is at most [`NEARLY`](crate::pairwise_sampling::NEARLY). `None` where there is no quick way.
+    /// `Pr(θ > 1/2)` of a pair with `half_plays` half wins and half losses; `a` includes the
+    /// pseudo-duels. The error is at most `NEARLY`, which [`crate::pairwise_sampling`] defines.
+    /// `None` where there is no quick way.
     pub fn nearly(&self, half_plays: u64, a: f64) -> Option<f64> {
         let Self::Curves(curves) = self else { return None };
         Some(curves.get(usize::try_from(half_plays).ok()?)?.as_ref()?.at(a))
