@@ -88,6 +88,7 @@ mod rng;
 pub mod roster;
 mod saved_state;
 pub mod tally;
+pub mod win_probability;
 
 pub use capabilities::VerdictPlanning;
 pub use capabilities::{BatchPair, BatchProgress, Batches, DeferredUpdates, MutableRoster};

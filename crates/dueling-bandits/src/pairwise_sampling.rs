@@ -11,73 +11,10 @@ use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
 use rand::{Rng as _, RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, Gamma};
-use special::Beta as _;
 
 use crate::pairs::{pair_index, pairs_by_strips};
+use crate::win_probability::{NEARLY, WinProbabilitySource};
 use crate::{PolicyRng, Tally};
-
-/// `Pr(θ > 1/2)` for `θ ~ Beta(W+1, L+1)`, from `2W` and `2L`.
-///
-/// Computes the smaller tail and takes the other as its complement, so that neither loses digits.
-/// Absolute error below 1e-9; 0 or 1 where the smaller tail is below 1e-11.
-pub fn probability_above_half(half_wins: u32, half_losses: u32) -> f64 {
-    beta_above_half(f64::from(half_wins) / 2.0, f64::from(half_losses) / 2.0)
-}
-
-/// [`probability_above_half`] from wins and losses: `Pr(θ > 1/2)` for `θ ~ Beta(a+1, b+1)`, `a` and
-/// `b` at least 0.
-pub fn beta_above_half(a: f64, b: f64) -> f64 {
-    if a == b {
-        return 0.5;
-    }
-    let tail = lower_tail(a.min(b), a.max(b));
-    if a < b { tail } else { 1.0 - tail }
-}
-
-/// `Pr(Beta(a+1, b+1) > 1/2)` for `a < b`.
-fn lower_tail(a: f64, b: f64) -> f64 {
-    // equals Pr(Bin(m, 1/2) ≤ a) with m = a + b + 1, continued to half-integers
-    let m = a + b + 1.0;
-    let z = (b - a) / m.sqrt();
-    // Hoeffding: the tail is at most exp(-z²/2)
-    if z > 7.2 {
-        return 0.0;
-    }
-    if m > NORMAL_FROM {
-        // normal approximation with continuity correction and the next Edgeworth term: its error is
-        // O(m⁻²) and its cost constant; the series of the incomplete beta takes √m terms and loses
-        // digits
-        let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
-        return 0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
-            - density * (z * z * z - z) / (12.0 * m);
-    }
-    let (p, q) = (b + 1.0, a + 1.0);
-    0.5_f64.inc_beta(p, q, p.ln_beta(q))
-}
-
-/// From this many comparisons of a pair on, the normal approximation has an error below 1e-9.
-const NORMAL_FROM: f64 = 10_000.0;
-
-/// A source of win probabilities.
-pub trait WinProbabilitySource {
-    /// `Pr(θ[i][j] > 1/2)`, to all its digits.
-    fn above_half(&self, i: usize, j: usize) -> f64;
-
-    /// The same with an error of at most [`NEARLY`], if that is quicker.
-    fn nearly_above_half(&self, _i: usize, _j: usize) -> Option<f64> {
-        None
-    }
-}
-
-/// Largest error of [`WinProbabilitySource::nearly_above_half`]: it leaves the leading bits of one
-/// pair in 64 undecided.
-pub const NEARLY: f64 = 1.0 / (1 << 24) as f64;
-
-impl WinProbabilitySource for Tally {
-    fn above_half(&self, i: usize, j: usize) -> f64 {
-        probability_above_half(self.half_wins(i, j), self.half_wins(j, i))
-    }
-}
 
 /// `Pr(θ[high][low] > 1/2)` of every pair `low < high`, in two bytes a pair: the 16 leading bits.
 /// These bits leave one draw in 65,536 undecided; the other bits are then computed from the source.

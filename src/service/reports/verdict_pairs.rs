@@ -10,7 +10,7 @@ use dueling_bandits::evidence::effect::corrected_win_rate;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::plan::{Claim, Plan};
 use dueling_bandits::evidence::{Sequences, VerdictTracker};
-use dueling_bandits::pairwise_sampling::probability_above_half;
+use dueling_bandits::win_probability::probability_above_half;
 
 /// Most deciding pairs in a verdict.
 const PAIRS_MAX: usize = 50;

@@ -12,10 +12,9 @@ use rand::RngExt;
 use crate::evidence::history::Checkpoint;
 use crate::evidence::pooling::{Pooled, Pooling};
 use crate::evidence::win_curves::WinCurves;
-use crate::pairwise_sampling::{
-    PairwiseSample, WinProbabilities, WinProbabilitySource, theta_above_half, theta_of,
-};
+use crate::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_above_half, theta_of};
 use crate::preference::regret::Regret;
+use crate::win_probability::{WinProbabilitySource, beta_nearly_above_half};
 use crate::{PolicyRng, Roster, Tally};
 
 /// Approximate number of pairs drawn over all draws.
@@ -97,8 +96,9 @@ impl WinProbabilitySource for Predicted<'_> {
     }
 
     fn nearly_above_half(&self, i: usize, j: usize) -> Option<f64> {
-        let (wins, _) = self.pooled.wins(self.tally, i, j);
-        self.curves.nearly(self.tally.half_plays(i, j), wins)
+        let (wins, losses) = self.pooled.wins(self.tally, i, j);
+        let on_a_curve = self.curves.nearly(self.tally.half_plays(i, j), wins);
+        on_a_curve.or_else(|| beta_nearly_above_half(wins, losses))
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::Tally;
 use crate::pairs::pairs_by_strips;
-use crate::pairwise_sampling::beta_above_half;
+use crate::win_probability::beta_above_half;
 
 /// Points of a curve in a standard deviation of `a` given an even pair. The interpolation is of
 /// degree 5: its error falls with the sixth power, and is 1e-8 or less with 12.
@@ -55,7 +55,7 @@ impl WinCurves {
     }
 
     /// `Pr(θ > 1/2)` of a pair with `half_plays` half wins and half losses; `a` includes the
-    /// pseudo-duels. The error is at most `NEARLY`, which [`crate::pairwise_sampling`] defines.
+    /// pseudo-duels. The error is at most `NEARLY`, which [`crate::win_probability`] defines.
     /// `None` where there is no quick way.
     pub fn nearly(&self, half_plays: u64, a: f64) -> Option<f64> {
         let Self::Curves(curves) = self else { return None };
@@ -135,7 +135,7 @@ impl Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pairwise_sampling::NEARLY;
+    use crate::win_probability::NEARLY;
     use crate::{Duel, Outcome};
 
     #[test]

@@ -7,9 +7,9 @@ use dueling_bandits::evidence::{
     VerdictTracker, forecast,
 };
 use dueling_bandits::math::mixture::evidence_against_half;
-use dueling_bandits::pairwise_sampling::probability_above_half;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
+use dueling_bandits::win_probability::probability_above_half;
 use dueling_bandits::{Duel, Observation, Outcome, PolicyRng, PolicySpec, Roster, Tally, TieRule};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,7 +1,9 @@
 //! How D-TS, D-TS+ and its variants differ.
 
 use crate::Tally;
-use crate::pairwise_sampling::{WinProbabilitySource, probability_above_half};
+use crate::win_probability::{
+    WinProbabilitySource, probability_above_half, probability_nearly_above_half,
+};
 
 /// How the first candidate is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +24,19 @@ pub(crate) enum FirstCandidate {
 /// The win probabilities of a tally in which every duel counts twice.
 pub(super) struct Sharpened<'a>(pub &'a Tally);
 
+impl Sharpened<'_> {
+    /// Twice the half wins of `i` against `j`.
+    fn half_wins(&self, i: usize, j: usize) -> u32 {
+        self.0.half_wins(i, j).saturating_mul(2)
+    }
+}
+
 impl WinProbabilitySource for Sharpened<'_> {
     fn above_half(&self, i: usize, j: usize) -> f64 {
-        let twice = |half_wins: u32| half_wins.saturating_mul(2);
-        probability_above_half(twice(self.0.half_wins(i, j)), twice(self.0.half_wins(j, i)))
+        probability_above_half(self.half_wins(i, j), self.half_wins(j, i))
+    }
+
+    fn nearly_above_half(&self, i: usize, j: usize) -> Option<f64> {
+        probability_nearly_above_half(self.half_wins(i, j), self.half_wins(j, i))
     }
 }

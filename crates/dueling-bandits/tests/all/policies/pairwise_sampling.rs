@@ -1,8 +1,8 @@
 //! Pairwise sampling: the sign shortcut of Thompson sampling.
 
-use dueling_bandits::pairwise_sampling::{
-    PairwiseSample, WinProbabilities, WinProbabilitySource, probability_above_half,
-    theta_given_side,
+use dueling_bandits::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_given_side};
+use dueling_bandits::win_probability::{
+    NEARLY, WinProbabilitySource, probability_above_half, probability_nearly_above_half,
 };
 use dueling_bandits::{Duel, Outcome, Tally};
 
@@ -115,6 +115,19 @@ fn half_wins_are_allowed() {
         let found = probability_above_half(half_wins, half_losses);
         assert!((found - expected).abs() < 1e-7, "{half_wins}:{half_losses} gives {found}");
     }
+}
+
+#[test]
+fn the_quick_way_is_near() {
+    for all_halves in (78..400).chain([1_000, 3_001, 19_997, 20_000, 200_000]) {
+        for half_wins in 0..=all_halves {
+            let half_losses = all_halves - half_wins;
+            let nearly = probability_nearly_above_half(half_wins, half_losses).unwrap();
+            let error = (nearly - probability_above_half(half_wins, half_losses)).abs();
+            assert!(error < NEARLY / 4.0, "{half_wins} of {all_halves} is off by {error}");
+        }
+    }
+    assert_eq!(probability_nearly_above_half(38, 39), None, "too few comparisons");
 }
 
 /// The later of any two rankers is above 1/2 with this probability.
