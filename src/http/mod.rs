@@ -33,6 +33,7 @@ pub mod problem;
 mod proxies;
 mod queried_ranker;
 mod rates;
+mod read_pace;
 mod readiness;
 mod request_body;
 mod request_id;

@@ -2,9 +2,10 @@
 //!
 //! From the outside in: [`observe`] (id, trace, log line, metrics, problems), authorization
 //! ([`super::guard`]), the time limit, the whole body ([`super::request_body`]), a permit to run
-//! ([`Shell::run`]), then panics; compression comes last ([`super::deliver`]). The order matters. A
-//! refused request is logged and described like any other. A caller without a key takes no permit:
-//! it has a room of its own ([`super::open_room`]). Nor does a body that has not arrived yet.
+//! ([`Shell::run`]), then panics. Compression comes after the handler ([`super::deliver`]), and the
+//! turn of the response to a read comes last ([`super::read_pace`]). The order matters. A refused
+//! request is logged and described like any other. A caller without a key takes no permit: it has a
+//! room of its own ([`super::open_room`]). Nor does a body that has not arrived yet.
 //!
 //! Requests that memory can answer do not take this path: see [`super::fast_path`].
 
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use prometheus_client::metrics::counter::Counter;
@@ -30,6 +31,7 @@ use super::guard::{Authorization, Guard, unknown_key};
 use super::open_room::{OpenRoom, OpenSettings};
 use super::peer::Peer;
 use super::problem::{Problem, ProblemKind};
+use super::read_pace::ReadPace;
 use super::request_body::{BodyBudget, Share};
 use super::request_id::{NoRandomness, RequestIds};
 use super::running_request::{Route, RunningRequest, is_probe, with_key};
@@ -82,6 +84,7 @@ pub(crate) struct Shell {
     pub permits: Semaphore,
     ids: RequestIds,
     open: OpenRoom,
+    reads: ReadPace,
     reports: Arc<ReportPool>,
     large_bodies: Arc<LowPriorityThreads>,
     bodies: BodyBudget,
@@ -100,6 +103,7 @@ impl Shell {
             metrics: Arc::clone(metrics),
             ids: RequestIds::new()?,
             guard,
+            reads: ReadPace::of_this_machine(),
             reports: Arc::clone(&service.reports),
             large_bodies: Arc::clone(&service.bodies),
             permits: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
@@ -193,7 +197,8 @@ impl Shell {
         let run = async {
             let (mut request, _share) =
                 self.with_whole_body(request, self.body_limit_bytes).await?;
-            let _permit = if is_probe(request.uri().path()) {
+            let probe = is_probe(request.uri().path());
+            let permit = if probe {
                 None
             } else {
                 let permit = self.permits.try_acquire().map_err(|_| {
@@ -204,8 +209,13 @@ impl Shell {
             };
             request.extensions_mut().insert(caller);
             let compress = accepts_gzip(request.headers());
-            let response = next.run(request).await;
-            Ok(deliver(response, compress, &self.reports).await)
+            let reads = !probe && matches!(*request.method(), Method::GET | Method::HEAD);
+            let response = deliver(next.run(request).await, compress, &self.reports).await;
+            drop(permit);
+            if reads {
+                self.reads.turn().await;
+            }
+            Ok(response)
         };
         within(self.time_limit, run).await
     }

@@ -14,9 +14,9 @@ pub(super) const REQUEST_COMPARISONS_MAX: u64 = 2_000_000;
 /// Entries of one read. A larger one would keep a processor busy at the priority of the threads
 /// that serve requests: the thread of SQLite, or the process of PostgreSQL. A smaller one would not
 /// be read in bulk.
-const PAGE: u32 = 1000;
+const PAGE: u32 = 250;
 /// Pages that are folded together: the end of a chunk costs more, the more rankers there are.
-const CHUNK_PAGES: usize = 20;
+const CHUNK_PAGES: usize = 80;
 
 /// Where a log is read, and where it is folded.
 #[derive(Clone, Copy)]

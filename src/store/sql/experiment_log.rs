@@ -1,7 +1,7 @@
 //! [`ExperimentLog`](crate::store::ExperimentLog), for both databases.
 
 /// From this limit on, entries are read by the database's bulk statement.
-pub(in crate::store) const READ_BULK_FROM: u32 = 1000;
+pub(in crate::store) const READ_BULK_FROM: u32 = 250;
 
 /// Positions that one statement of a pruning deletes.
 pub(in crate::store) const PRUNE_STEP: i64 = 10_000;
