@@ -89,7 +89,7 @@ fn an_experiment_uses_24_bytes_per_pair() {
     let kept = measure(|| fold = Some(Fold::start(&spec, 1, 0)));
     let pairs = RANKERS * (RANKERS - 1) / 2;
     let bytes = kept.bytes_current as f64 / pairs as f64;
-    assert!((23.0..24.5).contains(&bytes), "{bytes} bytes per pair");
+    assert!((23.0..25.0).contains(&bytes), "{bytes} bytes per pair");
 }
 
 /// The estimate that decides which experiments leave memory counts what the verdict keeps: the

@@ -39,8 +39,15 @@ fn main() {
         }
     }
     for kind in subjects::other_kinds() {
-        for &rankers in SOME_RANKERS.iter().filter(|&&rankers| subjects::takes(kind, rankers)) {
-            bench(&mut criterion, kind, rankers, Phase::Steady, None);
+        // the default policy is to be compared with D-TS+
+        let phases: &[_] = match kind {
+            "d-ts-verdict" => &[(Phase::Steady, RANKERS), (Phase::Early, RANKERS)],
+            _ => &[(Phase::Steady, SOME_RANKERS)],
+        };
+        for &(phase, sizes) in phases {
+            for &rankers in sizes.iter().filter(|&&rankers| subjects::takes(kind, rankers)) {
+                bench(&mut criterion, kind, rankers, phase, None);
+            }
         }
     }
     criterion.final_summary();

@@ -4,6 +4,7 @@
 //! A [`Policy`](crate::Policy) returns `Some` for each capability that it has.
 
 use crate::evidence::scores::Score;
+use crate::evidence::verdict::VerdictTracker;
 use crate::{Duel, Observation, Outcome, RosterError};
 
 /// A policy that commits to batches of comparisons and adapts only between them. Reached by
@@ -93,7 +94,8 @@ pub trait VerdictPlanning {
     /// An answer that was left out is expected to count after all.
     fn count_again(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>);
 
-    /// What counts so far gives no verdict. A policy that has found one looks again, and goes on if
-    /// its counts do not give it any more. Returns whether it still has a verdict.
-    fn reconsider(&mut self) -> bool;
+    /// What counts so far gives no verdict, as `decides` finds. A policy that has found one looks
+    /// again, and goes on if its counts do not give it any more. Returns whether it still has a
+    /// verdict.
+    fn reconsider(&mut self, decides: &VerdictTracker) -> bool;
 }

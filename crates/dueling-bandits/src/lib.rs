@@ -66,6 +66,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod beta_sampling;
 pub mod capabilities;
 pub mod counts;
 pub mod duel;

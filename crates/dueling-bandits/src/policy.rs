@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use crate::evidence::scores::Score;
+use crate::evidence::verdict::VerdictTracker;
 #[cfg(feature = "serde")]
 use crate::saved_state::SaveLater;
 use crate::{
@@ -151,8 +152,8 @@ impl dyn Policy + '_ {
     }
 
     /// [`VerdictPlanning::reconsider`], where the policy plans for a verdict.
-    pub fn reconsider_verdict(&mut self) -> bool {
-        self.verdict_planning().is_some_and(|planning| planning.reconsider())
+    pub fn reconsider_verdict(&mut self, decides: &VerdictTracker) -> bool {
+        self.verdict_planning().is_some_and(|planning| planning.reconsider(decides))
     }
 
     /// Do the work that `observe_deferred` postponed.

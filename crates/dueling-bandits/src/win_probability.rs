@@ -31,20 +31,16 @@ fn lower_tail(a: f64, b: f64) -> f64 {
     if z > 7.2 {
         return 0.0;
     }
-    if m > NORMAL_FROM {
-        // normal approximation with continuity correction and the next Edgeworth term: its error is
-        // O(m⁻²) and its cost constant; the series of the incomplete beta takes √m terms and loses
-        // digits
-        let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
-        return 0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
-            - density * (z * z * z - z) / (12.0 * m);
+    if m > SERIES_UP_TO {
+        // its cost is constant; the series of the incomplete beta takes √m terms and loses digits
+        return edgeworth_expansion(m, a - b);
     }
     let (p, q) = (b + 1.0, a + 1.0);
     0.5_f64.inc_beta(p, q, p.ln_beta(q))
 }
 
-/// From this many comparisons of a pair on, the normal approximation has an error below 1e-9.
-const NORMAL_FROM: f64 = 10_000.0;
+/// Above this `m`, the error of [`edgeworth_expansion`] is below 1e-9.
+const SERIES_UP_TO: f64 = 10_000.0;
 
 /// [`probability_above_half`] with an error of at most [`NEARLY`], at a constant cost; `None` with
 /// few comparisons.

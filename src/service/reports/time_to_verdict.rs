@@ -115,7 +115,7 @@ impl Run {
             let outcome = if first { Outcome::First } else { Outcome::Second };
             let (batch, ticket) = (selection.batch, selection.ticket);
             self.policy.observe(&Observation { duel, outcome, batch, ticket });
-            self.tracker.observe(self.policy.tally(), active, 1);
+            self.tracker.observe(self.policy.tally(), active, duel);
             if self.tracker.verdict().is_some() {
                 return true;
             }

@@ -31,13 +31,15 @@
 //!   + b3 Σ_{a wrong} g(a) / h(a) Σ_{y∈N(a)\j*} E(a≻y)
 //!   + b4 Π_{x∈S} (1 - w + w E(x≻j*))
 //!   + b5 Σ_{a wrong} g(a) Π_{x∈S} (1 - w + w E(x≻j*)) Π_{y∈N(a)\j*} (1 - w + w E(a≻y))
+//!   + b6 X(j*)                               (in type I, with a margin)
 //! ```
 //!
 //! where `M` is `1/n Σ_{x∈S} E(x≻j*)` in type I below and the mean of `E(x≻j*)` over `S` in type II.
 //!
 //! In the last product the pair (a, j*) appears once, through `S`. All factors of a product belong
 //! to distinct pairs, and each answer changes one pair; given all earlier answers of all pairs, its
-//! factor has mean at most 1. So each product is a supermartingale, and so is `Φ`.
+//! factor has mean at most 1. So each product is a supermartingale, and so is `Φ`. `X(j*)` is the
+//! capital that follows the refuter of `j*`: [`refuters`](super::refuters) has it, with the proof.
 //!
 //! # The weights
 //!
@@ -82,9 +84,9 @@ use std::cell::OnceCell;
 
 pub(super) use crate::evidence::certificate::barrier::Barrier;
 use crate::evidence::certificate::ordered::{Beginnings, Direct, Ordered, Stake, exp, least_exp};
-pub(super) use crate::evidence::certificate::pairs::Memo;
 pub use crate::evidence::certificate::pairs::{FewOutcomes, PairEvidence};
-use crate::evidence::certificate::weights::{Shares, TYPE_I, TYPE_II, Weights, condorcet_weight};
+pub(super) use crate::evidence::certificate::pairs::{Memo, largest};
+use crate::evidence::certificate::weights::{NEAR, Shares, TYPE_II, Weights, condorcet_weight};
 
 /// A capital that lacks so many nats is short, whatever the last digits are.
 pub(super) const CLEARLY: f64 = 1e-3;
@@ -101,6 +103,8 @@ pub struct Blocking {
     pub rival: usize,
     /// What is missing, in nats. Above 0.
     pub lacks: f64,
+    /// Whether the pairs of the rival alone say so, without the other pairs of the ranker.
+    pub by_rival: bool,
 }
 
 /// The stopping rule for one number of rankers, error and margin.
@@ -112,6 +116,48 @@ pub struct CopelandRule {
     margin: bool,
     stake: Stake,
     weights: Weights,
+}
+
+/// The evidence that claims of a proof need.
+pub(super) struct ClaimTargets<'a> {
+    rule: &'a CopelandRule,
+    evidence: PairEvidence<'a>,
+    /// Where the leader beats all others, and a win or a loss where it does not. Without refuters.
+    alone: f64,
+    win: f64,
+    loss: f64,
+}
+
+impl ClaimTargets<'_> {
+    /// For "a beats y", where the leader `a` is to beat all others.
+    pub fn alone(&self, a: usize, y: usize) -> f64 {
+        let [b1, ..] = self.rule.weights.one;
+        self.with_refuters(self.alone, b1 * self.rule.weights.type_one(1), (a, y))
+    }
+
+    /// For a win of a leader that does not beat all others.
+    pub fn win(&self) -> f64 {
+        self.win
+    }
+
+    /// For "x beats y" as a loss of `y`.
+    pub fn loss(&self, x: usize, y: usize) -> f64 {
+        let (others, [_, b2, ..]) = ((self.rule.rankers - 1) as f64, self.rule.weights.one);
+        let one = self.with_refuters(self.loss, b2 / others, (x, y));
+        match self.rule.weights.followed > 0.0 {
+            true => one.max(self.rule.threshold - libm::log(TYPE_II[1] / others)),
+            false => one,
+        }
+    }
+
+    /// What "x beats y" needs in type I, where it has this weight besides.
+    fn with_refuters(&self, without: f64, weight: f64, (x, y): (usize, usize)) -> f64 {
+        let followed = self.rule.weights.followed;
+        if followed == 0.0 {
+            return without;
+        }
+        self.rule.threshold - libm::log(weight + followed * self.evidence.stake(x, y))
+    }
 }
 
 /// `ln E(a≻y)` of every `y` but `a`, in their order.
@@ -132,13 +178,28 @@ impl CopelandRule {
     /// `error` in (0, 1). With a `margin` of 0 the verdict is "a Copeland winner"; with one above 0
     /// it is "a Copeland winner if pairs within the margin of 1/2 may go either way".
     pub fn new(rankers: usize, error: f64, margin: f64) -> Self {
+        Self::with_weights(rankers, error, margin, false)
+    }
+
+    /// The same with a capital that follows refuters, for a run whose evidence
+    /// [has them](PairEvidence::with_refuters). There are none for two rankers or without a margin.
+    pub fn following(rankers: usize, error: f64, margin: f64) -> Self {
+        Self::with_weights(rankers, error, margin, Self::follows(rankers, margin))
+    }
+
+    /// Whether a capital can follow refuters.
+    pub fn follows(rankers: usize, margin: f64) -> bool {
+        rankers > 2 && margin > 0.0
+    }
+
+    fn with_weights(rankers: usize, error: f64, margin: f64, follows: bool) -> Self {
         let margin = margin > 0.0;
         Self {
             rankers,
             threshold: -libm::log(error),
             margin,
             stake: Stake::among(rankers - 1),
-            weights: Weights::new(rankers, margin),
+            weights: Weights::new(rankers, margin, follows),
         }
     }
 
@@ -147,15 +208,21 @@ impl CopelandRule {
         self.threshold
     }
 
-    /// The evidence with which single claims "x beats y" suffice, each on its own: where `a` beats
-    /// all others, and where losses of other rankers are needed too.
-    pub fn claim_thresholds(&self) -> (f64, f64) {
-        if self.rankers == 2 {
-            return (self.threshold, self.threshold);
+    /// The evidence that single claims "x beats y" need at least, by what they are for.
+    pub(super) fn claim_targets<'a>(&'a self, evidence: PairEvidence<'a>) -> ClaimTargets<'a> {
+        let others = (self.rankers - 1) as f64;
+        let ln = |weight: f64| match self.rankers {
+            2 => self.threshold,
+            _ => self.threshold - libm::log(weight),
+        };
+        let [b1, b2, ..] = self.weights.one;
+        ClaimTargets {
+            rule: self,
+            evidence,
+            alone: ln(b1 * self.weights.type_one(1)),
+            win: ln(TYPE_II[2] * NEAR / others),
+            loss: ln(b2.min(TYPE_II[1]) / others),
         }
-        let alone = TYPE_I[0] * self.weights.type_one(1);
-        let among = TYPE_I[1].min(TYPE_II[1]) / (self.rankers - 1) as f64;
-        (self.threshold - libm::log(alone), self.threshold - libm::log(among))
     }
 
     /// The capital against every rival `j`, the smallest over all truths in which `j` is a winner
@@ -174,8 +241,8 @@ impl CopelandRule {
                 }
             }
             let each = rivals.iter().zip(losses);
-            capitals
-                .extend(each.map(|(&j, losses)| (j, self.least_capital(a, &claims, j, losses))));
+            let least = |j, losses| self.least_capital(evidence, a, &claims, j, losses);
+            capitals.extend(each.map(|(&j, losses)| (j, least(j, losses))));
         }
         capitals
     }
@@ -191,51 +258,56 @@ impl CopelandRule {
     ) -> Option<Blocking> {
         let claims = self.claims(evidence, a);
         let blocks = |rival: usize| {
-            let capital =
+            let (capital, by_rival) =
                 (rival != a).then(|| self.short_capital(evidence, a, &claims, rival))??;
-            Some(Blocking { rival, lacks: self.threshold - capital })
+            Some(Blocking { rival, lacks: self.threshold - capital, by_rival })
         };
         let first = before.map(|blocking| blocking.rival).filter(|&rival| rival < self.rankers);
         first.and_then(blocks).or_else(|| (0..self.rankers).find_map(blocks))
     }
 
-    /// The logarithm of a capital against `j` that is short of the threshold.
+    /// The logarithm of a capital against `j` that is short of the threshold, and whether it
+    /// consists of pairs of `j` alone.
     fn short_capital(
         &self,
         evidence: &PairEvidence,
         a: usize,
         claims: &Claims,
         j: usize,
-    ) -> Option<f64> {
+    ) -> Option<(f64, bool)> {
         let direct = claims.by_rival[j - usize::from(j > a)];
         let clear = self.ln_capital_of_one_loss(evidence, direct, a, j);
         if clear < self.threshold - CLEARLY {
-            return Some(clear);
+            return Some((clear, true));
         }
         let least = self.ln_capital_of(evidence, a, claims, j);
-        (least < self.threshold).then_some(least)
+        (least < self.threshold).then_some((least, false))
     }
 
-    /// What every ranker lacks at least, in nats; 0 or more. `leading` are some rankers, each with
-    /// what blocks it. All others are blocked by the first of these, in the truth in which it beats
-    /// all others and the other one loses to it alone.
+    /// What every ranker lacks at least, in nats, but `leader` and the others of `blocked`: they
+    /// are short in the truth in which `leader` beats all others and they lose to it alone. 0 or
+    /// more; infinite where there is no such ranker. It depends on the pairs of `leader` alone.
     ///
-    /// It says how many further outcomes certify no ranker, whatever they are. An outcome raises
-    /// `ln E` of its pair by at most [`LeadEvidence::most_gain`], and the logarithm of a factor
-    /// `1 - w + w E` by no more. In each term of a capital a pair appears at most once, and from
-    /// one side. So a capital gains at most that much. The bound that decides consists of smallest
-    /// sums, means and products of such terms, and gains no more either.
-    pub fn all_lack(&self, evidence: &PairEvidence, leading: &[(usize, Blocking)]) -> f64 {
-        let Some(&(leader, _)) = leading.first() else { return 0.0 };
-        let lacks = leading.iter().map(|(_, blocking)| blocking.lacks);
-        let least = lacks.fold(f64::INFINITY, f64::min);
-        let others = (0..self.rankers).filter(|x| leading.iter().all(|(known, _)| known != x));
-        let claims = others.map(|x| (evidence.ln(x, leader).min(MOST_LN), x));
+    /// This and [`Blocking::lacks`] say how many further outcomes certify no ranker, whatever they
+    /// are. An outcome raises `ln E` of its pair by at most [`LeadEvidence::most_gain`], and the
+    /// logarithm of a factor `1 - w + w E` by no more. In each term of a capital a pair appears at
+    /// most once, and from one side. So a capital gains at most that much, and only from its own
+    /// pairs. The bound that decides consists of smallest sums, means and products of such terms,
+    /// and gains no more either.
+    pub fn others_lack(
+        &self,
+        evidence: &PairEvidence,
+        leader: usize,
+        blocked: &[(usize, Blocking)],
+    ) -> f64 {
+        let is_other = |x: &usize| *x != leader && blocked.iter().all(|(known, _)| known != x);
+        let claims =
+            (0..self.rankers).filter(is_other).map(|x| (evidence.ln(x, leader).min(MOST_LN), x));
         let Some((claim, x)) = claims.max_by(|one, other| one.0.total_cmp(&other.0)) else {
-            return least;
+            return f64::INFINITY;
         };
         let capital = self.ln_capital_of_one_loss(evidence, claim, x, leader);
-        least.min(self.threshold - capital).max(0.0)
+        (self.threshold - capital).max(0.0)
     }
 
     /// Whether `a` is certified to beat every other ranker, or to lose to none by more than the
@@ -245,7 +317,7 @@ impl CopelandRule {
     }
 
     /// What the claim that `a` beats every other ranker lacks at least, in nats; above 0 until it is
-    /// certified. An outcome adds at most as much as to [`CopelandRule::all_lack`].
+    /// certified. An outcome adds at most as much as to [`CopelandRule::others_lack`].
     pub(super) fn condorcet_lacks(&self, evidence: &PairEvidence, a: usize) -> f64 {
         let claims = self.claims(evidence, a);
         let alone = self.condorcet_lacks_alone(&claims);
@@ -280,7 +352,8 @@ impl CopelandRule {
 
     /// The logarithm of the capital of the truth in which `a` loses to `j` alone, which beats all
     /// others. Of all truths it is the one that blocks most often, and the only one that needs no
-    /// sorting. Infinite where its first term, with `direct` of `ln E(a≻j)`, is enough. O(K).
+    /// sorting. Infinite where `X(j)` and its first term, with `direct` of `ln E(a≻j)`, are
+    /// enough. O(K).
     fn ln_capital_of_one_loss(
         &self,
         evidence: &PairEvidence,
@@ -292,8 +365,8 @@ impl CopelandRule {
             return direct;
         }
         let others = (self.rankers - 1) as f64;
-        let [b1, b2, _, b4, b5] = TYPE_I;
-        let first = b1 * self.weights.type_one(1) * exp(direct);
+        let [b1, b2, _, b4, b5] = self.weights.one;
+        let first = b1 * self.weights.type_one(1) * exp(direct) + self.followed(evidence, j);
         if first >= exp(self.threshold) {
             return f64::INFINITY;
         }
@@ -319,11 +392,18 @@ impl CopelandRule {
         let others = (0..self.rankers).filter(|&x| x != a && x != j);
         let mut losses = Vec::with_capacity(self.rankers);
         losses.extend(others.map(|x| evidence.ln(x, j).min(MOST_LN)));
-        self.least_capital(a, claims, j, losses)
+        self.least_capital(evidence, a, claims, j, losses)
     }
 
     /// [`Self::ln_capital`] from the claims of `a` and those of all others against `j`.
-    fn least_capital(&self, a: usize, claims: &Claims, j: usize, losses: Vec<f64>) -> f64 {
+    fn least_capital(
+        &self,
+        evidence: &PairEvidence,
+        a: usize,
+        claims: &Claims,
+        j: usize,
+        losses: Vec<f64>,
+    ) -> f64 {
         let direct = claims.by_rival[j - usize::from(j > a)];
         if self.rankers == 2 {
             return direct;
@@ -332,8 +412,9 @@ impl CopelandRule {
         let leader = claims.ordered(self).beginnings(Some(direct));
         let lost = Direct::new(self.stake, direct, &rival);
         let count = self.rankers - 2;
+        let followed = self.followed(evidence, j);
         let of_size = |v: usize, mut least: f64| {
-            least = self.type_one(&lost, &rival, &leader, v, least);
+            least = self.type_one(&lost, &rival, &leader, (v, followed), least);
             if v >= 1 {
                 let truths = [(count - v, true), (count - v + 1, false)];
                 for (u, near) in truths {
@@ -357,6 +438,14 @@ impl CopelandRule {
         libm::log(least)
     }
 
+    /// `b6 X(j)`.
+    fn followed(&self, evidence: &PairEvidence, j: usize) -> f64 {
+        match self.weights.followed {
+            0.0 => 0.0,
+            weight => weight * evidence.followed(j),
+        }
+    }
+
     /// `j` beats all others: `a`, and `v` more are not beaten by `a`. Returns the smaller one of
     /// the capital and `least`.
     fn type_one(
@@ -364,19 +453,20 @@ impl CopelandRule {
         direct: &Direct,
         rival: &Beginnings,
         leader: &Beginnings,
-        v: usize,
+        (v, followed): (usize, f64),
         least: f64,
     ) -> f64 {
         let others = (self.rankers - 1) as f64;
         let all = self.rankers - 2;
-        let [b1, b2, b3, b4, b5] = TYPE_I;
+        let [b1, b2, b3, b4, b5] = self.weights.one;
         let second = b2 / others * (direct.value + rival.sum[all]);
         let third = b3 / (others * others) * leader.sum[v];
         let staked = direct.ln_staked + rival.ln_staked[all];
-        if second + third + b4 * least_exp(staked) >= least {
+        if followed + second + third + b4 * least_exp(staked) >= least {
             return least;
         }
         let capital = b1 * self.weights.type_one(v + 1) * exp(direct.ln + leader.ln_product[v])
+            + followed
             + second
             + third
             + b4 * exp(staked)

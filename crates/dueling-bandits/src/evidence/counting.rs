@@ -35,7 +35,9 @@ impl Counting<'_> {
             self.tracker.score(answer.duel, score, 1);
         }
         match admission {
-            Admission::Counted => self.tracker.observe(self.policy.tally(), self.active, 1),
+            Admission::Counted => {
+                self.tracker.observe(self.policy.tally(), self.active, answer.duel)
+            }
             Admission::Waits => {}
             Admission::WaitsAsRepeat | Admission::LeftOut(_) => {
                 self.policy.leave_out(answer.duel, answer.outcome, answer.score);
@@ -77,7 +79,7 @@ impl Counting<'_> {
                 }
             }
             if comparisons > 0 {
-                self.tracker.observe(self.policy.tally(), self.active, comparisons);
+                self.tracker.observe_several(self.policy.tally(), self.active, comparisons);
                 counted(self.tracker, self.policy.tally(), comparisons);
             }
         }
@@ -111,10 +113,11 @@ pub fn with_waiting(mut tracker: VerdictTracker, expected: &[Completed]) -> Verd
 }
 
 /// A policy that has found a verdict by itself compares hardly any more. If what counts gives none,
-/// one of the two must move: the policy goes on if its own counts give it none any more, and
-/// otherwise what counts is checked now, since the next regular check would come very late.
+/// one of the two must move. The policy goes on if its own counts, with the refuters of `tracker`,
+/// give it none any more. Otherwise what counts is checked now, since the next regular check would
+/// come very late.
 pub(super) fn reconcile(tracker: &mut VerdictTracker, policy: &mut dyn Policy, active: &[usize]) {
-    if tracker.verdict().is_none() && policy.reconsider_verdict() {
+    if tracker.verdict().is_none() && policy.reconsider_verdict(tracker) {
         tracker.check_now(policy.tally(), active);
     }
 }

@@ -145,7 +145,7 @@ impl Draw {
             let outcome = if first_wins { Outcome::First } else { Outcome::Second };
             let (batch, ticket) = (selection.batch, selection.ticket);
             self.policy.observe(&Observation { duel, outcome, batch, ticket });
-            self.tracker.observe(self.policy.tally(), roster.active(), 1);
+            self.tracker.observe(self.policy.tally(), roster.active(), duel);
             // answers that were left out have put the checks of the two out of step
             if rankers <= FEW {
                 reconcile(&mut self.tracker, &mut *self.policy, roster.active());

@@ -4,7 +4,8 @@
 //! - [`certificate`]: the stopping rule that certifies a Copeland winner at a price that does not
 //!   grow with the number of rankers. [`lead`] has its evidence, and [`verdict`] applies it to a
 //!   run; [`pair_checks`] does so while the results of a whole batch arrive. [`race`] keeps how the
-//!   evidence grew, and [`plan`] has the cheapest way to complete it.
+//!   evidence grew, and [`plan`] has the cheapest way to complete it, from the [`outlooks`] of the
+//!   pairs. With a margin, [`refuters`] lets the capital of the rule follow the leader.
 //! - [`scores`]: answers that count by how much of a page decided.
 //! - [`counting`]: how answers come to count for the verdict.
 //! - [`cohorts`]: which answers the verdict counts, and when: one answer of each user, and only
@@ -40,12 +41,15 @@ pub mod heavy_units;
 pub mod history;
 pub mod lead;
 pub mod off_policy;
+pub mod outlooks;
 pub mod pair_checks;
 pub mod plan;
 mod pooling;
 pub mod posterior;
 mod predictive;
+mod quiet;
 pub mod race;
+pub mod refuters;
 pub mod regret_bounds;
 mod remembered;
 pub mod scores;

@@ -8,7 +8,7 @@
 //! it changes no verdict.
 
 use crate::Duel;
-use crate::evidence::certificate::{Barrier, CopelandRule, Memo, PairEvidence};
+use crate::evidence::certificate::{Barrier, CopelandRule, Memo, PairEvidence, largest};
 
 /// What is known between two changes of pairs. Use it only while nothing else changes.
 #[derive(Debug, Default)]
@@ -167,10 +167,4 @@ impl Known {
         }
         self.condorcet.is_some()
     }
-}
-
-/// The places of the largest scores, ascending.
-fn largest(scores: &[usize]) -> Vec<usize> {
-    let most = scores.iter().copied().max().unwrap_or(0);
-    (0..scores.len()).filter(|&x| scores[x] == most).collect()
 }

@@ -12,16 +12,14 @@
 //! a price.
 
 mod enough;
-mod outlooks;
 mod proof;
 mod survey;
 
+use crate::evidence::outlooks::Outlooks;
 use crate::evidence::plan::proof::Step;
 use crate::evidence::plan::survey::Survey;
 use crate::evidence::verdict::VerdictTracker;
 use crate::{InFlight, Tally};
-
-pub use crate::evidence::plan::outlooks::Outlooks;
 
 /// Added to the regret of a claim, so that none has the weight infinity.
 const LEAST_REGRET: f64 = 0.03;
@@ -75,10 +73,36 @@ pub struct Awaited<'a> {
 pub struct Plan {
     leader: Option<usize>,
     claims: Vec<Claim>,
+    /// Where the claim of a winner and a loser is, ascending. Follows from the claims, as do the
+    /// sums.
+    places: Vec<((usize, usize), usize)>,
+    sums: Sums,
     /// Comparisons that were missing when it was made.
     missing_at_first: f64,
     /// Whether losses of other rankers are part of the proof.
     needs_losses: bool,
+    /// Copeland regret of the duels so far, as estimated when it was made.
+    spent: f64,
+}
+
+/// Sums over all claims at the present counts.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Sums {
+    missing: f64,
+    /// Of the missing comparisons.
+    regret: f64,
+    /// Claims that lack comparisons.
+    incomplete: usize,
+}
+
+impl Sums {
+    fn of(claims: &[Claim]) -> Self {
+        claims.iter().fold(Self::default(), |sums, claim| Self {
+            missing: sums.missing + claim.missing,
+            regret: sums.regret + claim.missing * claim.regret,
+            incomplete: sums.incomplete + usize::from(claim.missing > 0.0),
+        })
+    }
 }
 
 /// What is saved of a [`Plan`]: the rest follows from the counts.
@@ -88,6 +112,7 @@ pub struct SavedPlan {
     leader: Option<u16>,
     missing_at_first: f64,
     needs_losses: bool,
+    spent: f64,
     /// Winner, loser, target and regret of each claim.
     claims: Vec<(u16, u16, f64, f64)>,
 }
@@ -101,10 +126,11 @@ impl Plan {
         active: &[usize],
         leader: Option<usize>,
     ) -> Self {
-        Self::of(&Outlooks::new(tracker, tally, active), tracker, tally, active, leader)
+        let outlooks = Outlooks::new(&tracker.evidence(tally, active), tracker.target().margin);
+        Self::of(&outlooks, tracker, tally, active, leader)
     }
 
-    /// The same where the `outlooks` of `active` at the present counts are known already.
+    /// The same where the `outlooks` of `active` are up to date.
     pub fn of(
         outlooks: &Outlooks,
         tracker: &VerdictTracker,
@@ -118,11 +144,8 @@ impl Plan {
         let evidence = tracker.evidence(tally, active);
         let leader = leader.and_then(|leader| active.binary_search(&leader).ok());
         let survey = Survey::new(outlooks, &evidence, tracker.target());
-        let (alone, among) = tracker.claim_thresholds();
-        let proof_with = |more: f64| {
-            let thresholds = (alone + more, among + more);
-            survey.cheapest(thresholds, tally.steps(), leader)
-        };
+        let targets = tracker.claim_targets(evidence.with_evidence(outlooks.evidence()));
+        let proof_with = |more: f64| survey.cheapest((&targets, more), tally.steps(), leader);
         let is_complete =
             |claims: &[Step]| claims.iter().all(|&(x, y, target)| survey.has(x, y, target));
         let mut proof = proof_with(0.0);
@@ -136,7 +159,9 @@ impl Plan {
         if is_complete(&claims) {
             survey.ask_for_more(tracker, &evidence, leader, &mut claims);
         }
-        let mut plan = Self { leader: Some(active[leader]), needs_losses, ..Self::default() };
+        let spent = survey.regret_of(|x, y| tally.half_plays(active[x], active[y]) as f64 / 2.0);
+        let leader = Some(active[leader]);
+        let mut plan = Self { leader, needs_losses, spent, ..Self::default() };
         for (x, y, target) in claims {
             let missing = outlooks.missing(x, y, target);
             if missing > 0.0 {
@@ -146,17 +171,38 @@ impl Plan {
                 plan.missing_at_first += missing;
             }
         }
+        plan.arrange();
         plan
+    }
+
+    /// Note where the claims are, and sum over them.
+    fn arrange(&mut self) {
+        let claims = self.claims.iter().map(|claim| (claim.winner, claim.loser));
+        self.places = claims.zip(0..).collect();
+        self.places.sort_unstable();
+        self.sums = Sums::of(&self.claims);
+    }
+
+    /// The claim "`winner` beats `loser`" among the claims.
+    fn place(&self, winner: usize, loser: usize) -> Option<usize> {
+        let at = self.places.binary_search_by_key(&(winner, loser), |&(claim, _)| claim).ok()?;
+        Some(self.places[at].1)
     }
 
     /// The pair `{i, j}` has new counts, which `outlooks` contains.
     pub fn update(&mut self, outlooks: &Outlooks, active: &[usize], i: usize, j: usize) {
-        let is_pair = |claim: &&mut Claim| {
-            (claim.winner, claim.loser) == (i, j) || (claim.winner, claim.loser) == (j, i)
-        };
-        for claim in self.claims.iter_mut().filter(is_pair) {
-            claim.refresh(outlooks, active);
+        let claims = [self.place(i, j), self.place(j, i)];
+        for at in claims.into_iter().flatten() {
+            self.claims[at].refresh(outlooks, active);
         }
+        if claims != [None; 2] {
+            self.sums = Sums::of(&self.claims);
+        }
+    }
+
+    /// Whether it claims "`winner` beats `loser`".
+    pub fn claims_that(&self, winner: usize, loser: usize) -> bool {
+        self.place(winner, loser).is_some()
     }
 
     /// The ranker to be proven; `None` before the first plan.
@@ -171,12 +217,17 @@ impl Plan {
 
     /// Comparisons that are missing at the present counts.
     pub fn missing(&self) -> f64 {
-        self.claims.iter().map(|claim| claim.missing).sum()
+        self.sums.missing
     }
 
     /// Copeland regret of the comparisons that are missing at the present counts.
     pub fn regret(&self) -> f64 {
-        self.claims.iter().map(|claim| claim.missing * claim.regret).sum()
+        self.sums.regret
+    }
+
+    /// Copeland regret of the duels before it was made, as estimated then.
+    pub fn spent(&self) -> f64 {
+        self.spent
     }
 
     /// Whether the counts have turned against the plan: it now lacks more than when it was made.
@@ -191,17 +242,14 @@ impl Plan {
 
     /// Whether no claim lacks any comparison.
     pub fn is_complete(&self) -> bool {
-        self.claims.iter().all(|claim| claim.missing <= 0.0)
+        self.sums.incomplete == 0
     }
 
     /// The claim of the leader and `rival`, if it lacks comparisons beyond those in flight.
     pub fn against(&self, rival: usize, awaited: Awaited<'_>) -> Option<(usize, usize)> {
         let leader = self.leader?;
-        let is_pair = |claim: &&Claim| {
-            (claim.winner, claim.loser) == (leader, rival)
-                || (claim.winner, claim.loser) == (rival, leader)
-        };
-        let claim = self.claims.iter().find(is_pair)?;
+        let places = [self.place(leader, rival), self.place(rival, leader)];
+        let claim = &self.claims[places.into_iter().flatten().min()?];
         (claim.weight(awaited) > 0.0).then_some((claim.winner, claim.loser))
     }
 
@@ -233,6 +281,7 @@ impl Plan {
             leader: self.leader.map(|leader| leader as u16),
             missing_at_first: self.missing_at_first,
             needs_losses: self.needs_losses,
+            spent: self.spent,
             claims: self.claims.iter().map(claim).collect(),
         }
     }
@@ -243,6 +292,7 @@ impl Plan {
         let leader = saved.leader.map(usize::from);
         let is_sound = saved.leader.is_none_or(known)
             && saved.missing_at_first.is_finite()
+            && saved.spent.is_finite()
             && (saved.claims.is_empty() || outlooks.rankers() == active.len())
             && saved.claims.iter().all(|&(winner, loser, target, regret)| {
                 known(winner)
@@ -254,9 +304,10 @@ impl Plan {
         is_sound.then_some(())?;
         let mut plan = Self {
             leader,
-            claims: Vec::new(),
             missing_at_first: saved.missing_at_first,
             needs_losses: saved.needs_losses,
+            spent: saved.spent,
+            ..Self::default()
         };
         for &(winner, loser, target, regret) in &saved.claims {
             let (winner, loser) = (winner.into(), loser.into());
@@ -264,6 +315,7 @@ impl Plan {
             claim.refresh(outlooks, active);
             plan.claims.push(claim);
         }
+        plan.arrange();
         Some(plan)
     }
 }

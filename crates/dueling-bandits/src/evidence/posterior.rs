@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use rand::RngExt;
 
+use crate::beta_sampling::{theta_above_half, theta_of};
 use crate::evidence::history::Checkpoint;
 use crate::evidence::pooling::{Pooled, Pooling};
 use crate::evidence::win_curves::WinCurves;
-use crate::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_above_half, theta_of};
+use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use crate::preference::regret::Regret;
 use crate::win_probability::{WinProbabilitySource, beta_nearly_above_half};
 use crate::{PolicyRng, Roster, Tally};

@@ -7,9 +7,9 @@
 //! satisfied. The tracker is a deterministic function of the observed comparisons.
 //!
 //! A check that cannot find anything is left out: one comparison raises the capital of a truth by a
-//! limited factor, so a check also tells for how many comparisons more there can be no verdict
-//! ([`CopelandRule::all_lack`]). That number is not saved. It changes no verdict, and after a restart
-//! the first check finds it again.
+//! limited factor, so a check also tells for how many comparisons more, and of which pairs, there
+//! can be no verdict ([`CopelandRule::others_lack`]). These numbers are not saved. They change no
+//! verdict, and after a restart the first check finds them again.
 //!
 //! # Changes of the roster
 //!
@@ -18,9 +18,14 @@
 //! own: `0.9 δ` before the first change and `0.1 δ / (r (r + 1))` after change number `r`. All of
 //! them sum to `δ`. A latched verdict of the earlier roster is dropped: it was about other rankers.
 
-use crate::evidence::certificate::{Blocking, CLEARLY, CopelandRule, FewOutcomes, PairEvidence};
+use crate::evidence::certificate::{
+    Blocking, CLEARLY, ClaimTargets, CopelandRule, FewOutcomes, PairEvidence, largest,
+};
 use crate::evidence::lead::LeadEvidence;
+use crate::evidence::outlooks::Outlooks;
 use crate::evidence::pair_checks::{Open, PairChecks};
+use crate::evidence::quiet::{Pairs, Quiet};
+use crate::evidence::refuters::Refuters;
 use crate::evidence::remembered::Remembered;
 use crate::evidence::scores::{Score, ScoreCounts};
 use crate::{Duel, Outcome, Roster, Tally};
@@ -91,8 +96,7 @@ pub struct VerdictTracker {
     /// follows change no result.
     blocking: Vec<Option<Blocking>>,
     remembered: Remembered,
-    /// Up to this number of comparisons a check finds nothing.
-    quiet_until: u64,
+    quiet: Quiet,
 }
 
 /// What is saved.
@@ -107,6 +111,8 @@ pub struct State {
     /// Comparisons since the newest change that count.
     comparisons: u64,
     verdict: Option<Verdict>,
+    /// `None` without a margin, with two rankers, or for counts that no tracker followed.
+    refuters: Option<Refuters>,
     /// Scores of answers that count. Saved apart, since most experiments have none.
     #[cfg_attr(feature = "serde", serde(skip))]
     scores: ScoreCounts,
@@ -115,7 +121,8 @@ pub struct State {
 impl VerdictTracker {
     /// No comparisons yet among `rankers` active rankers.
     pub fn new(target: Target, rankers: usize) -> Self {
-        Self::restore(target, State::default(), rankers)
+        let refuters = refuters_of(target, rankers);
+        Self::restore(target, State { refuters, ..State::default() }, rankers)
     }
 
     /// The tracker that [`VerdictTracker::state`] was taken from, with `rankers` active rankers.
@@ -123,11 +130,11 @@ impl VerdictTracker {
         Self {
             target,
             mixture: LeadEvidence::over(target.margin),
-            rule: rule_of(target, state.changes, rankers),
+            rule: rule_of(target, &state, rankers),
             state,
             blocking: Vec::new(),
             remembered: Remembered::default(),
-            quiet_until: 0,
+            quiet: Quiet::default(),
         }
     }
 
@@ -136,6 +143,9 @@ impl VerdictTracker {
         let rankers = tally.rankers();
         let pairs = (0..rankers).flat_map(|i| (0..i).map(move |j| (i, j)));
         let half_plays: u64 = pairs.map(|(i, j)| tally.half_plays(i, j)).sum();
+        if half_plays == 0 {
+            return Self::new(target, active.len());
+        }
         let state = State { comparisons: half_plays / 2, ..State::default() };
         let mut tracker = Self::restore(target, state, active.len());
         tracker.check(tally, active, None);
@@ -150,7 +160,8 @@ impl VerdictTracker {
     /// Estimated bytes in memory that grow with the number of pairs.
     pub fn bytes(&self) -> usize {
         let uncounted = self.state.uncounted.as_ref().map_or(0, Tally::bytes);
-        uncounted + self.remembered.bytes() + self.state.scores.bytes()
+        let refuters = self.state.refuters.as_ref().map_or(0, Refuters::bytes);
+        uncounted + self.remembered.bytes() + self.state.scores.bytes() + refuters
     }
 
     /// What the verdict must achieve.
@@ -173,22 +184,38 @@ impl VerdictTracker {
         self.rule.threshold()
     }
 
-    /// `count` comparisons were added to `tally`, whose active rankers are `active`.
-    pub fn observe(&mut self, tally: &Tally, active: &[usize], count: u64) {
-        self.observe_with(tally, active, count, None);
+    /// A comparison of `duel` was added to `tally`, whose active rankers are `active`.
+    pub fn observe(&mut self, tally: &Tally, active: &[usize], duel: Duel) {
+        let is_due = self.count(active, Some(duel), 1);
+        self.follow(tally, active);
+        if is_due {
+            self.check(tally, active, None);
+        }
     }
 
-    /// The same where the evidence of all pairs is known already:
-    /// [`Outlooks::evidence`](super::plan::Outlooks::evidence).
+    /// `count` comparisons of any pairs were added to `tally`.
+    pub fn observe_several(&mut self, tally: &Tally, active: &[usize], count: u64) {
+        let is_due = self.count(active, None, count);
+        self.follow(tally, active);
+        if is_due {
+            self.check(tally, active, None);
+        }
+    }
+
+    /// As [`VerdictTracker::observe`], where the `outlooks` contain the comparison or hear of it
+    /// later: they are only brought up to date for a check.
     pub fn observe_with(
         &mut self,
         tally: &Tally,
         active: &[usize],
-        count: u64,
-        known: Option<&[f64]>,
+        duel: Duel,
+        outlooks: &mut Outlooks,
     ) {
-        if self.count(active, count) {
-            self.check(tally, active, known);
+        let is_due = self.count(active, Some(duel), 1);
+        self.follow(tally, active);
+        if is_due {
+            outlooks.catch_up(&self.evidence(tally, active));
+            self.check(tally, active, Some(outlooks));
         }
     }
 
@@ -201,7 +228,8 @@ impl VerdictTracker {
         (duel, count): (Duel, u64),
         checks: &mut PairChecks,
     ) {
-        let is_due = self.count(active, count);
+        let is_due = self.count(active, Some(duel), count);
+        self.follow(tally, active);
         if active.len() <= CHECKED_EACH {
             if is_due {
                 self.check(tally, active, None);
@@ -221,13 +249,30 @@ impl VerdictTracker {
         }
     }
 
-    /// Count comparisons. Returns whether a check is due that could find something.
-    fn count(&mut self, active: &[usize], count: u64) -> bool {
+    /// Count comparisons of one pair, or of any. Returns whether a check is due that could find
+    /// something.
+    fn count(&mut self, active: &[usize], duel: Option<Duel>, count: u64) -> bool {
         let every = self.checks_every(active.len());
         let checks_before = self.state.comparisons / every;
         self.state.comparisons += count;
-        let is_due = self.state.comparisons / every > checks_before;
-        is_due && self.state.comparisons > self.quiet_until
+        if self.verdict().is_some_and(|verdict| verdict.condorcet_steps.is_some()) {
+            return false;
+        }
+        let place = |ranker| active.binary_search(&ranker).ok();
+        let pair = duel.and_then(|duel| Some((place(duel.first)?, place(duel.second)?)));
+        let is_quiet = self.quiet.lasts(pair, count);
+        !is_quiet && self.state.comparisons / every > checks_before
+    }
+
+    /// Choose the refuters anew if that is due.
+    fn follow(&mut self, tally: &Tally, active: &[usize]) {
+        let is_due = |refuters: &Refuters| refuters.is_due(self.state.comparisons);
+        if self.state.verdict.is_some() || !self.state.refuters.as_ref().is_some_and(is_due) {
+            return;
+        }
+        let Some(mut refuters) = self.state.refuters.take() else { return };
+        refuters.choose(&self.evidence(tally, active), self.state.comparisons);
+        self.state.refuters = Some(refuters);
     }
 
     /// Comparisons from one check to the next. A check takes a time that grows with the square of
@@ -242,11 +287,12 @@ impl VerdictTracker {
         self.state = State {
             changes: self.state.changes + 1,
             uncounted: Some(tally.clone()),
+            refuters: refuters_of(self.target, rankers),
             ..State::default()
         };
-        self.rule = rule_of(self.target, self.state.changes, rankers);
+        self.rule = rule_of(self.target, &self.state, rankers);
         self.blocking.clear();
-        self.quiet_until = 0;
+        self.quiet.end();
     }
 
     /// The comparison that comes next counts by its score: `tally` has its outcome by then, and
@@ -258,7 +304,7 @@ impl VerdictTracker {
     /// A score that was added does not count, or not yet.
     pub fn unscore(&mut self, duel: Duel, score: Score) {
         self.state.scores.remove(duel, score);
-        self.quiet_until = 0;
+        self.quiet.end();
     }
 
     /// An answer of `tally` does not count, or not yet.
@@ -269,12 +315,13 @@ impl VerdictTracker {
         }
         uncounted.record(duel, outcome);
         // an outcome less can raise the evidence of the other ranker
-        self.quiet_until = 0;
+        self.quiet.end();
     }
 
-    /// `count` answers that were left out count from here on. [`VerdictTracker::observe`] is to
-    /// follow, once for all of them.
+    /// `count` answers that were left out count from here on. [`VerdictTracker::observe_several`]
+    /// is to follow, once for all of them.
     pub fn count_again(&mut self, duel: Duel, outcome: Outcome, count: u32) {
+        self.quiet.end();
         if let Some(uncounted) = &mut self.state.uncounted {
             uncounted.remove_run(duel, outcome, count);
         }
@@ -300,17 +347,20 @@ impl VerdictTracker {
         self.check(tally, active, None);
     }
 
-    /// Take the verdict back unless the counts of now certify it too. For a follower of another
-    /// tracker that counts fewer answers and has no verdict: a verdict of a run is final.
-    pub fn reconsider(&mut self, tally: &Tally, active: &[usize]) {
+    /// Take the verdict back unless the counts of now certify it too, with the refuters of `decides`.
+    /// That tracker counts fewer answers and has no verdict, and this one is to come to the same. A
+    /// verdict of a run is final.
+    pub fn reconsider(&mut self, decides: &Self, tally: &Tally, active: &[usize]) {
+        self.state.refuters.clone_from(&decides.state.refuters);
+        self.rule = rule_of(self.target, &self.state, active.len());
+        self.quiet.end();
         self.state.verdict = None;
         self.check(tally, active, None);
     }
 
-    /// The evidence that a claim "x beats y" needs: where the winner beats all others, and where
-    /// losses of other rankers are part of the proof.
-    pub fn claim_thresholds(&self) -> (f64, f64) {
-        self.rule.claim_thresholds()
+    /// The evidence that the claims of a proof need. `evidence` is that of this tracker.
+    pub(super) fn claim_targets<'a>(&'a self, evidence: PairEvidence<'a>) -> ClaimTargets<'a> {
+        self.rule.claim_targets(evidence)
     }
 
     /// The evidence of the pairs of `active`, by their place in it.
@@ -318,6 +368,7 @@ impl VerdictTracker {
         PairEvidence::new(&self.mixture, tally, active)
             .without(self.state.uncounted.as_ref())
             .with_scores(&self.state.scores)
+            .with_refuters(self.state.refuters.as_ref())
     }
 
     /// [`CopelandRule::ln_capital`](super::certificate::CopelandRule::ln_capital) of places.
@@ -356,29 +407,39 @@ impl VerdictTracker {
 
     /// The verdict on `tally` alone at another target, as if it was read now for the first time.
     pub fn judge(&self, target: Target, tally: &Tally, active: &[usize]) -> Self {
-        let state = State { verdict: None, ..self.state.clone() };
+        // refuters of another margin have other evidence
+        let is_same = target.margin == self.target.margin;
+        let refuters = self.state.refuters.clone().filter(|_| is_same);
+        let state = State { verdict: None, refuters, ..self.state.clone() };
         let mut judge = Self::restore(target, state, active.len());
         judge.check(tally, active, None);
         judge
     }
 
-    fn check(&mut self, tally: &Tally, active: &[usize], known: Option<&[f64]>) {
+    /// Look for a verdict. `outlooks` are up to date.
+    fn check(&mut self, tally: &Tally, active: &[usize], outlooks: Option<&Outlooks>) {
         if active.len() < 2 {
             return;
         }
         self.blocking.resize(active.len(), None);
+        let mut quiet = Quiet::default();
         let counts = PairEvidence::new(&self.mixture, tally, active)
             .without(self.state.uncounted.as_ref())
-            .with_scores(&self.state.scores);
-        let known = match known {
+            .with_scores(&self.state.scores)
+            .with_refuters(self.state.refuters.as_ref());
+        let known = match outlooks {
+            Some(outlooks) => Some(outlooks.evidence()),
             None if active.len() <= CHECKED_EACH => Some(self.remembered.all_of(&counts)),
-            known => known,
+            None => None,
         };
         let evidence = known.map_or(counts, |known| counts.with_evidence(known));
         let ln_growth = self.mixture.most_gain();
-        let quiet = match &mut self.state.verdict {
+        match &mut self.state.verdict {
             None => {
-                let leaders = leading(&evidence, self.target);
+                let leaders = match outlooks {
+                    Some(outlooks) => largest(outlooks.empirical_scores()),
+                    None => leading(&evidence, self.target),
+                };
                 let mut blocked = Vec::with_capacity(leaders.len());
                 let mut certified = Vec::new();
                 for x in leaders {
@@ -406,9 +467,14 @@ impl VerdictTracker {
                         comparisons: self.state.comparisons,
                         condorcet_steps: condorcet.then_some(tally.steps()),
                     });
-                    return;
+                } else if let Some(&(leader, _)) = blocked.first() {
+                    let lacks = self.rule.others_lack(&evidence, leader, &blocked);
+                    quiet.allow(Pairs::Of([leader; 2]), outcomes_for(lacks, ln_growth));
+                    for &(x, Blocking { rival, lacks, by_rival }) in &blocked {
+                        let of = [rival, if by_rival { rival } else { x }];
+                        quiet.allow(Pairs::Of(of), outcomes_for(lacks, ln_growth));
+                    }
                 }
-                outcomes_for(self.rule.all_lack(&evidence, &blocked), ln_growth)
             }
             Some(verdict) if verdict.condorcet_steps.is_none() => {
                 let winner = verdict.winner();
@@ -417,15 +483,17 @@ impl VerdictTracker {
                 if lacks.is_some_and(|lacks| lacks <= 0.0) {
                     verdict.condorcet_steps = Some(tally.steps());
                 }
-                lacks.map_or(0, |lacks| outcomes_for(lacks, ln_growth))
+                if let Some(lacks) = lacks {
+                    quiet.allow(Pairs::All, outcomes_for(lacks, ln_growth));
+                }
             }
-            Some(_) => 0,
-        };
-        self.quiet_until = self.state.comparisons + quiet;
+            Some(_) => {}
+        }
+        self.quiet = quiet;
     }
 }
 
-/// So many outcomes cannot bring the nats that a capital lacks: see [`CopelandRule::all_lack`].
+/// So many outcomes cannot bring the nats that a capital lacks: see [`CopelandRule::others_lack`].
 fn outcomes_for(lacks: f64, ln_growth: f64) -> u64 {
     // fewer, so that rounding does not matter
     ((lacks - CLEARLY) / ln_growth).max(0.0) as u64
@@ -455,7 +523,9 @@ impl State {
         let known = self.verdict.as_ref().is_none_or(|verdict| {
             !verdict.winners.is_empty() && verdict.winners.iter().all(active)
         });
+        let refuters = self.refuters.as_ref();
         (self.changes == 0 || self.uncounted.is_some())
+            && refuters.is_none_or(|refuters| refuters.is_sound(roster.active().len()))
             && self.comparisons <= tally.steps()
             && part_of_it
             && known
@@ -470,18 +540,25 @@ impl State {
 
 /// The rankers with the largest empirical Copeland score, by place and ascending. With a margin,
 /// pairs within it count for both. Only these can get a verdict.
-pub(super) fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
-    let scores = evidence.empirical_scores(0.5 - target.margin);
-    let most = scores.iter().copied().max().unwrap_or(0);
-    (0..scores.len()).filter(|&x| scores[x] == most).collect()
+fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
+    largest(&evidence.empirical_scores(0.5 - target.margin))
 }
 
-/// The rule after so many changes of the roster.
-fn rule_of(target: Target, changes: u32, rankers: usize) -> CopelandRule {
-    let change = f64::from(changes);
-    let share = match changes {
+/// The refuters at the start of a stretch with so many rankers.
+fn refuters_of(target: Target, rankers: usize) -> Option<Refuters> {
+    CopelandRule::follows(rankers, target.margin).then(|| Refuters::new(rankers))
+}
+
+/// The rule of the present stretch: after so many changes of the roster.
+fn rule_of(target: Target, state: &State, rankers: usize) -> CopelandRule {
+    let change = f64::from(state.changes);
+    let share = match state.changes {
         0 => FIRST_SHARE,
         _ => (1.0 - FIRST_SHARE) / (change * (change + 1.0)),
     };
-    CopelandRule::new(rankers.max(2), (1.0 - target.confidence) * share, target.margin)
+    let (rankers, error) = (rankers.max(2), (1.0 - target.confidence) * share);
+    match state.refuters {
+        Some(_) => CopelandRule::following(rankers, error, target.margin),
+        None => CopelandRule::new(rankers, error, target.margin),
+    }
 }

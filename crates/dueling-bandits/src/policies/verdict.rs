@@ -40,7 +40,7 @@ pub struct DoubleThompsonVerdict {
 
 impl Default for DoubleThompsonVerdict {
     fn default() -> Self {
-        Self { alpha: DEFAULT_ALPHA, confidence: 0.95, margin: 0.0, urgency: 0.9 }
+        Self { alpha: DEFAULT_ALPHA, confidence: 0.95, margin: 0.0, urgency: 0.75 }
     }
 }
 
@@ -78,7 +78,7 @@ impl PolicyParameters for DoubleThompsonVerdict {
                 values: Values::Number,
                 meaning: "From the least regret (0) to the soonest verdict (1): the share of the \
                           explorer's duels that are spent on the proof instead.",
-                default: Some("0.9"),
+                default: Some("0.75"),
             },
         ],
         fixed_rankers: None,

@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 
 use dueling_bandits::evidence::certificate::{CopelandRule, PairEvidence};
 use dueling_bandits::evidence::lead::LeadEvidence;
+use dueling_bandits::evidence::refuters::Refuters;
 use dueling_bandits::{Duel, Outcome, PolicyRng, Tally};
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 /// One truth: `sides[x][y]`, `Less` where `x` is beaten by more than the margin.
@@ -78,22 +80,30 @@ fn shares(
     }
 }
 
-/// `Φ` of a truth with `best` as `j*`, from `e[x][y] = E(x≻y)`, and the wrong rankers.
-pub fn capital(truth: &Truth, best: usize, e: &[Vec<f64>], margin: bool) -> (f64, Vec<usize>) {
+/// `Φ` of a truth with `best` as `j*`, from `e[x][y] = E(x≻y)`, and the wrong rankers. `followed`
+/// has `X(j)` of every ranker, where refuters are followed.
+pub fn capital(
+    truth: &Truth,
+    best: usize,
+    e: &[Vec<f64>],
+    margin: bool,
+    followed: Option<&[f64]>,
+) -> (f64, Vec<usize>) {
     let rankers = truth.len();
     let n = (rankers - 1) as f64;
     let stake = (1.0 / n).min(0.5);
     let staked = |x: usize, y: usize| 1.0 - stake + stake * e[x][y];
     let most = surely_beaten(truth, best);
     let one_beats_all = most == rankers - 1;
-    let b = match one_beats_all {
-        true => [0.7, 0.26, 0.02, 0.01, 0.01],
-        false => [0.3, 0.2, 0.36, 0.07, 0.07],
+    let (b, b6_x) = match (one_beats_all, followed) {
+        (true, None) => ([0.7, 0.26, 0.02, 0.01, 0.01], 0.0),
+        (true, Some(x)) => ([0.1, 0.045, 0.003, 0.001, 0.001], 0.85 * x[best]),
+        (false, _) => ([0.3, 0.2, 0.36, 0.07, 0.07], 0.0),
     };
     let s: Vec<usize> = not_beaten_by(truth, best, margin);
     let rivals: f64 = s.iter().map(|&x| staked(x, best)).product();
     let count = if one_beats_all { n } else { s.len() as f64 };
-    let mut phi = b[1] / count * s.iter().map(|&x| e[x][best]).sum::<f64>() + b[3] * rivals;
+    let mut phi = b6_x + b[1] / count * s.iter().map(|&x| e[x][best]).sum::<f64>() + b[3] * rivals;
     let mut wrong = Vec::new();
     for a in others(rankers, best) {
         let losses = not_beaten(truth, a, margin);
@@ -146,18 +156,44 @@ fn counts(rankers: usize, rng: &mut PolicyRng) -> Tally {
     tally
 }
 
+/// The same counts in a random order, with the refuters that they lead to.
+fn followed(tally: &Tally, mixture: &LeadEvidence, rng: &mut PolicyRng) -> Refuters {
+    let rankers = tally.rankers();
+    let pairs = (0..rankers).flat_map(|x| others(rankers, x).map(move |y| (x, y)));
+    let mut wins: Vec<(usize, usize)> =
+        pairs.flat_map(|(x, y)| std::iter::repeat_n((x, y), tally.wins(x, y) as usize)).collect();
+    wins.shuffle(rng);
+    let all: Vec<usize> = (0..rankers).collect();
+    let (mut so_far, mut refuters) = (Tally::new(rankers), Refuters::new(rankers));
+    for (count, (x, y)) in (1..).zip(wins) {
+        so_far.record(Duel::new(x, y), Outcome::First);
+        if refuters.is_due(count) {
+            refuters.choose(&PairEvidence::new(mixture, &so_far, &all), count);
+        }
+    }
+    refuters
+}
+
 #[test]
 fn the_bound_is_never_above_the_capital_of_any_truth() {
     let mut rng = PolicyRng::seed_from_u64(1);
     for (rankers, trials) in [(2, 40), (3, 300), (4, 120), (5, 4)] {
         let truths = truths(rankers);
-        for margin in [0.0, 0.02] {
-            let rule = CopelandRule::new(rankers, 0.05, margin);
+        for (margin, follows) in [(0.0, false), (0.02, false), (0.02, rankers > 2)] {
+            let rule = match follows {
+                true => CopelandRule::following(rankers, 0.05, margin),
+                false => CopelandRule::new(rankers, 0.05, margin),
+            };
             let mixture = LeadEvidence::over(margin);
             let all: Vec<usize> = (0..rankers).collect();
             for _ in 0..trials {
                 let tally = counts(rankers, &mut rng);
-                let evidence = PairEvidence::new(&mixture, &tally, &all);
+                let refuters = follows.then(|| followed(&tally, &mixture, &mut rng));
+                let evidence =
+                    PairEvidence::new(&mixture, &tally, &all).with_refuters(refuters.as_ref());
+                let capital_of =
+                    |x: &Refuters| all.iter().map(|&j| x.capital(&evidence, j)).collect();
+                let x: Option<Vec<f64>> = refuters.as_ref().map(capital_of);
                 // what the rule cuts off at e^40 is far beyond its threshold
                 let e: Vec<Vec<f64>> = (0..rankers)
                     .map(|x| (0..rankers).map(|y| evidence.ln(x, y).min(40.0).exp()).collect())
@@ -165,7 +201,7 @@ fn the_bound_is_never_above_the_capital_of_any_truth() {
                 let mut least = vec![vec![f64::INFINITY; rankers]; rankers];
                 for truth in &truths {
                     for best in winners(truth) {
-                        let (phi, wrong) = capital(truth, best, &e, margin > 0.0);
+                        let (phi, wrong) = capital(truth, best, &e, margin > 0.0, x.as_deref());
                         for a in wrong {
                             least[a][best] = least[a][best].min(phi);
                         }
@@ -244,7 +280,7 @@ fn a_condorcet_winner_is_certified_only_where_every_other_truth_is_refuted() {
                     }
                     for truth in &truths {
                         for best in winners(truth) {
-                            let (phi, wrong) = capital(truth, best, &e, with_margin);
+                            let (phi, wrong) = capital(truth, best, &e, with_margin, None);
                             assert!(!wrong.contains(&a) || phi >= 5.0 - 1e-9);
                         }
                     }
@@ -259,13 +295,14 @@ fn a_condorcet_winner_is_certified_only_where_every_other_truth_is_refuted() {
 fn every_truth_starts_with_a_capital_of_at_most_one() {
     for rankers in 3..=5 {
         let even = vec![vec![1.0; rankers]; rankers];
-        for margin in [false, true] {
+        let staked = vec![1.0; rankers];
+        for (margin, followed) in [(false, None), (true, None), (true, Some(&staked[..]))] {
             let largest = truths(rankers)
                 .iter()
                 .flat_map(|truth| {
                     winners(truth).into_iter().map(|best| (truth, best)).collect::<Vec<_>>()
                 })
-                .map(|(truth, best)| capital(truth, best, &even, margin).0)
+                .map(|(truth, best)| capital(truth, best, &even, margin, followed).0)
                 .fold(0.0, f64::max);
             assert!(largest <= 1.0 + 1e-12, "{rankers} rankers, margin {margin}: {largest}");
         }
@@ -361,7 +398,9 @@ fn what_all_rankers_lack_says_how_long_none_is_certified() {
         else {
             continue;
         };
-        let lacks = rule.all_lack(&PairEvidence::new(&mixture, &tally, &all), &leading);
+        let evidence = PairEvidence::new(&mixture, &tally, &all);
+        let others_lack = rule.others_lack(&evidence, first, &leading);
+        let lacks = leading.iter().map(|(_, blocking)| blocking.lacks).fold(others_lack, f64::min);
         let outcomes = (lacks / mixture.most_gain() - 1e-3).max(0.0) as u32;
         skipped += outcomes;
         let still_blocked = |tally: &Tally| {

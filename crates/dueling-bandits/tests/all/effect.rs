@@ -37,7 +37,7 @@ fn at_the_verdict(matrix: &PreferenceMatrix, policy: &str, runs: u64) -> Means {
             let first_wins = rng.random_bool(matrix.win_probability(first, second));
             let outcome = if first_wins { Outcome::First } else { Outcome::Second };
             policy.observe(&selection.observed(outcome));
-            tracker.observe(policy.tally(), &active, 1);
+            tracker.observe(policy.tally(), &active, selection.duel);
             tracker.verdict().map(|verdict| verdict.winner())
         });
         let Some(winner) = winner else { continue };

@@ -8,6 +8,7 @@
 //! - [`effect`]: the size of a certified difference, against the true one
 //! - [`pair_checks`]: checks that look at one changed pair, against checks of all pairs
 //! - [`evidence`]: posteriors, confidence sequences, forecasts
+//! - [`refuters`]: the capital that follows the leader
 //! - [`regret_bounds`]: the bounds of regret, against every way the open pairs can turn out
 //! - [`scores`]: answers that count by how much of a page decided
 //! - [`reference`]: the policies as their papers print them, to compare with
@@ -23,6 +24,7 @@ mod pins;
 mod policies;
 mod preference;
 mod reference;
+mod refuters;
 mod regret_bounds;
 mod scores;
 mod verdict;

@@ -40,7 +40,7 @@ fn batches(preference: Preference, target: Target, most: u32, seed: u64) -> Opti
                     let wins = rng.random_bool(preference(low, high)) == (duel.first == low);
                     tally.record(duel, if wins { Outcome::First } else { Outcome::Second });
                 }
-                all.observe(&tally, active, count.into());
+                all.observe_several(&tally, active, count.into());
                 single.observe_pair(&tally, active, (duel, count.into()), &mut checks);
                 assert_eq!(all.state(), single.state(), "batch {batch}, {duel:?}, seed {seed}");
             }

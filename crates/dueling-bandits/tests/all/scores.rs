@@ -52,7 +52,7 @@ impl Pair {
         let duel = Duel::new(0, 1);
         self.tally.record(duel, score.outcome());
         self.tracker.score(duel, score, 1);
-        self.tracker.observe(&self.tally, &[0, 1], 1);
+        self.tracker.observe(&self.tally, &[0, 1], duel);
     }
 }
 
@@ -69,7 +69,7 @@ fn the_evidence_of_a_pair_is_that_of_its_wins_and_scores() {
             // some answers of a pair may come without a score
             let outcome = if is_first { Outcome::First } else { Outcome::Second };
             pair.tally.record(Duel::new(0, 1), outcome);
-            pair.tracker.observe(&pair.tally, &[0, 1], 1);
+            pair.tracker.observe(&pair.tally, &[0, 1], Duel::new(0, 1));
             *(if is_first { &mut wins } else { &mut losses }) += 1.0;
         } else {
             let weight = rng.random_range(0.0..1.0);
@@ -95,7 +95,7 @@ fn verdicts(seed: u64, win_probability: f64, limit: u64) -> [Option<(u64, bool)>
         let is_first = rng.random_bool(win_probability);
         let weight = rng.random_range(0.02_f64..0.8).powi(2);
         pair.count(score(is_first, weight, &mut rng));
-        by_outcome.observe(&pair.tally, &[0, 1], 1);
+        by_outcome.observe(&pair.tally, &[0, 1], Duel::new(0, 1));
         for (end, tracker) in ends.iter_mut().zip([&pair.tracker, &by_outcome]) {
             if end.is_none() {
                 *end = tracker.verdict().map(|verdict| (comparison, verdict.winner() == 0));
@@ -130,7 +130,7 @@ fn scores_need_fewer_comparisons_than_their_outcomes() {
     assert!(by_score * 10 < by_outcome * 8, "{by_score} against {by_outcome}");
 }
 
-type Saved = (Tally, Vec<u16>, verdict::State, SavedPlan, u64, bool);
+type Saved = (Tally, Vec<u16>, verdict::State, SavedPlan, u64, bool, f64);
 
 /// A run of a policy that plans for the verdict, with the parts that the service has.
 struct Run {
@@ -193,7 +193,7 @@ fn saved(policy: &dyn Policy) -> (verdict::State, ScoreCounts) {
 #[test]
 fn a_policy_counts_the_scores_that_its_caller_counts() {
     let active = [0, 1, 2];
-    let mut verdicts = 0;
+    let (mut verdicts, mut agreeing) = (0, 0);
     for seed in 0..20 {
         let mut run = Run::new(seed, 3);
         for _ in 0..4000 {
@@ -205,14 +205,18 @@ fn a_policy_counts_the_scores_that_its_caller_counts() {
         }
         let (state, scores) = saved(&*run.policy);
         assert_eq!(&scores, run.tracker.state().scores(), "seed {seed}");
-        // the policy counts the steps of repeated answers, too
+        // The policy counts the steps of repeated answers, too. So its refuters change at other
+        // steps, and its verdict may come later.
         let own = VerdictTracker::restore(TARGET, state.with_scores(scores), 3);
         let named = |tracker: &VerdictTracker| {
             tracker.verdict().map(|verdict| (verdict.winners.clone(), verdict.steps))
         };
-        assert_eq!(named(&own), named(&run.tracker), "seed {seed}");
+        if let Some(verdict) = named(&own) {
+            assert_eq!(Some(verdict), named(&run.tracker), "seed {seed}");
+            agreeing += 1;
+        }
     }
-    assert!(verdicts > 15, "{verdicts}");
+    assert!(verdicts > 15 && agreeing > 5, "{verdicts}, {agreeing}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The verdict of a run, and the policy that works towards one.
 
-use dueling_bandits::evidence::plan::{Awaited, Outlooks, Plan};
+use dueling_bandits::evidence::outlooks::Outlooks;
+use dueling_bandits::evidence::plan::{Awaited, Plan};
 use dueling_bandits::evidence::{Race, Score, Target, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
@@ -36,7 +37,7 @@ impl Run {
         let won = self.rng.random_bool(probability);
         let outcome = if won { Outcome::First } else { Outcome::Second };
         self.tally.record(Duel::new(first, second), outcome);
-        self.tracker.observe(&self.tally, self.roster.active(), 1);
+        self.tracker.observe(&self.tally, self.roster.active(), Duel::new(first, second));
         self.race.observe(&self.tracker, &self.tally, self.roster.active(), 1, 0);
     }
 
@@ -139,7 +140,7 @@ fn checks_that_are_left_out_would_have_found_nothing() {
             tally.record(duel, outcome);
             let of_state = |tracker: &mut VerdictTracker, counted: u64| {
                 *tracker = VerdictTracker::restore(target, tracker.state().clone(), active.len());
-                tracker.observe(&tally, &active, counted);
+                tracker.observe_several(&tally, &active, counted);
             };
             if at < waiting {
                 tracker.leave_out(&tally, duel, outcome);
@@ -150,7 +151,7 @@ fn checks_that_are_left_out_would_have_found_nothing() {
                     tracker.score(duel, score, 1);
                     checked_each.score(duel, score, 1);
                 }
-                tracker.observe(&tally, &active, 1);
+                tracker.observe(&tally, &active, duel);
                 of_state(&mut checked_each, 1);
             }
             if at == 100 && !waited.is_empty() {
@@ -163,7 +164,7 @@ fn checks_that_are_left_out_would_have_found_nothing() {
                     }
                 }
                 later += 1;
-                tracker.observe(&tally, &active, waited.len() as u64);
+                tracker.observe_several(&tally, &active, waited.len() as u64);
                 of_state(&mut checked_each, waited.len() as u64);
             }
             if at == 150 && rankers > 4 && seed.is_multiple_of(5) {
@@ -425,18 +426,20 @@ fn a_hopeless_claim_does_not_take_all_duels() {
 fn outlooks_that_were_updated_equal_outlooks_of_the_counts() {
     let mut run = Run::new(4, TARGET, 7);
     let active = [0, 1, 2, 3];
-    let mut outlooks = Outlooks::new(&run.tracker, &run.tally, &active);
+    let of_counts =
+        |run: &Run| Outlooks::new(&run.tracker.evidence(&run.tally, &active), TARGET.margin);
+    let mut outlooks = of_counts(&run);
     for step in 0..200 {
         let first = run.rng.random_range(0..4);
         let duel = Duel::new(first, (first + run.rng.random_range(1..4)) % 4);
         let outcome = if run.rng.random_bool(0.6) { Outcome::First } else { Outcome::Half };
         run.tally.record(duel, outcome);
-        outlooks.update(&run.tracker, &run.tally, &active, duel.first, duel.second);
+        outlooks.update(&run.tracker.evidence(&run.tally, &active), duel.first, duel.second);
         // the first answers of most pairs do not count
         if step < 12 || run.rng.random_bool(0.3) {
             run.tracker.leave_out(&run.tally, duel, outcome);
-            outlooks.update(&run.tracker, &run.tally, &active, duel.first, duel.second);
+            outlooks.update(&run.tracker.evidence(&run.tally, &active), duel.first, duel.second);
         }
-        assert_eq!(outlooks, Outlooks::new(&run.tracker, &run.tally, &active), "step {step}");
+        assert_eq!(outlooks, of_counts(&run), "step {step}");
     }
 }

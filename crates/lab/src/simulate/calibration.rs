@@ -131,7 +131,7 @@ impl Trial {
                     let (batch, ticket) = (selection.batch, selection.ticket);
                     policy.observe(&Observation { duel, outcome, batch, ticket });
                 }
-                tracker.observe(policy.tally(), roster.active(), 1);
+                tracker.observe(policy.tally(), roster.active(), duel);
                 if experiment.verdict.is_none()
                     && let Some(verdict) = tracker.verdict()
                 {

@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use crate::Tally;
 use crate::evidence::lead::LeadEvidence;
+use crate::evidence::refuters::{Evidence, Refuters};
 use crate::evidence::scores::{Levels, ScoreCounts};
 
 /// The evidence of the pairs of a tally, computed when it is asked for.
@@ -20,6 +21,7 @@ pub struct PairEvidence<'a> {
     known: Option<&'a [f64]>,
     memo: Option<&'a Memo>,
     few: Option<&'a FewOutcomes>,
+    refuters: Option<&'a Refuters>,
 }
 
 /// `ln E` of the pairs that were asked for before.
@@ -88,8 +90,8 @@ impl<'a> PairEvidence<'a> {
     /// The pairs among `rankers`. In the rule and here, ranker `x` is `rankers[x]` of the tally.
     pub fn new(mixture: &'a LeadEvidence, tally: &'a Tally, rankers: &'a [usize]) -> Self {
         let (uncounted, scores) = (None, None);
-        let (known, memo, few) = (None, None, None);
-        Self { mixture, tally, uncounted, scores, rankers, known, memo, few }
+        let (known, memo, few, refuters) = (None, None, None, None);
+        Self { mixture, tally, uncounted, scores, rankers, known, memo, few, refuters }
     }
 
     /// Without the wins in `uncounted`, which are a part of the tally.
@@ -100,6 +102,22 @@ impl<'a> PairEvidence<'a> {
     /// With scores in place of the wins that were drawn from them.
     pub fn with_scores(self, scores: &'a ScoreCounts) -> Self {
         Self { scores: (!scores.is_empty()).then_some(scores), ..self }
+    }
+
+    /// With a capital that follows refuters, for a rule that
+    /// [follows](super::CopelandRule::following) them.
+    pub fn with_refuters(self, refuters: Option<&'a Refuters>) -> Self {
+        Self { refuters, ..self }
+    }
+
+    /// `X(j)` of [`Refuters`]; 0 without refuters.
+    pub(super) fn followed(&self, j: usize) -> f64 {
+        self.refuters.map_or(0.0, |refuters| refuters.capital(self, j))
+    }
+
+    /// What `E(x≻j)` counts in `X(j)`: [`Refuters::stake`]; 0 without refuters.
+    pub(super) fn stake(&self, x: usize, j: usize) -> f64 {
+        self.refuters.map_or(0.0, |refuters| refuters.stake(self, x, j))
     }
 
     /// With evidence of few outcomes that is computed already. It is the same.
@@ -194,9 +212,29 @@ impl<'a> PairEvidence<'a> {
 
     /// Whether `x` won a larger share against `y` than `null`, and whether `y` did against `x`.
     pub(in crate::evidence) fn are_ahead(&self, x: usize, y: usize, null: f64) -> (bool, bool) {
-        let (won, lost) = (self.wins(x, y), self.wins(y, x));
-        (won * (1.0 - null) > lost * null, lost * (1.0 - null) > won * null)
+        (self.is_ahead(x, y, null), self.is_ahead(y, x, null))
     }
+
+    /// Whether `x` won a larger share against `y` than `null`.
+    pub(in crate::evidence) fn is_ahead(&self, x: usize, y: usize, null: f64) -> bool {
+        self.wins(x, y) * (1.0 - null) > self.wins(y, x) * null
+    }
+}
+
+impl Evidence for PairEvidence<'_> {
+    fn wins(&self, x: usize, y: usize) -> f64 {
+        self.wins(x, y)
+    }
+
+    fn ln(&self, x: usize, y: usize) -> f64 {
+        self.ln(x, y)
+    }
+}
+
+/// The places of the largest scores, ascending.
+pub(in crate::evidence) fn largest(scores: &[usize]) -> Vec<usize> {
+    let most = scores.iter().copied().max().unwrap_or(0);
+    (0..scores.len()).filter(|&x| scores[x] == most).collect()
 }
 
 #[cfg(test)]

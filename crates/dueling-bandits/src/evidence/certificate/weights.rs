@@ -24,19 +24,25 @@
 //! With a margin a pair within it counts for neither ranker, and the counting fails: `o = 1/n`, and
 //! `g = 0.8 / n` for a near one and `0.2 / n` for a far one.
 //!
-//! All weights together are at most `b1 + … + b5 = 1`, and `h ≥ |N(a) \ j*|`, so `Φ` starts at 1 or
+//! All weights together are at most `b1 + … + b5 + b6 = 1`, and `h ≥ |N(a) \ j*|`, so `Φ` starts at 1 or
 //! below. `S` is not empty: a ranker that loses to all others is no winner.
 
 /// Weights of the five terms where one ranker beats all others.
-pub(super) const TYPE_I: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
+const TYPE_I: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
+/// The same beside a capital that follows refuters, and the weight of that one.
+const TYPE_I_FOLLOWING: [f64; 5] = [0.1, 0.045, 0.003, 0.001, 0.001];
+const FOLLOWED: f64 = 0.85;
 /// Weights of the five terms where none does.
 pub(super) const TYPE_II: [f64; 5] = [0.3, 0.2, 0.36, 0.07, 0.07];
 /// Share of a near ranker, and of a far one, in type II.
-const NEAR: f64 = 0.8;
+pub(super) const NEAR: f64 = 0.8;
 const FAR: f64 = 0.2;
 /// The weights for one number of rankers, with or without a margin.
 #[derive(Debug, Clone)]
 pub(super) struct Weights {
+    /// Of the five terms in type I, and of the capital that follows refuters.
+    pub(super) one: [f64; 5],
+    pub(super) followed: f64,
     /// `o` by `|N(a)|` in type I.
     alone: Vec<f64>,
     /// `o` and `g` by `|N(a)|` in type II, of near and of far rankers.
@@ -54,7 +60,7 @@ pub(super) struct Shares {
 }
 
 impl Weights {
-    pub(super) fn new(rankers: usize, margin: bool) -> Self {
+    pub(super) fn new(rankers: usize, margin: bool, follows: bool) -> Self {
         let others = (rankers - 1) as f64;
         let type_one =
             |losses| if margin { 1.0 / others } else { type_one_weight(rankers, losses) };
@@ -69,7 +75,13 @@ impl Weights {
             };
             (0..=rankers).map(shares).collect()
         };
+        let (one, followed) = match follows {
+            true => (TYPE_I_FOLLOWING, FOLLOWED),
+            false => (TYPE_I, 0.0),
+        };
         Self {
+            one,
+            followed,
             alone: (0..=rankers).map(type_one).collect(),
             near: type_two(true),
             far: type_two(false),

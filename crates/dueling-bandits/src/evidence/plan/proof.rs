@@ -2,11 +2,12 @@
 
 use std::cmp::Ordering;
 
+use crate::evidence::certificate::ClaimTargets;
 use crate::evidence::plan::survey::Survey;
 
 /// Proofs with losses of other rankers cost this many times more at first: they need more to be
 /// known. The extra price halves in [`PATIENCE_STEPS`].
-const CAUTION: f64 = 4.0;
+const CAUTION: f64 = 10.0;
 const PATIENCE_STEPS: f64 = 10_000.0;
 /// Price of the proof for the present leader of a plan, relative to others: plans that change
 /// their leader for every small difference finish none.
@@ -16,37 +17,41 @@ const LOYALTY: f64 = 0.7;
 pub(super) type Step = (usize, usize, f64);
 
 impl Survey<'_> {
-    /// Leader and claims `(x, y, target)` of the cheapest proof, with the evidence that claims need
-    /// where the leader beats all others (`alone`), and elsewhere (`among`).
+    /// Leader and claims `(x, y, target)` of the cheapest proof, where each claim needs so much
+    /// `more` evidence than its target.
     pub(super) fn cheapest(
         &self,
-        (alone, among): (f64, f64),
+        (targets, more): (&ClaimTargets, f64),
         steps: u64,
         before: Option<usize>,
     ) -> Option<(usize, Vec<Step>)> {
         let k = self.rankers();
         // what every candidate's losses are chosen from, so computed once
-        let among_prices = self.prices(among);
+        let loss_prices = self.prices(|x, y| targets.loss(x, y) + more);
         let mut found = Vec::with_capacity(k);
         let fewest_wins = self.best.saturating_sub(1);
         let most_losses = k - 1 - fewest_wins;
         let caution = 1.0 + CAUTION / (1.0 + steps as f64 / PATIENCE_STEPS);
+        let win = |a: usize, j: usize, needed: usize| match needed {
+            0 => targets.alone(a, j),
+            _ => targets.win(),
+        };
         let mut best: Option<(f64, Proof)> = None;
         for &a in &self.candidates {
             let others = others_than(a, k);
             let mut losses = LossSums::new(others.len(), most_losses);
             for &j in &others {
-                cheapest_losses(&among_prices[j * k..(j + 1) * k], (a, j), most_losses, &mut found);
+                cheapest_losses(&loss_prices[j * k..(j + 1) * k], (a, j), most_losses, &mut found);
                 losses.push(&found);
             }
             for wins in fewest_wins..k {
                 let needed = k - 1 - wins;
-                let target = if needed == 0 { alone } else { among };
                 let mut total = 0.0;
                 let mut keys: Vec<(f64, usize)> = Vec::with_capacity(others.len());
                 for (at, &j) in others.iter().enumerate() {
                     total += losses.sum(at, needed);
-                    keys.push((self.price(a, j, target) - losses.saved_by_a_win(at, needed), at));
+                    let saved = losses.saved_by_a_win(at, needed);
+                    keys.push((self.price(a, j, win(a, j, needed) + more) - saved, at));
                 }
                 keep_cheapest(&mut keys, wins);
                 total += keys.iter().map(|(key, _)| key).sum::<f64>();
@@ -64,23 +69,24 @@ impl Survey<'_> {
         }
         let (_, Proof { a, wins, won }) = best?;
         let needed = k - 1 - wins;
-        let target = if needed == 0 { alone } else { among };
         let others = others_than(a, k);
-        let mut claims: Vec<_> = won.iter().map(|&at| (a, others[at], target)).collect();
+        let claim = |&at: &usize| (a, others[at], win(a, others[at], needed) + more);
+        let mut claims: Vec<_> = won.iter().map(claim).collect();
         for (at, &j) in others.iter().enumerate() {
             let count = needed.saturating_sub(usize::from(won.contains(&at)));
-            cheapest_losses(&among_prices[j * k..(j + 1) * k], (a, j), count, &mut found);
-            claims.extend(found.iter().map(|&(_, x)| (x, j, among)));
+            cheapest_losses(&loss_prices[j * k..(j + 1) * k], (a, j), count, &mut found);
+            claims.extend(found.iter().map(|&(_, x)| (x, j, targets.loss(x, j) + more)));
         }
         Some((a, claims))
     }
 
-    /// The price of "x beats y" at `y * K + x`.
-    fn prices(&self, target: f64) -> Vec<f64> {
+    /// The price of "x beats y" at `y * K + x`, where it needs the evidence `target`.
+    fn prices(&self, target: impl Fn(usize, usize) -> f64) -> Vec<f64> {
         let k = self.rankers();
         let mut prices = Vec::with_capacity(k * k);
         for y in 0..k {
-            prices.extend((0..k).map(|x| if x == y { 0.0 } else { self.price(x, y, target) }));
+            let price = |x: usize| if x == y { 0.0 } else { self.price(x, y, target(x, y)) };
+            prices.extend((0..k).map(price));
         }
         prices
     }

@@ -1,8 +1,8 @@
 //! What a proof costs: the price of each claim, and who can be proven.
 
-use crate::evidence::certificate::PairEvidence;
-use crate::evidence::plan::outlooks::Outlooks;
-use crate::evidence::verdict::{Target, leading};
+use crate::evidence::certificate::{PairEvidence, largest};
+use crate::evidence::outlooks::Outlooks;
+use crate::evidence::verdict::Target;
 
 /// How much more a comparison counts for each unit of regret that it costs.
 const REGRET_WEIGHT: f64 = 10.0;
@@ -41,7 +41,7 @@ impl<'a> Survey<'a> {
         let near_highest = |&a: &usize| scores[a] >= highest - CANDIDATES_WITHIN;
         let candidates = match target.margin > 0.0 {
             // pairs within the margin can make another ranker the only one that is checked
-            true => leading(pairs, target),
+            true => largest(outlooks.empirical_scores()),
             false => (0..rankers).filter(near_highest).collect(),
         };
         Self { outlooks, scores, highest, best, candidates }
@@ -55,6 +55,15 @@ impl<'a> Survey<'a> {
     pub(super) fn regret(&self, x: usize, y: usize) -> f64 {
         let mean = (self.scores[x] + self.scores[y]) / 2.0;
         (self.highest - mean).max(0.0) / (self.rankers() - 1) as f64
+    }
+
+    /// Expected Copeland regret of so many duels of each pair. O(K²).
+    pub(super) fn regret_of(&self, duels: impl Fn(usize, usize) -> f64) -> f64 {
+        let pairs = (1..self.rankers()).flat_map(|x| (0..x).map(move |y| (x, y)));
+        pairs
+            .map(|(x, y)| (x, y, duels(x, y)))
+            .filter(|&(.., duels)| duels > 0.0)
+            .fold(0.0, |sum, (x, y, duels)| sum + duels * self.regret(x, y))
     }
 
     /// The price of a claim with evidence `target`: the comparisons that it lacks, and more where

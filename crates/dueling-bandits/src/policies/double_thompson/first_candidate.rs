@@ -2,8 +2,9 @@
 
 use smallvec::SmallVec;
 
+use crate::beta_sampling::theta_given_side;
 use crate::math::divergence;
-use crate::pairwise_sampling::{PairwiseSample, theta_given_side};
+use crate::pairwise_sampling::PairwiseSample;
 use crate::policies::choose;
 use crate::policies::double_thompson::rule::{FirstCandidate, Sharpened};
 use crate::policies::double_thompson::sampler::Sampler;

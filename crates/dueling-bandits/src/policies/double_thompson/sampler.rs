@@ -3,7 +3,8 @@
 //! Step numbers are those of `algorithms.md` §2. All samples use its sign shortcut, so selections
 //! have exactly the distribution of the reference implementation.
 
-use crate::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_given_side};
+use crate::beta_sampling::theta_given_side;
+use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use crate::policies::bounds::Bounds;
 use crate::policies::double_thompson::rule::{FirstCandidate, Sharpened};
 use crate::{

@@ -112,7 +112,7 @@ impl Tournament {
         // the opponent that is most likely to lose
         let mut weakest: Option<(usize, f64)> = None;
         for (_, j) in members().filter(|&(_, j)| j != c) {
-            let phi = crate::pairwise_sampling::theta(&self.tally, j, c, rng);
+            let phi = crate::beta_sampling::theta(&self.tally, j, c, rng);
             if weakest.is_none_or(|(_, least)| phi < least) {
                 weakest = Some((j, phi));
             }

@@ -1,12 +1,15 @@
 //! The policy: explore, prove, and then show the winner.
 
 mod choice;
+mod records;
 
-use crate::evidence::plan::{Outlooks, Plan};
+use crate::evidence::outlooks::Outlooks;
+use crate::evidence::plan::Plan;
 use crate::evidence::scores::Score;
 use crate::evidence::{Target, VerdictTracker};
 use crate::policies::bounds::Bounds;
 use crate::policies::double_thompson::{FirstCandidate, Sampler};
+use crate::policies::verdict::policy::records::Records;
 use crate::{
     DeferredUpdates, Duel, InFlight, MutableRoster, Observation, Outcome, Policy, PolicyRng,
     RosterError, Selection, Tally, VerdictPlanning,
@@ -20,7 +23,7 @@ use crate::{
 };
 
 #[cfg(feature = "serde")]
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Least number of steps between two plans, and the share by which the steps have grown.
 const REPLAN_STEPS: u64 = 16;
 const REPLAN_SHARE: f64 = 0.05;
@@ -38,6 +41,10 @@ const LEAST_CHECK: u64 = 8;
 #[derive(Debug)]
 pub(super) struct Deciding {
     explorer: Sampler,
+    /// Follow from the tally.
+    records: Records,
+    /// [`Records::agreement`] at the newest plan.
+    agreement: f64,
     tracker: VerdictTracker,
     urgency: f64,
     /// What the plan is made of; empty where there is none. Follows from the tally.
@@ -63,6 +70,7 @@ struct Saved {
     plan: SavedPlan,
     planned_at: u64,
     is_stale: bool,
+    agreement: f64,
 }
 
 impl Deciding {
@@ -83,6 +91,8 @@ impl Deciding {
 
     fn of(bounds: Bounds, tracker: VerdictTracker, urgency: f64) -> Self {
         let mut policy = Self {
+            records: Records::new(bounds.tally(), bounds.active()),
+            agreement: 1.0,
             explorer: Sampler::new(bounds, FirstCandidate::TieByRegret),
             tracker,
             urgency,
@@ -121,12 +131,16 @@ impl Deciding {
         (saved.tally.rankers() >= setup.rankers).then_some(())?;
         let bounds = Bounds::from_parts(saved.tally, &saved.retired, alpha)?;
         let (tally, roster) = (bounds.tally(), bounds.roster());
-        (verdict.is_sound(tally, roster) && saved.planned_at <= tally.steps()).then_some(())?;
+        let is_sound = verdict.is_sound(tally, roster)
+            && saved.planned_at <= tally.steps()
+            && (0.0..=1.0).contains(&saved.agreement);
+        is_sound.then_some(())?;
         let tracker = VerdictTracker::restore(target, verdict, roster.active().len());
         let mut policy = Self::of(bounds, tracker, urgency);
         policy.plan = Plan::restore(&saved.plan, &policy.outlooks, policy.active())?;
         policy.planned_at = saved.planned_at;
         policy.is_stale = saved.is_stale;
+        policy.agreement = saved.agreement;
         Some(policy)
     }
 
@@ -140,8 +154,9 @@ impl Deciding {
     }
 
     fn survey(&mut self) {
+        let pairs = self.tracker.evidence(self.tally(), self.active());
         self.outlooks = match self.is_planning() {
-            true => Outlooks::new(&self.tracker, self.tally(), self.active()),
+            true => Outlooks::new(&pairs, self.tracker.target().margin),
             false => Outlooks::default(),
         };
     }
@@ -190,6 +205,7 @@ impl Deciding {
         }
         let (first, second) = outcome.half_wins();
         self.counted += f64::from(first + second) / 2.0;
+        self.records.observe(duel.first, duel.second, outcome);
         let now = self.majority(duel);
         let (i, j) = (duel.first, duel.second);
         if now != before {
@@ -200,12 +216,21 @@ impl Deciding {
         let bounds = self.explorer.bounds();
         let (tally, active) = (bounds.tally(), bounds.active());
         if !self.is_planning() {
-            return self.tracker.observe(tally, active, 1);
+            return self.tracker.observe(tally, active, duel);
         }
+        let pairs = self.tracker.evidence(tally, active);
         if let (Ok(x), Ok(y)) = (active.binary_search(&i), active.binary_search(&j)) {
-            self.outlooks.update(&self.tracker, tally, active, x, y);
+            // the plan reads its claims at once
+            for (side, is_claimed) in
+                [((x, y), self.plan.claims_that(i, j)), ((y, x), self.plan.claims_that(j, i))]
+            {
+                match is_claimed {
+                    true => self.outlooks.update_side(&pairs, side),
+                    false => self.outlooks.update_side_later(side),
+                }
+            }
         }
-        self.tracker.observe_with(tally, active, 1, Some(self.outlooks.evidence()));
+        self.tracker.observe_with(tally, active, duel, &mut self.outlooks);
         if self.tracker.verdict().is_some() {
             (self.plan, self.outlooks) = Default::default();
             return;
@@ -231,7 +256,7 @@ impl Deciding {
         if let (true, Ok(x), Ok(y)) =
             (self.is_planning(), active.binary_search(&i), active.binary_search(&j))
         {
-            self.outlooks.update(&self.tracker, tally, active, x, y);
+            self.outlooks.update(&self.tracker.evidence(tally, active), x, y);
             self.plan.update(&self.outlooks, active, i, j);
         }
     }
@@ -253,7 +278,9 @@ impl Deciding {
     fn replan(&mut self) {
         let bounds = self.explorer.bounds();
         let (tally, active) = (bounds.tally(), bounds.active());
+        self.outlooks.catch_up(&self.tracker.evidence(tally, active));
         self.plan = Plan::of(&self.outlooks, &self.tracker, tally, active, self.plan.leader());
+        self.agreement = self.records.agreement(tally, active);
         self.planned_at = tally.steps();
         self.is_stale = false;
     }
@@ -261,6 +288,7 @@ impl Deciding {
     fn roster_changed(&mut self) {
         self.count_scores();
         let bounds = self.explorer.bounds();
+        self.records = Records::new(bounds.tally(), bounds.active());
         self.tracker.roster_changed(bounds.tally(), bounds.active().len());
         self.count_answers();
         self.plan = Plan::default();
@@ -328,6 +356,7 @@ impl Policy for Deciding {
             plan: self.plan.saved(),
             planned_at: self.planned_at,
             is_stale: self.is_stale,
+            agreement: self.agreement,
         };
         let scores = self.tracker.state().scores();
         match scores.is_empty() {
@@ -403,12 +432,12 @@ impl VerdictPlanning for Deciding {
         self.recounted(duel, before);
     }
 
-    fn reconsider(&mut self) -> bool {
+    fn reconsider(&mut self, decides: &VerdictTracker) -> bool {
         if self.tracker.verdict().is_none() {
             return false;
         }
         let bounds = self.explorer.bounds();
-        self.tracker.reconsider(bounds.tally(), bounds.active());
+        self.tracker.reconsider(decides, bounds.tally(), bounds.active());
         if self.tracker.verdict().is_some() {
             return true;
         }

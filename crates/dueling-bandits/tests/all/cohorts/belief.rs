@@ -100,7 +100,7 @@ impl VerdictPlanning for Believing {
         assert!(score.is_none() || self.scores.insert(number), "scored twice");
     }
 
-    fn reconsider(&mut self) -> bool {
+    fn reconsider(&mut self, _: &VerdictTracker) -> bool {
         false
     }
 }

@@ -1,8 +1,10 @@
 //! Pairwise sampling: the sign shortcut of Thompson sampling.
 
-use dueling_bandits::pairwise_sampling::{PairwiseSample, WinProbabilities, theta_given_side};
+use dueling_bandits::beta_sampling::theta_given_side;
+use dueling_bandits::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use dueling_bandits::win_probability::{
-    NEARLY, WinProbabilitySource, probability_above_half, probability_nearly_above_half,
+    NEARLY, WinProbabilitySource, beta_above_half, beta_nearly_above_half, probability_above_half,
+    probability_nearly_above_half,
 };
 use dueling_bandits::{Duel, Outcome, Tally};
 
@@ -119,7 +121,8 @@ fn half_wins_are_allowed() {
 
 #[test]
 fn the_quick_way_is_near() {
-    for all_halves in (78..400).chain([1_000, 3_001, 19_997, 20_000, 200_000]) {
+    // above 10,000 comparisons it is the only way
+    for all_halves in (78..400).chain([1_000, 3_001, 9_999, 19_990]) {
         for half_wins in 0..=all_halves {
             let half_losses = all_halves - half_wins;
             let nearly = probability_nearly_above_half(half_wins, half_losses).unwrap();
@@ -128,6 +131,20 @@ fn the_quick_way_is_near() {
         }
     }
     assert_eq!(probability_nearly_above_half(38, 39), None, "too few comparisons");
+}
+
+#[test]
+fn the_quick_way_is_near_for_any_fraction_of_a_comparison() {
+    for comparisons in [39.01, 42.3, 57.77, 100.1, 260.9] {
+        for part in 0..=1000 {
+            let wins = comparisons * f64::from(part) / 1000.0;
+            let losses = comparisons - wins;
+            let error = (beta_nearly_above_half(wins, losses).unwrap()
+                - beta_above_half(wins, losses))
+            .abs();
+            assert!(error < NEARLY / 4.0, "{wins} of {comparisons} is off by {error}");
+        }
+    }
 }
 
 /// The later of any two rankers is above 1/2 with this probability.

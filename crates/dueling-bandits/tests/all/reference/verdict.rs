@@ -14,14 +14,17 @@
 
 pub mod field;
 pub mod plan;
+pub mod refuters;
 pub mod rule;
 
 use dueling_bandits::evidence::{Target, Verdict};
 use dueling_bandits::{Duel, InFlight, Observation, Policy, PolicyRng};
 use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
 
 use self::field::Field;
 use self::plan::{Plan, Prices};
+use self::refuters::Refuters;
 use self::rule::Rule;
 use super::Reference;
 
@@ -36,6 +39,10 @@ pub struct ReferenceVerdict {
     before: Vec<Vec<f64>>,
     /// Comparisons since then.
     comparisons: u64,
+    /// What follows the leader, with a margin and three or more rankers.
+    pub refuters: Option<Refuters>,
+    /// How well the records agree with the pairs, at the newest plan.
+    agreement: f64,
     pub verdict: Option<Verdict>,
     pub plan: Plan,
     planned_at: u64,
@@ -55,6 +62,9 @@ impl ReferenceVerdict {
             changes: 0,
             before: vec![vec![0.0; k]; k],
             comparisons: all as u64,
+            // counts alone do not say who led when
+            refuters: (all == 0.0).then(|| following(target, k)).flatten(),
+            agreement: 1.0,
             verdict: None,
             plan: Plan::default(),
             planned_at: 0,
@@ -85,7 +95,7 @@ impl ReferenceVerdict {
     }
 
     /// The stopping rule of the present stretch.
-    pub fn rule(&self) -> Rule {
+    pub fn rule(&self) -> Rule<'_> {
         let change = f64::from(self.changes);
         // as the policy computes it: 1 - 0.9 is not exactly 0.1
         let share = match self.changes {
@@ -96,6 +106,7 @@ impl ReferenceVerdict {
             rankers: self.active().len().max(2),
             error: (1.0 - self.target.confidence) * share,
             margin: self.target.margin,
+            refuters: self.refuters.as_ref(),
         }
     }
 
@@ -118,7 +129,7 @@ impl ReferenceVerdict {
                 active.iter().copied().filter(|&j| j != active[first]).collect();
             return Duel::new(active[first], others[rng.random_range(0..others.len())]);
         }
-        let explored = self.explorer.select(in_flight, rng).duel;
+        let explored = self.explore(in_flight, rng);
         if !explored.is_self() && rng.random::<f64>() >= self.urgency {
             return explored;
         }
@@ -130,14 +141,89 @@ impl ReferenceVerdict {
         self.prove(&field, explored, in_flight, rng)
     }
 
+    /// By the records of the rankers as far as they agree with the pairs, else by D-TS+.
+    fn explore(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
+        let trust = ((self.agreement - 0.75) / (0.92 - 0.75)).clamp(0.0, 1.0);
+        if self.active().len() <= 256 && rng.random::<f64>() < 0.9 * trust {
+            let records = self.records();
+            let first = self.sampled_best(&records, rng);
+            if !self.cannot_lead(first) {
+                return Duel::new(first, self.sampled_best(&records, rng));
+            }
+        }
+        self.explorer.select(in_flight, rng).duel
+    }
+
+    /// Wins and losses of every active ranker against all other active ones.
+    fn records(&self) -> Vec<(f64, f64)> {
+        let (active, wins) = (self.active(), &self.reference.wins);
+        let record = |&i: &usize| {
+            let others = || active.iter().copied().filter(move |&j| j != i);
+            (others().map(|j| wins[i][j]).sum(), others().map(|j| wins[j][i]).sum())
+        };
+        active.iter().map(record).collect()
+    }
+
+    /// The ranker with the largest of one sample of win rates: normal, with the mean and the
+    /// variance of `Beta(wins + 1, losses + 1)`.
+    fn sampled_best(&self, records: &[(f64, f64)], rng: &mut PolicyRng) -> usize {
+        let mut rates = records.iter().map(|&(won, lost)| {
+            let n = won + lost + 2.0;
+            let mean = (won + 1.0) / n;
+            let normal: f64 = StandardNormal.sample(rng);
+            mean + (mean * (1.0 - mean) / (n + 1.0)).sqrt() * normal
+        });
+        let first = rates.next().unwrap_or(0.0);
+        let (mut best, mut place) = (first, 0);
+        for (at, rate) in rates.enumerate() {
+            if rate > best {
+                (best, place) = (rate, at + 1);
+            }
+        }
+        self.active()[place]
+    }
+
+    /// The share of clear majorities whose winner has the better record, where three count as if
+    /// they agreed.
+    fn agreement_of_records(&self) -> f64 {
+        let (active, wins, records) = (self.active(), &self.reference.wins, self.records());
+        let rate = |x: usize| (records[x].0 + 1.0) / (records[x].0 + records[x].1 + 2.0);
+        let (mut agreeing, mut all) = (3.0, 3.0);
+        for x in 0..active.len() {
+            for y in (0..active.len()).filter(|&y| y != x) {
+                let (won, lost) = (wins[active[x]][active[y]], wins[active[y]][active[x]]);
+                if won > lost && (won - lost).powi(2) >= 2.7 * (won + lost) {
+                    all += 1.0;
+                    agreeing += f64::from(u8::from(rate(x) > rate(y)));
+                }
+            }
+        }
+        agreeing / all
+    }
+
+    /// Whether so many pairs of the ranker are clearly lost that it cannot reach the score of the
+    /// leader.
+    fn cannot_lead(&self, x: usize) -> bool {
+        let (active, wins) = (self.active(), &self.reference.wins);
+        let Some(leader) = self.plan.leader.map(|place| active[place]) else { return false };
+        let is_lost = |y: usize| {
+            let lead = wins[y][x] - wins[x][y];
+            lead > 0.0 && lead * lead >= 4.0 * (wins[y][x] + wins[x][y])
+        };
+        let not_lost = active.iter().filter(|&&y| y != x && !is_lost(y)).count();
+        x != leader && not_lost < self.score(leader)
+    }
+
     fn patience(&self, field: &Field) -> f64 {
         let k = field.rankers as f64;
         let duels = self.reference.steps as f64 + self.plan.missing(field);
         let ratio = if self.target.margin > 0.0 {
             1e5 / duels
+        } else if self.plan.claims.is_empty() {
+            0.0
         } else {
             let by_duels = 1e5 * (20.0 / k).min(1.0) / duels;
-            by_duels.min(3e3 / self.plan.regret(field))
+            by_duels.min((1.5e3 + 0.75 * self.plan.spent) / self.plan.regret(field))
         };
         if ratio >= 1.0 { 1.0 } else { (ratio * ratio * ratio).max(0.05 * ratio) }
     }
@@ -178,7 +264,7 @@ impl ReferenceVerdict {
             }
             // what the explorer knows and the verdict does not count
             let is_sure = explored.is_self() && self.changes > 0;
-            if !self.plan.needs_losses && !is_sure {
+            if !self.plan.needs_losses && !is_sure && !self.cannot_lead(explored.first) {
                 return explored;
             }
         }
@@ -206,10 +292,10 @@ impl ReferenceVerdict {
     fn guard(&self, winner: usize, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
         if self.still_leads(winner) {
             let draw = rng.random::<f64>();
-            if draw >= 0.02 + 20.0 / (self.reference.steps as f64 + 1.0) {
+            if draw >= 0.01 + 5.0 / (self.reference.steps as f64 + 1.0) {
                 return Duel::new(winner, winner);
             }
-            if draw >= 0.02
+            if draw >= 0.01
                 && let Some(rival) = self.nearest_rival(winner)
             {
                 return Duel::new(winner, rival);
@@ -251,6 +337,12 @@ impl ReferenceVerdict {
         // a check after each comparison, more rarely with more than 22 rankers
         let k = self.active().len() as u64;
         self.comparisons += 1;
+        if self.verdict.is_none()
+            && let Some(mut refuters) = self.refuters.take()
+        {
+            refuters.follow(&self.field(), self.comparisons);
+            self.refuters = Some(refuters);
+        }
         if k <= 22 || self.comparisons.is_multiple_of(k * k / 64) {
             self.check();
         }
@@ -271,9 +363,9 @@ impl ReferenceVerdict {
         if active.len() < 2 {
             return;
         }
-        match &mut self.verdict {
+        let field = self.field();
+        match &self.verdict {
             None => {
-                let field = self.field();
                 let winners = rule.winners(&field);
                 let Some(&leader) = winners.first() else { return };
                 self.verdict = Some(Verdict {
@@ -288,10 +380,8 @@ impl ReferenceVerdict {
             Some(verdict) => {
                 let winner = verdict.winner();
                 let place = active.iter().position(|&i| i == winner);
-                let field = self.field();
-                if place.is_some_and(|x| rule.certifies_condorcet(&field, x))
-                    && let Some(verdict) = &mut self.verdict
-                {
+                let beats_all = place.is_some_and(|x| rule.certifies_condorcet(&field, x));
+                if let (true, Some(verdict)) = (beats_all, &mut self.verdict) {
                     verdict.condorcet_steps = Some(steps);
                 }
             }
@@ -328,7 +418,11 @@ impl ReferenceVerdict {
             steps: self.reference.steps,
             before: self.plan.leader,
         };
-        self.plan = Plan::of(&prices, &self.rule());
+        let (active, wins) = (self.active(), &self.reference.wins);
+        let duels = |&i: &usize| active.iter().map(|&j| wins[i][j] + wins[j][i]).collect();
+        let duels: Vec<Vec<f64>> = active.iter().map(duels).collect();
+        self.plan = Plan::of(&prices, &self.rule(), &duels);
+        self.agreement = self.agreement_of_records();
         self.planned_at = self.reference.steps;
         self.is_stale = false;
     }
@@ -354,10 +448,16 @@ impl ReferenceVerdict {
         self.changes += 1;
         self.before = self.reference.wins.clone();
         self.comparisons = 0;
+        self.refuters = following(self.target, self.active().len());
         self.verdict = None;
         self.plan = Plan::default();
         self.is_stale = true;
     }
+}
+
+/// Refuters at the start of a stretch, if there are any.
+fn following(target: Target, rankers: usize) -> Option<Refuters> {
+    (target.margin > 0.0 && rankers > 2).then(|| Refuters::new(rankers))
 }
 
 /// The place of a weight, with a probability in proportion to it; `None` if all are 0.

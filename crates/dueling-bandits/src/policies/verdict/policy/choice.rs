@@ -13,14 +13,25 @@ const UNIFORM_PAIRS: f64 = 3.0;
 /// costs regret that grows only with the logarithm of time.
 const PATIENCE: f64 = 1e5;
 const LEAST_PATIENCE: f64 = 0.05;
-/// The same for a proof that costs more Copeland regret than this.
-const REGRET_PATIENCE: f64 = 3e3;
+/// The same for a proof that costs more Copeland regret than this and a share of the regret so
+/// far. The explorer alone would go on to cost regret, so the longer the policy has paid without a
+/// proof, the more the proof may cost (the ski rental problem).
+const REGRET_PATIENCE: f64 = 1.5e3;
+const SPENT_SHARE: f64 = 0.75;
 /// Share of pages that wait while all that the plan lacks is in flight.
 const WAITING: f64 = 0.5;
 /// Share of exploration after the verdict.
-const GUARD: f64 = 0.02;
+const GUARD: f64 = 0.01;
 /// Duels of the winner with its nearest rival after the verdict, from step `t` to `2t`, over `ln 2`.
-const RIVAL_DUELS: f64 = 20.0;
+const RIVAL_DUELS: f64 = 5.0;
+/// Share of the explorer's duels that come from the records of the rankers, where these agree with
+/// the pairs: where at least the second share of clear pairs does. Where at most the first share
+/// does, all come from D-TS+.
+const BY_RECORDS: f64 = 0.9;
+const AGREEMENT: (f64, f64) = (0.75, 0.92);
+/// A ranker is behind in a pair if the lead of the other one, squared, is so many times the
+/// comparisons.
+const BEHIND: f64 = 4.0;
 
 impl Deciding {
     pub(super) fn choose(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
@@ -34,7 +45,7 @@ impl Deciding {
             let second = rng.random_range(0..active.len() - 1);
             return Selection::of(active[first], active[second + usize::from(second >= first)]);
         }
-        let explored = self.explorer.select(in_flight, rng);
+        let explored = self.explore(in_flight, rng);
         if !explored.duel.is_self() && rng.random::<f64>() >= self.urgency {
             return explored;
         }
@@ -43,6 +54,33 @@ impl Deciding {
             return explored;
         }
         self.proving(explored, in_flight, rng)
+    }
+
+    /// A duel for exploration: by the records of the rankers or by D-TS+.
+    fn explore(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let (none, all) = AGREEMENT;
+        let trust = ((self.agreement - none) / (all - none)).clamp(0.0, 1.0);
+        if self.is_planning() && rng.random::<f64>() < BY_RECORDS * trust {
+            let first = self.records.sampled_best(self.active(), rng);
+            if !self.cannot_lead(first) {
+                return Selection::of(first, self.records.sampled_best(self.active(), rng));
+            }
+        }
+        self.explorer.select(in_flight, rng)
+    }
+
+    /// Whether the ranker is behind in so many pairs that its score cannot reach that of the leader
+    /// of the plan.
+    fn cannot_lead(&self, x: usize) -> bool {
+        let Some(leader) = self.plan.leader().filter(|&leader| leader != x) else { return false };
+        let (tally, active) = (self.tally(), self.active());
+        let is_behind = |&&y: &&usize| {
+            let (won, lost) = (tally.wins(x, y), tally.wins(y, x));
+            let lead = lost - won;
+            y != x && lead > 0.0 && lead * lead >= BEHIND * (won + lost)
+        };
+        let losses = active.iter().filter(is_behind).count();
+        active.len() - 1 - losses < self.scores[leader] as usize
     }
 
     /// The duels in flight, and the share of their answers that is expected to count. Answers of
@@ -61,9 +99,13 @@ impl Deciding {
         // with a margin every proof ends in reasonable time
         let ratio = if self.tracker.target().margin > 0.0 {
             PATIENCE / duels
+        } else if self.plan.claims().is_empty() {
+            // there is nothing to pursue
+            return 0.0;
         } else {
             let many = (FEW as f64 / rankers).min(1.0);
-            (PATIENCE * many / duels).min(REGRET_PATIENCE / self.plan.regret())
+            let affordable = REGRET_PATIENCE + SPENT_SHARE * self.plan.spent();
+            (PATIENCE * many / duels).min(affordable / self.plan.regret())
         };
         if ratio < 1.0 { ratio.powi(3).max(LEAST_PATIENCE * ratio) } else { 1.0 }
     }
@@ -79,7 +121,7 @@ impl Deciding {
             }
             // an explorer that knows more than what counts, and is sure, teaches nothing by itself
             let is_sure = explored.duel.is_self() && self.tracker.leaves_out();
-            if !self.plan.needs_losses() && !is_sure {
+            if !is_sure && !self.plan.needs_losses() && !self.cannot_lead(first) {
                 return explored;
             }
         }

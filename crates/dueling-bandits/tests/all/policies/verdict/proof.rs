@@ -8,6 +8,7 @@ use rand::RngExt;
 use super::super::support::rng;
 use crate::reference::verdict::field::Field;
 use crate::reference::verdict::plan::Prices;
+use crate::reference::verdict::refuters::Refuters;
 use crate::reference::verdict::rule::Rule;
 
 /// The subsets of `of` with so many members.
@@ -21,15 +22,16 @@ fn subsets(of: &[usize], size: usize) -> Vec<Vec<usize>> {
 /// The price of the cheapest proof: every candidate, every set of its wins, and for every other
 /// ranker every set of rankers that it loses to. A loss to the candidate is one of its wins, which
 /// are paid for already.
-fn cheapest(prices: &Prices, (alone, among): (f64, f64)) -> f64 {
-    let k = prices.field.rankers;
-    let (of_losses, of_sole_wins) = (prices.table(among), prices.table(alone));
+fn cheapest(prices: &Prices, rule: &Rule) -> f64 {
+    let (k, e) = (prices.field.rankers, &prices.field.evidence);
+    let of_losses = prices.table(|x, y| rule.loss_target(e, (x, y)));
+    let of_wins_with = [0, 1].map(|losses| prices.table(|x, y| rule.win_target(e, (x, y), losses)));
     let mut least = f64::INFINITY;
     for a in prices.candidates() {
         let others: Vec<usize> = (0..k).filter(|&j| j != a).collect();
         for l in prices.fewest_wins().max(1)..k {
             let d = k - 1 - l;
-            let of_wins = if d == 0 { &of_sole_wins } else { &of_losses };
+            let of_wins = &of_wins_with[d.min(1)];
             for won in subsets(&others, l) {
                 let losses = |&j: &usize| -> f64 {
                     let winners: Vec<usize> = (0..k).filter(|&x| x != j).collect();
@@ -79,8 +81,10 @@ fn the_plan_is_the_cheapest_proof_of_all() {
         let field = Field::of(wins, target.margin);
         let before = (trial % 3 > 0).then_some(trial % rankers);
         let prices = Prices { field: &field, margin: target.margin, steps: tally.steps(), before };
-        let rule = Rule { rankers, error: 0.05 * 0.9, margin: target.margin };
-        let least = cheapest(&prices, rule.claim_thresholds());
+        let refuters = (target.margin > 0.0 && rankers > 2).then(|| Refuters::new(rankers));
+        let (error, margin, refuters) = (0.05 * 0.9, target.margin, refuters.as_ref());
+        let rule = Rule { rankers, error, margin, refuters };
+        let least = cheapest(&prices, &rule);
         // a proof that is complete already is made of other claims
         if least < 1.0 {
             continue;
@@ -88,7 +92,7 @@ fn the_plan_is_the_cheapest_proof_of_all() {
         compared += 1;
         // sums with a hopeless claim, of some 1e10 duels, lose that much
         let near = |price: f64| (price - least).abs() <= 1e-9 * least + 1e-3;
-        let proof = prices.cheapest(rule.claim_thresholds()).expect("there is always a proof");
+        let proof = prices.cheapest(&rule, 0.0).expect("there is always a proof");
         assert!(near(proof.price), "trial {trial}: {} and {least}", proof.price);
         let tracker = VerdictTracker::new(target, rankers);
         let plan = Plan::make(&tracker, &tally, &active, before);

@@ -46,11 +46,12 @@ fn restored(text: &str, policy: &dyn Policy) -> Box<dyn Policy> {
     spec(text).restore(setup, policy.format(), &policy.save()).expect("its own state")
 }
 
-/// The saved state: tally, retired rankers, verdict, plan, steps at the plan, whether it is stale.
-type Saved = (Tally, Vec<u16>, verdict::State, SavedPlan, u64, bool);
-/// Leader, duels missing at first, whether it needs losses, and the claims: winner, loser, target
-/// and regret.
-type SavedPlan = (Option<u16>, f64, bool, Vec<(u16, u16, f64, f64)>);
+/// The saved state: tally, retired rankers, verdict, plan, steps at the plan, whether it is stale,
+/// and how well the records agree with the pairs.
+type Saved = (Tally, Vec<u16>, verdict::State, SavedPlan, u64, bool, f64);
+/// Leader, duels missing at first, whether it needs losses, the regret before, and the claims:
+/// winner, loser, target and regret.
+type SavedPlan = (Option<u16>, f64, bool, f64, Vec<(u16, u16, f64, f64)>);
 
 fn saved(policy: &dyn Policy) -> Saved {
     postcard::from_bytes(&policy.save()).expect("the saved layout")
@@ -205,7 +206,7 @@ fn the_verdict_is_that_of_the_rule_on_the_log() {
                 Entry::Answer(Observation { duel, outcome, .. }) => {
                     tally.record(duel, outcome);
                     if roster.is_active(duel.first) && roster.is_active(duel.second) {
-                        tracker.observe(&tally, roster.active(), 1);
+                        tracker.observe(&tally, roster.active(), duel);
                     }
                 }
                 Entry::SelfDuels(_, count) => tally.skip(count),

@@ -2,6 +2,7 @@
 
 use dueling_bandits::evidence::certificate::{CopelandRule, PairEvidence};
 use dueling_bandits::evidence::lead::LeadEvidence;
+use dueling_bandits::evidence::refuters::Refuters;
 use dueling_bandits::evidence::{Target, Verdict};
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, Tally};
@@ -11,12 +12,14 @@ use super::super::support::{answer, rng};
 use crate::certificate::{capital, truths, winners};
 use crate::reference::verdict::ReferenceVerdict;
 
-/// The saved state: tally, retired rankers, verdict, plan, steps at the plan, whether it is stale.
-type Saved = (Tally, Vec<u16>, SavedVerdict, SavedPlan, u64, bool);
-/// Changes of the roster, the tally at the newest, comparisons since, and the verdict.
-type SavedVerdict = (u32, Option<Tally>, u64, Option<Verdict>);
-/// Leader, duels missing at first, whether it needs losses, and the claims.
-type SavedPlan = (Option<u16>, f64, bool, Vec<(u16, u16, f64, f64)>);
+/// The saved state: tally, retired rankers, verdict, plan, steps at the plan, whether it is stale,
+/// and how well the records agree with the pairs.
+type Saved = (Tally, Vec<u16>, SavedVerdict, SavedPlan, u64, bool, f64);
+/// Changes of the roster, the tally at the newest, comparisons since, the verdict, and what follows
+/// the leader.
+type SavedVerdict = (u32, Option<Tally>, u64, Option<Verdict>, Option<Refuters>);
+/// Leader, duels missing at first, whether it needs losses, the regret before, and the claims.
+type SavedPlan = (Option<u16>, f64, bool, f64, Vec<(u16, u16, f64, f64)>);
 
 fn saved(policy: &dyn Policy) -> Saved {
     postcard::from_bytes(&policy.save()).expect("the saved layout")
@@ -187,7 +190,7 @@ impl Trace {
     /// The kept parts of the two states are the same. Targets and regrets may differ in their last
     /// digits.
     fn compare_states(&mut self, step: usize) {
-        let (tally, _, (.., verdict), (leader, missing, needs_losses, claims), ..) =
+        let (tally, _, (.., verdict, _), (leader, missing, needs_losses, spent, claims), ..) =
             saved(&*self.policy);
         let form = &self.form;
         assert_eq!(tally.steps(), form.reference.steps);
@@ -201,6 +204,7 @@ impl Trace {
         assert_eq!(needs_losses, plan.needs_losses, "step {step}");
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1.0 + b.abs());
         assert!(near(missing, plan.missing_at_first), "step {step}");
+        assert!(near(spent, plan.spent), "step {step}");
         assert_eq!(claims.len(), plan.claims.len(), "step {step}");
         for (claim, &(x, y, target, regret)) in claims.iter().zip(&plan.claims) {
             assert_eq!((claim.0, claim.1), (ranker(x), ranker(y)), "step {step}");
@@ -225,8 +229,16 @@ impl Trace {
             }
         }
         let (mixture, all) = (LeadEvidence::over(self.target.margin), (0..k).collect::<Vec<_>>());
-        let evidence = PairEvidence::new(&mixture, &counts, &all);
-        let same = CopelandRule::new(k, rule.error, self.target.margin);
+        let refuters = saved(&*self.policy).2.4;
+        let evidence = PairEvidence::new(&mixture, &counts, &all).with_refuters(refuters.as_ref());
+        let margin = self.target.margin;
+        let same = match &refuters {
+            Some(_) => CopelandRule::following(k, rule.error, margin),
+            None => CopelandRule::new(k, rule.error, margin),
+        };
+        let followed: Option<Vec<f64>> = rule
+            .refuters
+            .map(|refuters| (0..k).map(|j| refuters.capital(&field.evidence, j)).collect());
         for x in 0..k {
             let certified = rule.certifies(&field, x);
             assert_eq!(same.blocks(&evidence, x, None).is_none(), certified);
@@ -239,7 +251,8 @@ impl Trace {
                     .collect();
                 for truth in truths(k) {
                     for best in winners(&truth) {
-                        let (phi, wrong) = capital(&truth, best, &e, self.target.margin > 0.0);
+                        let (phi, wrong) =
+                            capital(&truth, best, &e, margin > 0.0, followed.as_deref());
                         assert!(!wrong.contains(&x) || phi >= (1.0 - 1e-9) / rule.error);
                     }
                 }
@@ -315,7 +328,10 @@ fn eight_rankers() {
 /// more than 22, a check comes later.
 #[test]
 fn many_rankers() {
-    let seen = traces(21, 0.8, &named("btl:21:1"), 1500, &[(1, 0.9, 0.0, 0), (2, 0.9, 0.02, 100)]);
+    let settings = [(1, 0.9, 0.0, 0), (2, 0.9, 0.02, 100)];
+    let seen = traces(21, 0.8, &named("btl:21:1"), 1500, &settings);
+    assert!(seen.plans > 50 && seen.leaders > 5, "{seen:?}");
+    let seen = traces(21, 0.8, &named("cycle:21:1"), 1500, &settings);
     assert!(seen.plans > 50 && seen.needing_losses > 20, "{seen:?}");
     let seen = traces(24, 0.8, &ordered(24, 0.9), 1500, &[(1, 0.9, 0.0, 0)]);
     assert!(seen.verdicts > 0 && seen.guarding > 0, "{seen:?}");
@@ -361,7 +377,7 @@ fn a_wrong_verdict() {
     let target = Target { confidence: 0.8, margin: 0.0 };
     let mut trace = Trace::from_counts(&counts, target, 0.9, 4, 1);
     assert!(trace.form.verdict.is_some());
-    let seen = trace.run(&ordered(3, 0.1), 6000);
+    let seen = trace.run(&ordered(3, 0.1), 20_000);
     println!("{seen:?}");
-    assert!(seen.given_up > 100 && seen.given_up < 6000, "{seen:?}");
+    assert!(seen.given_up > 100 && seen.given_up < 20_000, "{seen:?}");
 }

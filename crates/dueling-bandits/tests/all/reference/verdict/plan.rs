@@ -43,14 +43,14 @@ impl Prices<'_> {
         (highest - mean).max(0.0) / (self.field.rankers - 1) as f64
     }
 
-    /// The price of every claim to the evidence `target`.
-    pub fn table(&self, target: f64) -> Vec<Vec<f64>> {
+    /// The price of every claim to the evidence `target(x, y)`.
+    pub fn table(&self, target: impl Fn(usize, usize) -> f64) -> Vec<Vec<f64>> {
         let scores = self.scores();
         let highest = scores.iter().copied().fold(0.0, f64::max);
         let k = self.field.rankers;
         let price = |x: usize, y: usize| {
             let regret = (highest - (scores[x] + scores[y]) / 2.0).max(0.0) / (k - 1) as f64;
-            self.field.missing(x, y, target) * (1.0 + 10.0 * regret)
+            self.field.missing(x, y, target(x, y)) * (1.0 + 10.0 * regret)
         };
         let row = |x: usize| (0..k).map(|y| if x == y { 0.0 } else { price(x, y) }).collect();
         (0..k).map(row).collect()
@@ -79,7 +79,7 @@ impl Prices<'_> {
 
     /// What the sum of the prices is multiplied with: `d` losses of each other ranker are needed.
     pub fn factor(&self, a: usize, d: usize) -> f64 {
-        let caution = if d > 0 { 1.0 + 4.0 / (1.0 + self.steps as f64 / 10_000.0) } else { 1.0 };
+        let caution = if d > 0 { 1.0 + 10.0 / (1.0 + self.steps as f64 / 10_000.0) } else { 1.0 };
         caution * if self.before == Some(a) { 0.7 } else { 1.0 }
     }
 
@@ -88,9 +88,14 @@ impl Prices<'_> {
     ///
     /// Sums run over the others in ascending order, and over wins in the order in which they are
     /// taken, cheapest first, so that proofs of equal prices compare as in the policy's own form.
-    pub fn cheapest(&self, (alone, among): (f64, f64)) -> Option<Proof> {
-        let k = self.field.rankers;
-        let (of_losses, of_wins) = (self.table(among), [self.table(among), self.table(alone)]);
+    ///
+    /// Each claim needs so much `more` evidence than its target.
+    pub fn cheapest(&self, rule: &Rule, more: f64) -> Option<Proof> {
+        let (k, e) = (self.field.rankers, &self.field.evidence);
+        let loss = |x, y| rule.loss_target(e, (x, y)) + more;
+        let win = |x, y, d| rule.win_target(e, (x, y), d) + more;
+        let of_losses = self.table(loss);
+        let of_wins = [0, 1].map(|d| self.table(|x, y| win(x, y, d)));
         let mut best: Option<Proof> = None;
         for a in self.candidates() {
             let others: Vec<usize> = (0..k).filter(|&j| j != a).collect();
@@ -106,7 +111,6 @@ impl Prices<'_> {
             };
             for l in self.fewest_wins().max(1)..k {
                 let d = k - 1 - l;
-                let target = if d == 0 { alone } else { among };
                 let mut price = 0.0;
                 let mut wins: Vec<(f64, usize)> = Vec::new();
                 for &j in &others {
@@ -114,7 +118,7 @@ impl Prices<'_> {
                     let all = price_of(j, &rivals);
                     let saved = if d == 0 { 0.0 } else { all - price_of(j, &rivals[..d - 1]) };
                     price += all;
-                    wins.push((of_wins[usize::from(d == 0)][a][j] - saved, j));
+                    wins.push((of_wins[d.min(1)][a][j] - saved, j));
                 }
                 wins.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
                 wins.truncate(l);
@@ -123,11 +127,12 @@ impl Prices<'_> {
                 if best.as_ref().is_some_and(|best| best.price <= price) {
                     continue;
                 }
-                let mut claims: Vec<Claim> = wins.iter().map(|&(_, j)| (a, j, target)).collect();
+                let mut claims: Vec<Claim> =
+                    wins.iter().map(|&(_, j)| (a, j, win(a, j, d))).collect();
                 for &j in &others {
                     let by_a = wins.iter().any(|&(_, won)| won == j);
                     let rivals = losses(j, d.saturating_sub(usize::from(by_a)));
-                    claims.extend(rivals.into_iter().map(|x| (x, j, among)));
+                    claims.extend(rivals.into_iter().map(|x| (x, j, loss(x, j))));
                 }
                 best = Some(Proof { price, leader: a, claims });
             }
@@ -144,25 +149,24 @@ pub struct Plan {
     pub claims: Vec<(usize, usize, f64, f64)>,
     pub missing_at_first: f64,
     pub needs_losses: bool,
+    /// Copeland regret of the duels before it, as estimated when it was made.
+    pub spent: f64,
 }
 
 impl Plan {
-    /// The plan at these counts.
-    pub fn of(prices: &Prices, rule: &Rule) -> Self {
+    /// The plan at these counts, after so many duels of each pair in all.
+    pub fn of(prices: &Prices, rule: &Rule, duels: &[Vec<f64>]) -> Self {
         let field = prices.field;
         if field.rankers < 2 {
             return Self::default();
         }
-        let (alone, among) = rule.claim_thresholds();
         let is_complete = |proof: &Proof| {
             proof.claims.iter().all(|&(x, y, target)| field.missing(x, y, target) <= 0.0)
         };
         // a proof that is complete without a verdict needs up to 3 nats more for each claim
-        let proofs =
-            [0.0, 1.0, 2.0, 3.0].map(|more| move || prices.cheapest((alone + more, among + more)));
         let mut proof = None;
-        for make in proofs {
-            proof = make();
+        for more in [0.0, 1.0, 2.0, 3.0] {
+            proof = prices.cheapest(rule, more);
             if !proof.as_ref().is_some_and(is_complete) {
                 break;
             }
@@ -172,7 +176,11 @@ impl Plan {
         if is_complete(&proof) {
             ask_for_more(prices, rule, &mut proof);
         }
-        let mut plan = Self { leader: Some(proof.leader), needs_losses, ..Self::default() };
+        let of_row = |(x, row): (usize, &Vec<f64>)| -> f64 {
+            row.iter().take(x).enumerate().map(|(y, duels)| duels * prices.regret(x, y)).sum()
+        };
+        let spent = duels.iter().enumerate().map(of_row).sum();
+        let mut plan = Self { leader: Some(proof.leader), needs_losses, spent, ..Self::default() };
         for (x, y, target) in proof.claims {
             let missing = field.missing(x, y, target);
             if missing > 0.0 {

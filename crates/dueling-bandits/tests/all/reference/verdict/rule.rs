@@ -6,13 +6,16 @@
 //! differ by very little.
 
 use super::field::Field;
+use super::refuters::Refuters;
 
-/// For one roster: the number of its rankers, the error of its stretch, and the margin.
+/// For one roster: the number of its rankers, the error of its stretch, the margin, and what
+/// follows the leader, if anything does.
 #[derive(Debug, Clone, Copy)]
-pub struct Rule {
+pub struct Rule<'a> {
     pub rankers: usize,
     pub error: f64,
     pub margin: f64,
+    pub refuters: Option<&'a Refuters>,
 }
 
 /// A truth as it enters the capital of `a` against `j`.
@@ -29,7 +32,7 @@ struct Row {
     v: usize,
 }
 
-impl Rule {
+impl Rule<'_> {
     pub fn threshold(&self) -> f64 {
         -libm::log(self.error)
     }
@@ -38,13 +41,49 @@ impl Rule {
         (self.rankers - 1) as f64
     }
 
-    /// The evidence that each claim needs where the winner beats all others, and elsewhere.
-    pub fn claim_thresholds(&self) -> (f64, f64) {
-        if self.rankers == 2 {
-            return (self.threshold(), self.threshold());
+    /// The five weights of type I, and that of the capital that follows the leader.
+    fn type_one_weights(&self) -> ([f64; 5], f64) {
+        match self.refuters {
+            Some(_) => ([0.1, 0.045, 0.003, 0.001, 0.001], 0.85),
+            None => ([0.7, 0.26, 0.02, 0.01, 0.01], 0.0),
         }
+    }
+
+    /// `X(j)`, with its weight.
+    fn followed(&self, e: &[Vec<f64>], j: usize) -> f64 {
+        self.refuters.map_or(0.0, |refuters| self.type_one_weights().1 * refuters.capital(e, j))
+    }
+
+    /// The evidence with which "x beats y" multiplies to `1/δ`, with its `weight` and as a refuter.
+    fn target(&self, e: &[Vec<f64>], weight: f64, (x, y): (usize, usize)) -> f64 {
+        let followed = self
+            .refuters
+            .map_or(0.0, |refuters| self.type_one_weights().1 * refuters.multiplier(e, x, y));
+        self.threshold() - libm::log(weight + followed)
+    }
+
+    /// The evidence that "a beats y" needs, where `losses` of each other ranker are needed too.
+    pub fn win_target(&self, e: &[Vec<f64>], (a, y): (usize, usize), losses: usize) -> f64 {
+        let ([b1, ..], _) = self.type_one_weights();
         let o = if self.margin > 0.0 { 1.0 / self.n() } else { 0.93 };
-        (self.threshold() - libm::log(0.7 * o), self.threshold() - libm::log(0.2 / self.n()))
+        match (self.rankers, losses) {
+            (2, _) => self.threshold(),
+            (_, 0) => self.target(e, b1 * o, (a, y)),
+            _ => self.threshold() - libm::log(0.36 * 0.8 / self.n()),
+        }
+    }
+
+    /// The evidence that "x beats y" needs as a loss of `y`.
+    pub fn loss_target(&self, e: &[Vec<f64>], (x, y): (usize, usize)) -> f64 {
+        if self.rankers == 2 {
+            return self.threshold();
+        }
+        let ([_, b2, ..], _) = self.type_one_weights();
+        let type_two = self.threshold() - libm::log(0.2 / self.n());
+        match self.refuters {
+            Some(_) => self.target(e, b2 / self.n(), (x, y)).max(type_two),
+            None => type_two,
+        }
     }
 
     /// The winners at these counts, the leader first; empty without a verdict.
@@ -85,6 +124,7 @@ impl Rule {
         let others = || (0..self.rankers).filter(|&x| x != a && x != j);
         let rivals = ascending(others().map(|x| e[x][j]));
         let own = ascending(others().map(|y| e[a][y]));
+        let followed = self.followed(e, j);
         let q = self.rankers - 2;
         let type_one = (0..=q).map(|v| Row { type_one: true, direct: true, near: false, u: q, v });
         let row = |direct, near, u, v| Row { type_one: false, direct, near, u, v };
@@ -98,8 +138,10 @@ impl Rule {
             }
             rows
         });
-        let capitals =
-            type_one.chain(type_two).map(|row| self.capital(row, e[a][j].min(40.0), &rivals, &own));
+        let capitals = type_one.chain(type_two).map(|row| {
+            self.capital(row, e[a][j].min(40.0), &rivals, &own)
+                + if row.type_one { followed } else { 0.0 }
+        });
         libm::log(capitals.fold(f64::INFINITY, f64::min))
     }
 
@@ -108,7 +150,7 @@ impl Rule {
     fn capital(&self, row: Row, direct: f64, rivals: &[f64], own: &[f64]) -> f64 {
         let n = self.n();
         let b = match row.type_one {
-            true => [0.7, 0.26, 0.02, 0.01, 0.01],
+            true => self.type_one_weights().0,
             false => [0.3, 0.2, 0.36, 0.07, 0.07],
         };
         let c = row.v + usize::from(row.direct);

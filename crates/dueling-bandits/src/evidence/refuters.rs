@@ -1,0 +1,195 @@
+//! Which ranker is to beat each rival, chosen by the counts so far, and what it has gained.
+//!
+//! A margin makes the claims of [`certificate`](super::certificate) expensive: the capital of a
+//! truth must be shared among all rankers, since any of them can be the one that is certified by
+//! mistake. The counts soon say which ranker leads, so most of these shares are wasted. Here the
+//! capital follows the leader instead.
+//!
+//! Take a truth of type I: the rival `j` beats all others by more than the margin. Then "x beats
+//! `j`" is wrong for *every* ranker `x`, and each `E(x≻j)` is a supermartingale. So the capital may
+//! be staked on one `x` after the other, the *refuter* of `j`, if each choice rests on earlier
+//! answers alone: while `x` is the refuter, the capital grows by the factor by which `E(x≻j)`
+//! grows. Given all earlier answers the mean of that factor is at most 1, so the result, `X(j)`, is
+//! a supermartingale too.
+//!
+//! A refuter that turns out to lose takes a part of the capital with it. So the capital is not
+//! staked all at once: [`FIRST_STAKE`] of it at first, and half of the rest each time the number of
+//! comparisons has doubled. The last stakes have not lost with the first refuters.
+//!
+//! The choice affects no guarantee. It is made now and then, as the comparisons grow by a 20th.
+
+/// Share of the capital that is staked from the first comparison.
+const FIRST_STAKE: f64 = 0.3;
+/// Comparisons for each ranker at the second stake; the next ones are at twice the number each.
+const SECOND_STAKE_AT: u64 = 5;
+/// Number of stakes in all. What is left by then does not matter.
+const STAKES: u32 = 24;
+/// A refuter stays, although the leader is ahead of the rival too, if it has so much more evidence.
+const MUCH_MORE: f64 = 0.5;
+/// `ln` of the growth of a stake is cut off here, always so that the capital is not larger.
+const MOST_LN: f64 = 40.0;
+
+/// What the refuters are chosen by, and what they gain: the pairs among the active rankers.
+pub trait Evidence {
+    /// Wins of `x` over `y`.
+    fn wins(&self, x: usize, y: usize) -> f64;
+    /// `ln E(x≻y)`.
+    fn ln(&self, x: usize, y: usize) -> f64;
+}
+
+/// The refuter of every rival. Rankers are places in the list of active ones.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Refuters {
+    /// The ranker that was ahead of most others at the newest choice.
+    leader: Option<u16>,
+    rivals: Vec<Rival>,
+    /// Share of the capital that is not staked yet, and the number of stakes so far.
+    waiting: f64,
+    stakes: u32,
+    /// Comparisons at which the next choice is due.
+    next_at: u64,
+}
+
+/// What is staked against one rival.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Rival {
+    refuter: Option<u16>,
+    /// `ln E` of the refuter against the rival when it was chosen.
+    since: f64,
+    /// `ln` of the factor by which the evidence of earlier refuters grew.
+    gained: f64,
+    /// The stakes, each divided by the growth before it.
+    staked: f64,
+}
+
+impl Refuters {
+    /// No choice yet among `rankers` rankers.
+    pub fn new(rankers: usize) -> Self {
+        let rival = Rival { refuter: None, since: 0.0, gained: 0.0, staked: FIRST_STAKE };
+        Self {
+            leader: None,
+            rivals: vec![rival; rankers],
+            waiting: 1.0 - FIRST_STAKE,
+            stakes: 1,
+            next_at: rankers as u64,
+        }
+    }
+
+    /// Whether a choice is due after so many comparisons.
+    pub fn is_due(&self, comparisons: u64) -> bool {
+        comparisons >= self.next_at
+    }
+
+    /// Choose anew. `X` is the same before and after. O(K²).
+    pub fn choose(&mut self, evidence: &impl Evidence, comparisons: u64) {
+        let rankers = self.rivals.len() as u64;
+        self.next_at = comparisons + (comparisons / 20).max(rankers / 2).max(1);
+        let leader = self.leading(evidence);
+        self.leader = Some(leader as u16);
+        for j in 0..self.rivals.len() {
+            let refuter = self.refuter(evidence, leader, j);
+            let rival = &mut self.rivals[j];
+            let before = rival.refuter.map(usize::from);
+            if refuter != before {
+                rival.gained += before.map_or(0.0, |x| evidence.ln(x, j) - rival.since);
+                rival.since = refuter.map_or(0.0, |x| evidence.ln(x, j));
+                rival.refuter = refuter.map(|x| x as u16);
+            }
+        }
+        while self.stakes < STAKES
+            && comparisons >= (SECOND_STAKE_AT * rankers) << (self.stakes - 1)
+        {
+            self.stakes += 1;
+            let stake = self.waiting / 2.0;
+            self.waiting -= stake;
+            for j in 0..self.rivals.len() {
+                let grown = self.ln_growth(evidence, j).max(-MOST_LN);
+                self.rivals[j].staked += stake * libm::exp(-grown);
+            }
+        }
+    }
+
+    /// `X(j)`: what the capital against the rival `j` has become.
+    pub fn capital(&self, evidence: &impl Evidence, j: usize) -> f64 {
+        let grown = self.ln_growth(evidence, j).min(MOST_LN);
+        self.waiting + self.rivals[j].staked * libm::exp(grown)
+    }
+
+    /// What `E(x≻j)` is multiplied by in `X(j)` while `x` is the refuter: the present one, or as if
+    /// `x` was chosen now.
+    pub fn stake(&self, evidence: &impl Evidence, x: usize, j: usize) -> f64 {
+        let rival = &self.rivals[j];
+        let ln = match rival.refuter {
+            Some(refuter) if usize::from(refuter) == x => rival.gained - rival.since,
+            _ => self.ln_growth(evidence, j) - evidence.ln(x, j),
+        };
+        rival.staked * libm::exp(ln.clamp(-MOST_LN, MOST_LN))
+    }
+
+    /// Whether a decoded state fits so many rankers.
+    pub fn is_sound(&self, rankers: usize) -> bool {
+        let known = |ranker: Option<u16>| ranker.is_none_or(|ranker| usize::from(ranker) < rankers);
+        self.rivals.len() == rankers
+            && known(self.leader)
+            && (0.0..=1.0).contains(&self.waiting)
+            && (1..=STAKES).contains(&self.stakes)
+            && self.rivals.iter().enumerate().all(|(j, rival)| {
+                known(rival.refuter)
+                    && rival.refuter.is_none_or(|refuter| usize::from(refuter) != j)
+                    && rival.since.is_finite()
+                    && rival.gained.is_finite()
+                    && rival.staked.is_finite()
+                    && rival.staked >= 0.0
+            })
+    }
+
+    /// Estimated bytes in memory that grow with the number of rankers.
+    pub fn bytes(&self) -> usize {
+        self.rivals.len() * size_of::<Rival>()
+    }
+
+    /// `ln` of the factor by which the first stake has grown.
+    fn ln_growth(&self, evidence: &impl Evidence, j: usize) -> f64 {
+        let rival = &self.rivals[j];
+        rival.gained + rival.refuter.map_or(0.0, |x| evidence.ln(x.into(), j) - rival.since)
+    }
+
+    /// The ranker that won more than half against most others: the leader so far, if it is one.
+    fn leading(&self, evidence: &impl Evidence) -> usize {
+        let rankers = self.rivals.len();
+        let mut halves = vec![0_usize; rankers];
+        for x in 1..rankers {
+            for y in 0..x {
+                match evidence.wins(x, y).total_cmp(&evidence.wins(y, x)) {
+                    std::cmp::Ordering::Greater => halves[x] += 2,
+                    std::cmp::Ordering::Less => halves[y] += 2,
+                    std::cmp::Ordering::Equal => {
+                        halves[x] += 1;
+                        halves[y] += 1;
+                    }
+                }
+            }
+        }
+        let most = halves.iter().copied().max().unwrap_or(0);
+        let before = self.leader.map(usize::from).filter(|&leader| halves[leader] == most);
+        before.or_else(|| halves.iter().position(|&of| of == most)).unwrap_or(0)
+    }
+
+    /// The leader if it is ahead of `j`, and else a ranker that is.
+    fn refuter(&self, evidence: &impl Evidence, leader: usize, j: usize) -> Option<usize> {
+        let holds = |x: usize| evidence.wins(x, j) >= evidence.wins(j, x);
+        let before = self.rivals[j].refuter.map(usize::from).filter(|&x| holds(x));
+        if leader != j && holds(leader) {
+            let much_more = |&x: &usize| evidence.ln(x, j) > evidence.ln(leader, j) + MUCH_MORE;
+            return before.filter(much_more).or(Some(leader));
+        }
+        let ahead = |&x: &usize| x != j && evidence.wins(x, j) > evidence.wins(j, x);
+        let most = |best: Option<usize>, x: usize| match best {
+            Some(best) if evidence.ln(best, j) >= evidence.ln(x, j) => Some(best),
+            _ => Some(x),
+        };
+        before.or_else(|| (0..self.rivals.len()).filter(ahead).fold(None, most))
+    }
+}
