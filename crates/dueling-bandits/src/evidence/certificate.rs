@@ -86,7 +86,9 @@ pub(super) use crate::evidence::certificate::barrier::Barrier;
 use crate::evidence::certificate::ordered::{Beginnings, Direct, Ordered, Stake, exp, least_exp};
 pub use crate::evidence::certificate::pairs::{FewOutcomes, PairEvidence};
 pub(super) use crate::evidence::certificate::pairs::{Memo, largest};
-use crate::evidence::certificate::weights::{NEAR, Shares, TYPE_II, Weights, condorcet_weight};
+use crate::evidence::certificate::weights::{
+    NEAR, Shares, TYPE_I, TYPE_II, Weights, condorcet_weight,
+};
 
 /// A capital that lacks so many nats is short, whatever the last digits are.
 pub(super) const CLEARLY: f64 = 1e-3;
@@ -122,32 +124,43 @@ pub struct CopelandRule {
 pub(super) struct ClaimTargets<'a> {
     rule: &'a CopelandRule,
     evidence: PairEvidence<'a>,
-    /// Where the leader beats all others, and a win or a loss where it does not. Without refuters.
-    alone: f64,
-    win: f64,
-    loss: f64,
+    plain: PlainTargets,
+}
+
+/// The same in a rule without refuters, for every pair alike. Proofs are compared by these: the
+/// refuters follow the leader so far, and would make its proof look cheap where no ranker beats all
+/// others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlainTargets {
+    /// Where the leader is to beat all others.
+    pub alone: f64,
+    /// A win of a leader that does not beat all others.
+    pub win: f64,
+    /// A loss of another ranker.
+    pub loss: f64,
 }
 
 impl ClaimTargets<'_> {
     /// For "a beats y", where the leader `a` is to beat all others.
     pub fn alone(&self, a: usize, y: usize) -> f64 {
         let [b1, ..] = self.rule.weights.one;
-        self.with_refuters(self.alone, b1 * self.rule.weights.type_one(1), (a, y))
+        self.with_refuters(self.plain.alone, b1 * self.rule.weights.type_one(1), (a, y))
     }
 
     /// For a win of a leader that does not beat all others.
     pub fn win(&self) -> f64 {
-        self.win
+        self.plain.win
     }
 
     /// For "x beats y" as a loss of `y`.
     pub fn loss(&self, x: usize, y: usize) -> f64 {
         let (others, [_, b2, ..]) = ((self.rule.rankers - 1) as f64, self.rule.weights.one);
-        let one = self.with_refuters(self.loss, b2 / others, (x, y));
-        match self.rule.weights.followed > 0.0 {
-            true => one.max(self.rule.threshold - libm::log(TYPE_II[1] / others)),
-            false => one,
-        }
+        self.with_refuters(self.plain.loss, b2 / others, (x, y)).max(self.plain.loss)
+    }
+
+    /// Without refuters.
+    pub fn plain(&self) -> PlainTargets {
+        self.plain
     }
 
     /// What "x beats y" needs in type I, where it has this weight besides.
@@ -215,14 +228,13 @@ impl CopelandRule {
             2 => self.threshold,
             _ => self.threshold - libm::log(weight),
         };
-        let [b1, b2, ..] = self.weights.one;
-        ClaimTargets {
-            rule: self,
-            evidence,
+        let [b1, b2, ..] = TYPE_I;
+        let plain = PlainTargets {
             alone: ln(b1 * self.weights.type_one(1)),
             win: ln(TYPE_II[2] * NEAR / others),
             loss: ln(b2.min(TYPE_II[1]) / others),
-        }
+        };
+        ClaimTargets { rule: self, evidence, plain }
     }
 
     /// The capital against every rival `j`, the smallest over all truths in which `j` is a winner

@@ -28,7 +28,7 @@
 //! below. `S` is not empty: a ranker that loses to all others is no winner.
 
 /// Weights of the five terms where one ranker beats all others.
-const TYPE_I: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
+pub(super) const TYPE_I: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
 /// The same beside a capital that follows refuters, and the weight of that one.
 const TYPE_I_FOLLOWING: [f64; 5] = [0.1, 0.045, 0.003, 0.001, 0.001];
 const FOLLOWED: f64 = 0.85;

@@ -17,8 +17,8 @@ const LOYALTY: f64 = 0.7;
 pub(super) type Step = (usize, usize, f64);
 
 impl Survey<'_> {
-    /// Leader and claims `(x, y, target)` of the cheapest proof, where each claim needs so much
-    /// `more` evidence than its target.
+    /// Leader and claims `(x, y, target)` of the proof that is the cheapest one by plain targets,
+    /// where each claim needs so much `more` evidence than its target.
     pub(super) fn cheapest(
         &self,
         (targets, more): (&ClaimTargets, f64),
@@ -27,15 +27,12 @@ impl Survey<'_> {
     ) -> Option<(usize, Vec<Step>)> {
         let k = self.rankers();
         // what every candidate's losses are chosen from, so computed once
-        let loss_prices = self.prices(|x, y| targets.loss(x, y) + more);
+        let plain = targets.plain();
+        let loss_prices = self.prices(plain.loss + more);
         let mut found = Vec::with_capacity(k);
         let fewest_wins = self.best.saturating_sub(1);
         let most_losses = k - 1 - fewest_wins;
         let caution = 1.0 + CAUTION / (1.0 + steps as f64 / PATIENCE_STEPS);
-        let win = |a: usize, j: usize, needed: usize| match needed {
-            0 => targets.alone(a, j),
-            _ => targets.win(),
-        };
         let mut best: Option<(f64, Proof)> = None;
         for &a in &self.candidates {
             let others = others_than(a, k);
@@ -46,12 +43,13 @@ impl Survey<'_> {
             }
             for wins in fewest_wins..k {
                 let needed = k - 1 - wins;
+                let win = if needed == 0 { plain.alone } else { plain.win };
                 let mut total = 0.0;
                 let mut keys: Vec<(f64, usize)> = Vec::with_capacity(others.len());
                 for (at, &j) in others.iter().enumerate() {
                     total += losses.sum(at, needed);
                     let saved = losses.saved_by_a_win(at, needed);
-                    keys.push((self.price(a, j, win(a, j, needed) + more) - saved, at));
+                    keys.push((self.price(a, j, win + more) - saved, at));
                 }
                 keep_cheapest(&mut keys, wins);
                 total += keys.iter().map(|(key, _)| key).sum::<f64>();
@@ -70,7 +68,8 @@ impl Survey<'_> {
         let (_, Proof { a, wins, won }) = best?;
         let needed = k - 1 - wins;
         let others = others_than(a, k);
-        let claim = |&at: &usize| (a, others[at], win(a, others[at], needed) + more);
+        let win = |j: usize| if needed == 0 { targets.alone(a, j) } else { targets.win() };
+        let claim = |&at: &usize| (a, others[at], win(others[at]) + more);
         let mut claims: Vec<_> = won.iter().map(claim).collect();
         for (at, &j) in others.iter().enumerate() {
             let count = needed.saturating_sub(usize::from(won.contains(&at)));
@@ -81,11 +80,11 @@ impl Survey<'_> {
     }
 
     /// The price of "x beats y" at `y * K + x`, where it needs the evidence `target`.
-    fn prices(&self, target: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    fn prices(&self, target: f64) -> Vec<f64> {
         let k = self.rankers();
         let mut prices = Vec::with_capacity(k * k);
         for y in 0..k {
-            let price = |x: usize| if x == y { 0.0 } else { self.price(x, y, target(x, y)) };
+            let price = |x: usize| if x == y { 0.0 } else { self.price(x, y, target) };
             prices.extend((0..k).map(price));
         }
         prices

@@ -87,7 +87,8 @@ impl Records {
                 let lead = won - lost;
                 if lead != 0.0 && lead * lead >= CLEAR * (won + lost) {
                     all += 1.0;
-                    let agrees = (lead > 0.0) == (self.0[i].mean > self.0[j].mean);
+                    let (winner, loser) = if lead > 0.0 { (i, j) } else { (j, i) };
+                    let agrees = self.0[winner].mean > self.0[loser].mean;
                     agreeing += f64::from(u8::from(agrees));
                 }
             }

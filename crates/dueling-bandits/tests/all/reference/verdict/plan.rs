@@ -43,14 +43,14 @@ impl Prices<'_> {
         (highest - mean).max(0.0) / (self.field.rankers - 1) as f64
     }
 
-    /// The price of every claim to the evidence `target(x, y)`.
-    pub fn table(&self, target: impl Fn(usize, usize) -> f64) -> Vec<Vec<f64>> {
+    /// The price of every claim to the evidence `target`.
+    pub fn table(&self, target: f64) -> Vec<Vec<f64>> {
         let scores = self.scores();
         let highest = scores.iter().copied().fold(0.0, f64::max);
         let k = self.field.rankers;
         let price = |x: usize, y: usize| {
             let regret = (highest - (scores[x] + scores[y]) / 2.0).max(0.0) / (k - 1) as f64;
-            self.field.missing(x, y, target(x, y)) * (1.0 + 10.0 * regret)
+            self.field.missing(x, y, target) * (1.0 + 10.0 * regret)
         };
         let row = |x: usize| (0..k).map(|y| if x == y { 0.0 } else { price(x, y) }).collect();
         (0..k).map(row).collect()
@@ -89,13 +89,14 @@ impl Prices<'_> {
     /// Sums run over the others in ascending order, and over wins in the order in which they are
     /// taken, cheapest first, so that proofs of equal prices compare as in the policy's own form.
     ///
-    /// Each claim needs so much `more` evidence than its target.
+    /// Each claim needs so much `more` evidence than its target. Prices are those without refuters.
     pub fn cheapest(&self, rule: &Rule, more: f64) -> Option<Proof> {
         let (k, e) = (self.field.rankers, &self.field.evidence);
         let loss = |x, y| rule.loss_target(e, (x, y)) + more;
         let win = |x, y, d| rule.win_target(e, (x, y), d) + more;
-        let of_losses = self.table(loss);
-        let of_wins = [0, 1].map(|d| self.table(|x, y| win(x, y, d)));
+        let [(of_sole_win, of_loss), (of_win, _)] = [0, 1].map(|d| rule.plain_targets(d));
+        let of_losses = self.table(of_loss + more);
+        let of_wins = [of_sole_win, of_win].map(|target| self.table(target + more));
         let mut best: Option<Proof> = None;
         for a in self.candidates() {
             let others: Vec<usize> = (0..k).filter(|&j| j != a).collect();

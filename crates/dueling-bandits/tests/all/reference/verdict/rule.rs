@@ -62,6 +62,20 @@ impl Rule<'_> {
         self.threshold() - libm::log(weight + followed)
     }
 
+    /// The evidence that a win needs without refuters, where `losses` of each other ranker are
+    /// needed too, and that a loss needs. Proofs are compared by these.
+    pub fn plain_targets(&self, losses: usize) -> (f64, f64) {
+        let o = if self.margin > 0.0 { 1.0 / self.n() } else { 0.93 };
+        let win = match losses {
+            0 => 0.7 * o,
+            _ => 0.36 * 0.8 / self.n(),
+        };
+        match self.rankers {
+            2 => (self.threshold(), self.threshold()),
+            _ => (self.threshold() - libm::log(win), self.threshold() - libm::log(0.2 / self.n())),
+        }
+    }
+
     /// The evidence that "a beats y" needs, where `losses` of each other ranker are needed too.
     pub fn win_target(&self, e: &[Vec<f64>], (a, y): (usize, usize), losses: usize) -> f64 {
         let ([b1, ..], _) = self.type_one_weights();
