@@ -218,7 +218,7 @@ impl ReferenceVerdict {
         let k = field.rankers as f64;
         let duels = self.reference.steps as f64 + self.plan.missing(field);
         let ratio = if self.target.margin > 0.0 {
-            1e5 / duels
+            1e5 * (k / 20.0).max(1.0) / duels
         } else if self.plan.claims.is_empty() {
             0.0
         } else {
@@ -264,7 +264,8 @@ impl ReferenceVerdict {
             }
             // what the explorer knows and the verdict does not count
             let is_sure = explored.is_self() && self.changes > 0;
-            if !self.plan.needs_losses && !is_sure && !self.cannot_lead(explored.first) {
+            let may_lead = active.len() <= 20 && !self.cannot_lead(explored.first);
+            if may_lead && !self.plan.needs_losses && !is_sure {
                 return explored;
             }
         }

@@ -96,9 +96,9 @@ impl Deciding {
     fn patience(&self, steps: f64) -> f64 {
         let rankers = self.active().len() as f64;
         let duels = steps + self.plan.missing();
-        // with a margin every proof ends in reasonable time
         let ratio = if self.tracker.target().margin > 0.0 {
-            PATIENCE / duels
+            // every proof ends in reasonable time, with many rankers in more
+            PATIENCE * (rankers / FEW as f64).max(1.0) / duels
         } else if self.plan.claims().is_empty() {
             // there is nothing to pursue
             return 0.0;
@@ -121,7 +121,10 @@ impl Deciding {
             }
             // an explorer that knows more than what counts, and is sure, teaches nothing by itself
             let is_sure = explored.duel.is_self() && self.tracker.leaves_out();
-            if !is_sure && !self.plan.needs_losses() && !self.cannot_lead(first) {
+            // among many rankers the explorer seldom proposes the leader first
+            let is_doubt =
+                self.active().len() <= FEW && !self.plan.needs_losses() && !self.cannot_lead(first);
+            if is_doubt && !is_sure {
                 return explored;
             }
         }

@@ -330,7 +330,7 @@ fn eight_rankers() {
 fn many_rankers() {
     let settings = [(1, 0.9, 0.0, 0), (2, 0.9, 0.02, 100)];
     let seen = traces(21, 0.8, &named("btl:21:1"), 1500, &settings);
-    assert!(seen.plans > 50 && seen.leaders > 5, "{seen:?}");
+    assert!(seen.plans > 50 && seen.leaders > 2, "{seen:?}");
     let seen = traces(21, 0.8, &named("cycle:21:1"), 1500, &settings);
     assert!(seen.plans > 50 && seen.needing_losses > 20, "{seen:?}");
     let seen = traces(24, 0.8, &ordered(24, 0.9), 1500, &[(1, 0.9, 0.0, 0)]);
