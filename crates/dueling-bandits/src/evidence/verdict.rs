@@ -18,17 +18,22 @@
 //! own: `0.9 δ` before the first change and `0.1 δ / (r (r + 1))` after change number `r`. All of
 //! them sum to `δ`. A latched verdict of the earlier roster is dropped: it was about other rankers.
 
+mod check;
+mod state;
+
+pub use state::{State, Verdict};
+
 use crate::evidence::certificate::{
-    Blocking, CLEARLY, ClaimTargets, CopelandRule, FewOutcomes, PairEvidence, largest,
+    Blocking, ClaimTargets, CopelandRule, FewOutcomes, PairEvidence, largest,
 };
 use crate::evidence::lead::LeadEvidence;
 use crate::evidence::outlooks::Outlooks;
 use crate::evidence::pair_checks::{Open, PairChecks};
-use crate::evidence::quiet::{Pairs, Quiet};
+use crate::evidence::quiet::Quiet;
 use crate::evidence::refuters::Refuters;
 use crate::evidence::remembered::Remembered;
-use crate::evidence::scores::{Score, ScoreCounts};
-use crate::{Duel, Outcome, Roster, Tally};
+use crate::evidence::scores::Score;
+use crate::{Duel, Outcome, Tally};
 
 /// Share of the error that is spent before the roster first changes.
 const FIRST_SHARE: f64 = 0.9;
@@ -51,27 +56,6 @@ pub struct Target {
     pub confidence: f64,
     /// In [0, 0.49]: pairs whose preference is within the margin of 1/2 may go either way.
     pub margin: f64,
-}
-
-/// A certified winner.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Verdict {
-    /// The certified Copeland winners: the leader, then all others that were certified with it.
-    pub winners: Vec<u16>,
-    /// Steps of the tally at which it was certified, self-duels included.
-    pub steps: u64,
-    /// Comparisons since the roster last changed.
-    pub comparisons: u64,
-    /// Steps at which the winner was certified as the Condorcet winner too; `None` before that.
-    pub condorcet_steps: Option<u64>,
-}
-
-impl Verdict {
-    /// The winner: the first of the winners.
-    pub fn winner(&self) -> usize {
-        self.winners.first().copied().unwrap_or_default().into()
-    }
 }
 
 /// Where the evidence for one ranker stands.
@@ -97,25 +81,6 @@ pub struct VerdictTracker {
     blocking: Vec<Option<Blocking>>,
     remembered: Remembered,
     quiet: Quiet,
-}
-
-/// What is saved.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct State {
-    /// Changes of the roster so far.
-    changes: u32,
-    /// Wins of the tally that do not count: those before the newest change, and those left out.
-    /// `None` if all count.
-    uncounted: Option<Tally>,
-    /// Comparisons since the newest change that count.
-    comparisons: u64,
-    verdict: Option<Verdict>,
-    /// `None` without a margin, with two rankers, or for counts that no tracker followed.
-    refuters: Option<Refuters>,
-    /// Scores of answers that count. Saved apart, since most experiments have none.
-    #[cfg_attr(feature = "serde", serde(skip))]
-    scores: ScoreCounts,
 }
 
 impl VerdictTracker {
@@ -414,127 +379,6 @@ impl VerdictTracker {
         let mut judge = Self::restore(target, state, active.len());
         judge.check(tally, active, None);
         judge
-    }
-
-    /// Look for a verdict. `outlooks` are up to date.
-    fn check(&mut self, tally: &Tally, active: &[usize], outlooks: Option<&Outlooks>) {
-        if active.len() < 2 {
-            return;
-        }
-        self.blocking.resize(active.len(), None);
-        let mut quiet = Quiet::default();
-        let counts = PairEvidence::new(&self.mixture, tally, active)
-            .without(self.state.uncounted.as_ref())
-            .with_scores(&self.state.scores)
-            .with_refuters(self.state.refuters.as_ref());
-        let known = match outlooks {
-            Some(outlooks) => Some(outlooks.evidence()),
-            None if active.len() <= CHECKED_EACH => Some(self.remembered.all_of(&counts)),
-            None => None,
-        };
-        let evidence = known.map_or(counts, |known| counts.with_evidence(known));
-        let ln_growth = self.mixture.most_gain();
-        match &mut self.state.verdict {
-            None => {
-                let leaders = match outlooks {
-                    Some(outlooks) => largest(outlooks.empirical_scores()),
-                    None => leading(&evidence, self.target),
-                };
-                let mut blocked = Vec::with_capacity(leaders.len());
-                let mut certified = Vec::new();
-                for x in leaders {
-                    match self.rule.blocks(&evidence, x, self.blocking[x]) {
-                        None => certified.push(x),
-                        Some(blocking) => {
-                            self.blocking[x] = Some(blocking);
-                            blocked.push((x, blocking));
-                        }
-                    }
-                }
-                if let Some(&leader) = certified.first() {
-                    let also = (0..active.len()).filter(|&x| {
-                        certified.contains(&x)
-                            || self.rule.blocks(&evidence, x, self.blocking[x]).is_none()
-                    });
-                    let mut winners: Vec<u16> = also.map(|x| active[x] as u16).collect();
-                    // the leader first, then the others ascending
-                    winners.retain(|&winner| usize::from(winner) != active[leader]);
-                    winners.insert(0, active[leader] as u16);
-                    let condorcet = self.rule.condorcet_lacks(&evidence, leader) <= 0.0;
-                    self.state.verdict = Some(Verdict {
-                        winners,
-                        steps: tally.steps(),
-                        comparisons: self.state.comparisons,
-                        condorcet_steps: condorcet.then_some(tally.steps()),
-                    });
-                } else if let Some(&(leader, _)) = blocked.first() {
-                    let lacks = self.rule.others_lack(&evidence, leader, &blocked);
-                    quiet.allow(Pairs::Of([leader; 2]), outcomes_for(lacks, ln_growth));
-                    for &(x, Blocking { rival, lacks, by_rival }) in &blocked {
-                        let of = [rival, if by_rival { rival } else { x }];
-                        quiet.allow(Pairs::Of(of), outcomes_for(lacks, ln_growth));
-                    }
-                }
-            }
-            Some(verdict) if verdict.condorcet_steps.is_none() => {
-                let winner = verdict.winner();
-                let place = active.iter().position(|&i| i == winner);
-                let lacks = place.map(|x| self.rule.condorcet_lacks(&evidence, x));
-                if lacks.is_some_and(|lacks| lacks <= 0.0) {
-                    verdict.condorcet_steps = Some(tally.steps());
-                }
-                if let Some(lacks) = lacks {
-                    quiet.allow(Pairs::All, outcomes_for(lacks, ln_growth));
-                }
-            }
-            Some(_) => {}
-        }
-        self.quiet = quiet;
-    }
-}
-
-/// So many outcomes cannot bring the nats that a capital lacks: see [`CopelandRule::others_lack`].
-fn outcomes_for(lacks: f64, ln_growth: f64) -> u64 {
-    // fewer, so that rounding does not matter
-    ((lacks - CLEARLY) / ln_growth).max(0.0) as u64
-}
-
-impl State {
-    /// Scores of answers that count.
-    pub fn scores(&self) -> &ScoreCounts {
-        &self.scores
-    }
-
-    /// This state with these scores of answers that count.
-    pub fn with_scores(self, scores: ScoreCounts) -> Self {
-        Self { scores, ..self }
-    }
-
-    /// Whether a decoded state fits `tally` and its roster.
-    pub fn is_sound(&self, tally: &Tally, roster: &Roster) -> bool {
-        let part_of_it = self.uncounted.as_ref().is_none_or(|uncounted| {
-            let rankers = uncounted.rankers();
-            let is_part = |i, j| uncounted.half_wins(i, j) <= tally.half_wins(i, j);
-            rankers <= tally.rankers() && (0..rankers).all(|i| (0..rankers).all(|j| is_part(i, j)))
-        });
-        let active = |&winner: &u16| {
-            usize::from(winner) < roster.rankers() && roster.is_active(winner.into())
-        };
-        let known = self.verdict.as_ref().is_none_or(|verdict| {
-            !verdict.winners.is_empty() && verdict.winners.iter().all(active)
-        });
-        let refuters = self.refuters.as_ref();
-        (self.changes == 0 || self.uncounted.is_some())
-            && refuters.is_none_or(|refuters| refuters.is_sound(roster.active().len()))
-            && self.comparisons <= tally.steps()
-            && part_of_it
-            && known
-            && self.scores.is_sound(tally.rankers(), |x, y| {
-                let uncounted =
-                    self.uncounted.as_ref().filter(|uncounted| x.max(y) < uncounted.rankers());
-                let uncounted = uncounted.map_or(0, |uncounted| uncounted.half_wins(x, y));
-                tally.half_wins(x, y).saturating_sub(uncounted)
-            })
     }
 }
 
