@@ -92,12 +92,12 @@ impl Answers {
     }
 }
 
-/// The spec of an experiment with D-TS+ and this number of rankers.
-pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
+/// The spec of an experiment with this policy and this number of rankers.
+pub fn spec(policy: &PolicySpec, rankers: usize) -> ExperimentSpec {
     let ranker = |number| Ranker { id: format!("ranker-{number}"), description: None };
-    Ok(ExperimentSpec {
+    ExperimentSpec {
         rankers: (1..=rankers).map(ranker).collect(),
-        policy: PolicySpec::from_text("d-ts-plus").context("the policy is invalid")?,
+        policy: policy.clone(),
         ties: TieRule::Skip,
         duel_ttl_seconds: DEFAULT_DUEL_TTL_SECONDS,
         answer_window_seconds: 0,
@@ -107,7 +107,7 @@ pub fn spec(rankers: usize) -> anyhow::Result<ExperimentSpec> {
         roster_changes: Default::default(),
         exclusions: Vec::new(),
         pages: PageRules::default(),
-    })
+    }
 }
 
 /// Sends this many requests of 100 answers each, so that the policy selects from a state that is
@@ -125,9 +125,14 @@ pub fn feed(server: SocketAddr, answers: &mut Answers, requests: usize) -> anyho
     Ok(())
 }
 
-/// Creates an experiment with D-TS+ and this number of rankers.
-pub fn create(server: SocketAddr, name: &str, rankers: usize) -> anyhow::Result<()> {
-    let spec = spec(rankers)?;
+/// Creates an experiment with this policy and this number of rankers.
+pub fn create(
+    server: SocketAddr,
+    name: &str,
+    policy: &PolicySpec,
+    rankers: usize,
+) -> anyhow::Result<()> {
+    let spec = spec(policy, rankers);
     let body = json!({ "name": name, "rankers": spec.rankers, "policy": spec.policy });
     ask(server, "POST", "/v1/experiments", &body.to_string()).map(drop)
 }

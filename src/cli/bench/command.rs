@@ -14,7 +14,9 @@ use crate::cli::database::open_store;
 use crate::cli::error::CommandError;
 use crate::cli::runtime::runtime;
 use crate::cli::values::count;
+use crate::engine::experiment_spec::ConcludeAt;
 use crate::entropy;
+use dueling_bandits::PolicySpec;
 
 /// Measure the speed of the service on this machine
 ///
@@ -27,10 +29,10 @@ use crate::entropy;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Parts:
-  duels      next-duel for 10 and for 100 rankers (D-TS+), in a closed loop (each connection sends
-             a request after each answer) and in an open loop (a fixed number of requests per
+  duels      next-duel for 10 and for 100 rankers, in a closed loop (each connection sends a
+             request after each answer) and in an open loop (a fixed number of requests per
              second; a latency counts from the time at which the request was due)
-  stock      next-duel for 10 and for 100 rankers (D-TS+), with 1, 10 and 100 duels a request
+  stock      next-duel for 10 and for 100 rankers, with 1, 10 and 100 duels a request
              (`count`), in a closed loop
   feedback   durable outcomes, one per request and 100 per request
   start      an experiment with a long log: appending, folding, opening with and without a
@@ -44,6 +46,7 @@ Parts:
 
 Examples:
   rankduel bench duels
+  rankduel bench reports --policy d-ts-verdict
   rankduel bench replicas --database-url postgres://…/scratch --servers 4 --server-cpus 0.2
   rankduel bench --database-url postgres://…/scratch --rounds 5 --seconds 5 --format json")]
 pub struct Arguments {
@@ -56,6 +59,10 @@ pub struct Arguments {
     /// temporary files, deleted afterwards]
     #[arg(long, value_name = "URL", env = "RANKDUEL_BENCH_DATABASE_URL", hide_env_values = true)]
     database_url: Option<String>,
+
+    /// Policy of the experiments, as in `rankduel simulate`
+    #[arg(long, value_name = "POLICY", default_value = "d-ts-plus", value_parser = policy)]
+    policy: PolicySpec,
 
     /// Number of rounds; each round measures every side once
     #[arg(long, value_name = "N", default_value = "5", value_parser = |text: &str| count(text, 1, 1000))]
@@ -128,6 +135,13 @@ enum Format {
     Json,
 }
 
+/// The policy, which aims at the same verdict as a new experiment.
+fn policy(text: &str) -> Result<PolicySpec, String> {
+    let goal = ConcludeAt::default();
+    let fallbacks = [("confidence", goal.confidence.into()), ("margin", goal.margin.into())];
+    PolicySpec::from_text_with(text, &fallbacks).map_err(|error| error.to_string())
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.01..=3600.0).contains(&seconds) => Ok(seconds),
@@ -160,6 +174,7 @@ pub fn run(arguments: Arguments) -> Result<(), CommandError> {
         store,
         database_url,
         run: format!("{run:016x}"),
+        policy: arguments.policy,
         rounds: arguments.rounds,
         round: Duration::from_secs_f64(arguments.seconds),
         connections: arguments.connections as usize,

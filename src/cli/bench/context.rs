@@ -9,6 +9,7 @@ use super::process::Server;
 use super::share::Share;
 use crate::entropy;
 use crate::store::SharedStore;
+use dueling_bandits::PolicySpec;
 
 /// The context of all parts.
 pub struct Bench {
@@ -17,6 +18,8 @@ pub struct Bench {
     pub database_url: String,
     /// Part of the name of every experiment, because a database can be used again.
     pub run: String,
+    /// The policy of every experiment.
+    pub policy: PolicySpec,
     pub rounds: u64,
     pub round: Duration,
     pub connections: usize,
@@ -49,7 +52,7 @@ impl Bench {
         if let Some(processors) = self.server_cpus {
             text += &format!(", {processors} of them for each server");
         }
-        text += &format!("; {}", self.store.kind());
+        text += &format!("; {}; {}", self.store.kind(), self.policy.kind());
         if let Some(milliseconds) = self.slow_flush_ms {
             text += &format!(", each flush {milliseconds} ms slower");
         }

@@ -35,7 +35,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     };
     for rankers in [10, 100] {
         let name = bench.experiment(&format!("k{rankers}"));
-        create(api.address, &name, rankers)?;
+        create(api.address, &name, &bench.policy, rankers)?;
         // The policy selects from a state that is neither empty nor decided.
         let mut answers = bench.runtime.block_on(Answers::of(&bench.store, &name))?;
         feed(api.address, &mut answers, 2 * rankers)?;

@@ -28,7 +28,7 @@ const SPARE: f64 = 1.5;
 pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     let server = bench.server(&bench.log, Stdio::inherit())?;
     let name = bench.experiment("feedback");
-    create(server.address, &name, 10)?;
+    create(server.address, &name, &bench.policy, 10)?;
     let mut answers = bench.runtime.block_on(Answers::of(&bench.store, &name))?;
     let connections = Connections::open(&[server.address], bench.feedback_connections)?;
     let many_connections = Connections::open(&[server.address], MANY_CONNECTIONS)?;

@@ -111,7 +111,7 @@ fn measure(
     let (mut answers, mut duel_requests) = (Vec::new(), Vec::new());
     for number in 0..EXPERIMENTS {
         let name = bench.experiment(&format!("replicas-{id}-{number}"));
-        create(addresses[number % addresses.len()], &name, 10)?;
+        create(addresses[number % addresses.len()], &name, &bench.policy, 10)?;
         answers.push(bench.runtime.block_on(Answers::of(&bench.store, &name))?);
         duel_requests.push(post(&format!("/v1/experiments/{name}/next-duel"), ""));
     }

@@ -42,7 +42,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     let (mut rows, mut goals) = (Vec::new(), Vec::new());
     for rankers in [100, 1024] {
         let name = bench.experiment(&format!("reports-{rankers}"));
-        create(server.address, &name, rankers)?;
+        create(server.address, &name, &bench.policy, rankers)?;
         let mut answers = bench.runtime.block_on(Answers::of(&bench.store, &name))?;
         // each ranker has some of it
         feed(server.address, &mut answers, rankers.div_ceil(4))?;

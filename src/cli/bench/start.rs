@@ -121,7 +121,7 @@ fn outcome(rng: &mut PolicyRng) -> OutcomeEvent {
 
 /// Creates an experiment with a long log.
 async fn fill(bench: &Bench, name: &str, append: &mut Row) -> anyhow::Result<ExperimentSpec> {
-    let spec = spec(RANKERS)?;
+    let spec = spec(&bench.policy, RANKERS);
     let new = crate::store::NewExperiment {
         name: name.into(),
         spec: serde_json::to_string(&spec).context("the spec cannot be written")?,
@@ -183,7 +183,7 @@ fn memory(bench: &Bench) -> anyhow::Result<(Row, Row)> {
     let server = bench.server(&bench.log, Stdio::inherit())?;
     let created = |what: &str, rankers| -> anyhow::Result<Vec<u8>> {
         let name = bench.experiment(what);
-        create(server.address, &name, rankers)?;
+        create(server.address, &name, &bench.policy, rankers)?;
         Ok(load::post(&format!("/v1/experiments/{name}/next-duel"), ""))
     };
     let connections = Connections::open(&[server.address], bench.connections)?;

@@ -23,7 +23,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     let mut sides = Vec::new();
     for rankers in RANKERS {
         let name = bench.experiment(&format!("stock-{rankers}"));
-        create(server.address, &name, rankers)?;
+        create(server.address, &name, &bench.policy, rankers)?;
         let mut answers = bench.runtime.block_on(Answers::of(&bench.store, &name))?;
         feed(server.address, &mut answers, 2 * rankers)?;
         let path = format!("/v1/experiments/{name}/next-duel");

@@ -81,6 +81,23 @@ fn a_quick_bench_of_stocks_counts_decisions() {
 }
 
 #[test]
+fn the_policy_of_the_experiments_can_be_chosen() {
+    let mut command = rankduel(&QUICK);
+    command.args(["stock", "--format", "json", "--policy", "d-ts-verdict"]);
+    let (code, report, log) = outcome(command);
+    assert_eq!(code, Some(0), "{log}");
+    let report: Value = serde_json::from_str(&report).expect("a report");
+    let on = report["sections"][0]["on"].as_str().expect("what it was measured on");
+    assert!(on.ends_with("; d-ts-verdict"), "{on}");
+
+    let mut command = rankduel(&QUICK);
+    command.args(["stock", "--policy", "guess"]);
+    let (code, _, log) = outcome(command);
+    assert_eq!(code, Some(2), "{log}");
+    assert!(log.contains("there is no policy `guess`"), "{log}");
+}
+
+#[test]
 fn unsupported_measurements_are_refused() {
     let mut command = rankduel(&QUICK);
     command.arg("replicas");
