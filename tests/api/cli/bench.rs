@@ -20,7 +20,10 @@ const QUICK: [&str; 13] = [
     "error",
 ];
 
-on_both_databases! { a_quick_bench_reports_every_side_and_every_goal }
+on_both_databases! {
+    a_quick_bench_reports_every_side_and_every_goal
+    the_policy_of_the_experiments_can_be_chosen
+}
 
 async fn a_quick_bench_reports_every_side_and_every_goal(database: TestDatabase) {
     let mut command = rankduel(&QUICK);
@@ -80,16 +83,21 @@ fn a_quick_bench_of_stocks_counts_decisions() {
     }
 }
 
-#[test]
-fn the_policy_of_the_experiments_can_be_chosen() {
+async fn the_policy_of_the_experiments_can_be_chosen(database: TestDatabase) {
     let mut command = rankduel(&QUICK);
     command.args(["stock", "--format", "json", "--policy", "d-ts-verdict"]);
+    command.args(["--database-url", &database.url]);
     let (code, report, log) = outcome(command);
     assert_eq!(code, Some(0), "{log}");
     let report: Value = serde_json::from_str(&report).expect("a report");
     let on = report["sections"][0]["on"].as_str().expect("what it was measured on");
     assert!(on.ends_with("; d-ts-verdict"), "{on}");
+    let created = "SELECT COUNT(*) FROM experiment WHERE spec LIKE '%\"d-ts-verdict\"%'";
+    assert_eq!(database.count(created).await, 2, "one experiment for each number of rankers");
+}
 
+#[test]
+fn an_unknown_policy_is_refused() {
     let mut command = rankduel(&QUICK);
     command.args(["stock", "--policy", "guess"]);
     let (code, _, log) = outcome(command);
