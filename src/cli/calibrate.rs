@@ -98,9 +98,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Most simulated steps of one forecast.
-const FORECAST_STEPS: u64 = 500_000;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Markdown
@@ -235,7 +232,7 @@ impl Arguments {
                     runs: self.runs,
                     seed: self.seed,
                     target: Target { confidence: self.confidence, margin: self.margin },
-                    forecast_steps: FORECAST_STEPS,
+                    forecasts: true,
                     feedback: Feedback { ties: self.ties, ..Feedback::default() },
                 });
             }

@@ -30,7 +30,7 @@ fn otherwise(world: &World, policy: &str, target: Target) -> anyhow::Result<Stri
         runs: SIMULATED_RUNS,
         seed: 1,
         target,
-        forecast_steps: 0,
+        forecasts: false,
         feedback: Feedback::default(),
     };
     let found = trial.run(&Progress::new()).context("the simulation was interrupted")?;

@@ -8,12 +8,10 @@ use utoipa::ToSchema;
 use crate::engine::fold::Fold;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::reports::grouped::grouped;
-use dueling_bandits::evidence::{Forecast, NoForecast, Present, Target, forecast};
+use dueling_bandits::evidence::{Forecast, NoForecast, Present, Target, forecast, forecast_budget};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{Policy, PolicyRng};
 
-/// Simulated steps of one forecast, times the number of rankers: a tenth of a second or two.
-const STEPS_TIMES_RANKERS: u64 = 800_000;
 /// A forecast is used again until the number of steps has grown by this share.
 const STALE_AFTER: f64 = 0.05;
 /// Most rankers for which a forecast is simulated on a request. Each of its simulations starts from
@@ -30,7 +28,7 @@ pub struct DuelsToGo {
     pub estimate: u64,
     /// 10 % quantile.
     pub low: u64,
-    /// 90 % quantile; `null` if these simulations did not end.
+    /// 90 % quantile; `null` if too few simulations ended to predict the longest.
     pub high: Option<u64>,
 }
 
@@ -111,7 +109,7 @@ impl LoadedExperiment {
                     let SavedPolicy { format, state } = saved.as_ref()?;
                     self.spec.policy.restore(setup, *format, state)
                 };
-                let budget = STEPS_TIMES_RANKERS / tally.rankers() as u64;
+                let budget = forecast_budget(tally.rankers());
                 let found = forecast(present, copy, budget, rng);
                 let newest = self.extensions().get::<Newest>();
                 if keep && let Ok(mut kept) = newest.0.lock() {

@@ -3,9 +3,11 @@
 //! The forecast is a simulation. Each draw takes the preferences from their posterior, lets a copy
 //! of the policy select duels and observe outcomes from there on, and stops when a copy of the
 //! [`VerdictTracker`] has a verdict. The draws share a budget of steps and run side by side, so the
-//! estimate is known before the longest have ended.
+//! estimate is known before the longest have ended. If the budget ends before that, the draws that
+//! have ended predict the others ([`Durations`]).
 
 use rand::RngExt;
+use special::Error as _;
 
 use crate::evidence::counting::{FEW, reconcile};
 use crate::evidence::posterior::Posterior;
@@ -23,6 +25,12 @@ const ESTIMATE: f64 = 0.375;
 const COMPARISONS_A_RANKER: u64 = 40;
 /// Steps of one draw between two looks at the others.
 const STRIDE: u64 = 64;
+/// Fewest draws that must have ended for an estimate, and for the upper end of its range.
+const ENDED_FOR_ESTIMATE: usize = DRAWS / 4;
+const ENDED_FOR_HIGH: usize = DRAWS / 2;
+/// Most steps of one forecast, and the most for one ranker among many, whose steps take longer.
+const STEPS_MAX: u64 = 1_000_000;
+const STEPS_TIMES_RANKERS: u64 = 16_000_000;
 
 /// How many more time-steps, including self-duels.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +39,8 @@ pub struct Forecast {
     pub estimate: f64,
     /// One draw in ten is below.
     pub low: f64,
-    /// One draw in ten is above; `None` where these draws did not end within the budget.
+    /// One draw in ten is above; `None` where too few draws ended within the budget to predict the
+    /// longest.
     pub high: Option<f64>,
 }
 
@@ -45,7 +54,7 @@ pub enum NoForecast {
         /// Fewest for a forecast.
         least: u64,
     },
-    /// More than half of the draws had no verdict after this many further steps.
+    /// Most of the draws had no verdict after this many further steps.
     Beyond(u64),
     /// The policy cannot be simulated from the present counts.
     NotSimulated,
@@ -60,6 +69,11 @@ pub struct Present<'a> {
     pub roster: &'a Roster,
     /// Where the verdict stands.
     pub tracker: &'a VerdictTracker,
+}
+
+/// A budget for [`forecast`] that takes about a second of one processor.
+pub fn forecast_budget(rankers: usize) -> u64 {
+    (STEPS_TIMES_RANKERS / rankers.max(1) as u64).min(STEPS_MAX)
 }
 
 /// Forecast with copies of the policy from `copy`, with at most `budget` steps over all draws.
@@ -106,16 +120,53 @@ pub fn forecast(
             !ended
         });
     }
-    // draws run side by side: those that ended are the shortest
     ends.sort_unstable_by(f64::total_cmp);
-    let at = |share: f64| {
+    // draws run side by side: those that have not ended took as many steps as the first of them
+    let reached = draws.first().map_or(0, |draw| draw.steps);
+    let durations = Durations { ends, reached: reached as f64 };
+    match (durations.at(ESTIMATE, ENDED_FOR_ESTIMATE), durations.at(0.1, ENDED_FOR_ESTIMATE)) {
+        (Some(estimate), Some(low)) => {
+            Ok(Forecast { estimate, low, high: durations.at(0.9, ENDED_FOR_HIGH) })
+        }
+        _ => Err(NoForecast::Beyond(reached)),
+    }
+}
+
+/// How long the draws take. Those that have not ended take more than `reached` steps.
+struct Durations {
+    /// Of the draws that have ended, ascending.
+    ends: Vec<f64>,
+    reached: f64,
+}
+
+impl Durations {
+    /// A quantile. Where the draws around it have not ended, it is that of a log-normal
+    /// distribution through those that have; `None` if fewer than `least` have.
+    fn at(&self, share: f64, least: usize) -> Option<f64> {
         let place = share * (DRAWS - 1) as f64;
-        let (below, above) = (ends.get(place as usize)?, ends.get(place.ceil() as usize)?);
-        Some(below + (above - below) * place.fract())
-    };
-    match (at(ESTIMATE), at(0.1)) {
-        (Some(estimate), Some(low)) => Ok(Forecast { estimate, low, high: at(0.9) }),
-        _ => Err(NoForecast::Beyond(draws.first().map_or(0, |draw| draw.steps))),
+        let around = (self.ends.get(place as usize), self.ends.get(place.ceil() as usize));
+        if let (Some(below), Some(above)) = around {
+            return Some(below + (above - below) * place.fract());
+        }
+        (self.ends.len() >= least).then(|| self.log_normal(share).max(self.reached))
+    }
+
+    /// A quantile of the log-normal distribution by regression on order statistics: the straight
+    /// line that fits the logarithms of the durations over the normal quantiles of their places
+    /// among all draws.
+    fn log_normal(&self, share: f64) -> f64 {
+        let normal = |share: f64| std::f64::consts::SQRT_2 * (2.0 * share - 1.0).inv_error();
+        // Blom's places, which are nearly unbiased for normal order statistics
+        let place = |i: usize| normal((i as f64 + 0.625) / (DRAWS as f64 + 0.25));
+        let points = || self.ends.iter().enumerate().map(|(i, end)| (place(i), end.ln()));
+        let count = self.ends.len() as f64;
+        let (sum_x, sum_y) = points().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
+        let (mean_x, mean_y) = (sum_x / count, sum_y / count);
+        let (covariance, variance) = points().fold((0.0, 0.0), |(covariance, variance), (x, y)| {
+            let from_mean = x - mean_x;
+            (covariance + from_mean * (y - mean_y), variance + from_mean * from_mean)
+        });
+        (mean_y + covariance / variance * (normal(share) - mean_x)).exp()
     }
 }
 

@@ -61,7 +61,7 @@ mod win_curves;
 
 pub use cohorts::{Added, Admission, Cohorts, TimedAnswer};
 pub use counting::{Counting, with_waiting};
-pub use forecast::{Forecast, NoForecast, Present, forecast};
+pub use forecast::{Forecast, NoForecast, Present, forecast, forecast_budget};
 pub use heavy_units::{HeavyUnit, HeavyUnits};
 pub use history::History;
 pub use pair_checks::PairChecks;

@@ -295,6 +295,43 @@ fn forecasts_of_clear_cases() {
     assert!(matches!(ask(&even, 40_000), Err(NoForecast::Beyond(_))), "{:?}", ask(&even, 40_000));
 }
 
+/// The simulations that have ended within the budget predict the others, as far as they are enough
+/// for that.
+#[test]
+fn a_forecast_on_a_small_budget_is_near_the_whole_one() {
+    let target = Target { confidence: 0.95, margin: 0.0 };
+    let counts = tally(&[&[0, 52, 60], &[48, 0, 62], &[40, 38, 0]]);
+    let roster = Roster::new(3);
+    let tracker = VerdictTracker::of_counts(target, &counts, roster.active());
+    let present = Present { tally: &counts, roster: &roster, tracker: &tracker };
+    let wins: Vec<Vec<u32>> =
+        (0..3).map(|i| (0..3).map(|j| counts.half_wins(i, j) / 2).collect()).collect();
+    let uniform = PolicySpec::Uniform(Default::default());
+    let copy = || uniform.from_counts(&wins, None).ok();
+    let ask = |budget: u64| forecast(present, copy, budget, &mut rng());
+    let whole = ask(10_000_000).unwrap();
+    let (mut predicted, mut with_high) = (0, 0);
+    for budget in (10_000..200_000).step_by(10_000) {
+        match ask(budget) {
+            Ok(part) => {
+                predicted += 1;
+                assert_eq!(part.low, whole.low, "three of the shortest simulations have ended");
+                let ratio = part.estimate / whole.estimate;
+                assert!((0.6..1.7).contains(&ratio), "{budget}: {part:?} {whole:?}");
+                if let Some(high) = part.high {
+                    with_high += 1;
+                    assert!(high > 2.0 * part.estimate && high < 2.0 * whole.high.unwrap());
+                }
+            }
+            Err(NoForecast::Beyond(reached)) => {
+                assert!((reached as f64) < whole.estimate, "{budget}: {reached} {whole:?}");
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    assert!((1..19).contains(&predicted) && (1..predicted).contains(&with_high));
+}
+
 /// If preferences follow an order, the compared pairs predict those that were not compared. If they
 /// form a cycle, they do not.
 #[test]

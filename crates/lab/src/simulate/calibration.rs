@@ -13,7 +13,9 @@ use super::environment::{Environment, RunSeeds, fingerprint};
 use super::feedback::Feedback;
 use super::progress::Progress;
 use super::tournament::Entrant;
-use dueling_bandits::evidence::{Forecast, Present, Target, VerdictTracker, forecast};
+use dueling_bandits::evidence::{
+    Forecast, Present, Target, VerdictTracker, forecast, forecast_budget,
+};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{InFlight, Observation, Policy, PolicyRng, Roster, TieRule};
@@ -42,8 +44,8 @@ pub struct Trial {
     pub seed: u64,
     /// What the verdict must achieve.
     pub target: Target,
-    /// Most simulated steps of one forecast, over all its draws; 0 for no forecasts.
-    pub forecast_steps: u64,
+    /// Whether the looks before the verdict forecast it.
+    pub forecasts: bool,
     /// Ties and lost clicks. Delay is ignored.
     pub feedback: Feedback,
 }
@@ -149,7 +151,7 @@ impl Trial {
             }
             if looks.next_if_eq(&step).is_some() {
                 let name = |i: usize| environment.name(i);
-                let forecast = (experiment.verdict.is_none() && self.forecast_steps > 0)
+                let forecast = (self.forecasts && experiment.verdict.is_none())
                     .then(|| self.forecast(&*policy, &tracker, &roster, seeds, &mut estimating))
                     .flatten()
                     .map(|f| (step, f.low, f.estimate, f.high.unwrap_or(f64::INFINITY)));
@@ -173,7 +175,7 @@ impl Trial {
         let setup = Setup { rankers: self.matrix.rankers(), seed: seeds.folding };
         let copy = || self.entrant.spec.restore(setup, format, &state);
         let present = Present { tally: policy.tally(), roster, tracker };
-        forecast(present, copy, self.forecast_steps, rng).ok()
+        forecast(present, copy, forecast_budget(setup.rankers), rng).ok()
     }
 
     /// The preferences at `step`, if they differ from those of the step before.
@@ -208,7 +210,7 @@ mod tests {
             runs: 60,
             seed: 3,
             target: Target { confidence: 0.95, margin: 0.0 },
-            forecast_steps: 100_000,
+            forecasts: true,
             feedback: Feedback::default(),
         };
         let progress = Progress::new();
