@@ -30,7 +30,7 @@ const ENDED_FOR_ESTIMATE: usize = DRAWS / 4;
 const ENDED_FOR_HIGH: usize = DRAWS / 2;
 /// Most steps of one forecast, and the most for one ranker among many, whose steps take longer.
 const STEPS_MAX: u64 = 1_000_000;
-const STEPS_TIMES_RANKERS: u64 = 16_000_000;
+const STEPS_TIMES_RANKERS: u64 = 8_000_000;
 
 /// How many more time-steps, including self-duels.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,7 +71,7 @@ pub struct Present<'a> {
     pub tracker: &'a VerdictTracker,
 }
 
-/// A budget for [`forecast`] that takes about a second of one processor.
+/// A budget for [`forecast`] that takes at most about a second of one processor.
 pub fn forecast_budget(rankers: usize) -> u64 {
     (STEPS_TIMES_RANKERS / rankers.max(1) as u64).min(STEPS_MAX)
 }
