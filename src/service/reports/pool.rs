@@ -17,8 +17,8 @@ use crate::service::error::ServiceError;
 use crate::service::threads::{IsAwaited, LowPriorityThreads};
 
 /// The pause after an input was read, in times of that. An answer that is recorded meanwhile waits
-/// for the read, and duels wait for the answer. With 1024 rankers a read takes some 2 to 5 ms, so it
-/// has to be rare for a 99 % quantile below that.
+/// for the read, and duels wait for the answer. With 1024 rankers a read takes some 2 to 5 ms, so
+/// it has to be rare for a 99 % quantile below that.
 const PAUSE_TIMES: u32 = 40;
 /// The pause after a part of a log was read, in times of that. The database reads it at the
 /// priority of the threads that serve requests, and more than a fifth of a processor would hold up
