@@ -1,6 +1,7 @@
 //! How many more pages the verdict takes, by simulating the policy from the present on.
 
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,6 +13,9 @@ use dueling_bandits::evidence::{Forecast, NoForecast, Present, Target, forecast,
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{Policy, PolicyRng};
 
+/// The longest simulation. On an idle machine it ends before that. On a busy one its thread, which
+/// has a low priority, gets little time, and the rest of the report must not wait for it.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// A forecast is used again until the number of steps has grown by this share.
 const STALE_AFTER: f64 = 0.05;
 /// Most rankers for which a forecast is simulated on a request. Each of its simulations starts from
@@ -110,7 +114,9 @@ impl LoadedExperiment {
                     self.spec.policy.restore(setup, *format, state)
                 };
                 let budget = forecast_budget(tally.rankers());
-                let found = forecast(present, copy, budget, rng);
+                let begun = Instant::now();
+                let in_time = || begun.elapsed() < TIME_LIMIT;
+                let found = forecast(present, copy, budget, in_time, rng);
                 let newest = self.extensions().get::<Newest>();
                 if keep && let Ok(mut kept) = newest.0.lock() {
                     *kept = Some(Kept { steps, target: tracker.target(), found });

@@ -76,12 +76,14 @@ pub fn forecast_budget(rankers: usize) -> u64 {
     (STEPS_TIMES_RANKERS / rankers.max(1) as u64).min(STEPS_MAX)
 }
 
-/// Forecast with copies of the policy from `copy`, with at most `budget` steps over all draws.
-/// 0 where there is a verdict.
+/// Forecast with copies of the policy from `copy`, with about `budget` steps over all draws at most,
+/// and only as long as `may_go_on`, which is asked between two parts of a few thousand steps. 0 where
+/// there is a verdict.
 pub fn forecast(
     present: Present<'_>,
     copy: impl Fn() -> Option<Box<dyn Policy>>,
     budget: u64,
+    may_go_on: impl Fn() -> bool,
     rng: &mut PolicyRng,
 ) -> Result<Forecast, NoForecast> {
     if present.tracker.verdict().is_some() {
@@ -109,7 +111,7 @@ pub fn forecast(
     let mut ends = Vec::with_capacity(DRAWS);
     let mut spent = 0;
     // the tenth that takes longest is only needed for the upper end
-    while spent < budget && ends.len() < DRAWS * 9 / 10 + 1 {
+    loop {
         draws.retain_mut(|draw| {
             let before = draw.steps;
             let ended = draw.run(present.roster, rng);
@@ -119,6 +121,9 @@ pub fn forecast(
             }
             !ended
         });
+        if spent >= budget || ends.len() > DRAWS * 9 / 10 || !may_go_on() {
+            break;
+        }
     }
     ends.sort_unstable_by(f64::total_cmp);
     // draws run side by side: those that have not ended took as many steps as the first of them

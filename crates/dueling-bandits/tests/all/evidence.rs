@@ -276,7 +276,7 @@ fn forecasts_of_clear_cases() {
         let wins: Vec<_> = (0..counts.rankers()).map(wins).collect();
         let uniform = PolicySpec::Uniform(Default::default());
         let copy = || uniform.from_counts(&wins, None).ok();
-        forecast(present, copy, budget, &mut rng())
+        forecast(present, copy, budget, || true, &mut rng())
     };
     let too_few = |comparisons, least| Err(NoForecast::TooFew { comparisons, least });
     assert_eq!(ask(&Tally::new(3), 1000), too_few(0, 120));
@@ -308,7 +308,7 @@ fn a_forecast_on_a_small_budget_is_near_the_whole_one() {
         (0..3).map(|i| (0..3).map(|j| counts.half_wins(i, j) / 2).collect()).collect();
     let uniform = PolicySpec::Uniform(Default::default());
     let copy = || uniform.from_counts(&wins, None).ok();
-    let ask = |budget: u64| forecast(present, copy, budget, &mut rng());
+    let ask = |budget: u64| forecast(present, copy, budget, || true, &mut rng());
     let whole = ask(10_000_000).unwrap();
     let (mut predicted, mut with_high) = (0, 0);
     for budget in (10_000..200_000).step_by(10_000) {
@@ -330,6 +330,9 @@ fn a_forecast_on_a_small_budget_is_near_the_whole_one() {
         }
     }
     assert!((1..19).contains(&predicted) && (1..predicted).contains(&with_high));
+    // a caller that cannot wait gets what a first part has found
+    let at_once = forecast(present, copy, 10_000_000, || false, &mut rng());
+    assert_eq!(at_once, Err(NoForecast::Beyond(64)));
 }
 
 /// If preferences follow an order, the compared pairs predict those that were not compared. If they

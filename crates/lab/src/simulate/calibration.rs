@@ -175,7 +175,7 @@ impl Trial {
         let setup = Setup { rankers: self.matrix.rankers(), seed: seeds.folding };
         let copy = || self.entrant.spec.restore(setup, format, &state);
         let present = Present { tally: policy.tally(), roster, tracker };
-        forecast(present, copy, forecast_budget(setup.rankers), rng).ok()
+        forecast(present, copy, forecast_budget(setup.rankers), || true, rng).ok()
     }
 
     /// The preferences at `step`, if they differ from those of the step before.
