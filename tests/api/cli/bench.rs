@@ -1,5 +1,7 @@
 //! A short `rankduel bench`: it succeeds and its report is complete. No time is asserted.
 
+use std::process::Command;
+
 use crate::support::server::{outcome, rankduel};
 use crate::support::{Kind, TestDatabase};
 use serde_json::Value;
@@ -20,6 +22,14 @@ const QUICK: [&str; 13] = [
     "error",
 ];
 
+/// The report of a bench that succeeds, written as JSON.
+fn report_of(mut command: Command) -> Value {
+    command.args(["--format", "json"]);
+    let (code, report, log) = outcome(command);
+    assert_eq!(code, Some(0), "{log}");
+    serde_json::from_str(&report).expect("a report")
+}
+
 on_both_databases! {
     a_quick_bench_reports_every_side_and_every_goal
     the_policy_of_the_experiments_can_be_chosen
@@ -27,10 +37,8 @@ on_both_databases! {
 
 async fn a_quick_bench_reports_every_side_and_every_goal(database: TestDatabase) {
     let mut command = rankduel(&QUICK);
-    command.args(["--format", "json", "--database-url", &database.url]);
-    let (code, report, log) = outcome(command);
-    assert_eq!(code, Some(0), "{log}");
-    let report: Value = serde_json::from_str(&report).expect("a report");
+    command.args(["--database-url", &database.url]);
+    let report = report_of(command);
     let sections = report["sections"].as_array().expect("sections");
     let names: Vec<_> =
         sections.iter().map(|section| section["name"].as_str().expect("a name")).collect();
@@ -71,10 +79,8 @@ async fn a_quick_bench_reports_every_side_and_every_goal(database: TestDatabase)
 #[test]
 fn a_quick_bench_of_stocks_counts_decisions() {
     let mut command = rankduel(&QUICK);
-    command.args(["stock", "--format", "json"]);
-    let (code, report, log) = outcome(command);
-    assert_eq!(code, Some(0), "{log}");
-    let report: Value = serde_json::from_str(&report).expect("a report");
+    command.arg("stock");
+    let report = report_of(command);
     let rows = report["sections"][0]["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 6);
     for row in rows {
@@ -85,11 +91,9 @@ fn a_quick_bench_of_stocks_counts_decisions() {
 
 async fn the_policy_of_the_experiments_can_be_chosen(database: TestDatabase) {
     let mut command = rankduel(&QUICK);
-    command.args(["stock", "--format", "json", "--policy", "d-ts-verdict"]);
+    command.args(["stock", "--policy", "d-ts-verdict"]);
     command.args(["--database-url", &database.url]);
-    let (code, report, log) = outcome(command);
-    assert_eq!(code, Some(0), "{log}");
-    let report: Value = serde_json::from_str(&report).expect("a report");
+    let report = report_of(command);
     let on = report["sections"][0]["on"].as_str().expect("what it was measured on");
     assert!(on.ends_with("; d-ts-verdict"), "{on}");
     let created = "SELECT COUNT(*) FROM experiment WHERE spec LIKE '%\"d-ts-verdict\"%'";
