@@ -32,14 +32,15 @@ fn main() {
         .without_plots()
         .configure_from_args();
     for &(kind, reference) in subjects::WITH_REFERENCE {
-        for (phase, sizes) in [(Phase::Steady, RANKERS), (Phase::Early, SOME_RANKERS)] {
+        // the default policy is to be compared with D-TS+
+        let early = if kind == "d-ts-plus" { RANKERS } else { SOME_RANKERS };
+        for (phase, sizes) in [(Phase::Steady, RANKERS), (Phase::Early, early)] {
             sizes
                 .iter()
                 .for_each(|&rankers| bench(&mut criterion, kind, rankers, phase, Some(reference)));
         }
     }
     for kind in subjects::other_kinds() {
-        // the default policy is to be compared with D-TS+
         let phases: &[_] = match kind {
             "d-ts-verdict" => &[(Phase::Steady, RANKERS), (Phase::Early, RANKERS)],
             _ => &[(Phase::Steady, SOME_RANKERS)],
