@@ -9,16 +9,16 @@ const LEAST_RATE: f64 = 1e-9;
 
 /// What further comparisons of a pair promise.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(in crate::evidence) struct Outlook {
+pub(crate) struct Outlook {
     /// Probability that the first ranker wins the pair with more than the null.
     probability: f64,
     /// Expected evidence of a comparison, in nats.
-    pub(in crate::evidence) rate: f64,
+    pub(crate) rate: f64,
 }
 
 impl Outlook {
     /// With the normal approximation of the posterior `Beta(wins + 1, losses + 1)`.
-    pub(in crate::evidence) fn of(wins: f64, losses: f64, null: f64) -> Self {
+    pub(crate) fn of(wins: f64, losses: f64, null: f64) -> Self {
         let count = wins + losses + 2.0;
         let mean = (wins + 1.0) / count;
         let variance = mean * (1.0 - mean) / (count + 1.0);

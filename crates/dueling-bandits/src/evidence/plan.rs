@@ -81,16 +81,12 @@ pub struct Plan {
     missing_at_first: f64,
     /// Whether losses of other rankers are part of the proof.
     needs_losses: bool,
-    /// Copeland regret of the duels so far, as estimated when it was made.
-    spent: f64,
 }
 
 /// Sums over all claims at the present counts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Sums {
     missing: f64,
-    /// Of the missing comparisons.
-    regret: f64,
     /// Claims that lack comparisons.
     incomplete: usize,
 }
@@ -99,7 +95,6 @@ impl Sums {
     fn of(claims: &[Claim]) -> Self {
         claims.iter().fold(Self::default(), |sums, claim| Self {
             missing: sums.missing + claim.missing,
-            regret: sums.regret + claim.missing * claim.regret,
             incomplete: sums.incomplete + usize::from(claim.missing > 0.0),
         })
     }
@@ -112,7 +107,6 @@ pub struct SavedPlan {
     leader: Option<u16>,
     missing_at_first: f64,
     needs_losses: bool,
-    spent: f64,
     /// Winner, loser, target and regret of each claim.
     claims: Vec<(u16, u16, f64, f64)>,
 }
@@ -159,9 +153,8 @@ impl Plan {
         if is_complete(&claims) {
             survey.ask_for_more(tracker, &evidence, leader, &mut claims);
         }
-        let spent = survey.regret_of(|x, y| tally.half_plays(active[x], active[y]) as f64 / 2.0);
         let leader = Some(active[leader]);
-        let mut plan = Self { leader, needs_losses, spent, ..Self::default() };
+        let mut plan = Self { leader, needs_losses, ..Self::default() };
         for (x, y, target) in claims {
             let missing = outlooks.missing(x, y, target);
             if missing > 0.0 {
@@ -220,16 +213,6 @@ impl Plan {
         self.sums.missing
     }
 
-    /// Copeland regret of the comparisons that are missing at the present counts.
-    pub fn regret(&self) -> f64 {
-        self.sums.regret
-    }
-
-    /// Copeland regret of the duels before it was made, as estimated then.
-    pub fn spent(&self) -> f64 {
-        self.spent
-    }
-
     /// Whether the counts have turned against the plan: it now lacks more than when it was made.
     pub fn is_outdated(&self) -> bool {
         self.missing() > OUTDATED * self.missing_at_first
@@ -281,7 +264,6 @@ impl Plan {
             leader: self.leader.map(|leader| leader as u16),
             missing_at_first: self.missing_at_first,
             needs_losses: self.needs_losses,
-            spent: self.spent,
             claims: self.claims.iter().map(claim).collect(),
         }
     }
@@ -292,7 +274,6 @@ impl Plan {
         let leader = saved.leader.map(usize::from);
         let is_sound = saved.leader.is_none_or(known)
             && saved.missing_at_first.is_finite()
-            && saved.spent.is_finite()
             && (saved.claims.is_empty() || outlooks.rankers() == active.len())
             && saved.claims.iter().all(|&(winner, loser, target, regret)| {
                 known(winner)
@@ -306,7 +287,6 @@ impl Plan {
             leader,
             missing_at_first: saved.missing_at_first,
             needs_losses: saved.needs_losses,
-            spent: saved.spent,
             ..Self::default()
         };
         for &(winner, loser, target, regret) in &saved.claims {

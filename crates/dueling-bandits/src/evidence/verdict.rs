@@ -323,6 +323,11 @@ impl VerdictTracker {
         self.check(tally, active, None);
     }
 
+    /// `ln E` of a ranker that won so often against another one, and lost so often.
+    pub(crate) fn ln_evidence(&self, won: f64, lost: f64) -> f64 {
+        self.mixture.ln(won, lost)
+    }
+
     /// The evidence that the claims of a proof need. `evidence` is that of this tracker.
     pub(super) fn claim_targets<'a>(&'a self, evidence: PairEvidence<'a>) -> ClaimTargets<'a> {
         self.rule.claim_targets(evidence)

@@ -130,7 +130,7 @@ fn scores_need_fewer_comparisons_than_their_outcomes() {
     assert!(by_score * 10 < by_outcome * 8, "{by_score} against {by_outcome}");
 }
 
-type Saved = (Tally, Vec<u16>, verdict::State, SavedPlan, u64, bool, f64);
+type Saved = (Tally, Vec<u16>, verdict::State, SavedPlan, u64, bool, f64, Vec<(u16, u32, u32)>);
 
 /// A run of a policy that plans for the verdict, with the parts that the service has.
 struct Run {

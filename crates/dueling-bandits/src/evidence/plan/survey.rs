@@ -57,15 +57,6 @@ impl<'a> Survey<'a> {
         (self.highest - mean).max(0.0) / (self.rankers() - 1) as f64
     }
 
-    /// Expected Copeland regret of so many duels of each pair. O(K²).
-    pub(super) fn regret_of(&self, duels: impl Fn(usize, usize) -> f64) -> f64 {
-        let pairs = (1..self.rankers()).flat_map(|x| (0..x).map(move |y| (x, y)));
-        pairs
-            .map(|(x, y)| (x, y, duels(x, y)))
-            .filter(|&(.., duels)| duels > 0.0)
-            .fold(0.0, |sum, (x, y, duels)| sum + duels * self.regret(x, y))
-    }
-
     /// The price of a claim with evidence `target`: the comparisons that it lacks, and more where
     /// they show bad rankers.
     pub(super) fn price(&self, x: usize, y: usize, target: f64) -> f64 {

@@ -1,6 +1,7 @@
 //! The policy: explore, prove, and then show the winner.
 
 mod choice;
+mod guard;
 mod records;
 
 use crate::evidence::outlooks::Outlooks;
@@ -9,6 +10,7 @@ use crate::evidence::scores::Score;
 use crate::evidence::{Target, VerdictTracker};
 use crate::policies::bounds::Bounds;
 use crate::policies::double_thompson::{FirstCandidate, Sampler};
+use crate::policies::verdict::policy::guard::Guard;
 use crate::policies::verdict::policy::records::Records;
 use crate::{
     DeferredUpdates, Duel, InFlight, MutableRoster, Observation, Outcome, Policy, PolicyRng,
@@ -19,11 +21,12 @@ use crate::{
     evidence::plan::SavedPlan,
     evidence::{scores::ScoreCounts, verdict},
     parameters::Setup,
+    policies::verdict::policy::guard::SavedGuard,
     saved_state::{SaveLater, load_state, save_later},
 };
 
 #[cfg(feature = "serde")]
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// Least number of steps between two plans, and the share by which the steps have grown.
 const REPLAN_STEPS: u64 = 16;
 const REPLAN_SHARE: f64 = 0.05;
@@ -58,6 +61,8 @@ pub(super) struct Deciding {
     /// Comparisons of the active rankers that count, or are expected to, since the roster last
     /// changed. Follows from the tally and the verdict.
     counted: f64,
+    /// What the winner has to prove again; empty before the verdict.
+    guard: Guard,
 }
 
 /// What is saved.
@@ -71,6 +76,7 @@ struct Saved {
     planned_at: u64,
     is_stale: bool,
     agreement: f64,
+    guard: SavedGuard,
 }
 
 impl Deciding {
@@ -102,10 +108,12 @@ impl Deciding {
             is_stale: false,
             scores: Vec::new(),
             counted: 0.0,
+            guard: Guard::default(),
         };
         policy.count_scores();
         policy.count_answers();
         policy.survey();
+        policy.set_guard();
         policy
     }
 
@@ -141,6 +149,8 @@ impl Deciding {
         policy.planned_at = saved.planned_at;
         policy.is_stale = saved.is_stale;
         policy.agreement = saved.agreement;
+        let (tally, active) = (policy.tally(), policy.active());
+        policy.guard = Guard::restore(&saved.guard, &policy.tracker, tally, active)?;
         Some(policy)
     }
 
@@ -159,6 +169,11 @@ impl Deciding {
             true => Outlooks::new(&pairs, self.tracker.target().margin),
             false => Outlooks::default(),
         };
+    }
+
+    /// The verdict is new, or gone.
+    fn set_guard(&mut self) {
+        self.guard = Guard::new(&self.tracker, self.tally(), self.active());
     }
 
     fn count_scores(&mut self) {
@@ -216,7 +231,12 @@ impl Deciding {
         let bounds = self.explorer.bounds();
         let (tally, active) = (bounds.tally(), bounds.active());
         if !self.is_planning() {
-            return self.tracker.observe(tally, active, duel);
+            let is_guarding = self.tracker.verdict().is_some();
+            self.tracker.observe(tally, active, duel);
+            return match is_guarding {
+                true => self.guard.update(duel, &self.tracker, tally),
+                false => self.set_guard(),
+            };
         }
         let pairs = self.tracker.evidence(tally, active);
         if let (Ok(x), Ok(y)) = (active.binary_search(&i), active.binary_search(&j)) {
@@ -233,7 +253,7 @@ impl Deciding {
         self.tracker.observe_with(tally, active, duel, &mut self.outlooks);
         if self.tracker.verdict().is_some() {
             (self.plan, self.outlooks) = Default::default();
-            return;
+            return self.set_guard();
         }
         self.plan.update(&self.outlooks, active, i, j);
         if now != before {
@@ -293,6 +313,7 @@ impl Deciding {
         self.count_answers();
         self.plan = Plan::default();
         self.survey();
+        self.set_guard();
         self.is_stale = true;
     }
 }
@@ -304,10 +325,6 @@ impl Policy for Deciding {
 
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
         self.choose(in_flight, rng)
-    }
-
-    fn uses_in_flight(&self) -> bool {
-        self.tracker.verdict().is_none()
     }
 
     fn observe(&mut self, observation: &Observation) {
@@ -357,6 +374,7 @@ impl Policy for Deciding {
             planned_at: self.planned_at,
             is_stale: self.is_stale,
             agreement: self.agreement,
+            guard: self.guard.saved(),
         };
         let scores = self.tracker.state().scores();
         match scores.is_empty() {
@@ -438,6 +456,7 @@ impl VerdictPlanning for Deciding {
         }
         let bounds = self.explorer.bounds();
         self.tracker.reconsider(decides, bounds.tally(), bounds.active());
+        self.set_guard();
         if self.tracker.verdict().is_some() {
             return true;
         }

@@ -44,6 +44,8 @@ pub struct ReferenceVerdict {
     /// How well the records agree with the pairs, at the newest plan.
     agreement: f64,
     pub verdict: Option<Verdict>,
+    /// `W` at the verdict.
+    at_verdict: Option<Vec<Vec<f64>>>,
     pub plan: Plan,
     planned_at: u64,
     is_stale: bool,
@@ -66,6 +68,7 @@ impl ReferenceVerdict {
             refuters: (all == 0.0).then(|| following(target, k)).flatten(),
             agreement: 1.0,
             verdict: None,
+            at_verdict: None,
             plan: Plan::default(),
             planned_at: 0,
             is_stale: false,
@@ -120,7 +123,7 @@ impl ReferenceVerdict {
         let steps = self.reference.steps as f64;
         let active = self.active();
         if let Some(verdict) = &self.verdict {
-            return self.guard(verdict.winner(), in_flight, rng);
+            return self.guard(verdict, in_flight, rng);
         }
         // a pair at random, three times from step t to 2t, over ln 2
         if rng.random::<f64>() * (steps + 1.0) < 3.0 && active.len() > 1 {
@@ -215,16 +218,15 @@ impl ReferenceVerdict {
     }
 
     fn patience(&self, field: &Field) -> f64 {
-        let k = field.rankers as f64;
-        let duels = self.reference.steps as f64 + self.plan.missing(field);
-        let ratio = if self.target.margin > 0.0 {
-            1e5 * (k / 20.0).max(1.0) / duels
-        } else if self.plan.claims.is_empty() {
-            0.0
-        } else {
-            let by_duels = 1e5 * (20.0 / k).min(1.0) / duels;
-            by_duels.min((1.5e3 + 0.75 * self.plan.spent) / self.plan.regret(field))
+        if self.plan.leader.is_none() {
+            return 0.0;
+        }
+        let (k, steps) = (field.rankers as f64, self.reference.steps as f64);
+        let share = match self.target.margin > 0.0 {
+            true => f64::max(1.0, k / 20.0),
+            false => f64::min(1.0, (k / 20.0).recip()),
         };
+        let ratio = share * steps.clamp(50_000.0, 3e6) / (steps + self.plan.missing(field));
         if ratio >= 1.0 { 1.0 } else { (ratio * ratio * ratio).max(0.05 * ratio) }
     }
 
@@ -290,19 +292,33 @@ impl ReferenceVerdict {
     }
 
     /// "After the verdict".
-    fn guard(&self, winner: usize, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
-        if self.still_leads(winner) {
-            let draw = rng.random::<f64>();
-            if draw >= 0.01 + 5.0 / (self.reference.steps as f64 + 1.0) {
-                return Duel::new(winner, winner);
-            }
-            if draw >= 0.01
-                && let Some(rival) = self.nearest_rival(winner)
-            {
-                return Duel::new(winner, rival);
-            }
+    fn guard(&self, verdict: &Verdict, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
+        let winner = verdict.winner();
+        if self.still_leads(winner) && rng.random::<f64>() >= 0.001 {
+            let since = self.reference.steps - verdict.steps;
+            return Duel::new(winner, self.to_prove(winner, since, in_flight).unwrap_or(winner));
         }
         self.explorer.select(in_flight, rng).duel
+    }
+
+    /// The rival that `winner` led at the verdict, is not behind by now, and against which it lacks
+    /// most evidence from the duels since, unless those in flight should bring it.
+    fn to_prove(&self, winner: usize, since: u64, in_flight: &InFlight) -> Option<usize> {
+        let target = libm::log(since as f64 / 300_000.0);
+        let (then, now) = (self.at_verdict.as_ref()?, &self.reference.wins);
+        let mut least: Option<(f64, f64, usize)> = None;
+        let is_asked =
+            |&y: &usize| then[winner][y] > then[y][winner] && now[winner][y] >= now[y][winner];
+        for y in self.active().into_iter().filter(is_asked) {
+            let (won, lost) = (now[winner][y] - then[winner][y], now[y][winner] - then[y][winner]);
+            let pair = Field::of(vec![vec![0.0, won], vec![lost, 0.0]], self.target.margin);
+            if least.is_none_or(|(evidence, ..)| pair.evidence[0][1] < evidence) {
+                least = Some((pair.evidence[0][1], pair.missing(0, 1, target), y));
+            }
+        }
+        let (evidence, missing, y) = least?;
+        let waits = f64::from(in_flight.of(winner, y));
+        (target > 0.0 && evidence < target && missing > waits).then_some(y)
     }
 
     fn still_leads(&self, winner: usize) -> bool {
@@ -375,6 +391,7 @@ impl ReferenceVerdict {
                     comparisons: self.comparisons,
                     condorcet_steps: rule.certifies_condorcet(&field, leader).then_some(steps),
                 });
+                self.at_verdict = Some(self.reference.wins.clone());
                 self.plan = Plan::default();
             }
             Some(Verdict { condorcet_steps: Some(_), .. }) => {}
@@ -419,10 +436,7 @@ impl ReferenceVerdict {
             steps: self.reference.steps,
             before: self.plan.leader,
         };
-        let (active, wins) = (self.active(), &self.reference.wins);
-        let duels = |&i: &usize| active.iter().map(|&j| wins[i][j] + wins[j][i]).collect();
-        let duels: Vec<Vec<f64>> = active.iter().map(duels).collect();
-        self.plan = Plan::of(&prices, &self.rule(), &duels);
+        self.plan = Plan::of(&prices, &self.rule());
         self.agreement = self.agreement_of_records();
         self.planned_at = self.reference.steps;
         self.is_stale = false;
@@ -451,6 +465,7 @@ impl ReferenceVerdict {
         self.comparisons = 0;
         self.refuters = following(self.target, self.active().len());
         self.verdict = None;
+        self.at_verdict = None;
         self.plan = Plan::default();
         self.is_stale = true;
     }

@@ -3,27 +3,24 @@
 use rand::RngExt;
 
 use super::{Deciding, FEW};
+use crate::evidence::Verdict;
 use crate::evidence::plan::Awaited;
 use crate::{InFlight, Policy, PolicyRng, Selection};
 
 /// Expected number of uniformly random pairs from step `t` to step `2t`, over `ln 2`. They make
 /// every pair met again and again, so that no wrong majority lasts.
 const UNIFORM_PAIRS: f64 = 3.0;
-/// A proof that takes more duels than about this is pursued more rarely, so that a hopeless one
-/// costs regret that grows only with the logarithm of time.
-const PATIENCE: f64 = 1e5;
+/// A proof gets all pages while it takes no more than so many steps, those so far included.
+const PATIENCE: f64 = 5e4;
+/// Afterwards it gets the more pages, the more steps there were: the explorer would have cost regret
+/// on them for nothing (the ski rental problem). But not for ever, so that a hopeless proof costs
+/// regret that grows only with the logarithm of time.
+const MOST_PATIENCE: f64 = 3e6;
 const LEAST_PATIENCE: f64 = 0.05;
-/// The same for a proof that costs more Copeland regret than this and a share of the regret so
-/// far. The explorer alone would go on to cost regret, so the longer the policy has paid without a
-/// proof, the more the proof may cost (the ski rental problem).
-const REGRET_PATIENCE: f64 = 1.5e3;
-const SPENT_SHARE: f64 = 0.75;
 /// Share of pages that wait while all that the plan lacks is in flight.
 const WAITING: f64 = 0.5;
 /// Share of exploration after the verdict.
-const GUARD: f64 = 0.01;
-/// Duels of the winner with its nearest rival after the verdict, from step `t` to `2t`, over `ln 2`.
-const RIVAL_DUELS: f64 = 5.0;
+const EXPLORING: f64 = 0.001;
 /// Share of the explorer's duels that come from the records of the rankers, where these agree with
 /// the pairs: where at least the second share of clear pairs does. Where at most the first share
 /// does, all come from D-TS+.
@@ -35,10 +32,10 @@ const BEHIND: f64 = 4.0;
 
 impl Deciding {
     pub(super) fn choose(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        let steps = self.tally().steps() as f64;
         if let Some(verdict) = self.tracker.verdict() {
-            return self.guarding(verdict.winner(), steps, in_flight, rng);
+            return self.guarding(verdict, in_flight, rng);
         }
+        let steps = self.tally().steps() as f64;
         let active = self.active();
         if rng.random::<f64>() * (steps + 1.0) < UNIFORM_PAIRS && active.len() > 1 {
             let first = rng.random_range(0..active.len());
@@ -92,21 +89,19 @@ impl Deciding {
     }
 
     /// The probability with which a duel goes to the proof. A proof that takes too long gets fewer
-    /// and fewer duels, but never none, so that it ends.
+    /// duels, but never none, so that it ends. 0 without a plan.
     fn patience(&self, steps: f64) -> f64 {
-        let rankers = self.active().len() as f64;
-        let duels = steps + self.plan.missing();
-        let ratio = if self.tracker.target().margin > 0.0 {
-            // every proof ends in reasonable time, with many rankers in more
-            PATIENCE * (rankers / FEW as f64).max(1.0) / duels
-        } else if self.plan.claims().is_empty() {
-            // there is nothing to pursue
+        if self.plan.leader().is_none() {
             return 0.0;
-        } else {
-            let many = (FEW as f64 / rankers).min(1.0);
-            let affordable = REGRET_PATIENCE + SPENT_SHARE * self.plan.spent();
-            (PATIENCE * many / duels).min(affordable / self.plan.regret())
+        }
+        let many = self.active().len() as f64 / FEW as f64;
+        let share = match self.tracker.target().margin > 0.0 {
+            // every proof ends in reasonable time, with many rankers in more
+            true => many.max(1.0),
+            false => many.recip().min(1.0),
         };
+        let patience = steps.clamp(PATIENCE, MOST_PATIENCE) * share;
+        let ratio = patience / (steps + self.plan.missing());
         if ratio < 1.0 { ratio.powi(3).max(LEAST_PATIENCE * ratio) } else { 1.0 }
     }
 
@@ -159,26 +154,14 @@ impl Deciding {
     }
 
     /// The winner alone, but for a few duels that correct a wrong verdict: those of the explorer,
-    /// and duels against the rival that has most nearly the same strength. Their number grows
-    /// without limit, so no wrong winner keeps its lead. Once it has lost it, the explorer goes on.
-    fn guarding(
-        &self,
-        winner: usize,
-        steps: f64,
-        in_flight: &InFlight,
-        rng: &mut PolicyRng,
-    ) -> Selection {
-        if self.still_leads(winner) {
-            let draw = rng.random::<f64>();
-            let rivals = RIVAL_DUELS / (steps + 1.0);
-            if draw >= GUARD + rivals {
-                return Selection::of(winner, winner);
-            }
-            if draw >= GUARD
-                && let Some(rival) = self.nearest_rival(winner)
-            {
-                return Selection::of(winner, rival);
-            }
+    /// and those that the [guard](super::guard) asks for. A wrong winner loses its lead by them.
+    /// Once it has lost it, the explorer goes on.
+    fn guarding(&self, verdict: &Verdict, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let winner = verdict.winner();
+        if self.still_leads(winner) && rng.random::<f64>() >= EXPLORING {
+            let since = self.tally().steps() - verdict.steps;
+            let rival = self.guard.rival(since, |rival| in_flight.of(winner, rival));
+            return Selection::of(winner, rival.unwrap_or(winner));
         }
         self.explorer.select(in_flight, rng)
     }

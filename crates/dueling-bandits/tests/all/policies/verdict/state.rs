@@ -47,11 +47,11 @@ fn restored(text: &str, policy: &dyn Policy) -> Box<dyn Policy> {
 }
 
 /// The saved state: tally, retired rankers, verdict, plan, steps at the plan, whether it is stale,
-/// and how well the records agree with the pairs.
-type Saved = (Tally, Vec<u16>, verdict::State, SavedPlan, u64, bool, f64);
-/// Leader, duels missing at first, whether it needs losses, the regret before, and the claims:
-/// winner, loser, target and regret.
-type SavedPlan = (Option<u16>, f64, bool, f64, Vec<(u16, u16, f64, f64)>);
+/// how well the records agree with the pairs, and the half wins at the verdict against each rival.
+type Saved = (Tally, Vec<u16>, verdict::State, SavedPlan, u64, bool, f64, Vec<(u16, u32, u32)>);
+/// Leader, duels missing at first, whether it needs losses, and the claims: winner, loser, target
+/// and regret.
+type SavedPlan = (Option<u16>, f64, bool, Vec<(u16, u16, f64, f64)>);
 
 fn saved(policy: &dyn Policy) -> Saved {
     postcard::from_bytes(&policy.save()).expect("the saved layout")
@@ -59,6 +59,10 @@ fn saved(policy: &dyn Policy) -> Saved {
 
 fn verdict_of(policy: &dyn Policy) -> verdict::State {
     saved(policy).2
+}
+
+fn has_verdict(policy: &dyn Policy) -> bool {
+    VerdictTracker::restore(TARGET, verdict_of(policy), RANKERS).verdict().is_some()
 }
 
 /// Duels in flight, and what answers them.
@@ -148,12 +152,16 @@ fn a_policy_restored_at_every_step_selects_the_same_duels() {
                 700 | 2000 => entries.push(Entry::Enlist),
                 1400 => entries.push(Entry::Retire(1)),
                 2400 => entries.push(Entry::Retire(policy.champion())),
+                // so long after a verdict the winner has to prove itself again
+                _ if step % 100 == 99 && has_verdict(&*policy) => {
+                    entries.push(Entry::SelfDuels(policy.champion(), 1_000_000));
+                }
                 _ => {}
             }
             for entry in &entries {
-                let decided = !policy.uses_in_flight();
+                let decided = has_verdict(&*policy);
                 fold(&mut *policy, entry);
-                verdicts += u32::from(!decided && !policy.uses_in_flight());
+                verdicts += u32::from(!decided && has_verdict(&*policy));
                 fold(&mut *other, entry);
                 other = restored(TEXT, &*other);
             }

@@ -150,13 +150,11 @@ pub struct Plan {
     pub claims: Vec<(usize, usize, f64, f64)>,
     pub missing_at_first: f64,
     pub needs_losses: bool,
-    /// Copeland regret of the duels before it, as estimated when it was made.
-    pub spent: f64,
 }
 
 impl Plan {
-    /// The plan at these counts, after so many duels of each pair in all.
-    pub fn of(prices: &Prices, rule: &Rule, duels: &[Vec<f64>]) -> Self {
+    /// The plan at these counts.
+    pub fn of(prices: &Prices, rule: &Rule) -> Self {
         let field = prices.field;
         if field.rankers < 2 {
             return Self::default();
@@ -177,11 +175,7 @@ impl Plan {
         if is_complete(&proof) {
             ask_for_more(prices, rule, &mut proof);
         }
-        let of_row = |(x, row): (usize, &Vec<f64>)| -> f64 {
-            row.iter().take(x).enumerate().map(|(y, duels)| duels * prices.regret(x, y)).sum()
-        };
-        let spent = duels.iter().enumerate().map(of_row).sum();
-        let mut plan = Self { leader: Some(proof.leader), needs_losses, spent, ..Self::default() };
+        let mut plan = Self { leader: Some(proof.leader), needs_losses, ..Self::default() };
         for (x, y, target) in proof.claims {
             let missing = field.missing(x, y, target);
             if missing > 0.0 {
@@ -195,14 +189,6 @@ impl Plan {
     /// Duels that are missing.
     pub fn missing(&self, field: &Field) -> f64 {
         self.claims.iter().map(|&(x, y, target, _)| field.missing(x, y, target)).sum()
-    }
-
-    /// Regret of the duels that are missing.
-    pub fn regret(&self, field: &Field) -> f64 {
-        let regret = |&(x, y, target, regret): &(usize, usize, f64, f64)| {
-            field.missing(x, y, target) * regret
-        };
-        self.claims.iter().map(regret).sum()
     }
 
     pub fn is_complete(&self, field: &Field) -> bool {
