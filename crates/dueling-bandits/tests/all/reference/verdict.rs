@@ -226,7 +226,7 @@ impl ReferenceVerdict {
             true => f64::max(1.0, k / 20.0),
             false => f64::min(1.0, (k / 20.0).recip()),
         };
-        let ratio = share * steps.clamp(50_000.0, 3e6) / (steps + self.plan.missing(field));
+        let ratio = share * steps.clamp(70_000.0, 3e6) / (steps + self.plan.missing(field));
         if ratio >= 1.0 { 1.0 } else { (ratio * ratio * ratio).max(0.05 * ratio) }
     }
 

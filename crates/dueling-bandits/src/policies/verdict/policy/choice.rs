@@ -11,7 +11,7 @@ use crate::{InFlight, Policy, PolicyRng, Selection};
 /// every pair met again and again, so that no wrong majority lasts.
 const UNIFORM_PAIRS: f64 = 3.0;
 /// A proof gets all pages while it takes no more than so many steps, those so far included.
-const PATIENCE: f64 = 5e4;
+const PATIENCE: f64 = 7e4;
 /// Afterwards it gets the more pages, the more steps there were: the explorer would have cost regret
 /// on them for nothing (the ski rental problem). But not for ever, so that a hopeless proof costs
 /// regret that grows only with the logarithm of time.
