@@ -1,42 +1,60 @@
-//! How many duels a verdict takes at least, whatever policy and rule.
+//! How many duels a verdict takes at least, and how much regret, whatever policy and rule.
 //!
-//! A procedure that is wrong in at most a share `δ` of experiments takes at least
-//! `T* d(δ, 1 - δ)` duels on average, with
+//! Let a procedure be wrong in at most a share `δ` of experiments, and `n_ij` the mean number of its
+//! duels of each pair. For its answer `a` and for all preferences `q` under which `a` is wrong,
 //!
 //! ```text
-//! 1/T* = max_a max_w min_q Σ w_ij d(p_ij, q_ij)
+//! Σ n_ij d(p_ij, q_ij) ≥ d(δ, 1 - δ)
 //! ```
 //!
-//! over the right answers `a`, the shares `w` of duels of each pair, and all preferences `q` under
-//! which `a` is wrong (Garivier & Kaufmann, "Optimal best arm identification with fixed
-//! confidence", COLT 2016, Theorem 1; with several right answers the bound holds as `δ` goes to 0:
-//! Degenne & Koolen, NeurIPS 2019). `d` is the divergence of two Bernoulli distributions.
+//! with the divergence `d` of two Bernoulli distributions (Garivier & Kaufmann, "Optimal best arm
+//! identification with fixed confidence", COLT 2016, Theorem 1 and Lemma 1; with several right
+//! answers the bound holds as `δ` goes to 0: Degenne & Koolen, NeurIPS 2019). So the least sum of
+//! the `n_ij` that satisfy this is a bound of the duels, and the least sum of `n_ij` times the
+//! regret of a duel is a bound of the regret up to the verdict. The least over all right answers is
+//! taken.
 //!
 //! Under `q`, `a` is wrong if it beats fewer rankers than some `j` surely beats (the module
 //! documentation of [`dueling_bandits::evidence::certificate`] has the margin). The nearest such
 //! `q` moves pairs of `a` and pairs of `j` just across the margin, so it is a set of pairs with a
-//! cost each, found by sorting. The maximum over `w` is a linear program to which such sets are
-//! added until none is violated.
+//! divergence each, found by sorting. The least sum is a linear program to which such sets are added
+//! until none is violated.
 
-use dueling_bandits::preference::PreferenceMatrix;
+use dueling_bandits::preference::{PreferenceMatrix, Regret};
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
+use serde::Serialize;
 
-/// Relative gap between the value of the program and that of its solution at which it is solved.
+/// A set of pairs is violated if its sum is below 1 by more than this.
 const GAP: f64 = 1e-4;
 /// Most sets of pairs that are added before there is no answer.
 const MOST_ROUNDS: usize = 2_000;
 
-/// The least mean number of duels to a verdict with this error and margin; `None` if no number of
-/// duels is enough, as with two even winners without a margin, or if the program was not solved.
-pub fn information_bound(matrix: &PreferenceMatrix, error: f64, margin: f64) -> Option<f64> {
-    let costs = Costs::new(matrix, margin);
-    let rates = (0..matrix.rankers()).filter(|&a| costs.is_right(a)).map(|a| costs.rate(a));
-    let best = rates.collect::<Option<Vec<f64>>>()?.into_iter().fold(0.0, f64::max);
-    (best > 0.0).then(|| divergence(error, 1.0 - error) / best)
+/// What a verdict takes at least.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Least {
+    /// Mean number of duels. Self-duels bring no evidence and are not included.
+    pub duels: f64,
+    /// Mean Copeland regret of these duels, if they are chosen so that it is least.
+    pub regret: f64,
+}
+
+/// The least to a verdict with this error and margin; `None` if no number of duels is enough, as
+/// with two even winners without a margin, or if a program was not solved.
+pub fn information_bound(matrix: &PreferenceMatrix, error: f64, margin: f64) -> Option<Least> {
+    let divergences = Divergences::new(matrix, margin);
+    let regret = Regret::copeland(matrix);
+    let needed = divergence(error, 1.0 - error);
+    let least = |price: &dyn Fn(usize, usize) -> f64| {
+        let right = (0..matrix.rankers()).filter(|&a| divergences.is_right(a));
+        let sums = right.map(|a| divergences.least(a, price)).collect::<Option<Vec<f64>>>()?;
+        let least = sums.into_iter().fold(f64::INFINITY, f64::min);
+        least.is_finite().then_some(needed * least)
+    };
+    Some(Least { duels: least(&|_, _| 1.0)?, regret: least(&|x, y| regret.of_step(x, y))? })
 }
 
 /// What it takes to move each pair across the margin.
-struct Costs {
+struct Divergences {
     rankers: usize,
     /// By `x * K + y`: the divergence to preferences under which x no longer beats y, not even
     /// within the margin; `None` where that is so already.
@@ -48,12 +66,12 @@ struct Costs {
 /// Pairs `(winner or loser, other)` as `x < y`, with their divergences.
 type Cut = Vec<(usize, usize, f64)>;
 
-impl Costs {
+impl Divergences {
     fn new(matrix: &PreferenceMatrix, margin: f64) -> Self {
         let k = matrix.rankers();
-        let of = |cost: &dyn Fn(f64) -> Option<f64>| {
+        let of = |divergence: &dyn Fn(f64) -> Option<f64>| {
             let pairs = (0..k).flat_map(|x| (0..k).map(move |y| (x, y)));
-            pairs.map(|(x, y)| cost(matrix.win_probability(x, y))).collect()
+            pairs.map(|(x, y)| divergence(matrix.win_probability(x, y))).collect()
         };
         let (low, high) = (0.5 - margin, 0.5 + margin);
         Self {
@@ -81,28 +99,30 @@ impl Costs {
         self.others(a).all(|j| self.lower(j) <= self.upper(a))
     }
 
-    /// `1/T*` of the answer `a`.
-    fn rate(&self, a: usize) -> Option<f64> {
+    /// The least sum of `price` times the duels of a pair with which the distance to all preferences
+    /// is 1 or more under which the answer `a` is wrong; infinite if there is none, `None` if the
+    /// program was not solved.
+    fn least(&self, a: usize, price: impl Fn(usize, usize) -> f64) -> Option<f64> {
         let pairs: Vec<(usize, usize)> =
             (0..self.rankers).flat_map(|y| (0..y).map(move |x| (x, y))).collect();
         let place = |x: usize, y: usize| y * (y - 1) / 2 + x;
-        let mut shares = vec![1.0 / pairs.len() as f64; pairs.len()];
+        let prices: Vec<f64> = pairs.iter().map(|&(x, y)| price(x, y)).collect();
+        // so few that every set is violated at first
+        let mut duels = vec![f64::EPSILON; pairs.len()];
         let mut cuts: Vec<Cut> = Vec::new();
         for _ in 0..MOST_ROUNDS {
             let found: Vec<(f64, Cut)> =
-                self.others(a).filter_map(|j| self.nearest(a, j, &shares, place)).collect();
-            let reached = found.iter().map(|(value, _)| *value).fold(f64::INFINITY, f64::min);
-            let upper =
-                if cuts.is_empty() { f64::INFINITY } else { value_of(&cuts, &shares, place) };
-            if reached >= upper * (1.0 - GAP) {
-                return Some(reached);
+                self.others(a).filter_map(|j| self.nearest(a, j, &duels, place)).collect();
+            let violated = found.into_iter().filter(|(distance, _)| *distance < 1.0 - GAP);
+            let before = cuts.len();
+            cuts.extend(violated.map(|(_, cut)| cut));
+            if cuts.len() == before {
+                return Some(duels.iter().zip(&prices).map(|(duels, price)| duels * price).sum());
             }
-            let is_violated = |value: f64| value < upper * (1.0 - GAP);
-            cuts.extend(found.into_iter().filter(|(value, _)| is_violated(*value)).map(|c| c.1));
             if cuts.iter().any(|cut| cut.iter().all(|&(_, _, divergence)| divergence == 0.0)) {
-                return Some(0.0);
+                return Some(f64::INFINITY);
             }
-            shares = best_shares(&cuts, pairs.len(), place)?;
+            duels = cheapest_duels(&cuts, &prices, place)?;
         }
         None
     }
@@ -113,19 +133,19 @@ impl Costs {
         &self,
         a: usize,
         j: usize,
-        shares: &[f64],
+        duels: &[f64],
         place: impl Fn(usize, usize) -> usize,
     ) -> Option<(f64, Cut)> {
         let k = self.rankers;
         let needed = (self.upper(a) + 1).saturating_sub(self.lower(j));
         let step = |x: usize, y: usize, divergence: f64| {
             let (x, y) = (x.min(y), x.max(y));
-            (shares[place(x, y)] * divergence, (x, y, divergence))
+            (duels[place(x, y)] * divergence, (x, y, divergence))
         };
         let mut single: Vec<(f64, (usize, usize, f64))> = Vec::new();
         for x in (0..k).filter(|&x| x != a && x != j) {
-            single.extend(self.not_beating[a * k + x].map(|cost| step(a, x, cost)));
-            single.extend(self.surely_beating[j * k + x].map(|cost| step(j, x, cost)));
+            single.extend(self.not_beating[a * k + x].map(|d| step(a, x, d)));
+            single.extend(self.surely_beating[j * k + x].map(|d| step(j, x, d)));
         }
         single.sort_by(|one, other| one.0.total_cmp(&other.0));
         let with = |first: Option<(f64, (usize, usize, f64))>, points: usize| {
@@ -133,14 +153,14 @@ impl Costs {
             (single.len() >= rest).then(|| {
                 let taken: Vec<_> =
                     first.into_iter().chain(single[..rest].iter().copied()).collect();
-                let value: f64 = taken.iter().map(|(cost, _)| cost).sum();
-                (value, taken.into_iter().map(|(_, pair)| pair).collect::<Cut>())
+                let distance: f64 = taken.iter().map(|(distance, _)| distance).sum();
+                (distance, taken.into_iter().map(|(_, pair)| pair).collect::<Cut>())
             })
         };
         // the pair of the two counts for both: once `a` no longer beats `j`, twice once `j` surely
         // beats `a`
-        let loses = self.not_beating[a * k + j].map(|cost| step(a, j, cost));
-        let beaten = self.surely_beating[j * k + a].map(|cost| step(a, j, cost));
+        let loses = self.not_beating[a * k + j].map(|d| step(a, j, d));
+        let beaten = self.surely_beating[j * k + a].map(|d| step(a, j, d));
         let both = beaten.and_then(|beaten| with(Some(beaten), 1 + usize::from(loses.is_some())));
         let once = loses.and_then(|loses| with(Some(loses), 1));
         [with(None, 0), once, both]
@@ -150,30 +170,23 @@ impl Costs {
     }
 }
 
-/// The smallest distance over all sets.
-fn value_of(cuts: &[Cut], shares: &[f64], place: impl Fn(usize, usize) -> usize) -> f64 {
-    let value = |cut: &Cut| cut.iter().map(|&(x, y, d)| shares[place(x, y)] * d).sum::<f64>();
-    cuts.iter().map(value).fold(f64::INFINITY, f64::min)
-}
-
-/// The shares under which the smallest distance is largest.
-fn best_shares(
+/// The cheapest duels with which the distance of every set is 1 or more.
+fn cheapest_duels(
     cuts: &[Cut],
-    pairs: usize,
+    prices: &[f64],
     place: impl Fn(usize, usize) -> usize,
 ) -> Option<Vec<f64>> {
     // distances are small numbers: as multiples of the largest one the program is well scaled
     let scale = cuts.iter().flatten().map(|cut| cut.2).fold(0.0, f64::max);
-    let mut problem = Problem::new(OptimizationDirection::Maximize);
-    let value = problem.add_var(1.0, (0.0, 1.0));
-    let shares: Vec<_> = (0..pairs).map(|_| problem.add_var(0.0, (0.0, 1.0))).collect();
-    problem.add_constraint(shares.iter().map(|&share| (share, 1.0)), ComparisonOp::Eq, 1.0);
+    let mut problem = Problem::new(OptimizationDirection::Minimize);
+    let duels: Vec<_> =
+        prices.iter().map(|&price| problem.add_var(price, (0.0, f64::INFINITY))).collect();
     for cut in cuts {
-        let terms = cut.iter().map(|&(x, y, d)| (shares[place(x, y)], d / scale));
-        problem.add_constraint(terms.chain([(value, -1.0)]), ComparisonOp::Ge, 0.0);
+        let terms = cut.iter().map(|&(x, y, d)| (duels[place(x, y)], d / scale));
+        problem.add_constraint(terms, ComparisonOp::Ge, 1.0);
     }
     let solution = problem.solve().ok()?.into_solution().ok()?;
-    Some(shares.iter().map(|&share| solution.var_value(share).max(0.0)).collect())
+    Some(duels.iter().map(|&count| solution.var_value(count).max(0.0) / scale).collect())
 }
 
 /// `d(p, q)`.
@@ -186,18 +199,30 @@ fn divergence(p: f64, q: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Two rankers: one pair, so `T* = 1 / d(p, 1/2)`.
+    /// Two rankers: one pair, so the least number of duels is `1 / d(p, 1/2)` for each nat. Each
+    /// costs half of the regret of the worse ranker, which is 1.
     #[test]
     fn two_rankers() {
         let matrix = PreferenceMatrix::from_pairs(2, |_, _| 0.6).unwrap();
         let bound = information_bound(&matrix, 0.05, 0.0).unwrap();
         let expected = divergence(0.05, 0.95) / divergence(0.6, 0.5);
-        assert!((bound / expected - 1.0).abs() < 1e-6, "{bound} {expected}");
+        assert!((bound.duels / expected - 1.0).abs() < 1e-6, "{bound:?} {expected}");
+        assert!((bound.regret / expected - 0.5).abs() < 1e-6, "{bound:?} {expected}");
+    }
+
+    /// Two even winners cannot be told apart without a margin.
+    #[test]
+    fn two_even_winners() {
+        let matrix = PreferenceMatrix::from_pairs(2, |_, _| 0.5).unwrap();
+        assert_eq!(information_bound(&matrix, 0.05, 0.0), None);
+        assert!(information_bound(&matrix, 0.05, 0.02).is_some());
     }
 
     /// Three rankers: 0 beats 1 and 2, and 1 beats 2. For 1 to be better it must beat 0, at a
     /// distance of `s d`. For 2 to be better it must beat 0, and beat 1 or have 1 beat 0: at
-    /// `t d + min(r e, s d)`. So it is best to spend nothing on the pair of 0 and 2.
+    /// `t d + min(r e, s d)`. So it is best to spend nothing on the pair of 0 and 2. A duel of 0 and 1
+    /// costs a regret of 1/4, one of 1 and 2 costs 3/4, and one of 0 and 2 costs 1/2: for the regret
+    /// it is best to compare 0 with 2 instead of 1 with 2, until both distances are enough.
     #[test]
     fn three_rankers() {
         let beats = |i: usize, j: usize| if (i, j) == (1, 2) { 0.8 } else { 0.7 };
@@ -205,7 +230,10 @@ mod tests {
         let (d, e) = (divergence(0.7, 0.5), divergence(0.8, 0.5));
         let expected = divergence(0.05, 0.95) * (1.0 / d + 1.0 / e);
         let bound = information_bound(&matrix, 0.05, 0.0).unwrap();
-        assert!((bound / expected - 1.0).abs() < 1e-3, "{bound} {expected}");
+        assert!((bound.duels / expected - 1.0).abs() < 1e-3, "{bound:?} {expected}");
+        // the distance to "2 is better" is `t d + min(r e, s d)`, with `s d` = 1: `r e` or `t d` is 1
+        let of_regret = divergence(0.05, 0.95) * (0.25 / d + f64::min(0.75 / e, 0.5 / d));
+        assert!((bound.regret / of_regret - 1.0).abs() < 1e-3, "{bound:?} {of_regret}");
     }
 
     /// The nearest preferences by trying all: 4 rankers in a cycle, shares as the program chose.
@@ -215,11 +243,12 @@ mod tests {
             |i: usize, j: usize| if (i, j) == (0, 2) { 0.35 } else { 0.65 + 0.02 * j as f64 };
         let matrix = PreferenceMatrix::from_pairs(4, beats).unwrap();
         for margin in [0.0, 0.05] {
-            let costs = Costs::new(&matrix, margin);
-            for a in (0..4).filter(|&a| costs.is_right(a)) {
+            let divergences = Divergences::new(&matrix, margin);
+            for a in (0..4).filter(|&a| divergences.is_right(a)) {
                 let place = |x: usize, y: usize| y * (y - 1) / 2 + x;
                 let shares = [0.1, 0.2, 0.15, 0.25, 0.05, 0.25];
-                let found = costs.others(a).filter_map(|j| costs.nearest(a, j, &shares, place));
+                let found =
+                    divergences.others(a).filter_map(|j| divergences.nearest(a, j, &shares, place));
                 let nearest = found.map(|(value, _)| value).fold(f64::INFINITY, f64::min);
                 assert!((nearest - by_trying(&matrix, a, margin, &shares)).abs() < 1e-12);
             }

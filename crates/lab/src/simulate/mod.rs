@@ -28,7 +28,7 @@ mod tournament;
 
 pub use drift::Drift;
 pub use feedback::{Delay, Feedback};
-pub use information_bound::information_bound;
+pub use information_bound::{Least, information_bound};
 pub use progress::Progress;
 pub use report::{Curve, Point, Report};
 pub use run_all::run_all;

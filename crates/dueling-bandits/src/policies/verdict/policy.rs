@@ -201,9 +201,11 @@ impl Deciding {
         }
     }
 
-    /// Whether the latched winner still has the largest empirical score.
-    fn still_leads(&self, winner: usize) -> bool {
-        self.active().iter().all(|&i| self.scores[i] <= self.scores[winner])
+    /// Whether the counts still agree with the latched verdict: its winner has the largest score, and
+    /// leads every rival that the verdict rests on.
+    fn stands(&self, winner: usize) -> bool {
+        let is_highest = self.active().iter().all(|&i| self.scores[i] <= self.scores[winner]);
+        is_highest && !self.guard.has_turned()
     }
 
     /// The majority of the pair before an observation: `Greater` where `i` leads.
@@ -341,7 +343,7 @@ impl Policy for Deciding {
 
     fn champion(&self) -> usize {
         match self.tracker.verdict() {
-            Some(verdict) if self.still_leads(verdict.winner()) => verdict.winner(),
+            Some(verdict) if self.stands(verdict.winner()) => verdict.winner(),
             _ => self.explorer.champion(),
         }
     }

@@ -44,8 +44,8 @@ pub struct ReferenceVerdict {
     /// How well the records agree with the pairs, at the newest plan.
     agreement: f64,
     pub verdict: Option<Verdict>,
-    /// `W` at the verdict.
-    at_verdict: Option<Vec<Vec<f64>>>,
+    /// The rivals that the verdict rests on, and `W` at the verdict.
+    at_verdict: Option<(Vec<usize>, Vec<Vec<f64>>)>,
     pub plan: Plan,
     planned_at: u64,
     is_stale: bool,
@@ -294,22 +294,21 @@ impl ReferenceVerdict {
     /// "After the verdict".
     fn guard(&self, verdict: &Verdict, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
         let winner = verdict.winner();
-        if self.still_leads(winner) && rng.random::<f64>() >= 0.001 {
+        if self.stands(winner) && rng.random::<f64>() >= 0.001 {
             let since = self.reference.steps - verdict.steps;
             return Duel::new(winner, self.to_prove(winner, since, in_flight).unwrap_or(winner));
         }
         self.explorer.select(in_flight, rng).duel
     }
 
-    /// The rival that `winner` led at the verdict, is not behind by now, and against which it lacks
-    /// most evidence from the duels since, unless those in flight should bring it.
+    /// The rival of the verdict against which `winner` lacks most evidence from the duels since,
+    /// unless those in flight should bring it.
     fn to_prove(&self, winner: usize, since: u64, in_flight: &InFlight) -> Option<usize> {
         let target = libm::log(since as f64 / 300_000.0);
-        let (then, now) = (self.at_verdict.as_ref()?, &self.reference.wins);
+        let (rivals, then) = self.at_verdict.as_ref()?;
+        let now = &self.reference.wins;
         let mut least: Option<(f64, f64, usize)> = None;
-        let is_asked =
-            |&y: &usize| then[winner][y] > then[y][winner] && now[winner][y] >= now[y][winner];
-        for y in self.active().into_iter().filter(is_asked) {
+        for &y in rivals {
             let (won, lost) = (now[winner][y] - then[winner][y], now[y][winner] - then[y][winner]);
             let pair = Field::of(vec![vec![0.0, won], vec![lost, 0.0]], self.target.margin);
             if least.is_none_or(|(evidence, ..)| pair.evidence[0][1] < evidence) {
@@ -321,8 +320,20 @@ impl ReferenceVerdict {
         (target > 0.0 && evidence < target && missing > waits).then_some(y)
     }
 
-    fn still_leads(&self, winner: usize) -> bool {
-        self.active().into_iter().all(|i| self.score(i) <= self.score(winner))
+    /// The rivals against which `winner` has half of the evidence that the rule asks for.
+    fn rests_on(&self, winner: usize) -> Vec<usize> {
+        let (active, field) = (self.active(), self.field());
+        let x = active.iter().position(|&i| i == winner).expect("an active winner");
+        let half = -0.5 * self.rule().error.ln();
+        let rivals = (0..active.len()).filter(|&y| y != x && field.evidence[x][y] >= half);
+        rivals.map(|y| active[y]).collect()
+    }
+
+    fn stands(&self, winner: usize) -> bool {
+        let wins = &self.reference.wins;
+        let mut rivals = self.at_verdict.iter().flat_map(|(rivals, _)| rivals);
+        let is_highest = self.active().into_iter().all(|i| self.score(i) <= self.score(winner));
+        is_highest && rivals.all(|&y| wins[winner][y] >= wins[y][winner])
     }
 
     /// The beaten ranker with the least evidence that the winner beats it.
@@ -336,7 +347,7 @@ impl ReferenceVerdict {
 
     pub fn champion(&self) -> usize {
         match &self.verdict {
-            Some(verdict) if self.still_leads(verdict.winner()) => verdict.winner(),
+            Some(verdict) if self.stands(verdict.winner()) => verdict.winner(),
             _ => self.explorer.champion(),
         }
     }
@@ -391,7 +402,8 @@ impl ReferenceVerdict {
                     comparisons: self.comparisons,
                     condorcet_steps: rule.certifies_condorcet(&field, leader).then_some(steps),
                 });
-                self.at_verdict = Some(self.reference.wins.clone());
+                let rests_on = self.rests_on(active[leader]);
+                self.at_verdict = Some((rests_on, self.reference.wins.clone()));
                 self.plan = Plan::default();
             }
             Some(Verdict { condorcet_steps: Some(_), .. }) => {}

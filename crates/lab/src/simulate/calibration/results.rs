@@ -5,7 +5,7 @@ use special::Beta as _;
 
 use super::truth::{Look, ROUNDING, holds};
 use super::{Decision, Experiment, Trial};
-use crate::simulate::information_bound::information_bound;
+use crate::simulate::information_bound::{Least, information_bound};
 use dueling_bandits::evidence::Estimate;
 
 /// With more rankers there is no information bound: the linear program takes too long.
@@ -78,9 +78,9 @@ pub struct VerdictCalibration {
     pub p90_steps: Option<u64>,
     /// Mean true Copeland regret up to the verdict, over the experiments with a verdict.
     pub regret_at_verdict: Option<f64>,
-    /// Least mean number of duels to a verdict of any policy and rule, self-duels not included;
-    /// `None` if no number is enough, or with more than 32 rankers.
-    pub information_bound: Option<f64>,
+    /// The least mean number of duels to a verdict, and the least mean regret, of any policy and
+    /// rule; `None` if no number of duels is enough, or with more than 32 rankers.
+    pub information_bound: Option<Least>,
     /// Median over the looks before a verdict of (remaining steps to the verdict) / (forecast
     /// number of steps), and the number of these looks.
     pub forecast_ratio: Option<(f64, usize)>,

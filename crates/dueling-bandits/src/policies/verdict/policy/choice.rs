@@ -158,7 +158,7 @@ impl Deciding {
     /// Once it has lost it, the explorer goes on.
     fn guarding(&self, verdict: &Verdict, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
         let winner = verdict.winner();
-        if self.still_leads(winner) && rng.random::<f64>() >= EXPLORING {
+        if self.stands(winner) && rng.random::<f64>() >= EXPLORING {
             let since = self.tally().steps() - verdict.steps;
             let rival = self.guard.rival(since, |rival| in_flight.of(winner, rival));
             return Selection::of(winner, rival.unwrap_or(winner));

@@ -2,12 +2,11 @@
 //!
 //! The counts that misled the policy are thousands, and a few duels now and then do not turn them.
 //! So the guard starts from fresh counts: by the duels since the verdict alone, the winner has to
-//! show that it beats every rival that it led at the verdict. The evidence that it needs grows with
-//! the time: after `s` steps, `E(winner≻rival) ≥ s / TRUST`. While a rival lacks evidence, the two
-//! meet on all pages. If the winner does not beat the rival, `E` is a supermartingale, so it reaches
-//! `s / TRUST` with a probability of at most `TRUST / s` (Ville), and the duels go on until the
-//! majority of all counts has turned. That rival needs no proof any more: the winner has lost a
-//! point of its score, and the next rival has its turn.
+//! show again that it beats every rival that the verdict rests on. The evidence that it needs grows
+//! with the time: after `s` steps, `E(winner≻rival) ≥ s / TRUST`. While a rival lacks evidence, the
+//! two meet on all pages. If the winner does not beat the rival, `E` is a supermartingale, so it
+//! reaches `s / TRUST` with a probability of at most `TRUST / s` (Ville), and the duels go on until
+//! the majority of all counts has turned. Then the policy explores.
 
 use crate::evidence::VerdictTracker;
 use crate::evidence::outlooks::Outlook;
@@ -16,7 +15,11 @@ use crate::{Duel, Tally};
 /// So many steps after the verdict nothing has to be proven yet.
 const TRUST: f64 = 3e5;
 
-/// The rivals that the winner led at the verdict; none before a verdict.
+/// The verdict rests on a rival if the evidence against it was this share of `ln(1/δ)`. A rival that
+/// happens to be behind in a few duels proves nothing.
+const RESTS_ON: f64 = 0.5;
+
+/// The rivals that the verdict rests on; none before a verdict.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Guard {
     winner: usize,
@@ -31,7 +34,7 @@ struct Rival {
     /// `ln E(winner≻rival)` since then, and what one more duel adds. They follow from the counts.
     evidence: f64,
     rate: f64,
-    /// Whether it leads the winner by now, in all counts.
+    /// Whether the rival leads by now, in all counts.
     has_turned: bool,
 }
 
@@ -45,9 +48,14 @@ impl Guard {
         let Some(winner) = tracker.verdict().map(|verdict| verdict.winner()) else {
             return Self::default();
         };
-        let led = active.iter().filter(|&&y| tally.leads(winner, y));
+        let Ok(place) = active.binary_search(&winner) else { return Self::default() };
+        let evidence = tracker.evidence(tally, active);
+        let needed = RESTS_ON * tracker.threshold();
+        let rests_on = (0..active.len())
+            .filter(|&y| y != place && evidence.ln(place, y) >= needed)
+            .map(|y| active[y]);
         let saved =
-            led.map(|&y| (y as u16, tally.half_wins(winner, y), tally.half_wins(y, winner)));
+            rests_on.map(|y| (y as u16, tally.half_wins(winner, y), tally.half_wins(y, winner)));
         Self::of(winner, &saved.collect::<Vec<_>>(), tracker, tally)
     }
 
@@ -80,15 +88,20 @@ impl Guard {
         }
     }
 
+    /// Whether the winner lost its lead over one of the rivals. O(K).
+    pub fn has_turned(&self) -> bool {
+        self.rivals.iter().any(|rival| rival.has_turned)
+    }
+
     /// The rival that the winner is to meet, so many steps after the verdict: the one that lacks
-    /// most evidence of those whose majority has not turned. `None` if the duels in flight are expected to
-    /// bring it, and if none lacks any. O(K).
+    /// most evidence. `None` if the duels in flight are expected to bring it, and if none lacks
+    /// any. O(K).
     pub fn rival(&self, steps: u64, in_flight: impl Fn(usize) -> u32) -> Option<usize> {
         let target = libm::log(steps as f64 / TRUST);
         if target <= 0.0 {
             return None;
         }
-        let rivals = self.rivals.iter().filter(|rival| !rival.has_turned);
+        let rivals = self.rivals.iter();
         let least = rivals.min_by(|one, other| one.evidence.total_cmp(&other.evidence))?;
         let missing = (target - least.evidence) / least.rate;
         (missing > f64::from(in_flight(least.ranker))).then_some(least.ranker)
