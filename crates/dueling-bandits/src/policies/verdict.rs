@@ -3,9 +3,9 @@
 //! D-TS+ finds the best ranker soon and shows it alone nearly all the time. What it never does is
 //! collect the evidence that would prove it. This policy spends the pages on which D-TS+ shows one
 //! ranker twice, and a share of the others, on the cheapest proof that the present leader is a
-//! Copeland winner. Once the stopping rule of
-//! [`certificate`](crate::evidence::certificate) is satisfied, it shows the winner alone, but for a
-//! small share of exploration that corrects a wrong verdict.
+//! Copeland winner. Once the stopping rule of [`certificate`](crate::evidence::certificate) is
+//! satisfied, it shows the winner alone. Now and then it explores, and after a long time the winner
+//! has to prove itself again, which corrects a wrong verdict.
 //!
 //! [`plan`](crate::evidence::plan) finds the proof, and [`policy`] spends the duels.
 //! `docs/verdict.md` of the repository explains both, with figures.

@@ -1,7 +1,7 @@
 //! How many duels a verdict takes at least, and how much regret, whatever policy and rule.
 //!
-//! Let a procedure be wrong in at most a share `δ` of experiments, and `n_ij` the mean number of its
-//! duels of each pair. For its answer `a` and for all preferences `q` under which `a` is wrong,
+//! Let a procedure be wrong in at most a share `δ` of experiments, and `n_ij` the mean number of
+//! its duels of each pair. For its answer `a` and for all preferences `q` under which `a` is wrong,
 //!
 //! ```text
 //! Σ n_ij d(p_ij, q_ij) ≥ d(δ, 1 - δ)
@@ -17,8 +17,8 @@
 //! Under `q`, `a` is wrong if it beats fewer rankers than some `j` surely beats (the module
 //! documentation of [`dueling_bandits::evidence::certificate`] has the margin). The nearest such
 //! `q` moves pairs of `a` and pairs of `j` just across the margin, so it is a set of pairs with a
-//! divergence each, found by sorting. The least sum is a linear program to which such sets are added
-//! until none is violated.
+//! divergence each, found by sorting. The least sum is a linear program to which such sets are
+//! added until none is violated.
 
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
@@ -99,9 +99,9 @@ impl Divergences {
         self.others(a).all(|j| self.lower(j) <= self.upper(a))
     }
 
-    /// The least sum of `price` times the duels of a pair with which the distance to all preferences
-    /// is 1 or more under which the answer `a` is wrong; infinite if there is none, `None` if the
-    /// program was not solved.
+    /// The least sum of `price` times the duels of a pair with which the distance to all
+    /// preferences is 1 or more under which the answer `a` is wrong; infinite if there is none,
+    /// `None` if the program was not solved.
     fn least(&self, a: usize, price: impl Fn(usize, usize) -> f64) -> Option<f64> {
         let pairs: Vec<(usize, usize)> =
             (0..self.rankers).flat_map(|y| (0..y).map(move |x| (x, y))).collect();
@@ -219,10 +219,10 @@ mod tests {
     }
 
     /// Three rankers: 0 beats 1 and 2, and 1 beats 2. For 1 to be better it must beat 0, at a
-    /// distance of `s d`. For 2 to be better it must beat 0, and beat 1 or have 1 beat 0: at
-    /// `t d + min(r e, s d)`. So it is best to spend nothing on the pair of 0 and 2. A duel of 0 and 1
-    /// costs a regret of 1/4, one of 1 and 2 costs 3/4, and one of 0 and 2 costs 1/2: for the regret
-    /// it is best to compare 0 with 2 instead of 1 with 2, until both distances are enough.
+    /// distance of `s d`. For 2 to be better it must beat 0, and beat 1 or have 1 beat 0, at a
+    /// distance of `t d + min(r e, s d)`. So it is best to spend nothing on the pair of 0 and 2. A
+    /// duel of 0 and 1 costs a regret of 1/4, one of 0 and 2 costs 1/2, and one of 1 and 2 costs
+    /// 3/4.
     #[test]
     fn three_rankers() {
         let beats = |i: usize, j: usize| if (i, j) == (1, 2) { 0.8 } else { 0.7 };
@@ -231,7 +231,7 @@ mod tests {
         let expected = divergence(0.05, 0.95) * (1.0 / d + 1.0 / e);
         let bound = information_bound(&matrix, 0.05, 0.0).unwrap();
         assert!((bound.duels / expected - 1.0).abs() < 1e-3, "{bound:?} {expected}");
-        // the distance to "2 is better" is `t d + min(r e, s d)`, with `s d` = 1: `r e` or `t d` is 1
+        // `s d` is 1, and so is `r e` or `t d`, whichever is cheaper
         let of_regret = divergence(0.05, 0.95) * (0.25 / d + f64::min(0.75 / e, 0.5 / d));
         assert!((bound.regret / of_regret - 1.0).abs() < 1e-3, "{bound:?} {of_regret}");
     }

@@ -201,8 +201,8 @@ impl Deciding {
         }
     }
 
-    /// Whether the counts still agree with the latched verdict: its winner has the largest score, and
-    /// leads every rival that the verdict rests on.
+    /// Whether the counts still agree with the latched verdict: its winner has the largest score,
+    /// and leads every rival that the verdict rests on.
     fn stands(&self, winner: usize) -> bool {
         let is_highest = self.active().iter().all(|&i| self.scores[i] <= self.scores[winner]);
         is_highest && !self.guard.has_turned()

@@ -12,9 +12,9 @@ use crate::{InFlight, Policy, PolicyRng, Selection};
 const UNIFORM_PAIRS: f64 = 3.0;
 /// A proof gets all pages while it takes no more than so many steps, those so far included.
 const PATIENCE: f64 = 7e4;
-/// Afterwards it gets the more pages, the more steps there were: the explorer would have cost regret
-/// on them for nothing (the ski rental problem). But not for ever, so that a hopeless proof costs
-/// regret that grows only with the logarithm of time.
+/// Afterwards it gets the more pages, the more steps there were: the explorer would have cost
+/// regret on them for nothing (the ski rental problem). But not for ever, so that a hopeless proof
+/// costs regret that grows only with the logarithm of time.
 const MOST_PATIENCE: f64 = 3e6;
 const LEAST_PATIENCE: f64 = 0.05;
 /// Share of pages that wait while all that the plan lacks is in flight.

@@ -15,8 +15,8 @@ use crate::{Duel, Tally};
 /// So many steps after the verdict nothing has to be proven yet.
 const TRUST: f64 = 3e5;
 
-/// The verdict rests on a rival if the evidence against it was this share of `ln(1/δ)`. A rival that
-/// happens to be behind in a few duels proves nothing.
+/// The verdict rests on a rival if the evidence against it was this share of `ln(1/δ)`. A rival
+/// that happens to be behind in a few duels proves nothing.
 const RESTS_ON: f64 = 0.5;
 
 /// The rivals that the verdict rests on; none before a verdict.
