@@ -96,7 +96,8 @@ pub fn capital(
     let most = surely_beaten(truth, best);
     let one_beats_all = most == rankers - 1;
     let (b, b6_x) = match (one_beats_all, followed) {
-        (true, None) => ([0.7, 0.26, 0.02, 0.01, 0.01], 0.0),
+        (true, None) if margin => ([0.7, 0.26, 0.02, 0.01, 0.01], 0.0),
+        (true, None) => ([0.82, 0.15, 0.01, 0.01, 0.01], 0.0),
         (true, Some(x)) => ([0.1, 0.045, 0.003, 0.001, 0.001], 0.85 * x[best]),
         (false, _) => ([0.3, 0.2, 0.36, 0.07, 0.07], 0.0),
     };

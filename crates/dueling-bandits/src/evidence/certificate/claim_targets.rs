@@ -1,6 +1,6 @@
 //! The evidence that the claims of a proof need.
 
-use crate::evidence::certificate::weights::{NEAR, TYPE_I, TYPE_II};
+use crate::evidence::certificate::weights::{NEAR, TYPE_II};
 use crate::evidence::certificate::{CopelandRule, PairEvidence};
 
 /// The evidence that claims of a proof need.
@@ -67,7 +67,7 @@ impl CopelandRule {
             2 => self.threshold,
             _ => self.threshold - libm::log(weight),
         };
-        let [b1, b2, ..] = TYPE_I;
+        let [b1, b2, ..] = self.weights.plain;
         let plain = PlainTargets {
             alone: ln(b1 * self.weights.type_one(1)),
             win: ln(TYPE_II[2] * NEAR / others),

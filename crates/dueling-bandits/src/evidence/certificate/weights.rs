@@ -27,8 +27,11 @@
 //! All weights together are at most `b1 + … + b5 + b6 = 1`, and `h ≥ |N(a) \ j*|`, so `Φ` starts at 1 or
 //! below. `S` is not empty: a ranker that loses to all others is no winner.
 
-/// Weights of the five terms where one ranker beats all others.
-pub(super) const TYPE_I: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
+/// Weights of the five terms where one ranker beats all others, without a margin. Most is in the
+/// first one, which alone decides where the winner has to beat each rival.
+const TYPE_I: [f64; 5] = [0.82, 0.15, 0.01, 0.01, 0.01];
+/// The same with a margin and without refuters.
+const TYPE_I_MARGIN: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
 /// The same beside a capital that follows refuters, and the weight of that one.
 const TYPE_I_FOLLOWING: [f64; 5] = [0.1, 0.045, 0.003, 0.001, 0.001];
 const FOLLOWED: f64 = 0.85;
@@ -40,7 +43,9 @@ const FAR: f64 = 0.2;
 /// The weights for one number of rankers, with or without a margin.
 #[derive(Debug, Clone)]
 pub(super) struct Weights {
-    /// Of the five terms in type I, and of the capital that follows refuters.
+    /// Of the five terms in type I in a rule without refuters.
+    pub(super) plain: [f64; 5],
+    /// The same in this rule, and of the capital that follows refuters.
     pub(super) one: [f64; 5],
     pub(super) followed: f64,
     /// `o` by `|N(a)|` in type I.
@@ -75,11 +80,13 @@ impl Weights {
             };
             (0..=rankers).map(shares).collect()
         };
+        let plain = if margin { TYPE_I_MARGIN } else { TYPE_I };
         let (one, followed) = match follows {
             true => (TYPE_I_FOLLOWING, FOLLOWED),
-            false => (TYPE_I, 0.0),
+            false => (plain, 0.0),
         };
         Self {
+            plain,
             one,
             followed,
             alone: (0..=rankers).map(type_one).collect(),

@@ -45,7 +45,15 @@ impl Rule<'_> {
     fn type_one_weights(&self) -> ([f64; 5], f64) {
         match self.refuters {
             Some(_) => ([0.1, 0.045, 0.003, 0.001, 0.001], 0.85),
-            None => ([0.7, 0.26, 0.02, 0.01, 0.01], 0.0),
+            None => (self.plain_type_one_weights(), 0.0),
+        }
+    }
+
+    /// The five weights of type I in a rule without refuters.
+    fn plain_type_one_weights(&self) -> [f64; 5] {
+        match self.margin > 0.0 {
+            true => [0.7, 0.26, 0.02, 0.01, 0.01],
+            false => [0.82, 0.15, 0.01, 0.01, 0.01],
         }
     }
 
@@ -66,13 +74,17 @@ impl Rule<'_> {
     /// needed too, and that a loss needs. Proofs are compared by these.
     pub fn plain_targets(&self, losses: usize) -> (f64, f64) {
         let o = if self.margin > 0.0 { 1.0 / self.n() } else { 0.93 };
+        let [b1, b2, ..] = self.plain_type_one_weights();
         let win = match losses {
-            0 => 0.7 * o,
+            0 => b1 * o,
             _ => 0.36 * 0.8 / self.n(),
         };
         match self.rankers {
             2 => (self.threshold(), self.threshold()),
-            _ => (self.threshold() - libm::log(win), self.threshold() - libm::log(0.2 / self.n())),
+            _ => {
+                let loss = b2.min(0.2) / self.n();
+                (self.threshold() - libm::log(win), self.threshold() - libm::log(loss))
+            }
         }
     }
 
@@ -93,10 +105,10 @@ impl Rule<'_> {
             return self.threshold();
         }
         let ([_, b2, ..], _) = self.type_one_weights();
-        let type_two = self.threshold() - libm::log(0.2 / self.n());
+        let (_, plain) = self.plain_targets(1);
         match self.refuters {
-            Some(_) => self.target(e, b2 / self.n(), (x, y)).max(type_two),
-            None => type_two,
+            Some(_) => self.target(e, b2 / self.n(), (x, y)).max(plain),
+            None => plain,
         }
     }
 
