@@ -427,19 +427,15 @@ fn a_right_verdict_is_proven_again() {
 #[test]
 fn a_rival_that_happened_to_be_behind_takes_no_pages() {
     let counts = [vec![0, 40, 40, 5], vec![6, 0, 40, 40], vec![6, 6, 0, 40], vec![4, 6, 6, 0]];
-    let beaten = |i: usize, j: usize| if (i, j) == (0, 3) { 0.35 } else { 0.75 };
-    let matrix = PreferenceMatrix::from_pairs(4, |i, j| match i.cmp(&j) {
-        std::cmp::Ordering::Less => beaten(i, j),
-        std::cmp::Ordering::Equal => 0.5,
-        std::cmp::Ordering::Greater => 1.0 - beaten(j, i),
-    });
+    let win = |i, j| if (i, j) == (0, 3) { 0.35 } else { 0.75 };
+    let matrix = PreferenceMatrix::from_pairs(4, win).expect("probabilities");
     for margin in [0.0, 0.02] {
         let target = Target { confidence: 0.8, margin };
         let mut trace = Trace::from_counts(&counts, target, 0.9, 0, 3);
         let verdict = trace.form.verdict.as_ref().expect("a verdict of the counts");
         assert_eq!(verdict.winners[0], 0);
         trace.wait(1_000_000);
-        let seen = trace.run(matrix.as_ref().expect("a preference matrix"), 2000);
+        let seen = trace.run(&matrix, 2000);
         println!("{seen:?}");
         assert!((20..400).contains(&seen.guarding) && seen.given_up == 0, "{seen:?}");
     }
