@@ -422,12 +422,12 @@ fn a_right_verdict_is_proven_again() {
     }
 }
 
-/// The winner does not have to prove that it beats a ranker on which the verdict does not rest. It
-/// loses to this one, so such a proof would take all pages.
+/// The winner does not have to prove that it beats a ranker on which the verdict does not rest. The
+/// two are even, so such a proof would not end.
 #[test]
 fn a_rival_that_happened_to_be_behind_takes_no_pages() {
-    let counts = [vec![0, 40, 40, 5], vec![6, 0, 40, 40], vec![6, 6, 0, 40], vec![4, 6, 6, 0]];
-    let win = |i, j| if (i, j) == (0, 3) { 0.35 } else { 0.75 };
+    let counts = [vec![0, 40, 40, 28], vec![6, 0, 40, 40], vec![6, 6, 0, 40], vec![20, 6, 6, 0]];
+    let win = |i, j| if (i, j) == (0, 3) { 0.5 } else { 0.75 };
     let matrix = PreferenceMatrix::from_pairs(4, win).expect("probabilities");
     for margin in [0.0, 0.02] {
         let target = Target { confidence: 0.8, margin };
@@ -437,6 +437,6 @@ fn a_rival_that_happened_to_be_behind_takes_no_pages() {
         trace.wait(1_000_000);
         let seen = trace.run(&matrix, 2000);
         println!("{seen:?}");
-        assert!((20..400).contains(&seen.guarding) && seen.given_up == 0, "{seen:?}");
+        assert!((20..100).contains(&seen.guarding) && seen.given_up == 0, "{seen:?}");
     }
 }
