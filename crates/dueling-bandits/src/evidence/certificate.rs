@@ -31,7 +31,7 @@
 //!   + b3 Σ_{a wrong} g(a) / h(a) Σ_{y∈N(a)\j*} E(a≻y)
 //!   + b4 Π_{x∈S} (1 - w + w E(x≻j*))
 //!   + b5 Σ_{a wrong} g(a) Π_{x∈S} (1 - w + w E(x≻j*)) Π_{y∈N(a)\j*} (1 - w + w E(a≻y))
-//!   + b6 X(j*)                               (in type I, with a margin)
+//!   + b6 X(j*)                               (in type I)
 //! ```
 //!
 //! where `M` is `1/n Σ_{x∈S} E(x≻j*)` in type I below and the mean of `E(x≻j*)` over `S` in type II.
@@ -39,7 +39,7 @@
 //! In the last product the pair (a, j*) appears once, through `S`. All factors of a product belong
 //! to distinct pairs, and each answer changes one pair; given all earlier answers of all pairs, its
 //! factor has mean at most 1. So each product is a supermartingale, and so is `Φ`. `X(j*)` is the
-//! capital that follows the refuter of `j*`: [`refuters`](super::refuters) has it, with the proof.
+//! capital that follows the refuters of `j*`: [`refuters`](super::refuters) has it, with the proof.
 //!
 //! # The weights
 //!
@@ -85,10 +85,11 @@ use std::cell::OnceCell;
 
 pub(super) use crate::evidence::certificate::barrier::Barrier;
 pub(super) use crate::evidence::certificate::claim_targets::ClaimTargets;
-use crate::evidence::certificate::ordered::{Beginnings, Direct, Ordered, Stake, exp, least_exp};
+use crate::evidence::certificate::ordered::{Beginnings, Direct, Ordered, least_exp};
 pub use crate::evidence::certificate::pairs::{FewOutcomes, PairEvidence};
 pub(super) use crate::evidence::certificate::pairs::{Memo, largest};
 use crate::evidence::certificate::weights::{Shares, TYPE_II, Weights, condorcet_weight};
+use crate::evidence::stake::{Stake, exp};
 
 /// A capital that lacks so many nats is short, whatever the last digits are.
 pub(super) const CLEARLY: f64 = 1e-3;
@@ -142,14 +143,14 @@ impl CopelandRule {
     }
 
     /// The same with a capital that follows refuters, for a run whose evidence
-    /// [has them](PairEvidence::with_refuters). There are none for two rankers or without a margin.
+    /// [has them](PairEvidence::with_refuters). There are none for two rankers.
     pub fn following(rankers: usize, error: f64, margin: f64) -> Self {
-        Self::with_weights(rankers, error, margin, Self::follows(rankers, margin))
+        Self::with_weights(rankers, error, margin, Self::follows(rankers))
     }
 
     /// Whether a capital can follow refuters.
-    pub fn follows(rankers: usize, margin: f64) -> bool {
-        rankers > 2 && margin > 0.0
+    pub fn follows(rankers: usize) -> bool {
+        rankers > 2
     }
 
     fn with_weights(rankers: usize, error: f64, margin: f64, follows: bool) -> Self {

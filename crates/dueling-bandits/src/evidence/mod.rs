@@ -5,7 +5,7 @@
 //!   grow with the number of rankers. [`lead`] has its evidence, and [`verdict`] applies it to a
 //!   run; [`pair_checks`] does so while the results of a whole batch arrive. [`race`] keeps how the
 //!   evidence grew, and [`plan`] has the cheapest way to complete it, from the [`outlooks`] of the
-//!   pairs. With a margin, [`refuters`] lets the capital of the rule follow the leader.
+//!   pairs. [`refuters`] lets the capital of the rule follow the leader.
 //! - [`scores`]: answers that count by how much of a page decided.
 //! - [`counting`]: how answers come to count for the verdict.
 //! - [`cohorts`]: which answers the verdict counts, and when: one answer of each user, and only
@@ -56,6 +56,7 @@ pub mod scores;
 mod seen_units;
 pub mod sequence;
 pub mod small_counts;
+mod stake;
 pub mod verdict;
 mod win_curves;
 

@@ -1,22 +1,29 @@
-//! Which ranker is to beat each rival, chosen by the counts so far, and what it has gained.
+//! Which rankers are to beat each rival, chosen by the counts so far, and what they have gained.
 //!
-//! A margin makes the claims of [`certificate`](super::certificate) expensive: the capital of a
-//! truth must be shared among all rankers, since any of them can be the one that is certified by
-//! mistake. The counts soon say which ranker leads, so most of these shares are wasted. Here the
-//! capital follows the leader instead.
+//! The capital of a truth must be shared among all rankers, since any of them can be the one that
+//! is certified by mistake; a margin makes that most expensive. The counts soon say which ranker
+//! leads, so most of these shares are wasted. Here the capital follows the leader instead.
 //!
-//! Take a truth of type I: the rival `j` beats all others by more than the margin. Then "x beats
-//! `j`" is wrong for *every* ranker `x`, and each `E(x≻j)` is a supermartingale. So the capital may
-//! be staked on one `x` after the other, the *refuter* of `j`, if each choice rests on earlier
-//! answers alone: while `x` is the refuter, the capital grows by the factor by which `E(x≻j)`
-//! grows. Given all earlier answers the mean of that factor is at most 1, so the result, `X(j)`, is
-//! a supermartingale too.
+//! Take a truth of type I: the rival `j` beats all others, with a margin by more than the margin.
+//! Then "x beats `j`" is wrong for *every* ranker `x`, and each `E(x≻j)` is a supermartingale. So
+//! the capital may be staked on one `x` after the other, the *refuter* of `j`, if each choice rests
+//! on earlier answers alone: while `x` is the refuter, the capital grows by the factor by which
+//! `E(x≻j)` grows. Given all earlier answers the mean of that factor is at most 1, so the result,
+//! `X(j)`, is a supermartingale too.
 //!
 //! A refuter that turns out to lose takes a part of the capital with it. So the capital is not
 //! staked all at once: [`FIRST_STAKE`] of it at first, and half of the rest each time the number of
 //! comparisons has doubled. The last stakes have not lost with the first refuters.
 //!
+//! Other rankers that beat `j` speak against the truth as well: they are *witnesses*. The capital
+//! also grows by the factor by which `1 - w + w E(x≻j)` of each witness `x` grows, from the moment
+//! at which it becomes one. That is a supermartingale as well, each answer is about one pair, and a
+//! pair is that of the refuter or of a witness, not of both. A witness that turns out to lose takes
+//! less than the part `w` of the capital with it.
+//!
 //! The choice affects no guarantee. It is made now and then, as the comparisons grow by a 20th.
+
+use crate::evidence::stake::Stake;
 
 /// Share of the capital that is staked from the first comparison.
 const FIRST_STAKE: f64 = 0.3;
@@ -26,6 +33,8 @@ const SECOND_STAKE_AT: u64 = 5;
 const STAKES: u32 = 24;
 /// A refuter stays, although the leader is ahead of the rival too, if it has so much more evidence.
 const MUCH_MORE: f64 = 0.5;
+/// A ranker that is ahead of the rival with so much evidence, in nats, becomes a witness.
+const WITNESS_FROM: f64 = 0.5;
 /// `ln` of the growth of a stake is cut off here, always so that the capital is not larger.
 const MOST_LN: f64 = 40.0;
 
@@ -37,7 +46,7 @@ pub trait Evidence {
     fn ln(&self, x: usize, y: usize) -> f64;
 }
 
-/// The refuter of every rival. Rankers are places in the list of active ones.
+/// Refuter and witnesses against every rival. Rankers are places in the list of active ones.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Refuters {
@@ -52,22 +61,41 @@ pub struct Refuters {
 }
 
 /// What is staked against one rival.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Rival {
     refuter: Option<u16>,
     /// `ln E` of the refuter against the rival when it was chosen.
     since: f64,
-    /// `ln` of the factor by which the evidence of earlier refuters grew.
+    /// `ln` of the factor by which the evidence of earlier refuters and witnesses grew.
     gained: f64,
     /// The stakes, each divided by the growth before it.
     staked: f64,
+    /// Ascending.
+    witnesses: Vec<Witness>,
+}
+
+/// A ranker whose evidence against a rival counts besides that of the refuter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Witness {
+    ranker: u16,
+    /// `1 - w + w E` when it became one.
+    since: f64,
+}
+
+impl Rival {
+    fn is_witness(&self, x: usize) -> bool {
+        self.witnesses.binary_search_by_key(&x, |witness| witness.ranker.into()).is_ok()
+    }
 }
 
 impl Refuters {
     /// No choice yet among `rankers` rankers.
     pub fn new(rankers: usize) -> Self {
-        let rival = Rival { refuter: None, since: 0.0, gained: 0.0, staked: FIRST_STAKE };
+        let witnesses = Vec::new();
+        let rival =
+            Rival { refuter: None, since: 0.0, gained: 0.0, staked: FIRST_STAKE, witnesses };
         Self {
             leader: None,
             rivals: vec![rival; rankers],
@@ -97,6 +125,7 @@ impl Refuters {
                 rival.since = refuter.map_or(0.0, |x| evidence.ln(x, j));
                 rival.refuter = refuter.map(|x| x as u16);
             }
+            self.call_witnesses(evidence, j);
         }
         while self.stakes < STAKES
             && comparisons >= (SECOND_STAKE_AT * rankers) << (self.stakes - 1)
@@ -122,7 +151,9 @@ impl Refuters {
     pub fn stake(&self, evidence: &impl Evidence, x: usize, j: usize) -> f64 {
         let rival = &self.rivals[j];
         let ln = match rival.refuter {
-            Some(refuter) if usize::from(refuter) == x => rival.gained - rival.since,
+            Some(refuter) if usize::from(refuter) == x => {
+                rival.gained - rival.since + self.ln_of_witnesses(evidence, j)
+            }
             _ => self.ln_growth(evidence, j) - evidence.ln(x, j),
         };
         rival.staked * libm::exp(ln.clamp(-MOST_LN, MOST_LN))
@@ -142,18 +173,69 @@ impl Refuters {
                     && rival.gained.is_finite()
                     && rival.staked.is_finite()
                     && rival.staked >= 0.0
+                    && rival.witnesses.is_sorted_by_key(|witness| witness.ranker)
+                    && rival.witnesses.iter().all(|&Witness { ranker, since }| {
+                        let other = |x: usize| usize::from(ranker) != x;
+                        known(Some(ranker))
+                            && other(j)
+                            && rival.refuter.is_none_or(|refuter| other(refuter.into()))
+                            && since.is_finite()
+                            && since > 0.0
+                    })
             })
     }
 
     /// Estimated bytes in memory that grow with the number of rankers.
     pub fn bytes(&self) -> usize {
-        self.rivals.len() * size_of::<Rival>()
+        let of = |rival: &Rival| size_of::<Rival>() + size_of_val(rival.witnesses.as_slice());
+        self.rivals.iter().map(of).sum()
     }
 
     /// `ln` of the factor by which the first stake has grown.
     fn ln_growth(&self, evidence: &impl Evidence, j: usize) -> f64 {
         let rival = &self.rivals[j];
-        rival.gained + rival.refuter.map_or(0.0, |x| evidence.ln(x.into(), j) - rival.since)
+        let refuter = rival.refuter.map_or(0.0, |x| evidence.ln(x.into(), j) - rival.since);
+        rival.gained + refuter + self.ln_of_witnesses(evidence, j)
+    }
+
+    /// `ln` of the factor by which the evidence of the witnesses has grown.
+    fn ln_of_witnesses(&self, evidence: &impl Evidence, j: usize) -> f64 {
+        let witnesses = &self.rivals[j].witnesses;
+        if witnesses.is_empty() {
+            return 0.0;
+        }
+        let stake = self.stake_of_witnesses();
+        let grown = |witness: &Witness| factor(stake, evidence, witness.ranker, j) / witness.since;
+        // one that overflows is cut off with the whole growth
+        libm::log(witnesses.iter().map(grown).product())
+    }
+
+    /// `w`.
+    fn stake_of_witnesses(&self) -> Stake {
+        Stake::among(self.rivals.len() - 1)
+    }
+
+    /// A witness that is the refuter now is none any more, and others become one. O(K).
+    fn call_witnesses(&mut self, evidence: &impl Evidence, j: usize) {
+        let (stake, rankers) = (self.stake_of_witnesses(), self.rivals.len());
+        let rival = &mut self.rivals[j];
+        let is_refuter = |x: u16| rival.refuter == Some(x);
+        if let Some(at) = rival.witnesses.iter().position(|witness| is_refuter(witness.ranker)) {
+            let Witness { ranker, since } = rival.witnesses.remove(at);
+            rival.gained += libm::log(factor(stake, evidence, ranker, j) / since);
+        }
+        for x in (0..rankers).filter(|&x| x != j) {
+            if evidence.wins(x, j) > evidence.wins(j, x)
+                && rival.refuter != Some(x as u16)
+                && !rival.is_witness(x)
+                && evidence.ln(x, j) >= WITNESS_FROM
+            {
+                let ranker = x as u16;
+                let since = factor(stake, evidence, ranker, j);
+                let at = rival.witnesses.partition_point(|witness| witness.ranker < ranker);
+                rival.witnesses.insert(at, Witness { ranker, since });
+            }
+        }
     }
 
     /// The ranker that won more than half against most others: the leader so far, if it is one.
@@ -192,4 +274,9 @@ impl Refuters {
         };
         before.or_else(|| (0..self.rivals.len()).filter(ahead).fold(None, most))
     }
+}
+
+/// `1 - w + w E(x≻j)`.
+fn factor(stake: Stake, evidence: &impl Evidence, x: u16, j: usize) -> f64 {
+    stake.factor(libm::exp(evidence.ln(x.into(), j).min(MOST_LN)))
 }

@@ -86,7 +86,7 @@ pub struct VerdictTracker {
 impl VerdictTracker {
     /// No comparisons yet among `rankers` active rankers.
     pub fn new(target: Target, rankers: usize) -> Self {
-        let refuters = refuters_of(target, rankers);
+        let refuters = refuters_of(rankers);
         Self::restore(target, State { refuters, ..State::default() }, rankers)
     }
 
@@ -252,7 +252,7 @@ impl VerdictTracker {
         self.state = State {
             changes: self.state.changes + 1,
             uncounted: Some(tally.clone()),
-            refuters: refuters_of(self.target, rankers),
+            refuters: refuters_of(rankers),
             ..State::default()
         };
         self.rule = rule_of(self.target, &self.state, rankers);
@@ -394,8 +394,8 @@ fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
 }
 
 /// The refuters at the start of a stretch with so many rankers.
-fn refuters_of(target: Target, rankers: usize) -> Option<Refuters> {
-    CopelandRule::follows(rankers, target.margin).then(|| Refuters::new(rankers))
+fn refuters_of(rankers: usize) -> Option<Refuters> {
+    CopelandRule::follows(rankers).then(|| Refuters::new(rankers))
 }
 
 /// The rule of the present stretch: after so many changes of the roster.

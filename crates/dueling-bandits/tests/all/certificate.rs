@@ -98,6 +98,7 @@ pub fn capital(
     let (b, b6_x) = match (one_beats_all, followed) {
         (true, None) if margin => ([0.7, 0.26, 0.02, 0.01, 0.01], 0.0),
         (true, None) => ([0.82, 0.15, 0.01, 0.01, 0.01], 0.0),
+        (true, Some(x)) if !margin => ([0.76, 0.03, 0.004, 0.003, 0.003], 0.2 * x[best]),
         (true, Some(x)) => ([0.1, 0.045, 0.003, 0.001, 0.001], 0.85 * x[best]),
         (false, _) => ([0.3, 0.2, 0.36, 0.07, 0.07], 0.0),
     };
@@ -180,7 +181,9 @@ fn the_bound_is_never_above_the_capital_of_any_truth() {
     let mut rng = PolicyRng::seed_from_u64(1);
     for (rankers, trials) in [(2, 40), (3, 300), (4, 120), (5, 4)] {
         let truths = truths(rankers);
-        for (margin, follows) in [(0.0, false), (0.02, false), (0.02, rankers > 2)] {
+        let margins_and_follows =
+            [0.0, 0.02].into_iter().flat_map(|margin| [(margin, false), (margin, rankers > 2)]);
+        for (margin, follows) in margins_and_follows {
             let rule = match follows {
                 true => CopelandRule::following(rankers, 0.05, margin),
                 false => CopelandRule::new(rankers, 0.05, margin),
@@ -297,7 +300,8 @@ fn every_truth_starts_with_a_capital_of_at_most_one() {
     for rankers in 3..=5 {
         let even = vec![vec![1.0; rankers]; rankers];
         let staked = vec![1.0; rankers];
-        for (margin, followed) in [(false, None), (true, None), (true, Some(&staked[..]))] {
+        let margins = [false, true].into_iter();
+        for (margin, followed) in margins.flat_map(|m| [(m, None), (m, Some(&staked[..]))]) {
             let largest = truths(rankers)
                 .iter()
                 .flat_map(|truth| {

@@ -1,34 +1,6 @@
 //! The evidence of several claims in ascending order.
 
-/// Largest exponent whose exponential is computed.
-const MOST_EXPONENT: f64 = 300.0;
-/// `ln(1 - w + w E)` is `ln w + ln E` beyond this, to all digits that matter.
-const DOMINATED: f64 = 30.0;
-
-/// `w`: the part of the capital that is staked on each of several claims.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Stake {
-    w: f64,
-    ln: f64,
-}
-
-impl Stake {
-    /// `min(1/2, 1/others)`.
-    pub fn among(others: usize) -> Self {
-        let w = (1.0 / others as f64).min(0.5);
-        Self { w, ln: libm::log(w) }
-    }
-
-    /// `1 - w + w E`.
-    pub fn factor(self, evidence: f64) -> f64 {
-        1.0 - self.w + self.w * evidence
-    }
-
-    /// `ln(1 - w + w E)` of `ln E`.
-    fn ln_factor(self, ln: f64) -> f64 {
-        if ln > DOMINATED { ln + self.ln } else { libm::log(self.factor(exp(ln))) }
-    }
-}
+use crate::evidence::stake::{MOST_EXPONENT, Stake, exp};
 
 /// `ln E` of several claims, ascending, and what is summed of each.
 #[derive(Debug)]
@@ -135,10 +107,6 @@ impl Direct {
             smallest_means: rival.smallest_means_with(value),
         }
     }
-}
-
-pub(super) fn exp(exponent: f64) -> f64 {
-    libm::exp(exponent.min(MOST_EXPONENT))
 }
 
 /// A lower bound of [`exp`] that takes no time: it is tangent at 0.

@@ -27,14 +27,16 @@
 //! All weights together are at most `b1 + … + b5 + b6 = 1`, and `h ≥ |N(a) \ j*|`, so `Φ` starts at 1 or
 //! below. `S` is not empty: a ranker that loses to all others is no winner.
 
-/// Weights of the five terms where one ranker beats all others, without a margin. Most is in the
-/// first one, which alone decides where the winner has to beat each rival.
+/// Weights of the five terms where one ranker beats all others, without a margin and without
+/// refuters. Most is in the first one, which alone decides where the winner has to beat each rival.
 const TYPE_I: [f64; 5] = [0.82, 0.15, 0.01, 0.01, 0.01];
-/// The same with a margin and without refuters.
+/// The same with a margin.
 const TYPE_I_MARGIN: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
-/// The same beside a capital that follows refuters, and the weight of that one.
-const TYPE_I_FOLLOWING: [f64; 5] = [0.1, 0.045, 0.003, 0.001, 0.001];
-const FOLLOWED: f64 = 0.85;
+/// The same beside a capital that follows refuters, and the weight of that one: without a margin,
+/// where the first term costs little more than that capital,
+const TYPE_I_FOLLOWING: ([f64; 5], f64) = ([0.76, 0.03, 0.004, 0.003, 0.003], 0.2);
+/// and with one.
+const TYPE_I_FOLLOWING_MARGIN: ([f64; 5], f64) = ([0.1, 0.045, 0.003, 0.001, 0.001], 0.85);
 /// Weights of the five terms where none does.
 pub(super) const TYPE_II: [f64; 5] = [0.3, 0.2, 0.36, 0.07, 0.07];
 /// Share of a near ranker, and of a far one, in type II.
@@ -81,9 +83,10 @@ impl Weights {
             (0..=rankers).map(shares).collect()
         };
         let plain = if margin { TYPE_I_MARGIN } else { TYPE_I };
-        let (one, followed) = match follows {
-            true => (TYPE_I_FOLLOWING, FOLLOWED),
-            false => (plain, 0.0),
+        let (one, followed) = match (follows, margin) {
+            (false, _) => (plain, 0.0),
+            (true, false) => TYPE_I_FOLLOWING,
+            (true, true) => TYPE_I_FOLLOWING_MARGIN,
         };
         Self {
             plain,

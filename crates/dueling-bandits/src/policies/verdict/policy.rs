@@ -26,7 +26,7 @@ use crate::{
 };
 
 #[cfg(feature = "serde")]
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 /// Least number of steps between two plans, and the share by which the steps have grown.
 const REPLAN_STEPS: u64 = 16;
 const REPLAN_SHARE: f64 = 0.05;

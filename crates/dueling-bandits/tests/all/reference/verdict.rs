@@ -65,7 +65,7 @@ impl ReferenceVerdict {
             before: vec![vec![0.0; k]; k],
             comparisons: all as u64,
             // counts alone do not say who led when
-            refuters: (all == 0.0).then(|| following(target, k)).flatten(),
+            refuters: (all == 0.0).then(|| following(k)).flatten(),
             agreement: 1.0,
             verdict: None,
             at_verdict: None,
@@ -475,7 +475,7 @@ impl ReferenceVerdict {
         self.changes += 1;
         self.before = self.reference.wins.clone();
         self.comparisons = 0;
-        self.refuters = following(self.target, self.active().len());
+        self.refuters = following(self.active().len());
         self.verdict = None;
         self.at_verdict = None;
         self.plan = Plan::default();
@@ -484,8 +484,8 @@ impl ReferenceVerdict {
 }
 
 /// Refuters at the start of a stretch, if there are any.
-fn following(target: Target, rankers: usize) -> Option<Refuters> {
-    (target.margin > 0.0 && rankers > 2).then(|| Refuters::new(rankers))
+fn following(rankers: usize) -> Option<Refuters> {
+    (rankers > 2).then(|| Refuters::new(rankers))
 }
 
 /// The place of a weight, with a probability in proportion to it; `None` if all are 0.

@@ -259,8 +259,7 @@ fn a_policy_from_counts_has_the_verdict_of_the_counts() {
             let of_counts = spec(TEXT).from_counts(&wins, Some(tally.steps())).expect("counts");
             assert_eq!(of_counts.tally(), tally);
             let active: Vec<usize> = (0..RANKERS).collect();
-            let tracker = VerdictTracker::restore(TARGET, verdict_of(&*policy), RANKERS);
-            let judged = tracker.judge(TARGET, tally, &active);
+            let judged = VerdictTracker::of_counts(TARGET, tally, &active);
             assert_eq!(&verdict_of(&*of_counts), judged.state(), "entry {at}");
             verdicts += u32::from(judged.verdict().is_some());
             let again = restored(TEXT, &*of_counts);

@@ -1,6 +1,9 @@
-//! The capital that follows the leader, written from `docs/verdict.md`, "With a margin".
+//! The capital that follows the leader, written from `docs/verdict.md`, "The capital that follows
+//! the leader".
 //!
 //! Each stake is kept with what the capital had grown to when it was made.
+
+use std::collections::BTreeMap;
 
 use super::field::Field;
 
@@ -21,8 +24,11 @@ pub struct Refuters {
 struct Rival {
     /// The refuters so far, each with its evidence when it was chosen. The last one is in charge.
     refuters: Vec<(Option<usize>, f64)>,
-    /// `ln` of what the evidence of all but the last grew by.
+    /// `ln` of what the evidence of all but the last grew by, and that of witnesses until they were
+    /// refuters.
     gained: f64,
+    /// `1 - w + w E` of each witness when it became one, by ranker.
+    witnesses: BTreeMap<usize, f64>,
     /// Size of each stake, and `ln` of the growth before it.
     stakes: Vec<(f64, f64)>,
 }
@@ -37,13 +43,29 @@ impl Rival {
             Some(&(Some(x), since)) => e[x][j] - since,
             _ => 0.0,
         };
-        self.gained + now
+        self.gained + now + self.of_witnesses(e, j)
     }
+
+    fn of_witnesses(&self, e: Evidence, j: usize) -> f64 {
+        let grown = self.witnesses.iter().map(|(&x, since)| insured(e, x, j) / since);
+        libm::log(grown.product())
+    }
+}
+
+/// `1 - w + w E(x≻j)`.
+fn insured(e: Evidence, x: usize, j: usize) -> f64 {
+    let w = (1.0 / (e.len() - 1) as f64).min(0.5);
+    1.0 - w + w * libm::exp(e[x][j].min(40.0))
 }
 
 impl Refuters {
     pub fn new(rankers: usize) -> Self {
-        let rival = Rival { refuters: vec![(None, 0.0)], gained: 0.0, stakes: vec![(0.3, 0.0)] };
+        let rival = Rival {
+            refuters: vec![(None, 0.0)],
+            gained: 0.0,
+            witnesses: BTreeMap::new(),
+            stakes: vec![(0.3, 0.0)],
+        };
         Self {
             leader: None,
             rivals: vec![rival; rankers],
@@ -66,8 +88,19 @@ impl Refuters {
             let refuter = self.choice(field, leader, j);
             let rival = &mut self.rivals[j];
             if refuter != rival.refuter() {
-                rival.gained = rival.growth(e, j);
+                let witnesses = rival.of_witnesses(e, j);
+                rival.gained = rival.growth(e, j) - witnesses;
                 rival.refuters.push((refuter, refuter.map_or(0.0, |x| e[x][j])));
+            }
+            if let Some(x) = refuter
+                && let Some(since) = rival.witnesses.remove(&x)
+            {
+                rival.gained += libm::log(insured(e, x, j) / since);
+            }
+            for x in (0..k).filter(|&x| x != j && refuter != Some(x)) {
+                if field.wins[x][j] > field.wins[j][x] && e[x][j] >= 0.5 {
+                    rival.witnesses.entry(x).or_insert_with(|| insured(e, x, j));
+                }
             }
         }
         // at 5 K comparisons, 10 K, 20 K, …
@@ -93,7 +126,9 @@ impl Refuters {
     pub fn multiplier(&self, e: Evidence, x: usize, j: usize) -> f64 {
         let rival = &self.rivals[j];
         let without = match rival.refuters.last() {
-            Some(&(Some(refuter), since)) if refuter == x => rival.gained - since,
+            Some(&(Some(refuter), since)) if refuter == x => {
+                rival.gained - since + rival.of_witnesses(e, j)
+            }
             _ => rival.growth(e, j) - e[x][j],
         };
         let staked: f64 =

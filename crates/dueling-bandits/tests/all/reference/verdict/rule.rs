@@ -44,7 +44,8 @@ impl Rule<'_> {
     /// The five weights of type I, and that of the capital that follows the leader.
     fn type_one_weights(&self) -> ([f64; 5], f64) {
         match self.refuters {
-            Some(_) => ([0.1, 0.045, 0.003, 0.001, 0.001], 0.85),
+            Some(_) if self.margin > 0.0 => ([0.1, 0.045, 0.003, 0.001, 0.001], 0.85),
+            Some(_) => ([0.76, 0.03, 0.004, 0.003, 0.003], 0.2),
             None => (self.plain_type_one_weights(), 0.0),
         }
     }
