@@ -23,6 +23,8 @@
 //!
 //! The choice affects no guarantee. It is made now and then, as the comparisons grow by a 20th.
 
+use smallvec::SmallVec;
+
 use crate::evidence::stake::Stake;
 
 /// Share of the capital that is staked from the first comparison.
@@ -60,6 +62,11 @@ pub struct Refuters {
     next_at: u64,
 }
 
+/// Number of something of each ranker; no allocation for a few.
+type Scores = SmallVec<[usize; 16]>;
+/// Pairs of a choice, likewise.
+type Pairs = SmallVec<[(usize, usize); 32]>;
+
 /// What is staked against one rival.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -82,12 +89,6 @@ struct Witness {
     ranker: u16,
     /// `1 - w + w E` when it became one.
     since: f64,
-}
-
-impl Rival {
-    fn is_witness(&self, x: usize) -> bool {
-        self.witnesses.binary_search_by_key(&x, |witness| witness.ranker.into()).is_ok()
-    }
 }
 
 impl Refuters {
@@ -114,7 +115,8 @@ impl Refuters {
     pub fn choose(&mut self, evidence: &impl Evidence, comparisons: u64) {
         let rankers = self.rivals.len() as u64;
         self.next_at = comparisons + (comparisons / 20).max(rankers / 2).max(1);
-        let leader = self.leading(evidence);
+        let (halves, ahead) = self.compared(evidence);
+        let leader = self.leading(&halves);
         self.leader = Some(leader as u16);
         for j in 0..self.rivals.len() {
             let refuter = self.refuter(evidence, leader, j);
@@ -125,8 +127,9 @@ impl Refuters {
                 rival.since = refuter.map_or(0.0, |x| evidence.ln(x, j));
                 rival.refuter = refuter.map(|x| x as u16);
             }
-            self.call_witnesses(evidence, j);
+            self.dismiss_refuter(evidence, j);
         }
+        self.call_witnesses(evidence, &ahead);
         while self.stakes < STAKES
             && comparisons >= (SECOND_STAKE_AT * rankers) << (self.stakes - 1)
         {
@@ -206,8 +209,8 @@ impl Refuters {
         }
         let stake = self.stake_of_witnesses();
         let grown = |witness: &Witness| factor(stake, evidence, witness.ranker, j) / witness.since;
-        // one that overflows is cut off with the whole growth
-        libm::log(witnesses.iter().map(grown).product())
+        // cut off, so that it is finite beside a refuter that lost
+        libm::log(witnesses.iter().map(grown).product::<f64>().min(f64::MAX))
     }
 
     /// `w`.
@@ -215,38 +218,44 @@ impl Refuters {
         Stake::among(self.rivals.len() - 1)
     }
 
-    /// A witness that is the refuter now is none any more, and others become one. O(K).
-    fn call_witnesses(&mut self, evidence: &impl Evidence, j: usize) {
-        let (stake, rankers) = (self.stake_of_witnesses(), self.rivals.len());
+    /// A witness that is the refuter now is none any more.
+    fn dismiss_refuter(&mut self, evidence: &impl Evidence, j: usize) {
+        let stake = self.stake_of_witnesses();
         let rival = &mut self.rivals[j];
-        let is_refuter = |x: u16| rival.refuter == Some(x);
-        if let Some(at) = rival.witnesses.iter().position(|witness| is_refuter(witness.ranker)) {
+        let is_refuter = |witness: &Witness| rival.refuter == Some(witness.ranker);
+        if let Some(at) = rival.witnesses.iter().position(is_refuter) {
             let Witness { ranker, since } = rival.witnesses.remove(at);
             rival.gained += libm::log(factor(stake, evidence, ranker, j) / since);
         }
-        for x in (0..rankers).filter(|&x| x != j) {
-            if evidence.wins(x, j) > evidence.wins(j, x)
-                && rival.refuter != Some(x as u16)
-                && !rival.is_witness(x)
-                && evidence.ln(x, j) >= WITNESS_FROM
-            {
-                let ranker = x as u16;
+    }
+
+    /// The first of each of these pairs becomes a witness against the second if it has the evidence
+    /// and is not the refuter.
+    fn call_witnesses(&mut self, evidence: &impl Evidence, ahead: &[(usize, usize)]) {
+        let stake = self.stake_of_witnesses();
+        for &(x, j) in ahead {
+            let (rival, ranker) = (&mut self.rivals[j], x as u16);
+            if rival.refuter == Some(ranker) || evidence.ln(x, j) < WITNESS_FROM {
+                continue;
+            }
+            let place = rival.witnesses.binary_search_by_key(&ranker, |witness| witness.ranker);
+            if let Err(at) = place {
                 let since = factor(stake, evidence, ranker, j);
-                let at = rival.witnesses.partition_point(|witness| witness.ranker < ranker);
                 rival.witnesses.insert(at, Witness { ranker, since });
             }
         }
     }
 
-    /// The ranker that won more than half against most others: the leader so far, if it is one.
-    fn leading(&self, evidence: &impl Evidence) -> usize {
+    /// Of each ranker, the number of others against which it won more than half, twice, and once
+    /// for an even pair; and the pairs in which the first is ahead of the second.
+    fn compared(&self, evidence: &impl Evidence) -> (Scores, Pairs) {
         let rankers = self.rivals.len();
-        let mut halves = vec![0_usize; rankers];
+        let (mut halves, mut pairs) = (Scores::from_elem(0, rankers), Pairs::new());
         for x in 1..rankers {
             for y in 0..x {
                 match evidence.wins(x, y).total_cmp(&evidence.wins(y, x)) {
-                    std::cmp::Ordering::Greater => halves[x] += 2,
-                    std::cmp::Ordering::Less => halves[y] += 2,
+                    std::cmp::Ordering::Greater => pairs.push((x, y)),
+                    std::cmp::Ordering::Less => pairs.push((y, x)),
                     std::cmp::Ordering::Equal => {
                         halves[x] += 1;
                         halves[y] += 1;
@@ -254,6 +263,12 @@ impl Refuters {
                 }
             }
         }
+        pairs.iter().for_each(|&(x, _)| halves[x] += 2);
+        (halves, pairs)
+    }
+
+    /// The ranker that won more than half against most others: the leader so far, if it is one.
+    fn leading(&self, halves: &[usize]) -> usize {
         let most = halves.iter().copied().max().unwrap_or(0);
         let before = self.leader.map(usize::from).filter(|&leader| halves[leader] == most);
         before.or_else(|| halves.iter().position(|&of| of == most)).unwrap_or(0)

@@ -9,14 +9,12 @@ const DOMINATED: f64 = 30.0;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stake {
     w: f64,
-    ln: f64,
 }
 
 impl Stake {
     /// `min(1/2, 1/others)`.
     pub fn among(others: usize) -> Self {
-        let w = (1.0 / others as f64).min(0.5);
-        Self { w, ln: libm::log(w) }
+        Self { w: (1.0 / others as f64).min(0.5) }
     }
 
     /// `1 - w + w E`.
@@ -26,7 +24,7 @@ impl Stake {
 
     /// `ln(1 - w + w E)` of `ln E`.
     pub fn ln_factor(self, ln: f64) -> f64 {
-        if ln > DOMINATED { ln + self.ln } else { libm::log(self.factor(exp(ln))) }
+        if ln > DOMINATED { ln + libm::log(self.w) } else { libm::log(self.factor(exp(ln))) }
     }
 }
 

@@ -152,7 +152,7 @@ impl VerdictTracker {
     /// A comparison of `duel` was added to `tally`, whose active rankers are `active`.
     pub fn observe(&mut self, tally: &Tally, active: &[usize], duel: Duel) {
         let is_due = self.count(active, Some(duel), 1);
-        self.follow(tally, active);
+        self.follow(tally, active, None);
         if is_due {
             self.check(tally, active, None);
         }
@@ -161,7 +161,7 @@ impl VerdictTracker {
     /// `count` comparisons of any pairs were added to `tally`.
     pub fn observe_several(&mut self, tally: &Tally, active: &[usize], count: u64) {
         let is_due = self.count(active, None, count);
-        self.follow(tally, active);
+        self.follow(tally, active, None);
         if is_due {
             self.check(tally, active, None);
         }
@@ -177,9 +177,11 @@ impl VerdictTracker {
         outlooks: &mut Outlooks,
     ) {
         let is_due = self.count(active, Some(duel), 1);
-        self.follow(tally, active);
-        if is_due {
+        if is_due || self.is_to_choose() {
             outlooks.catch_up(&self.evidence(tally, active));
+        }
+        self.follow(tally, active, Some(outlooks));
+        if is_due {
             self.check(tally, active, Some(outlooks));
         }
     }
@@ -194,7 +196,7 @@ impl VerdictTracker {
         checks: &mut PairChecks,
     ) {
         let is_due = self.count(active, Some(duel), count);
-        self.follow(tally, active);
+        self.follow(tally, active, None);
         if active.len() <= CHECKED_EACH {
             if is_due {
                 self.check(tally, active, None);
@@ -229,14 +231,24 @@ impl VerdictTracker {
         !is_quiet && self.state.comparisons / every > checks_before
     }
 
-    /// Choose the refuters anew if that is due.
-    fn follow(&mut self, tally: &Tally, active: &[usize]) {
+    /// Whether the refuters are to be chosen anew.
+    fn is_to_choose(&self) -> bool {
         let is_due = |refuters: &Refuters| refuters.is_due(self.state.comparisons);
-        if self.state.verdict.is_some() || !self.state.refuters.as_ref().is_some_and(is_due) {
+        self.state.verdict.is_none() && self.state.refuters.as_ref().is_some_and(is_due)
+    }
+
+    /// Choose the refuters anew if that is due. `outlooks` are up to date then.
+    fn follow(&mut self, tally: &Tally, active: &[usize], outlooks: Option<&Outlooks>) {
+        if !self.is_to_choose() {
             return;
         }
         let Some(mut refuters) = self.state.refuters.take() else { return };
-        refuters.choose(&self.evidence(tally, active), self.state.comparisons);
+        let counts = PairEvidence::new(&self.mixture, tally, active)
+            .without(self.state.uncounted.as_ref())
+            .with_scores(&self.state.scores);
+        let known = known(&counts, outlooks, &mut self.remembered);
+        let evidence = known.map_or(counts, |known| counts.with_evidence(known));
+        refuters.choose(&evidence, self.state.comparisons);
         self.state.refuters = Some(refuters);
     }
 
@@ -391,6 +403,19 @@ impl VerdictTracker {
 /// pairs within it count for both. Only these can get a verdict.
 fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
     largest(&evidence.empirical_scores(0.5 - target.margin))
+}
+
+/// The evidence of all pairs, if it is known or few rankers make it worth to remember it.
+fn known<'a>(
+    counts: &PairEvidence,
+    outlooks: Option<&'a Outlooks>,
+    remembered: &'a mut Remembered,
+) -> Option<&'a [f64]> {
+    match outlooks {
+        Some(outlooks) => Some(outlooks.evidence()),
+        None if counts.rankers() <= CHECKED_EACH => Some(remembered.all_of(counts)),
+        None => None,
+    }
 }
 
 /// The refuters at the start of a stretch with so many rankers.
