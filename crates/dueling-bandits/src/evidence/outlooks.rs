@@ -1,6 +1,7 @@
 //! What the counts say about each pair: the evidence so far, and what further comparisons promise.
 
 use crate::evidence::certificate::PairEvidence;
+use crate::evidence::refuters::Evidence;
 
 /// Added to the risk of a claim, so that none has the weight 0.
 const LEAST_RISK: f64 = 0.01;
@@ -138,6 +139,11 @@ impl Outlooks {
         &self.evidence
     }
 
+    /// The evidence of `pairs`, read from here where it is up to date.
+    pub(in crate::evidence) fn read<'a>(&'a self, pairs: &'a PairEvidence<'a>) -> Read<'a> {
+        Read { outlooks: self, pairs }
+    }
+
     /// Probability that `x` beats each ranker, itself with 1/2.
     pub(in crate::evidence) fn above_half(&self, x: usize) -> &[f64] {
         &self.above_half[x * self.rankers..(x + 1) * self.rankers]
@@ -152,5 +158,25 @@ impl Outlooks {
     pub(in crate::evidence) fn missing(&self, x: usize, y: usize, target: f64) -> f64 {
         let at = x * self.rankers + y;
         (target - self.evidence[at]).max(0.0) / self.outlooks[at].rate
+    }
+}
+
+/// See [`Outlooks::read`].
+pub(in crate::evidence) struct Read<'a> {
+    outlooks: &'a Outlooks,
+    pairs: &'a PairEvidence<'a>,
+}
+
+impl Evidence for Read<'_> {
+    fn wins(&self, x: usize, y: usize) -> f64 {
+        self.pairs.wins(x, y)
+    }
+
+    fn ln(&self, x: usize, y: usize) -> f64 {
+        let at = x * self.outlooks.rankers + y;
+        match self.outlooks.is_stale[at] {
+            true => self.pairs.ln(x, y),
+            false => self.outlooks.evidence[at],
+        }
     }
 }

@@ -235,11 +235,11 @@ impl Refuters {
         let stake = self.stake_of_witnesses();
         for &(x, j) in ahead {
             let (rival, ranker) = (&mut self.rivals[j], x as u16);
-            if rival.refuter == Some(ranker) || evidence.ln(x, j) < WITNESS_FROM {
-                continue;
-            }
             let place = rival.witnesses.binary_search_by_key(&ranker, |witness| witness.ranker);
-            if let Err(at) = place {
+            if let Err(at) = place
+                && rival.refuter != Some(ranker)
+                && evidence.ln(x, j) >= WITNESS_FROM
+            {
                 let since = factor(stake, evidence, ranker, j);
                 rival.witnesses.insert(at, Witness { ranker, since });
             }

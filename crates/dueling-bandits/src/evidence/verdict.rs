@@ -177,11 +177,9 @@ impl VerdictTracker {
         outlooks: &mut Outlooks,
     ) {
         let is_due = self.count(active, Some(duel), 1);
-        if is_due || self.is_to_choose() {
-            outlooks.catch_up(&self.evidence(tally, active));
-        }
         self.follow(tally, active, Some(outlooks));
         if is_due {
+            outlooks.catch_up(&self.evidence(tally, active));
             self.check(tally, active, Some(outlooks));
         }
     }
@@ -231,24 +229,25 @@ impl VerdictTracker {
         !is_quiet && self.state.comparisons / every > checks_before
     }
 
-    /// Whether the refuters are to be chosen anew.
-    fn is_to_choose(&self) -> bool {
-        let is_due = |refuters: &Refuters| refuters.is_due(self.state.comparisons);
-        self.state.verdict.is_none() && self.state.refuters.as_ref().is_some_and(is_due)
-    }
-
-    /// Choose the refuters anew if that is due. `outlooks` are up to date then.
+    /// Choose the refuters anew if that is due.
     fn follow(&mut self, tally: &Tally, active: &[usize], outlooks: Option<&Outlooks>) {
-        if !self.is_to_choose() {
+        let comparisons = self.state.comparisons;
+        let is_due = |refuters: &Refuters| refuters.is_due(comparisons);
+        if self.state.verdict.is_some() || !self.state.refuters.as_ref().is_some_and(is_due) {
             return;
         }
         let Some(mut refuters) = self.state.refuters.take() else { return };
         let counts = PairEvidence::new(&self.mixture, tally, active)
             .without(self.state.uncounted.as_ref())
             .with_scores(&self.state.scores);
-        let known = known(&counts, outlooks, &mut self.remembered);
-        let evidence = known.map_or(counts, |known| counts.with_evidence(known));
-        refuters.choose(&evidence, self.state.comparisons);
+        match outlooks {
+            Some(outlooks) => refuters.choose(&outlooks.read(&counts), comparisons),
+            None if active.len() <= CHECKED_EACH => {
+                let known = self.remembered.all_of(&counts);
+                refuters.choose(&counts.with_evidence(known), comparisons);
+            }
+            None => refuters.choose(&counts, comparisons),
+        }
         self.state.refuters = Some(refuters);
     }
 
@@ -403,19 +402,6 @@ impl VerdictTracker {
 /// pairs within it count for both. Only these can get a verdict.
 fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
     largest(&evidence.empirical_scores(0.5 - target.margin))
-}
-
-/// The evidence of all pairs, if it is known or few rankers make it worth to remember it.
-fn known<'a>(
-    counts: &PairEvidence,
-    outlooks: Option<&'a Outlooks>,
-    remembered: &'a mut Remembered,
-) -> Option<&'a [f64]> {
-    match outlooks {
-        Some(outlooks) => Some(outlooks.evidence()),
-        None if counts.rankers() <= CHECKED_EACH => Some(remembered.all_of(counts)),
-        None => None,
-    }
 }
 
 /// The refuters at the start of a stretch with so many rankers.

@@ -1,6 +1,6 @@
 //! One application of the stopping rule to the counts of now.
 
-use super::{Verdict, VerdictTracker, known, leading};
+use super::{CHECKED_EACH, Verdict, VerdictTracker, leading};
 use crate::Tally;
 use crate::evidence::certificate::{Blocking, CLEARLY, PairEvidence, largest};
 use crate::evidence::outlooks::Outlooks;
@@ -18,7 +18,11 @@ impl VerdictTracker {
             .without(self.state.uncounted.as_ref())
             .with_scores(&self.state.scores)
             .with_refuters(self.state.refuters.as_ref());
-        let known = known(&counts, outlooks, &mut self.remembered);
+        let known = match outlooks {
+            Some(outlooks) => Some(outlooks.evidence()),
+            None if active.len() <= CHECKED_EACH => Some(self.remembered.all_of(&counts)),
+            None => None,
+        };
         let evidence = known.map_or(counts, |known| counts.with_evidence(known));
         let ln_growth = self.mixture.most_gain();
         match &mut self.state.verdict {
