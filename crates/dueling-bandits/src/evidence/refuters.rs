@@ -18,8 +18,8 @@
 //! Other rankers that beat `j` speak against the truth as well: they are *witnesses*. The capital
 //! also grows by the factor by which `1 - w + w E(x≻j)` of each witness `x` grows, from the moment
 //! at which it becomes one. That is a supermartingale as well, each answer is about one pair, and a
-//! pair is that of the refuter or of a witness, not of both. A witness that turns out to lose takes
-//! less than the part `w` of the capital with it.
+//! pair is that of the refuter or of a witness, not of both. The factor of a witness that turns out
+//! to lose does not fall below `1 - w`.
 //!
 //! The choice affects no guarantee. It is made now and then, as the comparisons grow by a 20th.
 
