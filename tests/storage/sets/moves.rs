@@ -277,7 +277,7 @@ async fn nothing_is_lost_while_an_experiment_moves_back_and_forth(first: TestDat
             heads.first().map(|head| head.head).filter(|head| *head > seen + 20)
         })
         .await;
-        eventually("somebody has looked twice", async || {
+        eventually("the looker has looked again", async || {
             (looks.load(Ordering::SeqCst) > 2 * round as u64).then_some(())
         })
         .await;

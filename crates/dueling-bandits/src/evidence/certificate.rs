@@ -116,8 +116,6 @@ pub struct CopelandRule {
     rankers: usize,
     /// `ln(1/δ)`.
     threshold: f64,
-    /// `1/δ`.
-    enough: f64,
     margin: bool,
     stake: Stake,
     weights: Weights,
@@ -160,7 +158,6 @@ impl CopelandRule {
         Self {
             rankers,
             threshold: -libm::log(error),
-            enough: 1.0 / error,
             margin,
             stake: Stake::among(rankers - 1),
             weights: Weights::new(rankers, margin, follows),
@@ -314,7 +311,7 @@ impl CopelandRule {
         let others = (self.rankers - 1) as f64;
         let [b1, b2, _, b4, b5] = self.weights.one;
         let first = b1 * self.weights.type_one(1) * exp(direct) + self.followed(evidence, j);
-        if first >= self.enough {
+        if first >= exp(self.threshold) {
             return f64::INFINITY;
         }
         let mut sum = exp(direct);

@@ -62,9 +62,9 @@ pub struct Refuters {
     next_at: u64,
 }
 
-/// Number of something of each ranker; no allocation for a few.
-type Scores = SmallVec<[usize; 16]>;
-/// Pairs of a choice, likewise.
+/// Twice the Copeland score of each ranker in the counts, without an allocation for a few.
+type Halves = SmallVec<[usize; 16]>;
+/// Pairs, the first one ahead of the second, likewise.
 type Pairs = SmallVec<[(usize, usize); 32]>;
 
 /// What is staked against one rival.
@@ -126,8 +126,8 @@ impl Refuters {
                 rival.gained += before.map_or(0.0, |x| evidence.ln(x, j) - rival.since);
                 rival.since = refuter.map_or(0.0, |x| evidence.ln(x, j));
                 rival.refuter = refuter.map(|x| x as u16);
+                self.remove_refuter_from_witnesses(evidence, j);
             }
-            self.dismiss_refuter(evidence, j);
         }
         self.call_witnesses(evidence, &ahead);
         while self.stakes < STAKES
@@ -176,14 +176,14 @@ impl Refuters {
                     && rival.gained.is_finite()
                     && rival.staked.is_finite()
                     && rival.staked >= 0.0
-                    && rival.witnesses.is_sorted_by_key(|witness| witness.ranker)
+                    && rival.witnesses.is_sorted_by(|one, next| one.ranker < next.ranker)
                     && rival.witnesses.iter().all(|&Witness { ranker, since }| {
                         let other = |x: usize| usize::from(ranker) != x;
                         known(Some(ranker))
                             && other(j)
                             && rival.refuter.is_none_or(|refuter| other(refuter.into()))
                             && since.is_finite()
-                            && since > 0.0
+                            && since >= 1.0
                     })
             })
     }
@@ -218,8 +218,8 @@ impl Refuters {
         Stake::among(self.rivals.len() - 1)
     }
 
-    /// A witness that is the refuter now is none any more.
-    fn dismiss_refuter(&mut self, evidence: &impl Evidence, j: usize) {
+    /// The new refuter is no witness any more.
+    fn remove_refuter_from_witnesses(&mut self, evidence: &impl Evidence, j: usize) {
         let stake = self.stake_of_witnesses();
         let rival = &mut self.rivals[j];
         let is_refuter = |witness: &Witness| rival.refuter == Some(witness.ranker);
@@ -248,9 +248,9 @@ impl Refuters {
 
     /// Of each ranker, the number of others against which it won more than half, twice, and once
     /// for an even pair; and the pairs in which the first is ahead of the second.
-    fn compared(&self, evidence: &impl Evidence) -> (Scores, Pairs) {
+    fn compared(&self, evidence: &impl Evidence) -> (Halves, Pairs) {
         let rankers = self.rivals.len();
-        let (mut halves, mut pairs) = (Scores::from_elem(0, rankers), Pairs::new());
+        let (mut halves, mut pairs) = (Halves::from_elem(0, rankers), Pairs::new());
         for x in 1..rankers {
             for y in 0..x {
                 match evidence.wins(x, y).total_cmp(&evidence.wins(y, x)) {

@@ -81,8 +81,8 @@ fn the_capital_follows_the_leader() {
     assert!(refuters.capital(&evidence, 0) < 2.0);
 }
 
-/// `X` of each ranker, and `ln E(2≻1)`, after 40 rounds in which ranker 0 wins three duels of four
-/// against both others, and ranker 2 wins against ranker 1 unless the number of the round says not.
+/// `X` of each ranker, and `ln E(2≻1)`, after 40 rounds. Ranker 0 wins three duels of four against
+/// both others. Ranker 2 loses to ranker 1 in the rounds of `loses`, and wins the others.
 fn with_a_third(mixture: &LeadEvidence, loses: impl Fn(u32) -> bool) -> (Vec<f64>, f64) {
     let (mut tally, mut refuters) = (Tally::new(3), Refuters::new(3));
     for round in 0..40 {

@@ -32,10 +32,10 @@
 const TYPE_I: [f64; 5] = [0.82, 0.15, 0.01, 0.01, 0.01];
 /// The same with a margin.
 const TYPE_I_MARGIN: [f64; 5] = [0.7, 0.26, 0.02, 0.01, 0.01];
-/// The same beside a capital that follows refuters, and the weight of that one: without a margin,
-/// where the first term costs little more than that capital,
+/// Beside a capital that follows refuters, and the weight of that one. Without a margin the first
+/// term needs less evidence than that capital, because `o(1)` is large.
 const TYPE_I_FOLLOWING: ([f64; 5], f64) = ([0.76, 0.03, 0.004, 0.003, 0.003], 0.2);
-/// and with one.
+/// With a margin `o` is small, and that capital needs less.
 const TYPE_I_FOLLOWING_MARGIN: ([f64; 5], f64) = ([0.1, 0.045, 0.003, 0.001, 0.001], 0.85);
 /// Weights of the five terms where none does.
 pub(super) const TYPE_II: [f64; 5] = [0.3, 0.2, 0.36, 0.07, 0.07];

@@ -96,7 +96,7 @@ fn the_plan_is_the_cheapest_proof_of_all() {
         let near = |price: f64| (price - least).abs() <= 1e-9 * least + 1e-3;
         let proof = prices.cheapest(&rule, 0.0).expect("there is always a proof");
         assert!(near(proof.price), "trial {trial}: {} and {least}", proof.price);
-        let tracker = match follows || rankers == 2 {
+        let tracker = match follows {
             true => VerdictTracker::new(target, rankers),
             false => VerdictTracker::of_counts(target, &tally, &active),
         };
