@@ -84,7 +84,7 @@ mod weights;
 use std::cell::OnceCell;
 
 pub(super) use crate::evidence::certificate::barrier::Barrier;
-pub(super) use crate::evidence::certificate::claim_targets::ClaimTargets;
+pub(super) use crate::evidence::certificate::claim_targets::{ClaimTargets, PlainTargets};
 use crate::evidence::certificate::ordered::{Beginnings, Direct, Ordered, least_exp};
 pub use crate::evidence::certificate::pairs::{FewOutcomes, PairEvidence};
 pub(super) use crate::evidence::certificate::pairs::{Memo, largest};

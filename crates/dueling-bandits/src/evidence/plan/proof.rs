@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::evidence::certificate::ClaimTargets;
+use crate::evidence::certificate::{ClaimTargets, PlainTargets};
 use crate::evidence::plan::survey::Survey;
 
 /// Proofs with losses of other rankers cost this many times more at first: they need more to be
@@ -12,6 +12,11 @@ const PATIENCE_STEPS: f64 = 10_000.0;
 /// Price of the proof for the present leader of a plan, relative to others: plans that change
 /// their leader for every small difference finish none.
 const LOYALTY: f64 = 0.7;
+
+/// A proof that needs more losses of each ranker than this is seldom the cheapest.
+const FEW_LOSSES: usize = 4;
+/// Allows for rounding where a price is compared with a bound.
+const ROUNDED: f64 = 1.0 - 1e-9;
 
 /// A claim of a proof among places: winner, loser, and the evidence that it needs.
 pub(super) type Step = (usize, usize, f64);
@@ -26,44 +31,19 @@ impl Survey<'_> {
         before: Option<usize>,
     ) -> Option<(usize, Vec<Step>)> {
         let k = self.rankers();
-        // what every candidate's losses are chosen from, so computed once
         let plain = targets.plain();
-        let loss_prices = self.prices(plain.loss + more);
-        let mut found = Vec::with_capacity(k);
-        let fewest_wins = self.best.saturating_sub(1);
-        let most_losses = k - 1 - fewest_wins;
-        let caution = 1.0 + CAUTION / (1.0 + steps as f64 / PATIENCE_STEPS);
-        let mut best: Option<(f64, Proof)> = None;
+        let search = Search {
+            more,
+            plain,
+            // what every candidate's losses are chosen from, so computed once
+            loss_prices: self.prices(plain.loss + more),
+            most_losses: k - 1 - self.best.saturating_sub(1),
+            caution: 1.0 + CAUTION / (1.0 + steps as f64 / PATIENCE_STEPS),
+        };
+        let mut best = None;
         for &a in &self.candidates {
-            let others = others_than(a, k);
-            let mut losses = LossSums::new(others.len(), most_losses);
-            for &j in &others {
-                cheapest_losses(&loss_prices[j * k..(j + 1) * k], (a, j), most_losses, &mut found);
-                losses.push(&found);
-            }
-            for wins in fewest_wins..k {
-                let needed = k - 1 - wins;
-                let win = if needed == 0 { plain.alone } else { plain.win };
-                let mut total = 0.0;
-                let mut keys: Vec<(f64, usize)> = Vec::with_capacity(others.len());
-                for (at, &j) in others.iter().enumerate() {
-                    total += losses.sum(at, needed);
-                    let saved = losses.saved_by_a_win(at, needed);
-                    keys.push((self.price(a, j, win + more) - saved, at));
-                }
-                keep_cheapest(&mut keys, wins);
-                total += keys.iter().map(|(key, _)| key).sum::<f64>();
-                if needed > 0 {
-                    total *= caution;
-                }
-                if before == Some(a) {
-                    total *= LOYALTY;
-                }
-                if total.is_finite() && best.as_ref().is_none_or(|(least, _)| total < *least) {
-                    let won: Vec<usize> = keys.iter().map(|&(_, at)| at).collect();
-                    best = Some((total, Proof { a, wins, won }));
-                }
-            }
+            let loyalty = if before == Some(a) { LOYALTY } else { 1.0 };
+            self.search(&search, a, loyalty, &mut best);
         }
         let (_, Proof { a, wins, won }) = best?;
         let needed = k - 1 - wins;
@@ -73,10 +53,54 @@ impl Survey<'_> {
         let mut claims: Vec<_> = won.iter().map(claim).collect();
         for (at, &j) in others.iter().enumerate() {
             let count = needed.saturating_sub(usize::from(won.contains(&at)));
-            cheapest_losses(&loss_prices[j * k..(j + 1) * k], (a, j), count, &mut found);
+            let found = search.cheapest_losses((a, j), k, count);
             claims.extend(found.iter().map(|&(_, x)| (x, j, targets.loss(x, j) + more)));
         }
         Some((a, claims))
+    }
+
+    /// Replaces `best`, a price and a proof, by a cheaper proof for `a`. Its prices are multiplied by
+    /// `loyalty`.
+    fn search(&self, search: &Search, a: usize, loyalty: f64, best: &mut Option<(f64, Proof)>) {
+        let k = self.rankers();
+        let others = others_than(a, k);
+        let mut losses = LossSums::default();
+        for needed in 0..=search.most_losses {
+            if needed > losses.most || losses.is_empty() {
+                losses.most = search.most_losses.min(FEW_LOSSES.max(2 * needed));
+                losses.sums.clear();
+                for &j in &others {
+                    losses.push(&search.cheapest_losses((a, j), k, losses.most));
+                }
+            }
+            let (win, caution) = match needed {
+                0 => (search.plain.alone, 1.0),
+                _ => (search.plain.win, search.caution),
+            };
+            let least_total = losses.least_total(needed) * caution * loyalty * ROUNDED;
+            if best.as_ref().is_some_and(|(least, _)| least_total > *least) {
+                // and so do all proofs that need more losses
+                break;
+            }
+            let mut total = 0.0;
+            let mut keys: Vec<(f64, usize)> = Vec::with_capacity(others.len());
+            for (at, &j) in others.iter().enumerate() {
+                total += losses.sum(at, needed);
+                let saved = losses.saved_by_a_win(at, needed);
+                keys.push((self.price(a, j, win + search.more) - saved, at));
+            }
+            let wins = k - 1 - needed;
+            keep_cheapest(&mut keys, wins);
+            total += keys.iter().map(|(key, _)| key).sum::<f64>();
+            total = total * caution * loyalty;
+            // of proofs with the same price the one of the first leader, with the fewest wins
+            let is_cheaper =
+                |(least, proof): &(f64, Proof)| total < *least || total == *least && proof.a == a;
+            if total.is_finite() && best.as_ref().is_none_or(is_cheaper) {
+                let won: Vec<usize> = keys.iter().map(|&(_, at)| at).collect();
+                *best = Some((total, Proof { a, wins, won }));
+            }
+        }
     }
 
     /// The price of "x beats y" at `y * K + x`, where it needs the evidence `target`.
@@ -88,6 +112,40 @@ impl Survey<'_> {
             prices.extend((0..k).map(price));
         }
         prices
+    }
+}
+
+/// What the proofs of all candidates have in common.
+struct Search {
+    /// See [`Survey::cheapest`].
+    more: f64,
+    plain: PlainTargets,
+    /// [`Survey::prices`] of losses.
+    loss_prices: Vec<f64>,
+    /// How many losses of every other ranker a proof can need.
+    most_losses: usize,
+    /// Factor of the price of proofs with losses.
+    caution: f64,
+}
+
+impl Search {
+    /// The `count` cheapest losses of `j` among `k` rankers: price and to whom, cheapest first. Those
+    /// to `a` and to itself do not count.
+    fn cheapest_losses(&self, (a, j): (usize, usize), k: usize, count: usize) -> Vec<(f64, usize)> {
+        let prices = self.loss_prices[j * k..(j + 1) * k].iter();
+        let rivals = prices.enumerate().filter(|&(x, _)| x != a && x != j);
+        let rivals = rivals.map(|(x, &price)| (price, x));
+        match count {
+            0 => Vec::new(),
+            // where one ranker beats all others, the usual case
+            1 => rivals.min_by(by_price).into_iter().collect(),
+            _ => {
+                let mut found = Vec::with_capacity(k);
+                found.extend(rivals);
+                keep_cheapest(&mut found, count);
+                found
+            }
+        }
     }
 }
 
@@ -120,38 +178,28 @@ fn by_price(one: &(f64, usize), other: &(f64, usize)) -> Ordering {
     one.0.total_cmp(&other.0).then(one.1.cmp(&other.1))
 }
 
-/// Writes the `count` cheapest losses of `j` to `found`: price and to whom, cheapest first. `prices`
-/// has the price of a loss to every ranker; those to `a` and to itself do not count.
-fn cheapest_losses(
-    prices: &[f64],
-    (a, j): (usize, usize),
-    count: usize,
-    found: &mut Vec<(f64, usize)>,
-) {
-    let rivals = prices.iter().enumerate().filter(|&(x, _)| x != a && x != j);
-    let rivals = rivals.map(|(x, &price)| (price, x));
-    found.clear();
-    match count {
-        0 => {}
-        // where one ranker beats all others, the usual case
-        1 => found.extend(rivals.min_by(by_price)),
-        _ => {
-            found.extend(rivals);
-            keep_cheapest(found, count);
-        }
-    }
-}
-
 /// Of every ranker: the sums of the prices of its 0, 1, 2, … cheapest losses.
+#[derive(Default)]
 struct LossSums {
+    /// How many losses of each ranker are known.
     most: usize,
     /// Infinite where a ranker has fewer rivals.
     sums: Vec<f64>,
 }
 
 impl LossSums {
-    fn new(rankers: usize, most: usize) -> Self {
-        Self { most, sums: Vec::with_capacity(rankers * (most + 1)) }
+    fn is_empty(&self) -> bool {
+        self.sums.is_empty()
+    }
+
+    /// A proof in which each ranker has to lose `count` pairs costs at least as much: one of these
+    /// losses can be a win of the leader, which costs nothing more at best. It ascends with
+    /// `count`.
+    fn least_total(&self, count: usize) -> f64 {
+        match count.checked_sub(1) {
+            Some(others) => self.sums.chunks_exact(self.most + 1).map(|sums| sums[others]).sum(),
+            None => 0.0,
+        }
     }
 
     /// The next ranker, with its `most` cheapest losses.
