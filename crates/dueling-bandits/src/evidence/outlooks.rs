@@ -11,7 +11,6 @@ const LEAST_RATE: f64 = 1e-9;
 /// What further comparisons of a pair promise.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Outlook {
-    /// Probability that the first ranker wins the pair with more than the null.
     probability: f64,
     /// Expected evidence of a comparison, in nats.
     pub(crate) rate: f64,
@@ -29,6 +28,11 @@ impl Outlook {
         let density = libm::exp(-0.5 * z * z) / (2.0 * std::f64::consts::PI).sqrt();
         let above = (lead * lead + variance) * probability + lead * deviation * density;
         Self { probability, rate: (2.0 * above).max(LEAST_RATE) }
+    }
+
+    /// Probability that the first ranker wins the pair with more than the null.
+    pub(crate) fn probability(&self) -> f64 {
+        self.probability
     }
 
     /// The probability that the claim is wrong, and a little more.

@@ -22,7 +22,7 @@ use dueling_bandits::{Duel, InFlight, Observation, Policy, PolicyRng};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
-use self::field::Field;
+use self::field::{Field, Outlook};
 use self::plan::{Plan, Prices};
 use self::refuters::Refuters;
 use self::rule::Rule;
@@ -223,7 +223,7 @@ impl ReferenceVerdict {
         }
         let (k, steps) = (field.rankers as f64, self.reference.steps as f64);
         let share = match self.target.margin > 0.0 {
-            true => f64::max(1.0, k / 20.0),
+            true => f64::max(1.0, k / 20.0).sqrt(),
             false => f64::min(1.0, (k / 20.0).recip()),
         };
         let ratio = share * steps.clamp(70_000.0, 3e6) / (steps + self.plan.missing(field));
@@ -282,7 +282,7 @@ impl ReferenceVerdict {
                 }
             }
             // everything is in flight
-            None if rng.random::<f64>() < 0.5 => Duel::new(explored.first, explored.first),
+            None if rng.random::<f64>() < 0.7 => Duel::new(explored.first, explored.first),
             None => {
                 let weights = self.plan.weights(field, &active, &InFlight::new(), 1.0);
                 draw(&weights, rng.random())
@@ -296,7 +296,9 @@ impl ReferenceVerdict {
         let winner = verdict.winner();
         if self.stands(winner) && rng.random::<f64>() >= 0.001 {
             let since = self.reference.steps - verdict.steps;
-            return Duel::new(winner, self.to_prove(winner, since, in_flight).unwrap_or(winner));
+            let rival = self.to_prove(winner, since, in_flight);
+            let rival = rival.or_else(|| self.doubted(winner, since, rng));
+            return Duel::new(winner, rival.unwrap_or(winner));
         }
         self.explorer.select(in_flight, rng).duel
     }
@@ -318,6 +320,36 @@ impl ReferenceVerdict {
         let (evidence, missing, y) = least?;
         let waits = f64::from(in_flight.of(winner, y));
         (target > 0.0 && evidence < target && missing > waits).then_some(y)
+    }
+
+    /// The least certain of the leads without which `winner` would not have the largest score, with
+    /// the probability that it is none.
+    fn doubted(&self, winner: usize, since: u64, rng: &mut PolicyRng) -> Option<usize> {
+        if self.target.margin == 0.0 || since <= 300_000 {
+            return None;
+        }
+        let wins = &self.reference.wins;
+        let turned = |y: usize| {
+            let of = |x: usize| match x {
+                _ if x == winner => self.score(x) - usize::from(wins[x][y] > wins[y][x]),
+                _ => self.score(x) + usize::from(x == y),
+            };
+            self.active().into_iter().any(|x| of(x) > of(winner))
+        };
+        let mut least: Option<(f64, usize)> = None;
+        for y in self.active().into_iter().filter(|&y| y != winner) {
+            let (won, lost) = (wins[winner][y], wins[y][winner]);
+            let certainty = (won - lost) / f64::max(1.0, won + lost).sqrt();
+            if won < lost || !turned(y) {
+                continue;
+            }
+            if least.is_none_or(|(certainty_so_far, _)| certainty < certainty_so_far) {
+                least = Some((certainty, y));
+            }
+        }
+        let (_, y) = least?;
+        let pair = Outlook::of(wins[y][winner], wins[winner][y], 0.5);
+        (rng.random::<f64>() < pair.probability).then_some(y)
     }
 
     /// The rivals against which `winner` has half of the evidence that the rule asks for.

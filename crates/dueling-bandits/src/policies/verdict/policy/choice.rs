@@ -2,8 +2,10 @@
 
 use rand::RngExt;
 
+use super::guard::TRUST;
 use super::{Deciding, FEW};
 use crate::evidence::Verdict;
+use crate::evidence::outlooks::Outlook;
 use crate::evidence::plan::Awaited;
 use crate::{InFlight, Policy, PolicyRng, Selection};
 
@@ -18,7 +20,7 @@ const PATIENCE: f64 = 7e4;
 const MOST_PATIENCE: f64 = 3e6;
 const LEAST_PATIENCE: f64 = 0.05;
 /// Share of pages that wait while all that the plan lacks is in flight.
-const WAITING: f64 = 0.5;
+const WAITING: f64 = 0.7;
 /// Share of exploration after the verdict.
 const EXPLORING: f64 = 0.001;
 /// Share of the explorer's duels that come from the records of the rankers, where these agree with
@@ -97,7 +99,7 @@ impl Deciding {
         let many = self.active().len() as f64 / FEW as f64;
         let share = match self.tracker.target().margin > 0.0 {
             // every proof ends in reasonable time, with many rankers in more
-            true => many.max(1.0),
+            true => many.max(1.0).sqrt(),
             false => many.recip().min(1.0),
         };
         let patience = steps.clamp(PATIENCE, MOST_PATIENCE) * share;
@@ -161,9 +163,31 @@ impl Deciding {
         if self.stands(winner) && rng.random::<f64>() >= EXPLORING {
             let since = self.tally().steps() - verdict.steps;
             let rival = self.guard.rival(since, |rival| in_flight.of(winner, rival));
+            let rival = rival.or_else(|| self.doubted(winner, since, rng));
             return Selection::of(winner, rival.unwrap_or(winner));
         }
         self.explorer.select(in_flight, rng)
+    }
+
+    /// With a margin, a winner within it of a better ranker is right, and would cost regret for
+    /// ever. So in time it also meets the rival over which it leads with the least certainty, if it
+    /// would not be the best one without that lead: with the probability that it has none. O(K).
+    fn doubted(&self, winner: usize, since: u64, rng: &mut PolicyRng) -> Option<usize> {
+        if self.tracker.target().margin == 0.0 || since as f64 <= TRUST {
+            return None;
+        }
+        let rivals = self.active().iter().copied().filter(|&y| y != winner);
+        let highest = rivals.clone().map(|y| self.scores[y]).max()?;
+        let (tally, score) = (self.tally(), self.scores[winner]);
+        let uncertain = rivals.filter_map(|y| {
+            let (won, lost) = (tally.wins(winner, y), tally.wins(y, winner));
+            let is_decisive = highest.max(self.scores[y] + 1) > score - u32::from(won > lost);
+            let certainty = (won - lost) / (won + lost).max(1.0).sqrt();
+            (won >= lost && is_decisive).then_some((certainty, y, won, lost))
+        });
+        let (_, rival, won, lost) = uncertain.min_by(|one, other| one.0.total_cmp(&other.0))?;
+        let doubt = Outlook::of(lost, won, 0.5).probability();
+        (rng.random::<f64>() < doubt).then_some(rival)
     }
 
     /// The ranker over which `winner` leads with the least evidence. O(K).

@@ -13,7 +13,7 @@ use crate::evidence::outlooks::Outlook;
 use crate::{Duel, Tally};
 
 /// So many steps after the verdict nothing has to be proven yet.
-const TRUST: f64 = 3e5;
+pub(super) const TRUST: f64 = 3e5;
 
 /// The verdict rests on a rival if the evidence against it was this share of `ln(1/δ)`. A rival
 /// that happens to be behind in a few duels proves nothing.

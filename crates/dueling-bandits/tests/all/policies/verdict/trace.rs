@@ -440,3 +440,26 @@ fn a_rival_that_happened_to_be_behind_takes_no_pages() {
         assert!((20..100).contains(&seen.guarding) && seen.given_up == 0, "{seen:?}");
     }
 }
+
+/// A winner within the margin of a better ranker is right. In time it meets that ranker, and is
+/// given up once it loses its lead, though the better one still has no proof.
+#[test]
+fn a_winner_within_the_margin_of_a_better_one() {
+    let counts = [vec![0, 320, 250], vec![280, 0, 250], vec![150, 150, 0]];
+    let win = |i, j| if (i, j) == (0, 1) { 0.45 } else { 0.7 };
+    let matrix = PreferenceMatrix::from_pairs(3, win).expect("probabilities");
+    let target = Target { confidence: 0.8, margin: 0.06 };
+    for delay in [0, 20] {
+        let mut trace = Trace::from_counts(&counts, target, 0.9, delay, 4);
+        let verdict = trace.form.verdict.as_ref().expect("a verdict of the counts");
+        assert_eq!(verdict.winners[0], 0);
+        let before = trace.run(&matrix, 1000);
+        assert!(before.guarding < 10 && before.given_up == 0, "{before:?}");
+        // the time at which the evidence that the guard asks for is least
+        trace.wait(300_000);
+        let seen = trace.run(&matrix, 8000);
+        println!("{seen:?}");
+        assert!(seen.given_up > 1000, "{seen:?}");
+        assert_eq!(trace.policy.champion(), 1);
+    }
+}

@@ -90,15 +90,15 @@ fn ln_evidence(mixture: &[(f64, f64)], null: f64, won: f64, lost: f64) -> f64 {
 
 /// The posterior of a pair as a normal distribution, from the mean and variance of
 /// `Beta(W + 1, L + 1)`.
-struct Outlook {
+pub struct Outlook {
     /// `Pr(p > null)`.
-    probability: f64,
+    pub probability: f64,
     /// `2 E[max(0, p - null)²]`, and 1e-9 at least.
     rate: f64,
 }
 
 impl Outlook {
-    fn of(won: f64, lost: f64, null: f64) -> Self {
+    pub fn of(won: f64, lost: f64, null: f64) -> Self {
         let n = won + lost + 2.0;
         let mean = (won + 1.0) / n;
         let variance = mean * (1.0 - mean) / (n + 1.0);
