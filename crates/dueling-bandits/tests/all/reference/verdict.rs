@@ -223,7 +223,7 @@ impl ReferenceVerdict {
         }
         let (k, steps) = (field.rankers as f64, self.reference.steps as f64);
         let share = match self.target.margin > 0.0 {
-            true => f64::max(1.0, k / 20.0).sqrt(),
+            true => f64::max(1.0, k / 20.0).sqrt().sqrt(),
             false => f64::min(1.0, (k / 20.0).recip()),
         };
         let ratio = share * steps.clamp(70_000.0, 3e6) / (steps + self.plan.missing(field));

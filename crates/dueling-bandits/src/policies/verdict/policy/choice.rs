@@ -99,7 +99,7 @@ impl Deciding {
         let many = self.active().len() as f64 / FEW as f64;
         let share = match self.tracker.target().margin > 0.0 {
             // every proof ends in reasonable time, with many rankers in more
-            true => many.max(1.0).sqrt(),
+            true => many.max(1.0).sqrt().sqrt(),
             false => many.recip().min(1.0),
         };
         let patience = steps.clamp(PATIENCE, MOST_PATIENCE) * share;
