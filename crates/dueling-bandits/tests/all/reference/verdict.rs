@@ -282,7 +282,7 @@ impl ReferenceVerdict {
                 }
             }
             // everything is in flight
-            None if rng.random::<f64>() < 0.7 => Duel::new(explored.first, explored.first),
+            None if rng.random::<f64>() < 0.5 => Duel::new(explored.first, explored.first),
             None => {
                 let weights = self.plan.weights(field, &active, &InFlight::new(), 1.0);
                 draw(&weights, rng.random())

@@ -20,7 +20,7 @@ const PATIENCE: f64 = 7e4;
 const MOST_PATIENCE: f64 = 3e6;
 const LEAST_PATIENCE: f64 = 0.05;
 /// Share of pages that wait while all that the plan lacks is in flight.
-const WAITING: f64 = 0.7;
+const WAITING: f64 = 0.5;
 /// Share of exploration after the verdict.
 const EXPLORING: f64 = 0.001;
 /// Share of the explorer's duels that come from the records of the rankers, where these agree with
