@@ -43,7 +43,7 @@ impl Survey<'_> {
         let mut best = None;
         for &a in &self.candidates {
             let loyalty = if before == Some(a) { LOYALTY } else { 1.0 };
-            self.search(&search, a, loyalty, &mut best);
+            self.find_cheaper(&search, a, loyalty, &mut best);
         }
         let (_, Proof { a, wins, won }) = best?;
         let needed = k - 1 - wins;
@@ -59,9 +59,15 @@ impl Survey<'_> {
         Some((a, claims))
     }
 
-    /// Replaces `best`, a price and a proof, by a cheaper proof for `a`. Its prices are multiplied by
-    /// `loyalty`.
-    fn search(&self, search: &Search, a: usize, loyalty: f64, best: &mut Option<(f64, Proof)>) {
+    /// Replaces `best`, a price and a proof, where a proof for `a` is cheaper. The prices of these
+    /// are multiplied by `loyalty`.
+    fn find_cheaper(
+        &self,
+        search: &Search,
+        a: usize,
+        loyalty: f64,
+        best: &mut Option<(f64, Proof)>,
+    ) {
         let k = self.rankers();
         let others = others_than(a, k);
         let mut losses = LossSums::default();
