@@ -35,6 +35,7 @@ impl Survey<'_> {
         let search = Search {
             more,
             plain,
+            rankers: k,
             // what every candidate's losses are chosen from, so computed once
             loss_prices: self.prices(plain.loss + more),
             most_losses: k - 1 - self.best.saturating_sub(1),
@@ -51,9 +52,10 @@ impl Survey<'_> {
         let win = |j: usize| if needed == 0 { targets.alone(a, j) } else { targets.win() };
         let claim = |&at: &usize| (a, others[at], win(others[at]) + more);
         let mut claims: Vec<_> = won.iter().map(claim).collect();
+        let mut found = Vec::with_capacity(k);
         for (at, &j) in others.iter().enumerate() {
             let count = needed.saturating_sub(usize::from(won.contains(&at)));
-            let found = search.cheapest_losses((a, j), k, count);
+            search.cheapest_losses((a, j), count, &mut found);
             claims.extend(found.iter().map(|&(_, x)| (x, j, targets.loss(x, j) + more)));
         }
         Some((a, claims))
@@ -70,13 +72,14 @@ impl Survey<'_> {
     ) {
         let k = self.rankers();
         let others = others_than(a, k);
-        let mut losses = LossSums::default();
+        let (mut losses, mut found) = (LossSums::default(), Vec::with_capacity(k));
         for needed in 0..=search.most_losses {
             if needed > losses.most || losses.is_empty() {
                 losses.most = search.most_losses.min(FEW_LOSSES.max(2 * needed));
                 losses.sums.clear();
                 for &j in &others {
-                    losses.push(&search.cheapest_losses((a, j), k, losses.most));
+                    search.cheapest_losses((a, j), losses.most, &mut found);
+                    losses.push(&found);
                 }
             }
             let (win, caution) = match needed {
@@ -126,6 +129,7 @@ struct Search {
     /// See [`Survey::cheapest`].
     more: f64,
     plain: PlainTargets,
+    rankers: usize,
     /// [`Survey::prices`] of losses.
     loss_prices: Vec<f64>,
     /// How many losses of every other ranker a proof can need.
@@ -135,21 +139,20 @@ struct Search {
 }
 
 impl Search {
-    /// The `count` cheapest losses of `j` among `k` rankers: price and to whom, cheapest first. Those
-    /// to `a` and to itself do not count.
-    fn cheapest_losses(&self, (a, j): (usize, usize), k: usize, count: usize) -> Vec<(f64, usize)> {
-        let prices = self.loss_prices[j * k..(j + 1) * k].iter();
+    /// Writes the `count` cheapest losses of `j` to `found`: price and to whom, cheapest first.
+    /// Those to `a` and to itself do not count.
+    fn cheapest_losses(&self, (a, j): (usize, usize), count: usize, found: &mut Vec<(f64, usize)>) {
+        let prices = self.loss_prices[j * self.rankers..][..self.rankers].iter();
         let rivals = prices.enumerate().filter(|&(x, _)| x != a && x != j);
         let rivals = rivals.map(|(x, &price)| (price, x));
+        found.clear();
         match count {
-            0 => Vec::new(),
+            0 => {}
             // where one ranker beats all others, the usual case
-            1 => rivals.min_by(by_price).into_iter().collect(),
+            1 => found.extend(rivals.min_by(by_price)),
             _ => {
-                let mut found = Vec::with_capacity(k);
                 found.extend(rivals);
-                keep_cheapest(&mut found, count);
-                found
+                keep_cheapest(found, count);
             }
         }
     }
