@@ -8,7 +8,7 @@
 //! has to prove itself again, which corrects a wrong verdict.
 //!
 //! [`plan`](crate::evidence::plan) finds the proof, and [`policy`] spends the duels.
-//! `docs/verdict.md` of the repository explains both, with figures.
+//! `docs/verdict-policy.md` and `docs/verdict-rule.md` of the repository explain both.
 
 mod policy;
 
@@ -55,7 +55,7 @@ impl PolicyParameters for DoubleThompsonVerdict {
         summary: "Double Thompson sampling that proves its winner. The default: less regret than \
                   D-TS+ where the proof takes a few thousand duels, more where it takes tens of \
                   thousands.",
-        source: "D-TS+ of Wu & Liu, NIPS 2016, with the stopping rule of docs/verdict.md",
+        source: "D-TS+ of Wu & Liu, NIPS 2016, with the stopping rule of docs/verdict-rule.md",
         assumes: "no two of the best rankers are exactly even, or a margin above 0",
         parameters: &[
             ALPHA,

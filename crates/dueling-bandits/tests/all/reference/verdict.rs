@@ -1,4 +1,4 @@
-//! D-TS-Verdict, written from `docs/verdict.md`, "The policy that works towards it". It has no
+//! D-TS-Verdict, written from `docs/verdict-policy.md`. It has no
 //! paper.
 //!
 //! Every step starts from the win counts. What a step cannot know from them is kept: the plan as it

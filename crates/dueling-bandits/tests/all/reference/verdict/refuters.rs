@@ -1,5 +1,5 @@
-//! The capital that follows the leader, written from `docs/verdict.md`, "The capital that follows
-//! the leader".
+//! The capital that follows the leader, written from `docs/verdict-rule.md`, "The capital that
+//! follows the leader".
 //!
 //! Each stake is kept with what the capital had grown to when it was made.
 

@@ -1,4 +1,4 @@
-//! The stopping rule of `docs/verdict.md`: the table of "The smallest capital over all truths",
+//! The stopping rule of `docs/verdict-rule.md`: the table of "The smallest capital over all truths",
 //! row by row.
 //!
 //! Rankers are places among the active ones, and `e[x][y]` is `ln E(x≻y)`. Sums and products run
