@@ -309,8 +309,8 @@ fn verdict_table(found: &[Calibration], drifts: bool) -> String {
     let also = |column: &'static str| if drifts { column } else { "" };
     let mut text = format!(
         "| matrix | policy | experiments | decided | median steps | p90 | wrong | wrong at most |{} regret at verdict | regret at \
-         horizon | p90 | p99 | max | took / forecast | within the range | least duels | least regret |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: \
-         |{} ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+         horizon | p90 | p99 | max | took / forecast | within the range | before it | least duels | least regret |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: \
+         |{} ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         also(" never right |"),
         also(" ---: |")
     );
@@ -319,7 +319,7 @@ fn verdict_table(found: &[Calibration], drifts: bool) -> String {
         let known = |text: Option<String>| text.unwrap_or_else(|| "–".into());
         let _ = writeln!(
             text,
-            "| {} | {} | {} of {} steps | {} | {} | {} | {} | {} |{} {} | {:.0} ± {:.0} | {:.0} | {:.0} | {:.0} | {} | {} | {} | {} |",
+            "| {} | {} | {} of {} steps | {} | {} | {} | {} | {} |{} {} | {:.0} ± {:.0} | {:.0} | {:.0} | {:.0} | {} | {} | {} | {} | {} |",
             found.matrix,
             found.policy,
             found.runs,
@@ -340,6 +340,7 @@ fn verdict_table(found: &[Calibration], drifts: bool) -> String {
                 verdict.forecast_ratio.map(|(ratio, looks)| format!("{ratio:.2} ({looks} looks)"))
             ),
             known(verdict.forecast_within.map(percent)),
+            known(verdict.forecast_below.map(percent)),
             known(verdict.information_bound.map(|least| format!("{:.0}", least.duels))),
             known(verdict.information_bound.map(|least| format!("{:.0}", least.regret))),
         );

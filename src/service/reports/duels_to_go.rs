@@ -28,11 +28,12 @@ const RANKERS_MAX: usize = 256;
 /// wait are enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DuelsToGo {
-    /// What to expect: three of eight simulations end sooner. Their median is too long.
+    /// What to expect: the 35 % quantile of the simulations. Their median is too long.
     pub estimate: u64,
-    /// 10 % quantile.
+    /// About one verdict in ten comes sooner: the 6 % quantile.
     pub low: u64,
-    /// 90 % quantile; `null` if too few simulations ended to predict the longest.
+    /// About one verdict in ten comes later: the 85 % quantile; `null` if too few simulations ended
+    /// to predict the longest.
     pub high: Option<u64>,
 }
 

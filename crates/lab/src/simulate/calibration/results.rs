@@ -86,6 +86,8 @@ pub struct VerdictCalibration {
     pub forecast_ratio: Option<(f64, usize)>,
     /// Share of these looks whose true number of steps was within the range of the forecast.
     pub forecast_within: Option<f64>,
+    /// Share of these looks whose true number of steps was below that range.
+    pub forecast_below: Option<f64>,
 }
 
 /// True Copeland regret at the horizon, over all experiments.
@@ -120,21 +122,23 @@ impl Calibration {
         steps.sort_unstable();
         // experiments without a verdict come last
         let steps_at = |share: f64| steps.get((share * (runs - 1) as f64).round() as usize);
-        // Pairs (truth / forecast, whether the truth is within the range).
-        let mut forecasts: Vec<(f64, bool)> = experiments
+        // (truth / forecast, whether the truth is below the range, and whether it is above).
+        let mut forecasts: Vec<(f64, bool, bool)> = experiments
             .iter()
             .filter_map(|experiment| Some((experiment.verdict?.step, &experiment.looks)))
             .flat_map(|(end, looks)| {
                 looks.iter().filter_map(move |look| {
                     let (step, low, estimate, high) = look.forecast?;
                     let took = end.checked_sub(step)? as f64;
-                    Some((took / estimate, (low..=high).contains(&took)))
+                    Some((took / estimate, took < low, took > high))
                 })
             })
             .collect();
         forecasts.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let error = 1.0 - trial.target.confidence;
-        let within = forecasts.iter().filter(|(_, within)| *within).count();
+        let share = |count: usize| count as f64 / forecasts.len() as f64;
+        let below = share(forecasts.iter().filter(|(_, below, _)| *below).count());
+        let above = share(forecasts.iter().filter(|(_, _, above)| *above).count());
         Self {
             matrix: trial.name.clone(),
             policy: trial.entrant.text.clone(),
@@ -161,8 +165,8 @@ impl Calibration {
                     .flatten(),
                 forecast_ratio: (!forecasts.is_empty())
                     .then(|| (forecasts[forecasts.len() / 2].0, forecasts.len())),
-                forecast_within: (!forecasts.is_empty())
-                    .then(|| within as f64 / forecasts.len() as f64),
+                forecast_within: (!forecasts.is_empty()).then_some(1.0 - below - above),
+                forecast_below: (!forecasts.is_empty()).then_some(below),
             },
         }
     }
