@@ -22,6 +22,8 @@ use subjects::{Phase, Scene};
 const RANKERS: &[usize] = &[5, 16, 64, 100, 136, 500, 1000];
 /// Sizes for policies without a goal: enough to see how the cost of a step grows.
 const SOME_RANKERS: &[usize] = &[16, 100, 1000];
+/// Sizes with a verdict before [`Phase::Late`].
+const LATE_RANKERS: &[usize] = &[5, 16, 64, 100];
 
 fn main() {
     let mut criterion = Criterion::default()
@@ -51,6 +53,11 @@ fn main() {
             }
         }
     }
+    for kind in ["d-ts-plus", "d-ts-verdict:margin=0.01"] {
+        for &rankers in LATE_RANKERS {
+            bench(&mut criterion, kind, rankers, Phase::Late, None);
+        }
+    }
     criterion.final_summary();
 }
 
@@ -66,6 +73,7 @@ fn bench(
     let (name, reference_name) = match phase {
         Phase::Early => ("early", "early-reference"),
         Phase::Steady => ("steady", "steady-reference"),
+        Phase::Late => ("late", "late-reference"),
     };
     let played = OnceCell::new();
     // not before a bench is known to pass the filter

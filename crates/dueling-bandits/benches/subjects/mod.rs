@@ -60,6 +60,9 @@ fn spec(kind: &str, rankers: usize) -> PolicySpec {
     PolicySpec::from_text_with(kind, &[("horizon", horizon)]).expect("a kind with defaults")
 }
 
+/// Pages of the champion alone before [`Phase::Late`].
+const ALONE: u64 = 400_000;
+
 /// The number of steps before the measured ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
@@ -67,6 +70,9 @@ pub enum Phase {
     Early,
     /// After 100,000 steps, 10,000 from 500 rankers on.
     Steady,
+    /// Long after the winner is found: after 100,000 steps and then 400,000 pages of the champion
+    /// alone. With `d-ts-verdict` that is after its verdict.
+    Late,
 }
 
 impl Phase {
@@ -75,11 +81,13 @@ impl Phase {
             Phase::Early => 4 * rankers,
             Phase::Steady if rankers < 500 => 100_000,
             Phase::Steady => 10_000,
+            Phase::Late => 100_000,
         }
     }
 }
 
-/// The state in which steps are measured, reached by playing the policy on `btl:K:1`.
+/// The state in which steps are measured, reached by playing the policy on `btl:K:1`, or for
+/// [`Phase::Late`] on an order in which every ranker beats the later ones with 0.7.
 pub struct Scene {
     pub matrix: PreferenceMatrix,
     spec: PolicySpec,
@@ -94,10 +102,16 @@ impl Scene {
     /// Play the policy up to the phase.
     pub fn of(kind: &str, rankers: usize, phase: Phase) -> Self {
         let mut scene = Self::at_start(kind, rankers);
+        if phase == Phase::Late {
+            scene.matrix = PreferenceMatrix::from_pairs(rankers, |_, _| 0.7).expect("in [0, 1]");
+        }
         let steps = phase.steps(rankers);
         let (mut policy, mut rng, idle) = (scene.policy(), rng(), InFlight::new());
         for _ in 0..steps {
             step(policy.as_mut(), &idle, &scene.matrix, &mut rng);
+        }
+        if phase == Phase::Late {
+            policy.observe_self_duels(policy.champion(), ALONE);
         }
         scene.state = policy.save();
         scene.lasts = (steps / 10).clamp(100, 10_000);
