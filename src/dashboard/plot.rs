@@ -55,8 +55,7 @@ pub(crate) struct Plot<'a> {
 pub(crate) enum Axis {
     /// From 0 to a round number.
     Linear,
-    /// The points have the logarithm of their value, as a share of the logarithm of the end: 0 to
-    /// 1.
+    /// The points have their height on this axis, 0 to 1.
     Logarithmic(Decades),
 }
 
@@ -65,7 +64,7 @@ impl Axis {
     fn value(self, y: f64) -> f64 {
         match self {
             Self::Linear => y,
-            Self::Logarithmic(decades) => (y * decades.ln_end()).exp(),
+            Self::Logarithmic(decades) => decades.value(y),
         }
     }
 }

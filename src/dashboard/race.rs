@@ -26,7 +26,7 @@ fn rivals(view: &View) -> Vec<(usize, f64)> {
 pub(crate) fn plot(view: &View) -> Plot<'_> {
     let needed = view.verdict.evidence_needed;
     let decades = Decades::beyond(needed);
-    let height = |ln: f64| (ln / decades.ln_end()).clamp(0.0, 1.0);
+    let height = |ln: f64| decades.height(ln);
     let steps = view.regret.plug_in.steps as f64;
     let mut now = rivals(view);
     now.truncate(LINES_MAX);
@@ -98,7 +98,7 @@ pub(crate) fn section(view: &View) -> Markup {
                     (plot)
                     p.quiet {
                         "Evidence of 10 means: if that rival were the better one, results like these would come up at most once in "
-                        "10 experiments, however often you look."
+                        "10 experiments, however often you look. Evidence of 1 or less says nothing against the rival."
                         @if rivals.len() > LINES_MAX { " The page follows the " (LINES_MAX) " rivals with the least evidence." }
                     }
                 }

@@ -1,5 +1,7 @@
 //! Axes of plots that are divided at round numbers.
 
+use std::f64::consts::LN_10;
+
 use super::layout::number;
 
 /// Most parts of an axis: more labels would not fit on a phone.
@@ -51,7 +53,7 @@ impl Scale {
     }
 }
 
-/// An axis from 1 to a power of ten.
+/// An axis from 0.1 to a power of ten, with a tick at 0.1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Decades {
     /// Powers of ten between two ticks.
@@ -62,21 +64,28 @@ pub(crate) struct Decades {
 impl Decades {
     /// The axis on which `value`, at least 1, is well below the end.
     pub fn beyond(value: f64) -> Self {
-        let decades = (value.max(1.0).log10() + 0.3).ceil().clamp(1.0, 300.0);
+        let decades = 1.0 + (value.max(1.0).log10() + 0.3).ceil().clamp(1.0, 300.0);
         let each = (decades / PARTS_MAX).ceil();
         Self { each: each as u32, parts: (decades / each).ceil() as u32 }
     }
 
-    /// The natural logarithm of the end.
-    pub fn ln_end(&self) -> f64 {
-        f64::from(self.each * self.parts) * std::f64::consts::LN_10
+    /// Where on the axis the value with this natural logarithm is: 0 at its start, 1 at its end.
+    /// Values outside of the axis are at its start or at its end.
+    pub fn height(&self, ln: f64) -> f64 {
+        ((ln / LN_10 + 1.0) / f64::from(self.each * self.parts)).clamp(0.0, 1.0)
     }
 
-    /// The labels of the ticks, from 1 on.
+    /// The value at this height.
+    pub fn value(&self, height: f64) -> f64 {
+        ((height * f64::from(self.each * self.parts) - 1.0) * LN_10).exp()
+    }
+
+    /// The labels of the ticks, from 0.1 on.
     pub fn ticks(&self) -> Vec<String> {
-        let power = |part: u32| match part * self.each {
-            exponent @ 0..=6 => number(10u64.pow(exponent)),
-            exponent => format!("1e{exponent}"),
+        let power = |part: u32| match (part * self.each).checked_sub(1) {
+            None => "0.1".into(),
+            Some(exponent @ 0..=6) => number(10u64.pow(exponent)),
+            Some(exponent) => format!("1e{exponent}"),
         };
         (0..=self.parts).map(power).collect()
     }
@@ -112,10 +121,20 @@ mod tests {
     #[test]
     fn decades_are_powers_of_ten() {
         let ticks = |value| Decades::beyond(value).ticks().join(" ");
-        assert_eq!(ticks(1.0), "1 10");
-        assert_eq!(ticks(22.2), "1 10 100");
-        assert_eq!(ticks(1e4), "1 10 100 1\u{202f}000 10\u{202f}000 100\u{202f}000");
-        assert_eq!(ticks(1e7), "1 100 10\u{202f}000 1\u{202f}000\u{202f}000 1e8");
-        assert!((Decades::beyond(22.2).ln_end() - 100f64.ln()).abs() < 1e-9);
+        assert_eq!(ticks(1.0), "0.1 1 10");
+        assert_eq!(ticks(22.2), "0.1 1 10 100");
+        assert_eq!(ticks(1e4), "0.1 10 1\u{202f}000 100\u{202f}000");
+        assert_eq!(ticks(1e7), "0.1 10 1\u{202f}000 100\u{202f}000 1e7 1e9");
+    }
+
+    #[test]
+    fn a_height_on_an_axis_of_decades_is_that_of_its_value() {
+        let decades = Decades::beyond(22.2);
+        for (value, height) in [(0.01, 0.0), (0.1, 0.0), (1.0, 1.0 / 3.0), (100.0, 1.0), (1e3, 1.0)]
+        {
+            assert!((decades.height(f64::ln(value)) - height).abs() < 1e-9, "{value}");
+            let shown = value.clamp(0.1, 100.0);
+            assert!((decades.value(height) - shown).abs() < 1e-9 * shown, "{value}");
+        }
     }
 }
