@@ -1,7 +1,7 @@
 //! The race to the verdict: how the evidence for the leader grew, rival by rival.
 //!
 //! Points are taken at numbers of comparisons that grow by a twelfth each time, so there are some
-//! 200 of them after ten million comparisons.
+//! 200 of them after ten million comparisons. The last point is taken at the verdict.
 
 use crate::Tally;
 use crate::evidence::verdict::VerdictTracker;
@@ -50,7 +50,7 @@ impl Race {
         recorded_at: i64,
     ) {
         self.comparisons += count;
-        let is_due = self.comparisons >= self.next.max(FIRST);
+        let is_due = self.comparisons >= self.next.max(FIRST) || tracker.verdict().is_some();
         if !is_due || active.len() > RANKERS_MAX || self.is_over(tracker) {
             return;
         }
@@ -76,7 +76,7 @@ impl Race {
             .all(|point| known(point.leader) && point.rivals.iter().all(|&(rival, _)| known(rival)))
     }
 
-    /// Whether the newest point is later than the verdict.
+    /// Whether there is a point at the verdict, or later.
     fn is_over(&self, tracker: &VerdictTracker) -> bool {
         let newest = self.points.last().map_or(0, |point| point.steps);
         tracker.verdict().is_some_and(|verdict| newest >= verdict.steps)
