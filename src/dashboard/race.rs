@@ -26,7 +26,6 @@ fn rivals(view: &View) -> Vec<(usize, f64)> {
 pub(crate) fn plot(view: &View) -> Plot<'_> {
     let needed = view.verdict.evidence_needed;
     let decades = Decades::beyond(needed);
-    let height = |ln: f64| decades.height(ln);
     let steps = view.regret.plug_in.steps as f64;
     let mut now = rivals(view);
     now.truncate(LINES_MAX);
@@ -36,21 +35,22 @@ pub(crate) fn plot(view: &View) -> Plot<'_> {
         .map(|(&(rival, evidence), class)| {
             let at = |rivals: &[(u16, f32)]| {
                 let own = rivals.iter().find(|(index, _)| usize::from(*index) == rival);
-                own.map(|&(_, ln)| height(ln.into()))
+                own.map(|&(_, ln)| decades.height(ln.into()))
             };
             let earlier = view
                 .race
                 .iter()
                 .filter(|point| (point.steps as f64) < steps)
                 .filter_map(|point| Some((point.steps as f64, at(&point.rivals)?)));
-            let points = earlier.chain([(steps, height(evidence.ln()))]).collect();
+            let points = earlier.chain([(steps, decades.height(evidence.ln()))]).collect();
             Line { label: view.ids[rival].clone(), class, points }
         })
         .collect();
+    let end = decades.height(needed.ln());
     lines.push(Line {
         label: format!("the verdict, at {}", quantity(needed)),
         class: "needed",
-        points: vec![(0.0, height(needed.ln())), (steps, height(needed.ln()))],
+        points: vec![(0.0, end), (steps, end)],
     });
     let leader = &view.verdict.leader;
     let weakest = now.first().map(|&(rival, evidence)| (&view.ids[rival], quantity(evidence)));

@@ -17,7 +17,7 @@ impl Fold {
         counting.complete(until, counted);
     }
 
-    /// The parts that take part in counting, and what follows each comparison that counts.
+    /// The parts that take part in counting, and what follows it.
     fn counting(&mut self) -> (Counting<'_>, impl FnMut(&VerdictTracker, &Tally, u64)) {
         let Self { verdict: tracker, cohorts, policy, roster, race, .. } = self;
         let (policy, active, at) = (&mut **policy, roster.active(), self.recorded_at);

@@ -22,7 +22,8 @@ pub struct Counting<'a> {
 
 impl Counting<'_> {
     /// The policy has observed an answer, and its score: count it now, later, or not at all.
-    /// `counted` is called with the number of comparisons that were added to what counts.
+    /// `counted` is called with the number of comparisons that were added to what counts, which may
+    /// be 0, and sees the verdict if there is one.
     pub fn admit(
         &mut self,
         answer: &TimedAnswer,
@@ -53,13 +54,12 @@ impl Counting<'_> {
         if self.active.len() <= FEW || self.is_check_due() {
             self.reconcile();
         }
-        if admission == Admission::Counted {
-            counted(self.tracker, self.policy.tally(), 1);
-        }
+        let count = u64::from(admission == Admission::Counted);
+        counted(self.tracker, self.policy.tally(), count);
     }
 
     /// No answer of a duel issued before `until` can come any more: count them, cohort by cohort in
-    /// the order of issue. `counted` is called after each.
+    /// the order of issue. `counted` is called after each, and once more at the end, with 0.
     pub fn complete(&mut self, until: i64, mut counted: impl FnMut(&VerdictTracker, &Tally, u64)) {
         let completed = self.cohorts.complete(until);
         if completed.is_empty() {
@@ -84,6 +84,7 @@ impl Counting<'_> {
             }
         }
         self.reconcile();
+        counted(self.tracker, self.policy.tally(), 0);
     }
 
     /// Whether this answer is one of those after which many rankers are checked.

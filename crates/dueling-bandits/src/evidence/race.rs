@@ -40,7 +40,7 @@ pub struct Race {
 }
 
 impl Race {
-    /// `count` comparisons were added to `tally`, and `tracker` has observed them.
+    /// `count` comparisons, or none, were added to `tally`, and `tracker` has observed them.
     pub fn observe(
         &mut self,
         tracker: &VerdictTracker,

@@ -5,11 +5,11 @@ mod expected;
 
 use dueling_bandits::evidence::cohorts::{Change, Reason};
 use dueling_bandits::evidence::{
-    Added, Admission, Cohorts, Counting, Score, Target, TimedAnswer, VerdictTracker,
+    Added, Admission, Cohorts, Counting, Race, Score, Target, TimedAnswer, VerdictTracker,
 };
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicySpec, step_rng};
+use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicySpec, Tally, step_rng};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -272,6 +272,50 @@ fn a_policy_gives_its_verdict_up_while_the_answers_wait() {
     };
     assert!(answers(Outcome::First, 400) > 400, "it knows the winner");
     assert!(answers(Outcome::Second, 380) < 250, "it does not any more");
+}
+
+/// With many rankers, the policy's verdict may bring that of the counts between two regular checks:
+/// when an answer arrives, or, if some do not count, when a cohort is complete.
+#[test]
+fn the_race_has_a_point_at_a_verdict_between_two_checks() {
+    let rankers = 65;
+    let active: Vec<usize> = (0..rankers).collect();
+    let spec = PolicySpec::from_text("d-ts-verdict").expect("a spec");
+    for repeats in [0, 18] {
+        let mut policy = spec.start(Setup { rankers, seed: 1 });
+        let target = Target { confidence: 0.95, margin: 0.0 };
+        let mut tracker = VerdictTracker::new(target, rankers);
+        let (mut cohorts, mut race) = (Cohorts::new(WINDOW), Race::default());
+        let width = cohorts.width_ms();
+        for page in 0..10_000 {
+            let duel = Duel::new(0, 1 + page % (rankers - 1));
+            let outcome = Outcome::First;
+            policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
+            let (issued_at, nonce) = (page as i64 * width, page as u128);
+            // one unit gives the first answers, and counts once
+            let unit = (page < repeats).then_some(7);
+            let answer = TimedAnswer { duel, outcome, score: None, issued_at, nonce, unit };
+            let mut counting = Counting {
+                tracker: &mut tracker,
+                cohorts: &mut cohorts,
+                policy: &mut *policy,
+                active: &active,
+            };
+            let mut observe = |tracker: &VerdictTracker, tally: &Tally, count| {
+                race.observe(tracker, tally, &active, count, 0);
+            };
+            counting.admit(&answer, &mut observe);
+            if counting.tracker.verdict().is_none() {
+                counting.complete(issued_at + width, &mut observe);
+            }
+            if tracker.verdict().is_some() {
+                break;
+            }
+        }
+        let verdict = tracker.verdict().expect("a verdict");
+        assert!(!verdict.comparisons.is_multiple_of(tracker.checks_every(rankers)));
+        assert_eq!(race.points().last().map(|point| point.steps), Some(verdict.steps));
+    }
 }
 
 /// The page of an experiment's verdict, if it comes before `limit`. Of the answers, the share
