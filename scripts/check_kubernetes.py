@@ -1,11 +1,8 @@
-"""What scripts/check-kubernetes checks: the chart, the manifests, and a container of them."""
+"""The checks of scripts/check-kubernetes: the chart, and a container of its manifests."""
 
-import argparse
 import contextlib
-import copy
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,12 +20,6 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CHART = ROOT / "packaging/helm/rankduel"
-PLAIN = ROOT / "packaging/kubernetes/rankduel.yaml"
-HEADER = """\
-# Written by `scripts/check-kubernetes --write` from the chart in packaging/helm: change the chart.
-"""
-# What only Helm's own releases have.
-HELM_LABELS = ("app.kubernetes.io/managed-by", "helm.sh/chart")
 # The oldest has the budget's unhealthyPodEvictionPolicy.
 VERSIONS = sorted(set(kubernetes_validate.utils.all_versions()) - {"1.25.0", "1.26.0"})
 KEY = "0123456789abcdef0123456789abcdef"
@@ -158,7 +149,7 @@ def check_chart() -> None:
             fail(f"lint: {findings or report['errors']}")
     for what, values in VALID.items():
         manifests = render(values)
-        check_schemas(manifests, what, [VERSIONS[0], VERSIONS[-1]])
+        check_schemas(manifests, what, VERSIONS)
         check_references(manifests, what)
     other = render(SECRETS, name="search")
     check_references(other, "a release of another name")
@@ -173,31 +164,6 @@ def check_chart() -> None:
         else:
             fail(f"{values} is not refused")
     print(f"chart: {len(VALID)} sets of values are valid, {len(REFUSED)} are refused")
-
-
-def plain_manifests() -> str:
-    """The chart's manifests without the marks of a release of Helm."""
-    manifests = copy.deepcopy(render({"existingSecret": "rankduel"}))
-    for manifest in manifests:
-        for label in HELM_LABELS:
-            del manifest["metadata"]["labels"][label]
-    return HEADER + yaml.safe_dump_all(manifests, sort_keys=False, width=100)
-
-
-def check_kustomization(kubectl: str) -> list[Manifest]:
-    """What `kubectl apply --kustomize` would send, with a Secret."""
-    with tempfile.TemporaryDirectory() as folder:
-        target = pathlib.Path(folder, "kubernetes")
-        shutil.copytree(PLAIN.parent, target)
-        (target / "api-keys").write_text(KEY)
-        (target / "database-url").write_text(SECRETS["databaseUrl"])
-        command = [kubectl, "kustomize", str(target)]
-        manifests = parsed(subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout)
-    check_schemas(manifests, "kustomize", VERSIONS)
-    check_references(manifests, "kustomize")
-    kinds = [manifest["kind"] for manifest in manifests]
-    print(f"plain manifests: {', '.join(sorted(kinds))} in Kubernetes {VERSIONS[0]} to {VERSIONS[-1]}")
-    return manifests
 
 
 def status(url: str, seconds: float) -> int | None:
@@ -268,18 +234,8 @@ def check_container(manifests: list[Manifest]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kubectl")
-    parser.add_argument("--write", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.write:
-        PLAIN.write_text(plain_manifests())
-        return
     check_chart()
-    if PLAIN.read_text() != plain_manifests():
-        fail(f"{PLAIN.relative_to(ROOT)} is not what the chart gives: scripts/check-kubernetes --write")
-    manifests = check_kustomization(arguments.kubectl)
-    check_container(manifests)
+    check_container(render({"existingSecret": "rankduel"}))
     print("check-kubernetes: all passed")
 
 

@@ -1,1 +1,0 @@
-"""Connects a search application that speaks UBI (User Behavior Insights) with rankduel."""
