@@ -1,4 +1,4 @@
-# The image of the rankduel server. docs/container.md explains how to run it;
+# The image of the rankduel server. docs/install.md explains how to run it;
 # scripts/check-container builds and tests it.
 ARG RUST_VERSION=1.95
 ARG DEBIAN_RELEASE=trixie

@@ -75,8 +75,8 @@ fn no_policy_allocates_while_selecting() {
     }
 }
 
-/// The memory per pair that `docs/performance.md` states. An allowance of a kibibyte per ranker
-/// covers memory that does not grow with the number of pairs.
+/// The memory per pair that `crates/lab/notes/performance.md` states. An allowance of a kibibyte per
+/// ranker covers memory that does not grow with the number of pairs.
 #[test]
 fn an_experiment_uses_24_bytes_per_pair() {
     const RANKERS: usize = 500;

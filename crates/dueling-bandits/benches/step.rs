@@ -7,7 +7,7 @@
 //! cargo bench --bench step -- 'steady/1000$'  # one size, without the reference implementations
 //! ```
 //!
-//! `docs/performance.md` explains the names.
+//! `crates/lab/notes/performance.md` explains the names.
 
 mod subjects;
 

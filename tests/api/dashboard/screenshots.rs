@@ -8,20 +8,14 @@ use super::scene;
 use crate::support::webdriver::Browser;
 use crate::support::{Kind, fresh_database};
 
-/// Pages, and the names of their screenshots.
-const PAGES: [(&str, &str); 8] = [
-    ("/", "list"),
-    ("/experiments/checkout", "experiment"),
-    ("/experiments/many", "136-rankers"),
-    ("/experiments/nightly", "batch"),
-    ("/experiments/merged", "interleaved"),
-    ("/experiments/checkout/segments", "segments"),
-    ("/new-experiment", "new-experiment"),
-    ("/experiments/checkout/manage", "manage"),
+/// Pages, the names of their screenshots, and how each is shown.
+const PAGES: [(&str, &str, u32, &str); 5] = [
+    ("/", "list", 1280, "light"),
+    ("/experiments/checkout", "experiment", 1280, "light"),
+    ("/experiments/checkout", "experiment", 360, "dark"),
+    ("/experiments/checkout/segments", "segments", 1280, "light"),
+    ("/new-experiment", "new-experiment", 1280, "light"),
 ];
-const WIDTHS: [u32; 3] = [360, 768, 1280];
-/// The only pictures of pages that change something; tests look at the others.
-const OF_FORMS: [(u32, &str); 2] = [(1280, "light"), (360, "dark")];
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "makes docs/screenshots: run scripts/screenshots"]
@@ -35,19 +29,11 @@ async fn pictures_of_every_page() {
     scene::fill(&server, "search", 6, json!({"kind": "d-ts-verdict", "margin": 0.01}), 2600).await;
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
     let browser = Browser::start().await;
-    for (path, name) in PAGES {
-        for width in WIDTHS {
-            for theme in ["light", "dark"] {
-                let is_form = path.contains("new-experiment") || path.contains("manage");
-                if is_form && !OF_FORMS.contains(&(width, theme)) {
-                    continue;
-                }
-                browser.appear(width, 900, theme).await;
-                browser.open(&format!("{}{path}", server.base())).await;
-                let file = folder.join(format!("{name}-{width}-{theme}.png"));
-                std::fs::write(&file, browser.picture().await).expect("a file");
-            }
-        }
+    for (path, name, width, theme) in PAGES {
+        browser.appear(width, 900, theme).await;
+        browser.open(&format!("{}{path}", server.base())).await;
+        let file = folder.join(format!("{name}-{width}-{theme}.png"));
+        std::fs::write(&file, browser.picture().await).expect("a file");
     }
     // the top of the page alone, for the README
     browser.appear(1000, 900, "light").await;

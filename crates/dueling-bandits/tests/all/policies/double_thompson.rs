@@ -147,7 +147,7 @@ impl Eliminations {
 /// Prints how often "RUCB-based elimination" occurs, which the paper says it seldom does.
 /// `RANKDUEL_MATRICES` names further matrices, separated by spaces.
 #[test]
-#[ignore = "a table for docs/figures.md: the command is there"]
+#[ignore = "a table for crates/lab/notes/papers.md: the command is there"]
 fn eliminations_counted() {
     const RUNS: u64 = 10;
     let more = std::env::var("RANKDUEL_MATRICES").unwrap_or_default();

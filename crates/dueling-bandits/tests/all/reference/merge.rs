@@ -1,4 +1,4 @@
-//! MergeDTS (Li et al., 2020), with the points of `docs/algorithms-comparators.md` §16.1. The batch
+//! MergeDTS (Li et al., 2020), with the points of `crates/lab/notes/comparators.md` §16.1. The batch
 //! of a duel is random, as is the policy's default.
 
 use dueling_bandits::{Duel, Outcome, Policy, PolicyRng, Tally, step_rng};

@@ -1,5 +1,5 @@
 //! RMED1 (Komiyama et al., COLT 2015, Algorithms 1 and 2), with the steps of
-//! `docs/algorithms-comparators.md` §6.
+//! `crates/lab/notes/comparators.md` §6.
 
 use dueling_bandits::{Duel, Outcome, Policy, PolicyRng, Tally};
 use serde::{Deserialize, Serialize};

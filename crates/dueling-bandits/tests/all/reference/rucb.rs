@@ -1,5 +1,5 @@
 //! RUCB (Zoghi et al., ICML 2014, Algorithm 1) and RCS (Zoghi et al., WSDM 2014), with the steps of
-//! `docs/algorithms-comparators.md` §3 and §4.
+//! `crates/lab/notes/comparators.md` §3 and §4.
 
 use dueling_bandits::{Duel, Outcome, Policy, PolicyRng, Tally};
 use rand::RngExt;

@@ -81,7 +81,7 @@ fn the_switch_keeps_the_winner() {
 /// Prints how often each rule loses the Condorcet winner. `RANKDUEL_MATRICES` names further
 /// matrices, separated by spaces; `RANKDUEL_RUNS` is the number of runs.
 #[test]
-#[ignore = "a table of 400 runs for docs/figures.md: the command is there"]
+#[ignore = "a table of 400 runs for crates/lab/notes/papers.md: the command is there"]
 fn winners_lost() {
     let set = |name: &str| std::env::var(name).ok();
     let runs = set("RANKDUEL_RUNS").map_or(400, |runs| runs.parse().expect("a number"));
