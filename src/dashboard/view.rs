@@ -12,8 +12,8 @@ use crate::service::error::ServiceError;
 use crate::service::reports::alarms::Alarm;
 use crate::service::reports::regret::RegretReport;
 use crate::service::reports::single_flight::Computed;
-use crate::service::reports::standings::{Standings, StandingsInput};
-use crate::service::reports::statistics::{Statistics, StatisticsInput};
+use crate::service::reports::standings::{Standings, StandingsInput, scores_of};
+use crate::service::reports::statistics::{Statistics, StatisticsInput, page_statistics};
 use crate::service::reports::traffic::TrafficSummary;
 use crate::service::reports::verdict::Verdict;
 use crate::store::ExperimentRecord;
@@ -149,8 +149,8 @@ impl View {
     ) -> Self {
         let Parts { verdict, regret, traffic, alarms, batch, days } = parts;
         let Copied { standings: input, history, initial_rankers, race, evidence, .. } = copied;
-        let standings = loaded.scores_of(&input);
-        let statistics = loaded.page_statistics(&copied.statistics);
+        let standings = scores_of(&loaded, &input);
+        let statistics = page_statistics(&loaded, &copied.statistics);
         let rankers = input.tally.rankers();
         let confidence = loaded.spec.verdict_target().confidence;
         let sequences = Sequences::new(initial_rankers, rankers, confidence);

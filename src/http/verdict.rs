@@ -14,7 +14,7 @@ use super::problem::{ApiResult, Problem, ProblemKind};
 use super::routes::Routes;
 use super::state::AppState;
 use crate::access::Scope;
-use crate::service::reports::verdict::Verdict;
+use crate::service::reports::verdict::{Verdict, requested_target};
 use crate::service::reports::winners::Winners;
 
 pub(crate) fn routes() -> Routes {
@@ -63,8 +63,7 @@ async fn verdict(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    let target = loaded
-        .verdict_target(query.confidence, query.margin)
+    let target = requested_target(&loaded, query.confidence, query.margin)
         .map_err(|(name, detail)| Problem::invalid(&detail).query(name, detail))?;
     let version = loaded.with_record(|record| record.version);
     let tag =

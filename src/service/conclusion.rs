@@ -4,6 +4,7 @@
 //! reaches the limit of duels, and the store lets one of them conclude. The verdict is part of the
 //! folded state, so every process finds the same one at the same log position.
 
+use crate::service::reports::verdict::current_leader;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -165,7 +166,7 @@ fn reached(
 /// many rankers.
 async fn leader(loaded: &Arc<LoadedExperiment>) -> Result<usize, ServiceError> {
     let loaded = Arc::clone(loaded);
-    tokio::task::spawn_blocking(move || loaded.leader()).await.map_err(|error| {
+    tokio::task::spawn_blocking(move || current_leader(&loaded)).await.map_err(|error| {
         ServiceError::internal(format!("the leader could not be found: {error}"))
     })?
 }

@@ -55,96 +55,98 @@ pub(super) struct SavedPolicy {
     state: Vec<u8>,
 }
 
-impl LoadedExperiment {
-    /// The state of the policy, if a forecast at this target has to be made.
-    pub(super) fn forecast_input(&self, fold: &Fold, target: Target) -> Option<SavedPolicy> {
-        let policy = fold.policy();
-        let own = target == fold.verdict().target();
-        if policy.tally().rankers() > RANKERS_MAX {
-            return None;
-        }
-        if own
-            && (fold.verdict().verdict().is_some()
-                || self.kept_forecast(policy.tally().steps(), target).is_some())
-        {
-            return None;
-        }
-        Some(SavedPolicy { format: policy.format(), state: policy.save() })
+/// The state of the policy, if a forecast at this target has to be made.
+pub(super) fn forecast_input(
+    loaded: &LoadedExperiment,
+    fold: &Fold,
+    target: Target,
+) -> Option<SavedPolicy> {
+    let policy = fold.policy();
+    let own = target == fold.verdict().target();
+    if policy.tally().rankers() > RANKERS_MAX {
+        return None;
     }
-
-    /// A recent forecast for this target.
-    fn kept_forecast(&self, steps: u64, target: Target) -> Option<Kept> {
-        let newest = self.extensions().get::<Newest>();
-        let kept = match newest.0.lock() {
-            Ok(kept) => *kept,
-            Err(poisoned) => *poisoned.into_inner(),
-        };
-        let fresh = |at: u64| steps >= at && (steps - at) as f64 <= STALE_AFTER * at as f64;
-        kept.filter(|kept| kept.target == target && fresh(kept.steps))
+    if own
+        && (fold.verdict().verdict().is_some()
+            || kept_forecast(loaded, policy.tally().steps(), target).is_some())
+    {
+        return None;
     }
+    Some(SavedPolicy { format: policy.format(), state: policy.save() })
+}
 
-    /// The forecast from `present`, or why there is none. `keep` says whether a recent one may be
-    /// used again; otherwise it simulates from `saved`. `counting_share` is the share of pages that
-    /// count.
-    pub(super) fn duels_to_go(
-        &self,
-        present: Present<'_>,
-        keep: bool,
-        counting_share: f64,
-        saved: Option<SavedPolicy>,
-        rng: &mut PolicyRng,
-    ) -> Result<DuelsToGo, String> {
-        let Present { tally, tracker, .. } = present;
-        if tracker.verdict().is_some() {
-            return Ok(DuelsToGo { estimate: 0, low: 0, high: Some(0) });
+/// A recent forecast for this target.
+fn kept_forecast(loaded: &LoadedExperiment, steps: u64, target: Target) -> Option<Kept> {
+    let newest = loaded.extensions().get::<Newest>();
+    let kept = match newest.0.lock() {
+        Ok(kept) => *kept,
+        Err(poisoned) => *poisoned.into_inner(),
+    };
+    let fresh = |at: u64| steps >= at && (steps - at) as f64 <= STALE_AFTER * at as f64;
+    kept.filter(|kept| kept.target == target && fresh(kept.steps))
+}
+
+/// The forecast from `present`, or why there is none. `keep` says whether a recent one may be
+/// used again; otherwise it simulates from `saved`. `counting_share` is the share of pages that
+/// count.
+pub(super) fn duels_to_go(
+    loaded: &LoadedExperiment,
+    present: Present<'_>,
+    keep: bool,
+    counting_share: f64,
+    saved: Option<SavedPolicy>,
+    rng: &mut PolicyRng,
+) -> Result<DuelsToGo, String> {
+    let Present { tally, tracker, .. } = present;
+    if tracker.verdict().is_some() {
+        return Ok(DuelsToGo { estimate: 0, low: 0, high: Some(0) });
+    }
+    if tally.rankers() > RANKERS_MAX {
+        return Err(format!(
+            "not simulated for more than {RANKERS_MAX} rankers; there are {}",
+            tally.rankers()
+        ));
+    }
+    let steps = tally.steps();
+    let kept = if keep { kept_forecast(loaded, steps, tracker.target()) } else { None };
+    let (at, found) = match kept {
+        Some(Kept { steps: at, found, .. }) => (at, found),
+        None => {
+            let setup = Setup { rankers: loaded.spec.initial_rankers(), seed: 0 };
+            let copy = || -> Option<Box<dyn Policy>> {
+                let SavedPolicy { format, state } = saved.as_ref()?;
+                loaded.spec.policy.restore(setup, *format, state)
+            };
+            let budget = forecast_budget(tally.rankers());
+            let begun = Instant::now();
+            let in_time = || begun.elapsed() < TIME_LIMIT;
+            let found = forecast(present, copy, budget, in_time, rng);
+            let newest = loaded.extensions().get::<Newest>();
+            if keep && let Ok(mut kept) = newest.0.lock() {
+                *kept = Some(Kept { steps, target: tracker.target(), found });
+            }
+            (steps, found)
         }
-        if tally.rankers() > RANKERS_MAX {
-            return Err(format!(
-                "not simulated for more than {RANKERS_MAX} rankers; there are {}",
-                tally.rankers()
-            ));
+    };
+    let since = (steps - at) as f64;
+    // the simulated answers all count
+    let remaining = |forecast: f64| rounded((forecast / counting_share - since).max(1.0));
+    match found {
+        Ok(Forecast { estimate, low, high }) => Ok(DuelsToGo {
+            estimate: remaining(estimate),
+            low: remaining(low),
+            high: high.map(remaining),
+        }),
+        Err(NoForecast::TooFew { comparisons, least }) => {
+            let duels = if comparisons == 1 { "duel has" } else { "duels have" };
+            Err(format!("{comparisons} {duels} been counted, and an estimate needs {least}"))
         }
-        let steps = tally.steps();
-        let kept = if keep { self.kept_forecast(steps, tracker.target()) } else { None };
-        let (at, found) = match kept {
-            Some(Kept { steps: at, found, .. }) => (at, found),
-            None => {
-                let setup = Setup { rankers: self.spec.initial_rankers(), seed: 0 };
-                let copy = || -> Option<Box<dyn Policy>> {
-                    let SavedPolicy { format, state } = saved.as_ref()?;
-                    self.spec.policy.restore(setup, *format, state)
-                };
-                let budget = forecast_budget(tally.rankers());
-                let begun = Instant::now();
-                let in_time = || begun.elapsed() < TIME_LIMIT;
-                let found = forecast(present, copy, budget, in_time, rng);
-                let newest = self.extensions().get::<Newest>();
-                if keep && let Ok(mut kept) = newest.0.lock() {
-                    *kept = Some(Kept { steps, target: tracker.target(), found });
-                }
-                (steps, found)
-            }
-        };
-        let since = (steps - at) as f64;
-        // the simulated answers all count
-        let remaining = |forecast: f64| rounded((forecast / counting_share - since).max(1.0));
-        match found {
-            Ok(Forecast { estimate, low, high }) => Ok(DuelsToGo {
-                estimate: remaining(estimate),
-                low: remaining(low),
-                high: high.map(remaining),
-            }),
-            Err(NoForecast::TooFew { comparisons, least }) => {
-                let duels = if comparisons == 1 { "duel has" } else { "duels have" };
-                Err(format!("{comparisons} {duels} been counted, and an estimate needs {least}"))
-            }
-            Err(NoForecast::Beyond(steps)) => Err(format!(
-                "more than {} further pages; simulations that ran so far had no verdict",
-                grouped(rounded(steps as f64 / counting_share), ',')
-            )),
-            Err(NoForecast::NotSimulated) => {
-                Err("the policy cannot be simulated from the present counts".into())
-            }
+        Err(NoForecast::Beyond(steps)) => Err(format!(
+            "more than {} further pages; simulations that ran so far had no verdict",
+            grouped(rounded(steps as f64 / counting_share), ',')
+        )),
+        Err(NoForecast::NotSimulated) => {
+            Err("the policy cannot be simulated from the present counts".into())
         }
     }
 }

@@ -6,7 +6,9 @@ use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::single_flight::{Computed, SingleFlight};
-use crate::service::reports::standings::{RegretEstimate, RegretInput, copeland_scores};
+use crate::service::reports::standings::{
+    RegretEstimate, RegretInput, copeland_scores, plug_in_regret,
+};
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::VerdictTracker;
 
@@ -75,7 +77,7 @@ impl Service {
             let scores = copeland_scores(&input.tally, &input.roster);
             let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
             let leaders = active.iter().copied().filter(|&i| scores[i] == best).collect();
-            let regret = experiment.plug_in_regret(&input);
+            let regret = plug_in_regret(&experiment, &input);
             let duels = regret.steps - self_duels;
             let progress = Progress::of(&tracker, &input.tally, active);
             Ok((input.position, Overview { duels, regret, leaders, progress }))

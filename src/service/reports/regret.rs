@@ -9,8 +9,11 @@ use crate::clock::rfc3339;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::reports::shared_fit::shared_fit;
 use crate::service::reports::single_flight::{Computed, SingleFlight};
-use crate::service::reports::standings::{RegretEstimate, RegretInput, copeland_scores};
+use crate::service::reports::standings::{
+    RegretEstimate, RegretInput, copeland_scores, plug_in_regret,
+};
 use dueling_bandits::evidence::history::Checkpoint;
 use dueling_bandits::evidence::posterior::{Fit, window};
 use dueling_bandits::evidence::regret_bounds::{RegretBounds, regret_bounds};
@@ -184,12 +187,13 @@ impl Service {
             let tracker = fold.verdict().leaves_out().then(|| fold.verdict().clone());
             Ok((RegretInput::of(&fold), tracker, fold.history().clone(), fold.recorded_at()))
         };
-        let fit = loaded.shared_fit();
+        let fit = shared_fit(loaded);
         type Copied = (RegretInput, Option<VerdictTracker>, History, i64);
         let compute = move |(input, tracker, history, last_at): Copied| {
             let counted = tracker.map(|tracker| tracker.counted(&input.tally));
             let fit = fit.at(input.position, &input.tally);
-            let report = experiment.regret_report(&input, fit, counted.as_ref(), &history, last_at);
+            let report =
+                regret_report(&experiment, &input, fit, counted.as_ref(), &history, last_at);
             Ok((report.plug_in.position, report))
         };
         let reports = loaded.extensions().get::<SingleFlight<u64, RegretReport>>();
@@ -198,50 +202,52 @@ impl Service {
     }
 }
 
-impl LoadedExperiment {
-    /// `counted` are the wins that count for the verdict, if these are not all.
-    fn regret_report(
-        &self,
-        input: &RegretInput,
-        fit: Fit,
-        counted: Option<&Tally>,
-        history: &History,
-        last_at: i64,
-    ) -> RegretReport {
-        let plug_in = self.plug_in_regret(input);
-        let mut moments = history.checkpoints();
-        if history.steps() > moments.last().map_or(0, |newest| newest.steps) {
-            let (position, steps) = (plug_in.position, history.steps());
-            moments.push(Checkpoint {
-                position,
-                steps,
-                recorded_at: last_at,
-                shown: input.shown.clone(),
-            });
-        }
-        let evidence = Evidence { tally: &input.tally, roster: &input.roster, fit, history };
-        let report = price(
-            plug_in,
-            evidence,
-            &moments,
-            &input.shown,
-            self.with_record(|record| record.seed),
-            |i| self.spec.rankers[i].id.clone(),
-        );
-        RegretReport { bounds: self.regret_bounds(input, counted), ..report }
+/// `counted` are the wins that count for the verdict, if these are not all.
+fn regret_report(
+    loaded: &LoadedExperiment,
+    input: &RegretInput,
+    fit: Fit,
+    counted: Option<&Tally>,
+    history: &History,
+    last_at: i64,
+) -> RegretReport {
+    let plug_in = plug_in_regret(loaded, input);
+    let mut moments = history.checkpoints();
+    if history.steps() > moments.last().map_or(0, |newest| newest.steps) {
+        let (position, steps) = (plug_in.position, history.steps());
+        moments.push(Checkpoint {
+            position,
+            steps,
+            recorded_at: last_at,
+            shown: input.shown.clone(),
+        });
     }
+    let evidence = Evidence { tally: &input.tally, roster: &input.roster, fit, history };
+    let report = price(
+        plug_in,
+        evidence,
+        &moments,
+        &input.shown,
+        loaded.with_record(|record| record.seed),
+        |i| loaded.spec.rankers[i].id.clone(),
+    );
+    RegretReport { bounds: bounds_report(loaded, input, counted), ..report }
+}
 
-    fn regret_bounds(&self, input: &RegretInput, counted: Option<&Tally>) -> Option<BoundsReport> {
-        // repeated answers of one unit are no evidence
-        let (tally, rankers) = (counted.unwrap_or(&input.tally), input.tally.rankers());
-        if input.roster.active().len() < rankers {
-            return None;
-        }
-        let confidence = self.spec.verdict_target().confidence;
-        let sequences = Sequences::new(self.spec.initial_rankers(), rankers, confidence);
-        let RegretBounds { low, high, unsettled } = regret_bounds(tally, &sequences, &input.shown);
-        Some(BoundsReport { confidence, low, high, unsettled_pairs: unsettled })
+fn bounds_report(
+    loaded: &LoadedExperiment,
+    input: &RegretInput,
+    counted: Option<&Tally>,
+) -> Option<BoundsReport> {
+    // repeated answers of one unit are no evidence
+    let (tally, rankers) = (counted.unwrap_or(&input.tally), input.tally.rankers());
+    if input.roster.active().len() < rankers {
+        return None;
     }
+    let confidence = loaded.spec.verdict_target().confidence;
+    let sequences = Sequences::new(loaded.spec.initial_rankers(), rankers, confidence);
+    let RegretBounds { low, high, unsettled } = regret_bounds(tally, &sequences, &input.shown);
+    Some(BoundsReport { confidence, low, high, unsettled_pairs: unsettled })
 }
 
 /// The data that regret is estimated from.

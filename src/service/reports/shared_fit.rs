@@ -29,17 +29,15 @@ impl SharedFit {
 #[derive(Debug, Default)]
 struct Present(Mutex<Weak<SharedFit>>);
 
-impl LoadedExperiment {
-    /// The fit that all who ask share while one of them has it.
-    pub(super) fn shared_fit(&self) -> Arc<SharedFit> {
-        let present = self.extensions().get::<Present>();
-        let mut present = lock(&present.0);
-        present.upgrade().unwrap_or_else(|| {
-            let shared = Arc::default();
-            *present = Arc::downgrade(&shared);
-            shared
-        })
-    }
+/// The fit that all who ask share while one of them has it.
+pub(super) fn shared_fit(loaded: &LoadedExperiment) -> Arc<SharedFit> {
+    let present = loaded.extensions().get::<Present>();
+    let mut present = lock(&present.0);
+    present.upgrade().unwrap_or_else(|| {
+        let shared = Arc::default();
+        *present = Arc::downgrade(&shared);
+        shared
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -190,7 +190,7 @@ impl Service {
         let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
         let copy = move || Ok(StandingsInput::of(&*read.fold()?));
         let compute = move |input: StandingsInput| {
-            let standings = experiment.standings_of(&input, rows);
+            let standings = standings_of(&experiment, &input, rows);
             Ok(((standings.position, rows), standings))
         };
         let good_enough = |(position, of): &(u64, Rows)| *position >= asked_at && *of == rows;
@@ -199,81 +199,78 @@ impl Service {
     }
 }
 
-impl LoadedExperiment {
-    /// Counts and scores at the current log position, with the whole matrices.
-    pub fn standings(&self) -> Result<Standings, ServiceError> {
-        let input = StandingsInput::of(&*self.fold()?);
-        Ok(self.standings_of(&input, Rows::ALL))
-    }
+/// Counts and scores at the current log position, with the whole matrices.
+pub fn standings(loaded: &LoadedExperiment) -> Result<Standings, ServiceError> {
+    let input = StandingsInput::of(&*loaded.fold()?);
+    Ok(standings_of(loaded, &input, Rows::ALL))
+}
 
-    /// Counts and scores without the matrices.
-    pub(crate) fn scores_of(&self, input: &StandingsInput) -> Standings {
-        self.standings_of(input, Rows::NONE)
-    }
+/// Counts and scores without the matrices.
+pub(crate) fn scores_of(loaded: &LoadedExperiment, input: &StandingsInput) -> Standings {
+    standings_of(loaded, input, Rows::NONE)
+}
 
-    fn standings_of(&self, input: &StandingsInput, rows: Rows) -> Standings {
-        let StandingsInput { counts, tally, roster, .. } = input;
-        let scores = copeland_scores(tally, roster);
-        let best = roster.active().iter().map(|&i| scores[i]).max().unwrap_or(0);
-        let (borda, totals) = (borda_scores(tally, roster), counts.by_ranker());
-        let rankers: Vec<_> = self
-            .spec
-            .rankers
-            .iter()
-            .enumerate()
-            .map(|(i, ranker)| {
-                let totals = totals[i];
-                RankerStanding {
-                    id: ranker.id.clone(),
-                    retired: !roster.is_active(i),
-                    copeland_score: scores[i] as f64 / others(roster, i) as f64,
-                    borda_score: borda[i],
-                    wins: totals.wins,
-                    losses: totals.losses,
-                    ties: totals.ties,
-                    no_signal: totals.no_signal,
-                    appearances: counts.appearances()[i],
-                    leader: roster.is_active(i) && scores[i] == best,
-                }
-            })
-            .collect();
-        let matrix = |cell: fn(PairTotals) -> u64| -> Vec<Vec<u64>> {
-            let k = scores.len();
-            let row = |i: usize| {
-                (0..k).map(|j| if i == j { 0 } else { cell(counts.pair(i, j)) }).collect()
-            };
-            (0..k).skip(rows.offset).take(rows.limit).map(row).collect()
-        };
-        let [left, right, tie, none] = counts.shown;
-        Standings {
-            experiment: self.name.clone(),
-            position: input.position,
-            duels: input.duels,
-            self_duels: counts.self_duels,
-            outcomes: OutcomeCounts { left, right, tie, none },
-            leaders: rankers.iter().filter(|row| row.leader).map(|row| row.id.clone()).collect(),
-            champion: self.spec.rankers[input.champion].id.clone(),
-            offset: rows.offset,
-            wins: matrix(|pair| pair.wins),
-            ties: matrix(|pair| pair.ties),
-            rankers,
-        }
+fn standings_of(loaded: &LoadedExperiment, input: &StandingsInput, rows: Rows) -> Standings {
+    let StandingsInput { counts, tally, roster, .. } = input;
+    let scores = copeland_scores(tally, roster);
+    let best = roster.active().iter().map(|&i| scores[i]).max().unwrap_or(0);
+    let (borda, totals) = (borda_scores(tally, roster), counts.by_ranker());
+    let rankers: Vec<_> = loaded
+        .spec
+        .rankers
+        .iter()
+        .enumerate()
+        .map(|(i, ranker)| {
+            let totals = totals[i];
+            RankerStanding {
+                id: ranker.id.clone(),
+                retired: !roster.is_active(i),
+                copeland_score: scores[i] as f64 / others(roster, i) as f64,
+                borda_score: borda[i],
+                wins: totals.wins,
+                losses: totals.losses,
+                ties: totals.ties,
+                no_signal: totals.no_signal,
+                appearances: counts.appearances()[i],
+                leader: roster.is_active(i) && scores[i] == best,
+            }
+        })
+        .collect();
+    let matrix = |cell: fn(PairTotals) -> u64| -> Vec<Vec<u64>> {
+        let k = scores.len();
+        let row =
+            |i: usize| (0..k).map(|j| if i == j { 0 } else { cell(counts.pair(i, j)) }).collect();
+        (0..k).skip(rows.offset).take(rows.limit).map(row).collect()
+    };
+    let [left, right, tie, none] = counts.shown;
+    Standings {
+        experiment: loaded.name.clone(),
+        position: input.position,
+        duels: input.duels,
+        self_duels: counts.self_duels,
+        outcomes: OutcomeCounts { left, right, tie, none },
+        leaders: rankers.iter().filter(|row| row.leader).map(|row| row.id.clone()).collect(),
+        champion: loaded.spec.rankers[input.champion].id.clone(),
+        offset: rows.offset,
+        wins: matrix(|pair| pair.wins),
+        ties: matrix(|pair| pair.ties),
+        rankers,
     }
+}
 
-    pub(crate) fn plug_in_regret(&self, input: &RegretInput) -> RegretEstimate {
-        let scores = copeland_scores(&input.tally, &input.roster);
-        let priced = Regret::from_copeland_scores_among(&scores, input.roster.active());
-        let cost = priced.of_appearances(&input.shown);
-        let uniform = priced.of_uniform_pairs(input.steps);
-        RegretEstimate {
-            experiment: self.name.clone(),
-            position: input.position,
-            method: "plug-in",
-            steps: input.steps,
-            copeland_regret: cost,
-            uniform_copeland_regret: uniform,
-            saved: (uniform > 0.0).then(|| 1.0 - cost / uniform),
-        }
+pub(crate) fn plug_in_regret(loaded: &LoadedExperiment, input: &RegretInput) -> RegretEstimate {
+    let scores = copeland_scores(&input.tally, &input.roster);
+    let priced = Regret::from_copeland_scores_among(&scores, input.roster.active());
+    let cost = priced.of_appearances(&input.shown);
+    let uniform = priced.of_uniform_pairs(input.steps);
+    RegretEstimate {
+        experiment: loaded.name.clone(),
+        position: input.position,
+        method: "plug-in",
+        steps: input.steps,
+        copeland_regret: cost,
+        uniform_copeland_regret: uniform,
+        saved: (uniform > 0.0).then(|| 1.0 - cost / uniform),
     }
 }
 

@@ -184,7 +184,7 @@ impl Service {
             Ok(StatisticsInput::of(&fold, Arc::new(fold.counts().clone())))
         };
         let compute = move |input: StatisticsInput| {
-            let statistics = experiment.statistics(&input, ranker);
+            let statistics = statistics_of(&experiment, &input, ranker);
             Ok((StatisticsKey { position: statistics.position, ranker }, statistics))
         };
         let good_enough = |key: &StatisticsKey| key.position >= asked_at && key.ranker == ranker;
@@ -193,174 +193,182 @@ impl Service {
     }
 }
 
-impl LoadedExperiment {
-    fn statistics(&self, input: &StatisticsInput, ranker: Option<usize>) -> Statistics {
-        let mut statistics = self.page_statistics(input);
-        statistics.versions.insert(0, self.reported(input, ranker));
-        statistics.versions.retain(|version| version.pages.pages > 0);
-        let id = ranker.map(|ranker| &self.spec.rankers[ranker].id);
-        for version in &mut statistics.versions {
-            trim(&mut version.pairs, id);
-        }
-        statistics
+fn statistics_of(
+    loaded: &LoadedExperiment,
+    input: &StatisticsInput,
+    ranker: Option<usize>,
+) -> Statistics {
+    let mut statistics = page_statistics(loaded, input);
+    statistics.versions.insert(0, reported(loaded, input, ranker));
+    statistics.versions.retain(|version| version.pages.pages > 0);
+    let id = ranker.map(|ranker| &loaded.spec.rankers[ranker].id);
+    for version in &mut statistics.versions {
+        trim(&mut version.pairs, id);
     }
+    statistics
+}
 
-    /// Statistics without the outcomes that callers reported themselves, which have a row for each
-    /// pair.
-    pub(crate) fn page_statistics(&self, input: &StatisticsInput) -> Statistics {
-        let mut alarms = Vec::new();
-        let mut versions: Vec<_> = (1..)
-            .zip(&input.methods)
-            .map(|(version, method)| self.version(input, version, &method.method, &mut alarms))
-            .collect();
-        versions.retain(|version| version.pages.pages > 0);
-        let canary = self.canary(&input.counts);
-        if let Some(canary) = canary.as_ref().filter(|canary| canary.alarm) {
-            alarms.push(format!(
-                "the two ids of the canary differ, although they are one ranker: `{}` won {} and `{}` won {}",
-                canary.ranker, canary.wins, canary.against, canary.losses
-            ));
-        }
-        Statistics {
-            experiment: self.name.clone(),
-            position: input.position,
-            open_pages: input.open_pages,
-            versions,
-            canary,
-            alarms,
-        }
+/// Statistics without the outcomes that callers reported themselves, which have a row for each
+/// pair.
+pub(crate) fn page_statistics(loaded: &LoadedExperiment, input: &StatisticsInput) -> Statistics {
+    let mut alarms = Vec::new();
+    let mut versions: Vec<_> = (1..)
+        .zip(&input.methods)
+        .map(|(version, method)| version_of(loaded, input, version, &method.method, &mut alarms))
+        .collect();
+    versions.retain(|version| version.pages.pages > 0);
+    let canary = canary_of(loaded, &input.counts);
+    if let Some(canary) = canary.as_ref().filter(|canary| canary.alarm) {
+        alarms.push(format!(
+            "the two ids of the canary differ, although they are one ranker: `{}` won {} and `{}` won {}",
+            canary.ranker, canary.wins, canary.against, canary.losses
+        ));
     }
+    Statistics {
+        experiment: loaded.name.clone(),
+        position: input.position,
+        open_pages: input.open_pages,
+        versions,
+        canary,
+        alarms,
+    }
+}
 
-    fn version(
-        &self,
-        input: &StatisticsInput,
-        version: u32,
-        method: &interleaving::Spec,
-        alarms: &mut Vec<String>,
-    ) -> VersionStatistics {
-        let mut all = PairPages::default();
-        let mut pairs = Vec::new();
+fn version_of(
+    loaded: &LoadedExperiment,
+    input: &StatisticsInput,
+    version: u32,
+    method: &interleaving::Spec,
+    alarms: &mut Vec<String>,
+) -> VersionStatistics {
+    let mut all = PairPages::default();
+    let mut pairs = Vec::new();
+    for (pair, pages) in input.page_counts.version(version) {
+        all.add(pages);
+        pairs.push(pair_row(loaded, *pair, pages));
+    }
+    let pages = balance(&all);
+    // the versions share the error of this check
+    let needed = LOG_EVIDENCE * f64::from(version) * f64::from(version + 1);
+    if coin_evidence(all.lower_left, all.pages() - all.lower_left) >= needed {
+        alarms.push(format!(
+            "version {version}: of the answered pages, one ranker of a pair was left on too many"
+        ));
+    }
+    if let Some(share) = pages.competitive_share.filter(|share| *share < FEW_COMPETITIVE)
+        && all.pages() >= ENOUGH_PAGES
+    {
+        alarms.push(format!(
+            "version {version}: only {:.0} % of the slots can earn credit; the rankings hardly differ",
+            100.0 * share
+        ));
+    }
+    VersionStatistics {
+        version: Some(version),
+        method: Some(method.method.kind()),
+        pages,
+        pairs_total: pairs.len(),
+        pairs,
+    }
+}
+
+/// The outcomes that callers reported themselves: all counts minus those of settled pages. With
+/// the pairs of `ranker`, or of all, that have most pages.
+fn reported(
+    loaded: &LoadedExperiment,
+    input: &StatisticsInput,
+    ranker: Option<usize>,
+) -> VersionStatistics {
+    let rankers = loaded.spec.rankers.len();
+    let mut of_pages = std::collections::HashMap::<_, PairPages>::new();
+    for version in 1..=input.methods.len() as u32 {
         for (pair, pages) in input.page_counts.version(version) {
-            all.add(pages);
-            pairs.push(self.pair(*pair, pages));
-        }
-        let pages = balance(&all);
-        // the versions share the error of this check
-        let needed = LOG_EVIDENCE * f64::from(version) * f64::from(version + 1);
-        if coin_evidence(all.lower_left, all.pages() - all.lower_left) >= needed {
-            alarms.push(format!(
-                "version {version}: of the answered pages, one ranker of a pair was left on too many"
-            ));
-        }
-        if let Some(share) = pages.competitive_share.filter(|share| *share < FEW_COMPETITIVE)
-            && all.pages() >= ENOUGH_PAGES
-        {
-            alarms.push(format!(
-                "version {version}: only {:.0} % of the slots can earn credit; the rankings hardly differ",
-                100.0 * share
-            ));
-        }
-        VersionStatistics {
-            version: Some(version),
-            method: Some(method.method.kind()),
-            pages,
-            pairs_total: pairs.len(),
-            pairs,
+            of_pages.entry(*pair).or_default().add(pages);
         }
     }
+    let rest = |pair: (u16, u16)| {
+        let total = input.counts.pair(pair.0.into(), pair.1.into());
+        let known = of_pages.get(&pair).copied().unwrap_or_default();
+        PairPages {
+            wins: total.wins.saturating_sub(known.wins),
+            losses: total.losses.saturating_sub(known.losses),
+            ties: total.ties.saturating_sub(known.ties),
+            no_click: total.no_signal.saturating_sub(known.no_signal()),
+            ..PairPages::default()
+        }
+    };
+    let (mut all, mut pairs_total) = (PairPages::default(), 0);
+    let mut kept = Vec::new();
+    for pair in (1..rankers as u16).flat_map(|higher| (0..higher).map(move |lower| (lower, higher)))
+    {
+        let pages = rest(pair);
+        if pages.pages() == 0 {
+            continue;
+        }
+        all.add(&pages);
+        pairs_total += 1;
+        let is_of = |ranker| usize::from(pair.0) == ranker || usize::from(pair.1) == ranker;
+        if ranker.is_none_or(is_of) {
+            kept.push((pages.pages(), pair));
+        }
+    }
+    keep_most_pages(&mut kept, |(pages, _)| *pages);
+    let unknown = |pages: PageBalance| PageBalance { left_share: None, ..pages };
+    let pairs = kept.into_iter().map(|(_, pair)| {
+        let row = pair_row(loaded, pair, &rest(pair));
+        PairStatistics { balance: unknown(row.balance), ..row }
+    });
+    VersionStatistics {
+        version: None,
+        method: None,
+        pages: unknown(balance(&all)),
+        pairs_total,
+        pairs: pairs.collect(),
+    }
+}
 
-    /// The outcomes that callers reported themselves: all counts minus those of settled pages. With
-    /// the pairs of `ranker`, or of all, that have most pages.
-    fn reported(&self, input: &StatisticsInput, ranker: Option<usize>) -> VersionStatistics {
-        let rankers = self.spec.rankers.len();
-        let mut of_pages = std::collections::HashMap::<_, PairPages>::new();
-        for version in 1..=input.methods.len() as u32 {
-            for (pair, pages) in input.page_counts.version(version) {
-                of_pages.entry(*pair).or_default().add(pages);
-            }
-        }
-        let rest = |pair: (u16, u16)| {
-            let total = input.counts.pair(pair.0.into(), pair.1.into());
-            let known = of_pages.get(&pair).copied().unwrap_or_default();
-            PairPages {
-                wins: total.wins.saturating_sub(known.wins),
-                losses: total.losses.saturating_sub(known.losses),
-                ties: total.ties.saturating_sub(known.ties),
-                no_click: total.no_signal.saturating_sub(known.no_signal()),
-                ..PairPages::default()
-            }
-        };
-        let (mut all, mut pairs_total) = (PairPages::default(), 0);
-        let mut kept = Vec::new();
-        for pair in
-            (1..rankers as u16).flat_map(|higher| (0..higher).map(move |lower| (lower, higher)))
-        {
-            let pages = rest(pair);
-            if pages.pages() == 0 {
-                continue;
-            }
-            all.add(&pages);
-            pairs_total += 1;
-            let is_of = |ranker| usize::from(pair.0) == ranker || usize::from(pair.1) == ranker;
-            if ranker.is_none_or(is_of) {
-                kept.push((pages.pages(), pair));
-            }
-        }
-        keep_most_pages(&mut kept, |(pages, _)| *pages);
-        let unknown = |pages: PageBalance| PageBalance { left_share: None, ..pages };
-        let pairs = kept.into_iter().map(|(_, pair)| {
-            let row = self.pair(pair, &rest(pair));
-            PairStatistics { balance: unknown(row.balance), ..row }
-        });
-        VersionStatistics {
-            version: None,
-            method: None,
-            pages: unknown(balance(&all)),
-            pairs_total,
-            pairs: pairs.collect(),
-        }
+fn pair_row(
+    loaded: &LoadedExperiment,
+    (lower, higher): (u16, u16),
+    pages: &PairPages,
+) -> PairStatistics {
+    let id = |ranker: u16| loaded.spec.rankers[usize::from(ranker)].id.clone();
+    let PairPages { wins, losses, ties, no_click, nothing_creditable, not_informative, .. } =
+        *pages;
+    let with_signal = wins + losses + ties;
+    let mean = (with_signal > 0).then(|| (wins as f64 + ties as f64 / 2.0) / with_signal as f64);
+    PairStatistics {
+        ranker: id(lower),
+        against: id(higher),
+        wins,
+        losses,
+        ties,
+        no_signal: NoSignalCounts {
+            total: pages.no_signal(),
+            no_click,
+            nothing_creditable,
+            not_informative,
+        },
+        delta: mean.map(|mean| mean - 0.5),
+        interval: mean.map(|mean| wilson(mean, with_signal)),
+        sign_test_p: sign_test(wins, losses),
+        power: power(wins, losses, pages.pages()),
+        balance: balance(pages),
     }
+}
 
-    fn pair(&self, (lower, higher): (u16, u16), pages: &PairPages) -> PairStatistics {
-        let id = |ranker: u16| self.spec.rankers[usize::from(ranker)].id.clone();
-        let PairPages { wins, losses, ties, no_click, nothing_creditable, not_informative, .. } =
-            *pages;
-        let with_signal = wins + losses + ties;
-        let mean =
-            (with_signal > 0).then(|| (wins as f64 + ties as f64 / 2.0) / with_signal as f64);
-        PairStatistics {
-            ranker: id(lower),
-            against: id(higher),
-            wins,
-            losses,
-            ties,
-            no_signal: NoSignalCounts {
-                total: pages.no_signal(),
-                no_click,
-                nothing_creditable,
-                not_informative,
-            },
-            delta: mean.map(|mean| mean - 0.5),
-            interval: mean.map(|mean| wilson(mean, with_signal)),
-            sign_test_p: sign_test(wins, losses),
-            power: power(wins, losses, pages.pages()),
-            balance: balance(pages),
-        }
-    }
-
-    fn canary(&self, counts: &Counts) -> Option<Canary> {
-        let [ranker, against] = self.spec.pages.canary.clone()?;
-        let pair = counts.pair(self.spec.ranker_index(&ranker)?, self.spec.ranker_index(&against)?);
-        let evidence_against = coin_evidence(pair.wins, pair.losses);
-        Some(Canary {
-            ranker,
-            against,
-            wins: pair.wins,
-            losses: pair.losses,
-            evidence_against,
-            alarm: evidence_against >= LOG_EVIDENCE,
-        })
-    }
+fn canary_of(loaded: &LoadedExperiment, counts: &Counts) -> Option<Canary> {
+    let [ranker, against] = loaded.spec.pages.canary.clone()?;
+    let pair = counts.pair(loaded.spec.ranker_index(&ranker)?, loaded.spec.ranker_index(&against)?);
+    let evidence_against = coin_evidence(pair.wins, pair.losses);
+    Some(Canary {
+        ranker,
+        against,
+        wins: pair.wins,
+        losses: pair.losses,
+        evidence_against,
+        alarm: evidence_against >= LOG_EVIDENCE,
+    })
 }
 
 /// Leave the pairs of the ranker with this id, or of all, and of these the ones with most pages.

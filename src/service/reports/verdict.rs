@@ -12,11 +12,13 @@ use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::conclusion::Conclusion;
-use crate::service::reports::duels_to_go::{DuelsToGo, SavedPolicy};
-use crate::service::reports::shared_fit::SharedFit;
+use crate::service::reports::duels_to_go::{DuelsToGo, SavedPolicy, duels_to_go, forecast_input};
+use crate::service::reports::shared_fit::{SharedFit, shared_fit};
 use crate::service::reports::single_flight::{Computed, SingleFlight};
 use crate::service::reports::verdict_basis::VerdictBasis;
-use crate::service::reports::verdict_pairs::{DecidingPair, Effect, missing_claims};
+use crate::service::reports::verdict_pairs::{
+    DecidingPair, Effect, deciding_pairs, effects, missing_claims,
+};
 use crate::service::reports::verdict_sentence::Finding;
 use dueling_bandits::evidence::cohorts::Completed;
 use dueling_bandits::evidence::lead::LeadEvidence;
@@ -160,11 +162,11 @@ impl Service {
         let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
         let copy = move || {
             let fold = read.fold()?;
-            Ok(VerdictInput::of(&fold, read.forecast_input(&fold, target)))
+            Ok(VerdictInput::of(&fold, forecast_input(&read, &fold, target)))
         };
-        let fit = loaded.shared_fit();
+        let fit = shared_fit(loaded);
         let compute = move |input: VerdictInput| {
-            let verdict = experiment.verdict(input, target, &fit);
+            let verdict = verdict_of(&experiment, input, target, &fit);
             Ok((VerdictKey { position: verdict.position, version, target }, verdict))
         };
         let good_enough = |key: &VerdictKey| {
@@ -219,175 +221,177 @@ impl VerdictInput {
     }
 }
 
-impl LoadedExperiment {
-    /// What a verdict must achieve: as requested, else as the experiment says. Returns the name of
-    /// an invalid value and what is wrong with it.
-    pub fn verdict_target(
-        &self,
-        confidence: Option<f64>,
-        margin: Option<f64>,
-    ) -> Result<Target, (&'static str, String)> {
-        let own = self.spec.verdict_target();
-        let target = Target {
-            confidence: confidence.unwrap_or(own.confidence),
-            margin: margin.unwrap_or(own.margin),
-        };
-        let values =
-            [("confidence", target.confidence, CONFIDENCE), ("margin", target.margin, MARGIN)];
-        for (name, value, range) in values {
-            if !range.contains(&value) {
-                let (from, to) = (range.start(), range.end());
-                return Err((name, format!("`{name}` is {value}; it must be {from} to {to}")));
-            }
-        }
-        Ok(target)
-    }
-
-    fn verdict(&self, input: VerdictInput, target: Target, fit: &SharedFit) -> Verdict {
-        let VerdictInput { position, duels, tally, roster, initial_rankers, by_itself, .. } = input;
-        let (own, mut rests_on) = (input.tracker, input.basis);
-        let (seed, status, winner) =
-            self.with_record(|record| (record.seed, record.status, record.winner));
-        // the same stream at every position: otherwise the leader would change without new answers
-        let rng = &mut step_rng(seed ^ VERDICT_STREAM, 0);
-        let id = |ranker: usize| self.spec.rankers[ranker].id.clone();
-        let active = roster.active();
-
-        let is_own = target == own.target();
-        // what will count if nothing else comes
-        let waits = !input.waiting.is_empty();
-        let expected = waits.then(|| with_waiting(own.clone(), &input.waiting));
-        let judge = |own: VerdictTracker| own.judge(target, &tally, active);
-        let tracker = if is_own { own } else { judge(own) };
-        let expected = expected.map(|mut expected| {
-            if !is_own {
-                return judge(expected);
-            }
-            expected.check_now(&tally, active);
-            expected
-        });
-        let certified = tracker.verdict();
-        let winners: Vec<usize> = certified
-            .map_or_else(Vec::new, |verdict| verdict.winners.iter().map(|&w| w.into()).collect());
-        if let Some(&winner) = winners.first() {
-            rests_on.stands(&tracker, &tally, active, winner);
-        }
-        let posterior = Posterior::with_fit(&tally, &roster, fit.at(position, &tally));
-        let draws = Posterior::draws(tally.rankers());
-        let chances = posterior.winner_probabilities(draws, rng);
-        let leader = leader(&chances.copeland, &tally, active, &winners);
-        let mut standing = tracker.standing(&tally, active, leader);
-        if is_own && winners.is_empty() {
-            keep_proven(&mut standing, &input.race);
-        }
-        let possible = possible(&standing, &winners);
-        let compared =
-            active.iter().any(|&i| active.iter().any(|&j| j < i && tally.half_plays(i, j) > 0));
-        let state = match (winners.is_empty(), compared) {
-            (false, _) => VerdictState::Decided,
-            (true, true) => VerdictState::Open,
-            (true, false) => VerdictState::NothingKnown,
-        };
-        let concluded = (status == Status::Concluded).then(|| Conclusion {
-            winner: winner.map(|winner| id(winner.into())),
-            automatic: by_itself.is_some(),
-            reason: by_itself,
-        });
-        let forecast = match (&concluded, winners.is_empty()) {
-            (Some(_), true) => Err("the experiment is concluded".to_owned()),
-            _ => {
-                let expected = expected.as_ref().filter(|_| winners.is_empty());
-                let tracker = expected.unwrap_or(&tracker);
-                let present = Present { tally: &tally, roster: &roster, tracker };
-                let share = counting_share(&tally, duels, input.left_out);
-                self.duels_to_go(present, is_own, share, input.saved, rng)
-            }
-        };
-        let claims = if winners.is_empty() {
-            missing_claims(&tracker, &tally, active, standing.ranker)
-        } else {
-            Vec::new()
-        };
-        let finding = Finding {
-            rankers: active.len(),
-            compared,
-            leader: standing.ranker,
-            leader_probability: chances.copeland[standing.ranker],
-            winners: &winners,
-            condorcet: certified.is_some_and(|verdict| verdict.condorcet_steps.is_some()),
-            possible: possible.len(),
-            forecast: forecast.as_ref().ok(),
-            target,
-            is_own,
-            concluded: concluded.as_ref(),
-            excluded: rests_on.excluded_units > 0,
-        };
-        let sentence = finding.sentence(|ranker| &self.spec.rankers[ranker].id);
-        let against = |i: usize| {
-            let rival = standing.rivals.iter().find(|(rival, _)| *rival == i);
-            rival.map(|(_, ln)| ln.exp().min(MOST_EVIDENCE))
-        };
-        let sequences = Sequences::new(initial_rankers, tally.rankers(), target.confidence);
-        let counted = tracker.counted(&tally);
-        let (deciding_pairs, deciding_pairs_total) =
-            self.deciding_pairs(claims, &counted, &sequences);
-        let evidence = LeadEvidence::over(target.margin);
-        let effects = winners.first().map_or_else(Vec::new, |&winner| {
-            self.effects(winner, active, &counted, &sequences, &evidence)
-        });
-        Verdict {
-            experiment: self.name.clone(),
-            position,
-            duels,
-            confidence: target.confidence,
-            margin: target.margin,
-            state,
-            sentence,
-            condorcet: finding.condorcet,
-            decided_after_duels: certified.map(|verdict| verdict.comparisons),
-            leader: id(standing.ranker),
-            evidence_needed: standing.threshold.exp(),
-            rankers: (0..tally.rankers())
-                .map(|i| RankerVerdict {
-                    id: id(i),
-                    retired: !roster.is_active(i),
-                    possible: possible.contains(&i),
-                    certain: winners.contains(&i),
-                    evidence_against: against(i),
-                    copeland_probability: chances.copeland[i],
-                    condorcet_probability: chances.condorcet[i],
-                })
-                .collect(),
-            possible: possible.iter().map(|&ranker| id(ranker)).collect(),
-            winners: winners.iter().map(|&ranker| id(ranker)).collect(),
-            deciding_pairs,
-            deciding_pairs_total,
-            effects,
-            duels_to_go: forecast.as_ref().ok().copied(),
-            duels_to_go_reason: forecast.err(),
-            rests_on,
-            draws,
-            conclude_at: self.spec.conclude_at,
-            concludes_by_itself: self.spec.conclude_at.is_some() && input.concludes,
-            concluded,
+/// What a verdict must achieve: as requested, else as the experiment says. Returns the name of
+/// an invalid value and what is wrong with it.
+pub fn requested_target(
+    loaded: &LoadedExperiment,
+    confidence: Option<f64>,
+    margin: Option<f64>,
+) -> Result<Target, (&'static str, String)> {
+    let own = loaded.spec.verdict_target();
+    let target = Target {
+        confidence: confidence.unwrap_or(own.confidence),
+        margin: margin.unwrap_or(own.margin),
+    };
+    let values = [("confidence", target.confidence, CONFIDENCE), ("margin", target.margin, MARGIN)];
+    for (name, value, range) in values {
+        if !range.contains(&value) {
+            let (from, to) = (range.start(), range.end());
+            return Err((name, format!("`{name}` is {value}; it must be {from} to {to}")));
         }
     }
+    Ok(target)
+}
 
-    /// The leader that [`Service::verdict`] reports at the current log position. Takes long with many
-    /// rankers.
-    pub(crate) fn leader(&self) -> Result<usize, ServiceError> {
-        let (tally, roster, winners) = {
-            let fold = self.fold()?;
-            let verdict = fold.verdict().verdict();
-            let winners = verdict.map_or_else(Vec::new, |verdict| vec![verdict.winner()]);
-            (fold.policy().tally().clone(), fold.roster().clone(), winners)
-        };
-        let seed = self.with_record(|record| record.seed);
-        let rng = &mut step_rng(seed ^ VERDICT_STREAM, 0);
-        let draws = Posterior::draws(tally.rankers());
-        let chances = Posterior::among(&tally, &roster).winner_probabilities(draws, rng);
-        Ok(leader(&chances.copeland, &tally, roster.active(), &winners))
+fn verdict_of(
+    loaded: &LoadedExperiment,
+    input: VerdictInput,
+    target: Target,
+    fit: &SharedFit,
+) -> Verdict {
+    let VerdictInput { position, duels, tally, roster, initial_rankers, by_itself, .. } = input;
+    let (own, mut rests_on) = (input.tracker, input.basis);
+    let (seed, status, winner) =
+        loaded.with_record(|record| (record.seed, record.status, record.winner));
+    // the same stream at every position: otherwise the leader would change without new answers
+    let rng = &mut step_rng(seed ^ VERDICT_STREAM, 0);
+    let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
+    let active = roster.active();
+
+    let is_own = target == own.target();
+    // what will count if nothing else comes
+    let waits = !input.waiting.is_empty();
+    let expected = waits.then(|| with_waiting(own.clone(), &input.waiting));
+    let judge = |own: VerdictTracker| own.judge(target, &tally, active);
+    let tracker = if is_own { own } else { judge(own) };
+    let expected = expected.map(|mut expected| {
+        if !is_own {
+            return judge(expected);
+        }
+        expected.check_now(&tally, active);
+        expected
+    });
+    let certified = tracker.verdict();
+    let winners: Vec<usize> = certified
+        .map_or_else(Vec::new, |verdict| verdict.winners.iter().map(|&w| w.into()).collect());
+    if let Some(&winner) = winners.first() {
+        rests_on.stands(&tracker, &tally, active, winner);
     }
+    let posterior = Posterior::with_fit(&tally, &roster, fit.at(position, &tally));
+    let draws = Posterior::draws(tally.rankers());
+    let chances = posterior.winner_probabilities(draws, rng);
+    let leader = leader(&chances.copeland, &tally, active, &winners);
+    let mut standing = tracker.standing(&tally, active, leader);
+    if is_own && winners.is_empty() {
+        keep_proven(&mut standing, &input.race);
+    }
+    let possible = possible(&standing, &winners);
+    let compared =
+        active.iter().any(|&i| active.iter().any(|&j| j < i && tally.half_plays(i, j) > 0));
+    let state = match (winners.is_empty(), compared) {
+        (false, _) => VerdictState::Decided,
+        (true, true) => VerdictState::Open,
+        (true, false) => VerdictState::NothingKnown,
+    };
+    let concluded = (status == Status::Concluded).then(|| Conclusion {
+        winner: winner.map(|winner| id(winner.into())),
+        automatic: by_itself.is_some(),
+        reason: by_itself,
+    });
+    let forecast = match (&concluded, winners.is_empty()) {
+        (Some(_), true) => Err("the experiment is concluded".to_owned()),
+        _ => {
+            let expected = expected.as_ref().filter(|_| winners.is_empty());
+            let tracker = expected.unwrap_or(&tracker);
+            let present = Present { tally: &tally, roster: &roster, tracker };
+            let share = counting_share(&tally, duels, input.left_out);
+            duels_to_go(loaded, present, is_own, share, input.saved, rng)
+        }
+    };
+    let claims = if winners.is_empty() {
+        missing_claims(&tracker, &tally, active, standing.ranker)
+    } else {
+        Vec::new()
+    };
+    let finding = Finding {
+        rankers: active.len(),
+        compared,
+        leader: standing.ranker,
+        leader_probability: chances.copeland[standing.ranker],
+        winners: &winners,
+        condorcet: certified.is_some_and(|verdict| verdict.condorcet_steps.is_some()),
+        possible: possible.len(),
+        forecast: forecast.as_ref().ok(),
+        target,
+        is_own,
+        concluded: concluded.as_ref(),
+        excluded: rests_on.excluded_units > 0,
+    };
+    let sentence = finding.sentence(|ranker| &loaded.spec.rankers[ranker].id);
+    let against = |i: usize| {
+        let rival = standing.rivals.iter().find(|(rival, _)| *rival == i);
+        rival.map(|(_, ln)| ln.exp().min(MOST_EVIDENCE))
+    };
+    let sequences = Sequences::new(initial_rankers, tally.rankers(), target.confidence);
+    let counted = tracker.counted(&tally);
+    let (deciding_pairs, deciding_pairs_total) =
+        deciding_pairs(loaded, claims, &counted, &sequences);
+    let evidence = LeadEvidence::over(target.margin);
+    let effects = winners.first().map_or_else(Vec::new, |&winner| {
+        effects(loaded, winner, active, &counted, &sequences, &evidence)
+    });
+    Verdict {
+        experiment: loaded.name.clone(),
+        position,
+        duels,
+        confidence: target.confidence,
+        margin: target.margin,
+        state,
+        sentence,
+        condorcet: finding.condorcet,
+        decided_after_duels: certified.map(|verdict| verdict.comparisons),
+        leader: id(standing.ranker),
+        evidence_needed: standing.threshold.exp(),
+        rankers: (0..tally.rankers())
+            .map(|i| RankerVerdict {
+                id: id(i),
+                retired: !roster.is_active(i),
+                possible: possible.contains(&i),
+                certain: winners.contains(&i),
+                evidence_against: against(i),
+                copeland_probability: chances.copeland[i],
+                condorcet_probability: chances.condorcet[i],
+            })
+            .collect(),
+        possible: possible.iter().map(|&ranker| id(ranker)).collect(),
+        winners: winners.iter().map(|&ranker| id(ranker)).collect(),
+        deciding_pairs,
+        deciding_pairs_total,
+        effects,
+        duels_to_go: forecast.as_ref().ok().copied(),
+        duels_to_go_reason: forecast.err(),
+        rests_on,
+        draws,
+        conclude_at: loaded.spec.conclude_at,
+        concludes_by_itself: loaded.spec.conclude_at.is_some() && input.concludes,
+        concluded,
+    }
+}
+
+/// The leader that [`Service::verdict`] reports at the current log position. Takes long with many
+/// rankers.
+pub(crate) fn current_leader(loaded: &LoadedExperiment) -> Result<usize, ServiceError> {
+    let (tally, roster, winners) = {
+        let fold = loaded.fold()?;
+        let verdict = fold.verdict().verdict();
+        let winners = verdict.map_or_else(Vec::new, |verdict| vec![verdict.winner()]);
+        (fold.policy().tally().clone(), fold.roster().clone(), winners)
+    };
+    let seed = loaded.with_record(|record| record.seed);
+    let rng = &mut step_rng(seed ^ VERDICT_STREAM, 0);
+    let draws = Posterior::draws(tally.rankers());
+    let chances = Posterior::among(&tally, &roster).winner_probabilities(draws, rng);
+    Ok(leader(&chances.copeland, &tally, roster.active(), &winners))
 }
 
 /// The share of answered duels that have a winner and count or wait.

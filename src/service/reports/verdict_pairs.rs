@@ -85,64 +85,62 @@ pub(super) fn missing_claims(
     Plan::make(tracker, tally, active, Some(leader)).claims().to_vec()
 }
 
-impl LoadedExperiment {
-    /// The effect of `winner` on each other active ranker, the smallest first.
-    pub(super) fn effects(
-        &self,
-        winner: usize,
-        active: &[usize],
-        tally: &Tally,
-        sequences: &Sequences,
-        evidence: &LeadEvidence,
-    ) -> Vec<Effect> {
-        let of = |&rival: &usize| {
-            let (wins, losses) = (tally.wins(winner, rival), tally.wins(rival, winner));
-            let (low, high) = sequences.of(winner, rival).interval(wins, losses);
-            Effect {
-                rival: self.spec.rankers[rival].id.clone(),
+/// The effect of `winner` on each other active ranker, the smallest first.
+pub(super) fn effects(
+    loaded: &LoadedExperiment,
+    winner: usize,
+    active: &[usize],
+    tally: &Tally,
+    sequences: &Sequences,
+    evidence: &LeadEvidence,
+) -> Vec<Effect> {
+    let of = |&rival: &usize| {
+        let (wins, losses) = (tally.wins(winner, rival), tally.wins(rival, winner));
+        let (low, high) = sequences.of(winner, rival).interval(wins, losses);
+        Effect {
+            rival: loaded.spec.rankers[rival].id.clone(),
+            wins,
+            losses,
+            win_rate: tally.mean(winner, rival),
+            estimate: corrected_win_rate(evidence, wins, losses),
+            low,
+            high,
+        }
+    };
+    let mut effects: Vec<_> = active.iter().filter(|&&rival| rival != winner).map(of).collect();
+    let rate = |effect: &Effect| effect.estimate.unwrap_or(0.5);
+    effects.sort_by(|one, other| rate(one).total_cmp(&rate(other)));
+    effects
+}
+
+/// The claims that the proof still lacks, the one that lacks most duels first, and how many
+/// there are.
+pub(super) fn deciding_pairs(
+    loaded: &LoadedExperiment,
+    mut claims: Vec<Claim>,
+    tally: &Tally,
+    sequences: &Sequences,
+) -> (Vec<DecidingPair>, usize) {
+    claims.sort_by(|a, b| b.missing.total_cmp(&a.missing));
+    let total = claims.len();
+    let rows =
+        claims.into_iter().take(PAIRS_MAX).map(|Claim { winner, loser, missing, .. }| {
+            let (wins, losses) = (tally.wins(winner, loser), tally.wins(loser, winner));
+            let (low, high) = sequences.of(winner, loser).interval(wins, losses);
+            DecidingPair {
+                left: loaded.spec.rankers[winner].id.clone(),
+                right: loaded.spec.rankers[loser].id.clone(),
                 wins,
                 losses,
-                win_rate: tally.mean(winner, rival),
-                estimate: corrected_win_rate(evidence, wins, losses),
+                win_rate: tally.mean(winner, loser),
                 low,
                 high,
+                probability: probability_above_half(
+                    tally.half_wins(winner, loser),
+                    tally.half_wins(loser, winner),
+                ),
+                duels_missing: missing.ceil() as u64,
             }
-        };
-        let mut effects: Vec<_> = active.iter().filter(|&&rival| rival != winner).map(of).collect();
-        let rate = |effect: &Effect| effect.estimate.unwrap_or(0.5);
-        effects.sort_by(|one, other| rate(one).total_cmp(&rate(other)));
-        effects
-    }
-
-    /// The claims that the proof still lacks, the one that lacks most duels first, and how many
-    /// there are.
-    pub(super) fn deciding_pairs(
-        &self,
-        mut claims: Vec<Claim>,
-        tally: &Tally,
-        sequences: &Sequences,
-    ) -> (Vec<DecidingPair>, usize) {
-        claims.sort_by(|a, b| b.missing.total_cmp(&a.missing));
-        let total = claims.len();
-        let rows =
-            claims.into_iter().take(PAIRS_MAX).map(|Claim { winner, loser, missing, .. }| {
-                let (wins, losses) = (tally.wins(winner, loser), tally.wins(loser, winner));
-                let (low, high) = sequences.of(winner, loser).interval(wins, losses);
-                DecidingPair {
-                    left: self.spec.rankers[winner].id.clone(),
-                    right: self.spec.rankers[loser].id.clone(),
-                    wins,
-                    losses,
-                    win_rate: tally.mean(winner, loser),
-                    low,
-                    high,
-                    probability: probability_above_half(
-                        tally.half_wins(winner, loser),
-                        tally.half_wins(loser, winner),
-                    ),
-                    duels_missing: missing.ceil() as u64,
-                }
-            });
-        (rows.collect(), total)
-    }
+        });
+    (rows.collect(), total)
 }

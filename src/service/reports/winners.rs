@@ -72,7 +72,7 @@ impl Service {
             Ok((fold.position(), fold.policy().tally().clone(), fold.roster().clone()))
         };
         let compute = move |(position, tally, roster): (u64, Tally, Roster)| {
-            Ok((position, experiment.winners(position, &tally, &roster)))
+            Ok((position, winners_of(&experiment, position, &tally, &roster)))
         };
         let reports = loaded.extensions().get::<SingleFlight<u64, Winners>>();
         let good_enough = |position: &u64| *position >= asked_at;
@@ -80,119 +80,114 @@ impl Service {
     }
 }
 
-impl LoadedExperiment {
-    fn winners(&self, position: u64, tally: &Tally, roster: &Roster) -> Winners {
-        let active = roster.active();
-        let rankers = active.len();
-        let compared =
-            |i: usize| active.iter().filter(|&&j| j < i && tally.half_plays(i, j) > 0).count();
-        let notions = self.notions(&estimated_matrix(tally, active), active);
-        let pairs_compared = active.iter().map(|&i| compared(i)).sum();
-        let (agree, note) = agreement(&notions, rankers * (rankers - 1) / 2, pairs_compared);
-        Winners {
-            experiment: self.name.clone(),
-            position,
-            pairs_compared,
-            pairs: rankers * (rankers - 1) / 2,
-            notions,
-            agree,
-            note,
-        }
+fn winners_of(loaded: &LoadedExperiment, position: u64, tally: &Tally, roster: &Roster) -> Winners {
+    let active = roster.active();
+    let rankers = active.len();
+    let compared =
+        |i: usize| active.iter().filter(|&&j| j < i && tally.half_plays(i, j) > 0).count();
+    let notions = notions(loaded, &estimated_matrix(tally, active), active);
+    let pairs_compared = active.iter().map(|&i| compared(i)).sum();
+    let (agree, note) = agreement(&notions, rankers * (rankers - 1) / 2, pairs_compared);
+    Winners {
+        experiment: loaded.name.clone(),
+        position,
+        pairs_compared,
+        pairs: rankers * (rankers - 1) / 2,
+        notions,
+        agree,
+        note,
     }
+}
 
-    /// `matrix` has the preferences of the `active` rankers.
-    fn notions(&self, matrix: &PreferenceMatrix, active: &[usize]) -> Vec<Notion> {
-        let rankers = matrix.rankers();
-        let ids = |winners: Vec<usize>| {
-            winners.into_iter().map(|i| self.spec.rankers[active[i]].id.clone()).collect()
-        };
-        let of_all = |scores: Vec<f64>| {
-            let mut all = vec![None; self.spec.rankers.len()];
-            active.iter().zip(scores).for_each(|(&i, score)| all[i] = Some(score));
-            all
-        };
-        let notion = |notion, meaning, winners: Vec<usize>, scores: Option<Vec<f64>>| Notion {
-            notion,
-            meaning,
-            winners: ids(winners),
-            scores: scores.map(of_all),
-            reason: None,
-        };
-        let absent = |absent: Notion, reason: String| Notion {
-            winners: Vec::new(),
-            reason: Some(reason),
-            ..absent
-        };
+/// `matrix` has the preferences of the `active` rankers.
+fn notions(loaded: &LoadedExperiment, matrix: &PreferenceMatrix, active: &[usize]) -> Vec<Notion> {
+    let rankers = matrix.rankers();
+    let ids = |winners: Vec<usize>| {
+        winners.into_iter().map(|i| loaded.spec.rankers[active[i]].id.clone()).collect()
+    };
+    let of_all = |scores: Vec<f64>| {
+        let mut all = vec![None; loaded.spec.rankers.len()];
+        active.iter().zip(scores).for_each(|(&i, score)| all[i] = Some(score));
+        all
+    };
+    let notion = |notion, meaning, winners: Vec<usize>, scores: Option<Vec<f64>>| Notion {
+        notion,
+        meaning,
+        winners: ids(winners),
+        scores: scores.map(of_all),
+        reason: None,
+    };
+    let absent = |absent: Notion, reason: String| Notion {
+        winners: Vec::new(),
+        reason: Some(reason),
+        ..absent
+    };
 
-        let share = |score: &usize| *score as f64 / (rankers - 1) as f64;
-        let copeland = matrix.copeland_scores().iter().map(share).collect();
-        let condorcet = notion(
-            "condorcet",
-            "beats every other",
-            matrix.condorcet_winner().into_iter().collect(),
-            None,
-        );
-        let walk = |winners, scores| {
-            notion(
-                "random-walk",
-                "is where a random walk to better rankers spends most time",
-                winners,
-                scores,
+    let share = |score: &usize| *score as f64 / (rankers - 1) as f64;
+    let copeland = matrix.copeland_scores().iter().map(share).collect();
+    let condorcet = notion(
+        "condorcet",
+        "beats every other",
+        matrix.condorcet_winner().into_iter().collect(),
+        None,
+    );
+    let walk = |winners, scores| {
+        notion(
+            "random-walk",
+            "is where a random walk to better rankers spends most time",
+            winners,
+            scores,
+        )
+    };
+    let mixture = |winners, scores| {
+        notion(
+            "von-neumann",
+            "as a mixture with these weights, is beaten by no ranker on average",
+            winners,
+            scores,
+        )
+    };
+    let program_rankers = matrix.smith_set().len();
+    vec![
+        notion("copeland", "beats the most others", matrix.copeland_winners(), Some(copeland)),
+        match condorcet.winners.is_empty() {
+            true => absent(condorcet, "no ranker beats every other in the current counts".into()),
+            false => condorcet,
+        },
+        notion(
+            "borda",
+            "wins most often on average",
+            matrix.borda_winners(),
+            Some(matrix.borda_scores()),
+        ),
+        if rankers > WALK_RANKERS_MAX {
+            absent(
+                walk(Vec::new(), None),
+                format!(
+                    "not computed for more than {WALK_RANKERS_MAX} rankers; there are {rankers}"
+                ),
             )
-        };
-        let mixture = |winners, scores| {
-            notion(
-                "von-neumann",
-                "as a mixture with these weights, is beaten by no ranker on average",
-                winners,
-                scores,
+        } else {
+            let scores = matrix.random_walk_distribution();
+            walk(matrix.random_walk_winners(), Some(scores))
+        },
+        if program_rankers > PROGRAM_RANKERS_MAX {
+            absent(
+                mixture(Vec::new(), None),
+                format!(
+                    "not computed while more than {PROGRAM_RANKERS_MAX} rankers can be part of the mixture; {program_rankers} can"
+                ),
             )
-        };
-        let program_rankers = matrix.smith_set().len();
-        vec![
-            notion("copeland", "beats the most others", matrix.copeland_winners(), Some(copeland)),
-            match condorcet.winners.is_empty() {
-                true => {
-                    absent(condorcet, "no ranker beats every other in the current counts".into())
+        } else {
+            match matrix.von_neumann_strategy() {
+                // smaller weights are rounding errors
+                Ok(weights) => {
+                    mixture((0..rankers).filter(|&i| weights[i] > 1e-9).collect(), Some(weights))
                 }
-                false => condorcet,
-            },
-            notion(
-                "borda",
-                "wins most often on average",
-                matrix.borda_winners(),
-                Some(matrix.borda_scores()),
-            ),
-            if rankers > WALK_RANKERS_MAX {
-                absent(
-                    walk(Vec::new(), None),
-                    format!(
-                        "not computed for more than {WALK_RANKERS_MAX} rankers; there are {rankers}"
-                    ),
-                )
-            } else {
-                let scores = matrix.random_walk_distribution();
-                walk(matrix.random_walk_winners(), Some(scores))
-            },
-            if program_rankers > PROGRAM_RANKERS_MAX {
-                absent(
-                    mixture(Vec::new(), None),
-                    format!(
-                        "not computed while more than {PROGRAM_RANKERS_MAX} rankers can be part of the mixture; {program_rankers} can"
-                    ),
-                )
-            } else {
-                match matrix.von_neumann_strategy() {
-                    // smaller weights are rounding errors
-                    Ok(weights) => mixture(
-                        (0..rankers).filter(|&i| weights[i] > 1e-9).collect(),
-                        Some(weights),
-                    ),
-                    Err(error) => absent(mixture(Vec::new(), None), error.to_string()),
-                }
-            },
-        ]
-    }
+                Err(error) => absent(mixture(Vec::new(), None), error.to_string()),
+            }
+        },
+    ]
 }
 
 /// Whether all notions that have winners have the same ones, and what that means.

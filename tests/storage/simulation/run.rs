@@ -17,6 +17,7 @@ use rankduel::service::error::ServiceError;
 use rankduel::service::feedback::Feedback;
 use rankduel::service::feedback::FeedbackContent;
 use rankduel::service::feedback::Received;
+use rankduel::service::reports::standings::standings;
 use rankduel::service::units::NamedAudience;
 use rankduel::service::verify::verify;
 use rankduel::store::{SharedStore, Snapshot, connect};
@@ -417,12 +418,12 @@ impl World {
         self.check_rankers().await?;
         let fresh = self.process(ManualClock::at(START_MS)).await;
         for loaded in fresh.service.loaded() {
-            let folded = serde_json::to_value(loaded.standings().map_err(text_of)?).expect("JSON");
+            let folded = serde_json::to_value(standings(&loaded).map_err(text_of)?).expect("JSON");
             for replica in &self.replicas {
                 let loaded = replica.service.experiment(&loaded.name).await.map_err(text_of)?;
                 loaded.catch_up(&*self.store).await.map_err(text_of)?;
                 let standings =
-                    serde_json::to_value(loaded.standings().map_err(text_of)?).expect("JSON");
+                    serde_json::to_value(standings(&loaded).map_err(text_of)?).expect("JSON");
                 if standings != folded && standings["position"] == folded["position"] {
                     return Err(format!(
                         "a process reports {standings}, a fold from the start {folded}"
