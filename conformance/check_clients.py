@@ -5,7 +5,7 @@
         'python=python3 clients/python/tests/adapter.py' 'go=target/check-clients/go-adapter'
 
 Each argument is a name and the command of an adapter: a program that reads one request per line and
-writes one answer per line, both JSON. docs/conformance.md describes the requests. It requires only
+writes one answer per line, both JSON. conformance/README.md describes the requests. It requires only
 Python 3.9.
 """
 

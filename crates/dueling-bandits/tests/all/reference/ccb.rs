@@ -1,5 +1,5 @@
 //! CCB (Zoghi, Karnin, Whiteson and de Rijke, 2015, Algorithm 1), with the steps of
-//! `docs/algorithms.md` §3.
+//! `crates/dueling-bandits/algorithms.md` §3.
 
 use dueling_bandits::{Duel, Outcome, Policy, PolicyRng, Tally, step_rng};
 use rand::RngExt;
