@@ -1,10 +1,10 @@
 //! Sends every example of `docs/api.md` in order and compares the responses with the documentation.
 //!
-//! Blocks of ```` ```http ```` hold a request (`GET /path`) or the response to the previous one
-//! (`HTTP/1.1 200 OK`): headers, an empty line, JSON. The actual response may have more members
-//! than the documented one. In a response, `…` in a text matches any text, `"…"` at the end of a
-//! list matches the remaining items, and a number matches any number. In a request, a text with
-//! `…` stands for the latest value of that member in a response, and `If-Match` is the latest
+//! A block of ```` ```http ```` holds a request (`GET /path`) and mostly the response to it
+//! (`HTTP/1.1 200 OK`), each with headers, an empty line, and JSON. The actual response may have
+//! more members than the documented one. In a response, `…` in a text matches any text, `"…"` at the
+//! end of a list matches the remaining items, and a number matches any number. In a request, a text
+//! with `…` stands for the latest value of that member in a response, and `If-Match` is the latest
 //! `ETag`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,16 +22,16 @@ static TEXT: LazyLock<String> = LazyLock::new(|| {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
 });
 
-/// One block of the page.
-struct Block<'a> {
+/// A request or a response of the page.
+struct Message<'a> {
     line: usize,
     first: &'a str,
     headers: Vec<(&'a str, &'a str)>,
     body: Option<Value>,
 }
 
-fn blocks() -> Vec<Block<'static>> {
-    let mut blocks = Vec::new();
+fn messages() -> Vec<Message<'static>> {
+    let mut messages = Vec::new();
     let mut lines = TEXT.lines().enumerate();
     while let Some((at, line)) = lines.next() {
         if line != "```http" {
@@ -39,19 +39,26 @@ fn blocks() -> Vec<Block<'static>> {
         }
         let inside: Vec<_> =
             lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
-        let (head, body) = match inside.iter().position(|line| line.is_empty()) {
-            Some(empty) => (&inside[..empty], inside[empty + 1..].join("\n")),
-            None => (&inside[..], String::new()),
-        };
-        let body = (!body.is_empty()).then(|| {
-            serde_json::from_str(&body)
-                .unwrap_or_else(|error| panic!("docs/api.md:{}: {error}", at + 1))
-        });
-        let headers =
-            head[1..].iter().map(|line| line.split_once(": ").expect("a header")).collect();
-        blocks.push(Block { line: at + 1, first: head[0], headers, body });
+        let response = inside.iter().position(|line| line.starts_with("HTTP/1.1 "));
+        let (request, response) = inside.split_at(response.unwrap_or(inside.len()));
+        messages.push(message(at + 2, request));
+        if !response.is_empty() {
+            messages.push(message(at + 2 + request.len(), response));
+        }
     }
-    blocks
+    messages
+}
+
+fn message(line: usize, lines: &[&'static str]) -> Message<'static> {
+    let (head, body) = match lines.iter().position(|line| line.is_empty()) {
+        Some(empty) => (&lines[..empty], lines[empty + 1..].join("\n")),
+        None => (lines, String::new()),
+    };
+    let body = (!body.trim().is_empty()).then(|| {
+        serde_json::from_str(&body).unwrap_or_else(|error| panic!("docs/api.md:{line}: {error}"))
+    });
+    let headers = head[1..].iter().map(|line| line.split_once(": ").expect("a header")).collect();
+    Message { line, first: head[0], headers, body }
 }
 
 /// The latest value of each member in the responses so far.
@@ -132,15 +139,15 @@ fn check(documented: &Value, found: &Value, at: &str) {
     }
 }
 
-async fn send(client: &Client, block: &Block<'_>, seen: &Seen) -> Answer {
-    let (method, path) = block.first.split_once(' ').expect("a method and a path");
-    let mut headers = block.headers.clone();
+async fn send(client: &Client, message: &Message<'_>, seen: &Seen) -> Answer {
+    let (method, path) = message.first.split_once(' ').expect("a method and a path");
+    let mut headers = message.headers.clone();
     for (name, value) in &mut headers {
         if name.eq_ignore_ascii_case("if-match") && value.contains('…') {
             *value = seen.etag.as_deref().expect("an ETag so far");
         }
     }
-    let body = block.body.as_ref().map(|body| seen.fill(body, "", block.line).to_string());
+    let body = message.body.as_ref().map(|body| seen.fill(body, "", message.line).to_string());
     if body.is_some() {
         headers.push(("content-type", "application/json"));
     }
@@ -155,15 +162,15 @@ async fn every_example_gets_the_documented_response(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let mut seen = Seen::default();
     let mut answer: Option<Answer> = None;
-    for block in blocks() {
-        let Some(status) = block.first.strip_prefix("HTTP/1.1 ") else {
-            answer = Some(send(&server, &block, &seen).await);
+    for message in messages() {
+        let Some(status) = message.first.strip_prefix("HTTP/1.1 ") else {
+            answer = Some(send(&server, &message, &seen).await);
             continue;
         };
-        let answer = answer
-            .take()
-            .unwrap_or_else(|| panic!("docs/api.md:{}: a response without a request", block.line));
-        let at = format!("docs/api.md:{}: {}", block.line, answer.request);
+        let answer = answer.take().unwrap_or_else(|| {
+            panic!("docs/api.md:{}: a response without a request", message.line)
+        });
+        let at = format!("docs/api.md:{}: {}", message.line, answer.request);
         let documented_status: u16 = status[..3].parse().expect("a status");
         assert_eq!(
             answer.status,
@@ -171,12 +178,12 @@ async fn every_example_gets_the_documented_response(database: TestDatabase) {
             "{at}: {}",
             String::from_utf8_lossy(&answer.bytes)
         );
-        for (name, value) in &block.headers {
+        for (name, value) in &message.headers {
             let found = answer.header(name).unwrap_or_else(|| panic!("{at}: no {name}"));
             assert!(value.contains('…') || found == *value, "{at}: {name}: {found}");
         }
         let found = serde_json::from_slice(&answer.bytes).unwrap_or(Value::Null);
-        if let Some(documented) = &block.body {
+        if let Some(documented) = &message.body {
             check(documented, &found, &at);
         }
         seen.remember(&answer, &found);
@@ -186,11 +193,11 @@ async fn every_example_gets_the_documented_response(database: TestDatabase) {
 #[test]
 fn every_operation_has_an_example() {
     let document = serde_json::to_value(http::description()).expect("JSON");
-    let asked: BTreeSet<(String, Vec<String>)> = blocks()
+    let asked: BTreeSet<(String, Vec<String>)> = messages()
         .iter()
-        .filter(|block| !block.first.starts_with("HTTP/"))
-        .map(|block| {
-            let (method, path) = block.first.split_once(' ').expect("a method and a path");
+        .filter(|message| !message.first.starts_with("HTTP/"))
+        .map(|message| {
+            let (method, path) = message.first.split_once(' ').expect("a method and a path");
             let path = path.split('?').next().unwrap_or_default();
             (method.to_lowercase(), path.split('/').map(str::to_owned).collect())
         })
